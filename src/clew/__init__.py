@@ -1,0 +1,86 @@
+"""Clew: multi-hop retrieval over a knowledge graph made from your text.
+
+index = clew.create("my-index")        # or clew.open("my-index")
+index.add(["docs/"])
+evidence = index.search("Which shipyard built the ship that ...?")
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clew.assemble import RETRIEVERS
+    from clew.errors import (
+        BudgetError,
+        ClewError,
+        IndexFormatError,
+        IndexLockedError,
+        InputError,
+        ModelReplyError,
+        ProviderError,
+    )
+    from clew.index import Index, create, open  # noqa: A004
+    from clew.settings import Settings
+    from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, Triple
+    from clew.updating import Report
+
+_HOMES = {
+    "Answer": "clew.types",
+    "BudgetError": "clew.errors",
+    "Citation": "clew.types",
+    "ClewError": "clew.errors",
+    "Document": "clew.types",
+    "Evidence": "clew.types",
+    "Index": "clew.index",
+    "IndexFormatError": "clew.errors",
+    "IndexLockedError": "clew.errors",
+    "InputError": "clew.errors",
+    "ModelReplyError": "clew.errors",
+    "Passage": "clew.types",
+    "ProviderError": "clew.errors",
+    "Question": "clew.types",
+    "RETRIEVERS": "clew.assemble",
+    "Report": "clew.updating",
+    "Scored": "clew.types",
+    "Settings": "clew.settings",
+    "Triple": "clew.types",
+    "create": "clew.index",
+    "open": "clew.index",
+}
+
+__all__ = [
+    "RETRIEVERS",
+    "Answer",
+    "BudgetError",
+    "Citation",
+    "ClewError",
+    "Document",
+    "Evidence",
+    "Index",
+    "IndexFormatError",
+    "IndexLockedError",
+    "InputError",
+    "ModelReplyError",
+    "Passage",
+    "ProviderError",
+    "Question",
+    "Report",
+    "Scored",
+    "Settings",
+    "Triple",
+    "create",
+    "open",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first used, so that `import clew` stays light."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clew' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

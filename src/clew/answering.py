@@ -1,0 +1,383 @@
+"""Answers without a language model: the sentences that best fit the question, quoted, and the names that may answer it.
+
+A sentence is scored by its nearness to the question (vectors, shared words), the rank of its passage and the paths. The
+quoted ones are taken one by one, each next one preferred when it goes on from a name that a chosen one brought in, and
+when it has words of the question that none has yet. The names in the sentences are scored by the kind of answer asked
+for and the words around them. Nothing is written that does not stand in a quoted sentence, but for "yes" and "no".
+
+Source: own rules; weights tuned on development questions of HotpotQA and MuSiQue, given the gold passages alone and
+among others. Differs from the source: nothing.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, final
+
+from clew.answer_types import Asked, asked, figures, first_year, fit, nationality, year_in
+from clew.errors import InputError
+from clew.indexing.rules import sentence_mentions
+from clew.text.gazetteer import COMMON_WORDS
+from clew.text.names import name_key, tokens, without_parentheses
+from clew.text.sentences import sentences
+from clew.types import Answer, Citation, Evidence, Mention, Passage, Scored
+
+if TYPE_CHECKING:
+    from clew.protocols import Encoder
+
+NO_MODEL = "no language model was used: the answer is quoted from the passages"
+GUESSED = "the answer is the best-scored name, date or number of the quoted sentences: check it against them"
+COMPARED = "the answer compares what the first quoted sentences say of the two: check it against them"
+UNDECIDED = "the passages do not decide between the two in words: read the quoted sentences"
+QUOTED = 4
+CANDIDATES = 10
+CLEAR = 3.0
+"""A candidate of at least this score is given as the answer; below it the best sentence is."""
+COVERED, SIMILAR = 0.35, 0.4
+"""Below both, the evidence hardly touches the question: share of its words that is quoted, and the best cosine."""
+SENTENCE = {"near": 1.0, "shared": 0.2, "rank": 0.05, "path": 0.2}
+NEXT = {"goes on": 0.4, "new words": 0.2, "new passage": 0.1}
+STOP = 0.3
+"""Quoting ends when the next sentence has less than this share of the first one's score."""
+CANDIDATE = {
+    "goes on": 1.4, "quoted": 0.7, "fit": 1.7, "around": 1.5, "noun": 1.5, "words": 0.35, "title": 0.4, "bridge": -0.4,
+    "path end": 0.7,
+}  # fmt: skip
+MARGIN = 0.05
+"""One of two options is the answer when its passage suits the question better by at least this."""
+_ASKING = {*("who", "whom", "whose", "when", "where", "which", "what", "how"), *("was", "were", "does", "did", "has")}
+_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
+
+_Paths = Sequence[tuple[frozenset[str], frozenset[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    passage: Passage
+    rank: int
+    start: int
+    end: int
+    stems: tuple[tuple[str, int], ...]
+    held: frozenset[str]  # stems of the sentence and of the passage's title
+    mentions: tuple[Mention, ...]
+    names: frozenset[str]  # keys of the mentions and of the title
+    title: str
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.passage.id, self.start
+
+    @property
+    def text(self) -> str:
+        return self.passage.text[self.start : self.end]
+
+    @property
+    def citation(self) -> Citation:
+        passage, shift = self.passage, self.passage.start
+        place = (shift + self.start, shift + self.end)
+        return Citation(passage.document_id, passage.id, passage.title, *place, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    asked: Asked
+    key: str
+    names: tuple[str, ...]
+    weights: Mapping[str, float]  # of its words: rarity in the evidence, summing to 1
+
+    def names_it(self, key: str) -> bool:
+        """Whether the question has this name, one that this name only lengthens, or all its words but one."""
+        if f" {key} " in self.key or any(f" {name_key(name)} " in f" {key} " for name in self.names):
+            return True
+        words = key.split(" ")
+        return len(words) > 2 and sum(f" {word} " in self.key for word in words) >= len(words) - 1
+
+    def shared(self, sentence: _Sentence) -> float:
+        return sum(weight for word, weight in self.weights.items() if word in sentence.held)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    score: float
+    sentences: tuple[_Sentence, ...]
+
+
+@final
+class LocalAnswerer:
+    """Quotes the sentences that answer a question and names the candidates in them; no language model, no network.
+
+    Args:
+        encoder: For the nearness of sentence and question; None or one of dimension 0 compares words only.
+        name_finder: Given (text, start, end), returns the mentions inside `text[start:end]`.
+        encoded: How many sentences a question are considered: those that share most words with it.
+    """
+
+    def __init__(
+        self,
+        encoder: "Encoder | None" = None,
+        name_finder: Callable[[str, int, int], Sequence[Mention]] = sentence_mentions,
+        encoded: int = 24,
+    ) -> None:
+        if encoded < 1:
+            raise InputError(f"encoded is {encoded}; consider at least 1 sentence")
+        self._encoder = encoder if encoder is not None and encoder.dimension else None
+        self._name_finder = name_finder
+        self._encoded = encoded
+
+    def answers(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Answer]:
+        """Return one answer a question, in their order.
+
+        Raises:
+            InputError: There are not as many questions as pieces of evidence.
+        """
+        if len(questions) != len(evidence):
+            raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one a question")
+        return [self.answer(*pair) for pair in zip(questions, evidence, strict=True)]
+
+    def answer(self, question: str, evidence: Evidence) -> Answer:
+        """Read an answer from the evidence alone.
+
+        Returns:
+            The text is "yes", "no" or one of two options where the sentences decide it, else the best candidate when
+            it is clear, else the best sentence; "" with `weak` when the evidence hardly touches the question.
+        """
+        every = self._sentences(evidence)
+        if not question.strip() or not every:
+            lack = "the evidence holds no passage with text" if question.strip() else "the question is empty"
+            return Answer("", (), (), evidence, weak=True, notes=(NO_MODEL, lack))
+        asking = self._asking(question, every)
+        kept = _most_shared(asking, every, self._encoded)
+        near = self._nearness(question, kept)
+        paths = _path_names(evidence)
+        scores = [_score(asking, s, n, paths) for s, n in zip(kept, near, strict=True)]
+        chain = _chain(asking, kept, scores)
+        notes = (NO_MODEL, *_absent(asking, evidence))
+        covered = sum(w for word, w in asking.weights.items() if any(word in s.held for s in chain))
+        if covered < COVERED and (self._encoder is None or max(near) < SIMILAR):
+            notes += ("the passages hardly touch the question; the nearest sentences are quoted",)
+            return Answer("", tuple(s.citation for s in chain), (), evidence, weak=True, notes=notes)
+        options = _options(asking, every, {s.place: score for s, score in zip(kept, scores, strict=True)})
+        ranked = options or _candidates(asking, kept, chain, paths)
+        text, basis, note = _decide(asking, every, chain, options, ranked)
+        quoted: list[_Sentence] = []
+        for sentence in (*basis, *chain):
+            quoted += [sentence] if sentence not in quoted and len(quoted) < QUOTED else []
+        found = tuple(Scored(c.name, c.score) for c in ranked[:CANDIDATES])
+        return Answer(text, tuple(s.citation for s in quoted), found, evidence, notes=(*notes, *note))
+
+    def _sentences(self, evidence: Evidence) -> list[_Sentence]:
+        found = []
+        for rank, scored in enumerate(evidence.passages):
+            passage = scored.item
+            title = name_key(without_parentheses(passage.title))
+            title_stems = [stem for stem, _ in _stems(passage.title)]
+            for start, end in sentences(passage.text):
+                stems = tuple(_stems(passage.text[start:end], start))
+                mentions = tuple(self._name_finder(passage.text, start, end))
+                names = frozenset((*(name_key(m.name) for m in mentions), title)) - {""}
+                held = frozenset((*(stem for stem, _ in stems), *title_stems))
+                found.append(_Sentence(passage, rank, start, end, stems, held, mentions, names, title))
+        return found
+
+    def _asking(self, question: str, every: Sequence[_Sentence]) -> _Question:
+        words = dict.fromkeys(stem for stem, _ in _stems(question))
+        rarity = {word: math.log(1 + len(every) / (0.5 + sum(word in s.held for s in every))) for word in words}
+        total = sum(rarity.values())
+        found = self._name_finder(question, 0, len(question))
+        names = tuple(m.name for m in found if m.kind not in ("date", "number"))
+        key = f" {' '.join(token.key for token in tokens(question))} "
+        return _Question(asked(question), key, names, {word: value / total for word, value in rarity.items()})
+
+    def _nearness(self, question: str, kept: Sequence[_Sentence]) -> list[float]:
+        if self._encoder is None:
+            return [0.0] * len(kept)
+        # A sentence about "he" or "the town" is understood with its title.
+        rows = self._encoder.encode([f"{s.passage.title}: {s.text}" if s.title else s.text for s in kept])
+        own = self._encoder.encode_queries([question])[0]
+        return [float(row @ own) for row in rows]
+
+
+def _stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
+    """Return the content words of a text without common endings, and pairs of unspaced letters, with their places."""
+    words = tokens(text)
+    found = []
+    for word, after in zip_longest(words, words[1:]):
+        if len(word.key) == 1 and not word.key.isascii():
+            if after and after.start == word.end:
+                found.append((word.key + after.key, offset + word.start))
+        elif word.key not in COMMON_WORDS and word.key not in _ASKING and (len(word.key) > 1 or word.key.isdigit()):
+            found.append((_stem(word.key), offset + word.start))
+    return found
+
+
+def _stem(word: str) -> str:
+    return next((word[: -len(e)] for e in _ENDINGS if word.endswith(e) and len(word) - len(e) >= 4), word)
+
+
+def _most_shared(asking: _Question, every: Sequence[_Sentence], count: int) -> list[_Sentence]:
+    value = [asking.shared(s) + SENTENCE["rank"] / (1 + s.rank) for s in every]
+    best = sorted(range(len(every)), key=lambda i: (-value[i], i))[:count]
+    return [every[i] for i in sorted(best)]
+
+
+def _path_names(evidence: Evidence) -> _Paths:
+    """Return for each path, best first, the keys of all its names and of those at its end."""
+    found = []
+    for scored in evidence.paths:
+        links = [frozenset((name_key(t.head), name_key(t.tail))) for t in scored.item]
+        if links:
+            ends = links[-1] - links[-2] if len(links) > 1 else frozenset((name_key(scored.item[-1].tail),))
+            found.append((frozenset().union(*links), ends))
+    return found
+
+
+def _score(asking: _Question, sentence: _Sentence, near: float, paths: _Paths) -> float:
+    on_path = next((1 / (1 + i) for i, (names, _) in enumerate(paths) if len(sentence.names & names) > 1), 0.0)
+    value = {"near": near, "shared": asking.shared(sentence), "rank": 1 / (1 + sentence.rank), "path": on_path}
+    return sum(SENTENCE[name] * x for name, x in value.items())
+
+
+def _goes_on(asking: _Question, sentence: _Sentence, chosen: Iterable[_Sentence]) -> bool:
+    """Whether a chosen sentence of another passage shares a name with this one that the question does not have."""
+    return any(
+        not asking.names_it(key)
+        for other in chosen
+        if other.passage.id != sentence.passage.id
+        for key in sentence.names & other.names
+    )
+
+
+def _chain(asking: _Question, kept: Sequence[_Sentence], scores: Sequence[float]) -> list[_Sentence]:
+    """Choose the sentences to quote, each for what it adds to those before it."""
+    chain: list[_Sentence] = []
+    first = 0.0
+    while len(chain) < min(QUOTED, len(kept)):
+        gains = [(score + _gain(asking, s, chain), -i) for i, (s, score) in enumerate(zip(kept, scores, strict=True))]
+        gain, place = max(pair for pair in gains if kept[-pair[1]] not in chain)
+        if chain and gain < STOP * first:
+            break
+        first = first if chain else gain
+        chain.append(kept[-place])
+    return chain
+
+
+def _gain(asking: _Question, sentence: _Sentence, chain: Sequence[_Sentence]) -> float:
+    new = sentence.held.difference(*(s.held for s in chain))
+    value = {
+        "goes on": float(_goes_on(asking, sentence, chain)),
+        "new words": sum(weight for word, weight in asking.weights.items() if word in new),
+        "new passage": float(all(s.passage.id != sentence.passage.id for s in chain)),
+    }
+    return sum(NEXT[name] * x for name, x in value.items())
+
+
+def _absent(asking: _Question, evidence: Evidence) -> list[str]:
+    held = [{t.key for t in tokens(f"{p.item.title} {p.item.text}")} for p in evidence.passages]
+    words = {name: [t.key for t in tokens(name)] for name in asking.names}
+    share = {name: max(sum(key in h for key in keys) for h in held) / len(keys) for name, keys in words.items() if keys}
+    return [f"no passage mentions {name!r}" for name, most in share.items() if most < 0.5]
+
+
+def _candidates(
+    asking: _Question, kept: Sequence[_Sentence], chain: Sequence[_Sentence], paths: _Paths
+) -> list[_Candidate]:
+    """Return the names that the question does not have, best first, each once."""
+    ends: dict[str, float] = {}
+    for i, (_, last) in enumerate(paths):
+        ends = dict.fromkeys(last, 1 / (1 + i)) | ends
+    best: dict[str, _Candidate] = {}
+    for sentence in kept:
+        text = sentence.passage.text
+        numbers = figures(text, sentence.start, sentence.end) if asking.asked.kind == "number" else []
+        shown = {"goes on": float(_goes_on(asking, sentence, chain)), "quoted": float(sentence in chain)}
+        for found in (*sentence.mentions, *numbers):
+            mention = year_in(found) if asking.asked.noun in ("year", "years") else found
+            key = name_key(mention.name)
+            if asking.names_it(key):
+                continue
+            value = shown | _features(asking, sentence, mention)
+            value["path end"] = ends.get(key, 0.0)
+            value["title"] = float(key == sentence.title)
+            value["bridge"] = float(len({s.passage.id for s in chain if key in s.names}) > 1)
+            score = sum(CANDIDATE[name] * x for name, x in value.items())
+            if key not in best or score > best[key].score:
+                best[key] = _Candidate(text[mention.start : mention.end], score, (sentence,))
+    return sorted(best.values(), key=lambda candidate: -candidate.score)
+
+
+def _features(asking: _Question, sentence: _Sentence, mention: Mention) -> dict[str, float]:
+    gaps: dict[str, int] = {}
+    for stem, at in sentence.stems:
+        if stem in asking.weights and not mention.start <= at < mention.end:
+            gap = max(0, mention.start - at if at < mention.start else at - mention.end)
+            gaps[stem] = min(gap, gaps.get(stem, gap))
+    return {
+        "fit": fit(mention, asking.asked.kind),
+        "around": sum(asking.weights[stem] / (1 + gap / 20) for stem, gap in gaps.items()),
+        "noun": float(gaps.get(_stem(asking.asked.noun), 99) < 25),
+        "words": float(min(3, len(mention.name.split())) - 1),
+    }
+
+
+def _about(name: str, every: Sequence[_Sentence]) -> list[_Sentence]:
+    """Return the sentences of the passages on `name`, else those that mention it."""
+    key = f" {name_key(without_parentheses(name))} "
+    own = [s for s in every if s.title and (key in f" {s.title} " or f" {s.title} " in key)]
+    return own or [s for s in every if key.strip() in s.names]
+
+
+def _options(
+    asking: _Question, every: Sequence[_Sentence], scores: Mapping[tuple[str, int], float]
+) -> list[_Candidate]:
+    """Return the two that "A or B" offers, better first; none when the passages do not hold what is compared."""
+    found = []
+    for option in asking.asked.options:
+        about = _about(option, every)
+        # Up to two names between are let pass: David Michael Draiman.
+        pattern = r"\W+(?:[\w.]+\W+){0,2}?".join(re.escape(token.key) for token in tokens(option))
+        named = next(((s, m) for s in about if (m := re.search(pattern, s.text, re.IGNORECASE))), None)
+        if named is None:
+            return []
+        basis, score = max(((s, scores.get(s.place, 0.0)) for s in about), key=lambda pair: pair[1])
+        if asking.asked.comparison in ("earlier", "later"):
+            dated = next(((s, year) for s in about if (year := first_year(s.text))), None)
+            if dated is None:
+                return []
+            basis, score = dated[0], float(-dated[1] if asking.asked.comparison == "earlier" else dated[1])
+        found.append(_Candidate(named[1].group(), score, (named[0], basis)))
+    return sorted(found, key=lambda candidate: -candidate.score)
+
+
+def _same_nation(asking: _Question, every: Sequence[_Sentence]) -> tuple[str, list[_Sentence]] | None:
+    """Return yes or no to "are both of the same nationality", and the two sentences that tell."""
+    firsts = [about[0] for name in asking.names if (about := _about(name, every))]
+    nations = [nationality(s.text) for s in firsts]
+    if not asking.asked.same_nation or len(nations) != 2 or not all(nations):
+        return None
+    return "yes" if nations[0] == nations[1] else "no", firsts
+
+
+def _decide(
+    asking: _Question,
+    every: Sequence[_Sentence],
+    chain: list[_Sentence],
+    options: Sequence[_Candidate],
+    ranked: Sequence[_Candidate],
+) -> tuple[str, list[_Sentence], tuple[str, ...]]:
+    """Return the answer's text, the sentences to quote first, and a note on it."""
+    if asking.asked.options:
+        basis = [s for option in options for s in option.sentences]
+        decidable = options and asking.asked.comparison != "undecidable"
+        if decidable and options[0].score - options[1].score >= MARGIN:
+            return options[0].name, basis, (COMPARED,)
+        return chain[0].text, [chain[0], *basis], (UNDECIDED,)
+    if asking.asked.kind == "yes or no":
+        verdict = _same_nation(asking, every)
+        return (*verdict, (COMPARED,)) if verdict else ("", chain, (UNDECIDED,))
+    if ranked and ranked[0].score >= CLEAR:
+        held = ranked[0].sentences[0]
+        return ranked[0].name, chain if held in chain else [*chain[: QUOTED - 1], held], (GUESSED,)
+    return chain[0].text, chain, ()

@@ -1,0 +1,119 @@
+"""The only table from names to constructors. To add a retriever: write its file, add its line to `RETRIEVERS`."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.graph.snapshot import load_snapshot
+from clew.indexing.published import PublishedExtractor
+from clew.indexing.rules import RuleExtractor
+from clew.lexical import LexicalIndex
+from clew.protocols import Encoder, Extractor, Retriever
+from clew.retrievers.bm25 import BM25Retriever
+from clew.retrievers.dense import DenseRetriever
+from clew.retrievers.entity_graph import EntityGraphRetriever
+from clew.retrievers.fused import FusedRetriever
+from clew.retrievers.hipporag2 import HippoRAG2Retriever
+from clew.retrievers.pagerank import PageRankRetriever, PageRankWeights
+from clew.retrievers.scope import Scope
+from clew.retrievers.title_links import TitleLinksRetriever
+from clew.store.vectors import VectorStore
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+LEXICAL = "lexical"
+
+
+class Parts:
+    """What retrievers are made of, for one version of an index.
+
+    Attributes:
+        scope: The snapshot and its filters.
+        lexical: The words of the passages.
+
+    Args:
+        folder: The snapshot on disk.
+        vectors: Where vectors of short texts are remembered.
+        open_encoder: Gives the encoder that made the passages' vectors.
+        on_progress: Told how many texts were encoded, when a retriever has to encode many.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        vectors: Path,
+        open_encoder: Callable[[], Encoder],
+        on_progress: Callable[[int], None] | None = None,
+    ) -> None:
+        # Both are mapped now, not when first used: the files may be replaced while this version is still held.
+        self.scope = Scope(load_snapshot(folder))
+        self.lexical = LexicalIndex.load(folder / LEXICAL)
+        self._vectors = vectors
+        self._open_encoder = open_encoder
+        self._on_progress = on_progress
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder that made the passages' vectors.
+
+        Raises:
+            InputError: The index was made without one.
+        """
+        encoder = self._open_encoder()
+        if not encoder.dimension:
+            raise InputError(
+                "this index was made with --encoder none, so it has no vectors; use the retriever bm25, pagerank or "
+                "entity-graph, or make a new index with an encoder"
+            )
+        return encoder
+
+    def encode_texts(self, texts: Sequence[str]) -> "FloatArray":
+        """Return unit rows (n, d) for short texts, remembering them on disk."""
+        return VectorStore(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
+
+
+def _dense(parts: Parts) -> DenseRetriever:
+    return DenseRetriever(parts.scope, parts.encoder)
+
+
+def _fused(parts: Parts) -> FusedRetriever:
+    return FusedRetriever((BM25Retriever(parts.scope, parts.lexical), _dense(parts)))
+
+
+RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
+    "bm25": lambda parts: BM25Retriever(parts.scope, parts.lexical),
+    "dense": _dense,
+    "entity-graph": lambda parts: EntityGraphRetriever(parts.scope, parts.lexical),
+    "fused": _fused,
+    "hipporag2": lambda parts: HippoRAG2Retriever(parts.scope, _dense(parts), parts.encode_texts),
+    "pagerank": lambda parts: PageRankRetriever(parts.scope, parts.lexical, PageRankWeights()),
+    "title-links": lambda parts: TitleLinksRetriever(parts.scope, _fused(parts)),
+}
+
+
+def make_retriever(name: str, parts: Parts) -> Retriever:
+    """Return the retriever of a name.
+
+    Raises:
+        InputError: There is none of that name, or it needs vectors that the index lacks.
+    """
+    if name not in RETRIEVERS:
+        raise InputError(f"no retriever is called {name!r}; choose one of {', '.join(RETRIEVERS)}")
+    return RETRIEVERS[name](parts)
+
+
+def open_extractor(name: str) -> Extractor:
+    """Return the extractor of a name: `rules`, or `published:FILE` for triples that were extracted elsewhere.
+
+    Raises:
+        InputError: There is none of that name, or the file cannot be read.
+    """
+    if name == "rules":
+        return RuleExtractor()
+    kind, _, file = name.partition(":")
+    if kind == "published" and file:
+        return PublishedExtractor(Path(file))
+    raise InputError(f"no extractor is called {name!r}; choose rules or published:FILE")

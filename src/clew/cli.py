@@ -1,0 +1,268 @@
+"""The command line. Results go to standard output, progress and errors to standard error; exit codes are in `errors`."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
+
+import typer
+from typer.exceptions import TyperException
+
+from clew.errors import ClewError, InputError
+
+if TYPE_CHECKING:
+    from clew.index import Index
+    from clew.types import Answer, Evidence
+
+app = typer.Typer(
+    name="clew",
+    help="Multi-hop retrieval: documents in, cited evidence out. Needs no language model and no network.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
+RetrieverOption = Annotated[
+    Optional[str],  # noqa: UP045 - typer reads Optional on every Python it supports
+    typer.Option("--retriever", help="bm25, dense, fused, title-links, entity-graph, pagerank or hipporag2."),
+]
+CountOption = Annotated[Optional[int], typer.Option("-k", help="How many passages.")]  # noqa: UP045
+WhereOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--where", help="Keep passages whose metadata meet a condition: year >= 1990 AND lang = 'en'."),
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def index(
+    paths: Annotated[list[str], typer.Argument(help="Files and folders to read; - reads standard input.")],
+    index: IndexOption,
+    extractor: Annotated[Optional[str], typer.Option(help="rules, or published:FILE.")] = None,  # noqa: UP045
+    encoder: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index."),
+    ] = None,
+) -> None:
+    """Add documents to an index, making it where there is none; what has not changed costs nothing."""
+    from clew.reporting import print_report, progress_on_stderr
+
+    with progress_on_stderr() as progress:
+        opened = _open_or_create(index, extractor, encoder, progress)
+        report = opened.add(list(paths), extractor)
+    print_report(report, opened.table.count_rows())
+
+
+def _open_or_create(location: str, extractor: str | None, encoder: str | None, progress: Any) -> "Index":
+    from clew import index as indexes
+    from clew.models.encoders import open_encoder
+    from clew.settings import load_settings
+    from clew.store.location import locate
+    from clew.store.opening import open_dataset
+
+    if open_dataset(locate(location)) is not None:
+        opened = indexes.open(location, progress)
+        if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
+            raise InputError(
+                f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
+                "leave --encoder out, or choose another --index"
+            )
+        return opened
+    given = {"extractor": extractor, "encoder": encoder}
+    chosen = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
+    return indexes.create(location, chosen, progress)
+
+
+@app.command()
+def search(
+    question: str,
+    index: IndexOption,
+    retriever: RetrieverOption = None,
+    k: CountOption = None,
+    where: WhereOption = None,
+    json_: JsonFlag = False,
+) -> None:
+    """Find the passages that together answer a question, and the paths that join them."""
+    from clew.reporting import evidence_json, print_evidence
+
+    name, count = _defaults(retriever, k)
+    evidence = _open(index).search(question, count, name, where)
+    if json_:
+        _print_json(evidence_json(question, name, evidence))
+    else:
+        print_evidence(evidence)
+
+
+@app.command()
+def ask(
+    question: str,
+    index: IndexOption,
+    retriever: RetrieverOption = None,
+    k: CountOption = None,
+    where: WhereOption = None,
+    json_: JsonFlag = False,
+) -> None:
+    """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
+    from clew.reporting import answer_json, print_answer
+
+    name, count = _defaults(retriever, k)
+    answer = _open(index).ask(question, count, name, where)
+    if json_:
+        _print_json(answer_json(question, name, answer))
+    else:
+        print_answer(answer)
+
+
+@app.command(name="eval")
+def evaluate(
+    index: IndexOption,
+    questions: Annotated[Path, typer.Option(help="Questions with gold: JSONL, HotpotQA, MuSiQue, 2Wiki, BEIR.")],
+    retriever: RetrieverOption = None,
+    cutoffs: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, by commas.")] = "2,5,10",
+    where: WhereOption = None,
+    json_: Annotated[Optional[Path], typer.Option("--json", help="Write the figures to a file.")] = None,  # noqa: UP045
+    runs: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Keep the rankings in this folder; those found there are scored, not run again."),
+    ] = None,
+    answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False,
+) -> None:
+    """Measure retrievers on questions whose evidence is known, side by side."""
+    from clew.measuring import measure
+    from clew.reporting import print_scores, progress_on_stderr
+
+    names, _ = _defaults(retriever, None)
+    with progress_on_stderr() as progress:
+        opened = _open(index, progress)
+        ks = _numbers(cutoffs)
+        report = measure(opened, questions, names.split(","), ks, where, runs, progress, answers=answer)
+    if json_ is not None:
+        _write_json(json_, report)
+    print_scores(report)
+
+
+@app.command()
+def remove(
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents.")],
+    index: IndexOption,
+) -> None:
+    """Remove documents; nothing of them stays in the graph."""
+    report = _open(index).remove(list(ids))
+    print(f"removed {report.removed} documents")
+
+
+@app.command()
+def stats(index: IndexOption, json_: JsonFlag = False) -> None:
+    """Print what an index holds and what it was made with."""
+    from clew.reporting import print_stats
+
+    figures = _open(index).stats()
+    if json_:
+        _print_json(figures)
+    else:
+        print_stats(figures)
+
+
+@app.command()
+def verify(index: IndexOption) -> None:
+    """Read every row and check it; exit 1 when damage is found."""
+    from clew.store.verify import verify as check
+
+    problems = check(index)
+    for problem in problems:
+        print(problem)
+    if problems:
+        raise typer.Exit(1)
+    print("clean: every passage reads back as it was written")
+
+
+@app.command()
+def repair(index: IndexOption) -> None:
+    """Mend a damaged index: drop what is derived, go back to what can be read, and say what was lost."""
+    from clew.store.verify import repair as mend
+
+    for action in mend(index):
+        print(action)
+    print("done: run `clew index` on your documents to add what was lost")
+
+
+@app.command()
+def compact(index: IndexOption) -> None:
+    """Rewrite many small files as few, and drop older versions."""
+    opened = _open(index)
+    print(f"dropped {opened.compact()} older versions")
+
+
+@app.command()
+def diff(old: str, new: str, limit: Annotated[int, typer.Option(help="Names shown a kind.")] = 10) -> None:
+    """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
+    from clew.graph.difference import difference
+    from clew.reporting import print_difference
+
+    changes = difference(_open(old).snapshot, _open(new).snapshot)
+    print_difference(changes, limit)
+    if not changes.empty:
+        raise typer.Exit(1)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit: 0 done, 1 our own fault, 2 bad input."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter must not stop a search
+    code = 0
+    try:
+        code = int(app(standalone_mode=False) or 0)
+    except typer.Exit as stop:
+        code = stop.exit_code
+    except ClewError as error:
+        _fail(str(error), error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
+        _fail("stopped; what was committed is kept, and the same command goes on from there", 130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+    except TyperException as error:
+        _fail(error.format_message(), 2)
+    sys.exit(code)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    print(f"clew: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _open(location: str, progress: Any = None) -> "Index":
+    from clew import index as indexes
+
+    return indexes.open(location, progress) if progress else indexes.open(location)
+
+
+def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:
+    from clew.settings import load_settings
+
+    settings = load_settings()
+    return retriever or settings.retriever, settings.k if k is None else k
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--k is {text!r}: give whole numbers by commas, such as 2,5,10") from error
+    if min(numbers) < 1:
+        raise InputError(f"--k is {text!r}: every cut-off must be at least 1")
+    return sorted(set(numbers))
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _write_json(path: Path, value: Any) -> None:
+    from clew.store.derived import atomic_file
+
+    with atomic_file(path) as temporary:
+        temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

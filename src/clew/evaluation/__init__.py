@@ -1,0 +1,25 @@
+"""Measure retrievers and answers on questions whose evidence is known."""
+
+from clew.evaluation.answers import containment, exact_match, score_answers, token_f1
+from clew.evaluation.datasets import load_corpus, load_questions
+from clew.evaluation.run import Ranking, Run, execute
+from clew.evaluation.scoring import ScoredRun, compare, report, score, unknown_gold
+from clew.evaluation.significance import Comparison
+
+__all__ = [
+    "Comparison",
+    "Ranking",
+    "Run",
+    "ScoredRun",
+    "compare",
+    "containment",
+    "exact_match",
+    "execute",
+    "load_corpus",
+    "load_questions",
+    "report",
+    "score",
+    "score_answers",
+    "token_f1",
+    "unknown_gold",
+]

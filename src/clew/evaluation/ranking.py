@@ -1,0 +1,128 @@
+"""Measures of a ranking against the gold ids of a question: recall, all-gold, nDCG, reciprocal rank, and their ceiling.
+
+A gold id names a passage or a document. A passage counts for one gold id: its own, else its document's. A document
+counts once, at its first passage; its further passages count for nothing but keep their places in the ranking.
+
+Recall, nDCG and reciprocal rank come from `ir-measures` (its pytrec_eval provider), all-gold and the ceiling from here.
+Source of nDCG: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002); gain 1 a gold id.
+Differs from the source: a question without gold is NaN, to be left out of a mean, never 0.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    DoubleArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A ranking seen through the gold ids of its question.
+
+    Attributes:
+        hits: For each rank the number of the gold id that counts there, or -1.
+        gold: How many different gold ids the question has.
+    """
+
+    hits: tuple[int, ...]
+    gold: int
+
+    def found(self, k: int) -> int:
+        """Return how many gold ids count among the first `k` ranks."""
+        return sum(hit >= 0 for hit in self.hits[:k])
+
+
+def judge(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> Judgement:
+    """Say at which ranks a gold id counts.
+
+    Args:
+        passage_ids: (n,) the ranking, best first.
+        document_ids: (n,) the document of each passage.
+        gold: Ids of passages or documents; one given twice counts once.
+
+    Raises:
+        InputError: The ids are not as many as the documents.
+    """
+    if len(passage_ids) != len(document_ids):
+        raise InputError(f"{len(passage_ids)} passages but {len(document_ids)} documents; give one document a passage")
+    waiting = {identifier: number for number, identifier in enumerate(dict.fromkeys(gold))}
+    size = len(waiting)
+    hits = []
+    for passage, document in zip(passage_ids, document_ids, strict=True):
+        counted = passage if passage in waiting else document
+        hits.append(waiting.pop(counted, -1))
+    return Judgement(tuple(hits), size)
+
+
+def measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+    """Return every measure of every question, (n,) each, NaN where a question has no gold.
+
+    Args:
+        judgements: n questions.
+        ks: Cut-offs, each at least 1.
+
+    Returns:
+        "recall@k", "all_gold@k" and "ndcg@k" for each k, then "mrr": 1 / rank of the first hit, 0 without one.
+
+    Raises:
+        InputError: A cut-off is below 1.
+    """
+    _check(ks)
+    trusted = _from_ir_measures(judgements, ks)
+    values: dict[str, DoubleArray] = {}
+    for k in ks:
+        values[f"recall@{k}"] = trusted[f"recall@{k}"]
+        values[f"all_gold@{k}"] = all_gold(judgements, k)
+        values[f"ndcg@{k}"] = trusted[f"ndcg@{k}"]
+    values["mrr"] = trusted["mrr"]
+    return values
+
+
+def all_gold(judgements: Sequence[Judgement], k: int) -> "DoubleArray":
+    """Return (n,) 1 where every gold id is among the first `k`, else 0, NaN without gold."""
+    return _each(judgements, lambda judgement: float(judgement.found(k) == judgement.gold))
+
+
+def recall_ceiling(judgements: Sequence[Judgement], k: int) -> "DoubleArray":
+    """Return (n,) the best recall@k any ranking can reach: min(k, gold ids) / gold ids, NaN without gold."""
+    _check([k])
+    return _each(judgements, lambda judgement: min(k, judgement.gold) / judgement.gold)
+
+
+def _each(judgements: Sequence[Judgement], measure: Callable[[Judgement], float]) -> "DoubleArray":
+    return np.array([measure(item) if item.gold else np.nan for item in judgements], dtype=np.float64)
+
+
+def _check(ks: Sequence[int]) -> None:
+    if any(k < 1 for k in ks):
+        raise InputError(f"cut-offs are {list(ks)}; each must be at least 1")
+
+
+def _from_ir_measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+    from ir_measures import RR, R, nDCG  # 0.1 s to load
+    from ir_measures.providers import registry
+
+    named = {"mrr": RR} | {f"recall@{k}": R @ k for k in ks} | {f"ndcg@{k}": nDCG @ k for k in ks}
+    names = {str(measure): name for name, measure in named.items()}
+    values = {name: np.full(len(judgements), np.nan) for name in named}
+    qrels, run = {}, {}
+    for number, item in enumerate(judgements):
+        if item.gold:
+            qrels[str(number)] = {f"gold {unit}": 1 for unit in range(item.gold)}
+            run[str(number)] = _as_scores(item.hits)
+    for metric in registry["pytrec_eval"].iter_calc(list(named.values()), qrels, run):
+        values[names[str(metric.measure)]][int(metric.query_id)] = metric.value
+    return values
+
+
+def _as_scores(hits: Sequence[int]) -> dict[str, float]:
+    """Return a score a rank; each is different, because trec_eval breaks ties by id in an order of its own."""
+    names = [f"gold {hit}" if hit >= 0 else f"rank {rank}" for rank, hit in enumerate(hits)]
+    return {name: float(len(hits) - rank) for rank, name in enumerate(names)}

@@ -1,0 +1,54 @@
+"""A list of strings as two arrays, so that millions of them can be memory-mapped and opened at no cost."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, overload
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import LongArray
+
+
+class Strings(Sequence[str]):
+    """Immutable strings: UTF-8 bytes one after the other, and where each begins.
+
+    Args:
+        data: (bytes,) uint8, all strings joined.
+        offsets: (n + 1,) int64; string i is `data[offsets[i]:offsets[i + 1]]`.
+    """
+
+    __slots__ = ("data", "offsets")
+
+    def __init__(self, data: "NDArray[np.uint8]", offsets: "LongArray") -> None:
+        self.data = data
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> "Strings":
+        """Pack strings in the order given."""
+        encoded = [string.encode() for string in strings]
+        offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(e) for e in encoded], out=offsets[1:])
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"string {index} of {len(self)}")
+        place = index % len(self)
+        return self.data[self.offsets[place] : self.offsets[place + 1]].tobytes().decode()
+
+    def __iter__(self) -> Iterator[str]:
+        whole, offsets = self.data.tobytes(), self.offsets.tolist()
+        for start, end in zip(offsets, offsets[1:], strict=False):
+            yield whole[start:end].decode()

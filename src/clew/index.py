@@ -1,0 +1,219 @@
+"""An index: documents in, evidence and answers out. The Python face of everything the command line does."""
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from clew.answering import LocalAnswerer
+from clew.assemble import Parts, make_retriever, open_extractor
+from clew.errors import InputError
+from clew.graph.snapshot import Snapshot
+from clew.indexing.chunking import Chunker
+from clew.indexing.readers import read
+from clew.models.encoders import open_encoder
+from clew.protocols import Encoder, Retriever
+from clew.settings import Settings, load_settings
+from clew.snapshots import Progress, ensure_snapshot, read_manifest, snapshot_folder
+from clew.store.location import locate
+from clew.store.lock import writing
+from clew.store.table import PassageTable
+from clew.types import Answer, Document, Evidence, Failure, Filter
+from clew.updating import Report, Updater
+
+
+def silent(_stage: str, _done: int, _total: int) -> None:
+    """Report nothing."""
+
+
+class Index:
+    """One version of an index, to be searched; adding and removing moves this object to the version that makes.
+
+    Use `clew.open` and `clew.create` to get one.
+
+    Attributes:
+        table: The passages on disk.
+    """
+
+    def __init__(self, table: PassageTable, progress: Progress = silent) -> None:
+        self.table = table
+        self._progress = progress
+        self._retrievers: dict[str, Retriever] = {}
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        encoder = open_encoder(str(self.table.settings["encoder"]))
+        wanted = self.table.settings["encoder_fingerprint"]
+        if encoder.dimension != self.table.dimension or encoder.fingerprint != wanted:
+            raise InputError(
+                f"the index was made with the encoder {encoder.name} of fingerprint {wanted}, and the one installed "
+                f"has {encoder.fingerprint}: install the weights it was made with, or make a new index"
+            )
+        return encoder
+
+    @cached_property
+    def _parts(self) -> Parts:
+        folder = snapshot_folder(self.table)
+        if not folder.is_dir():
+            folder = ensure_snapshot(self.table, self._encoder, self._progress)
+        vectors = self.table.location.derived / "vectors.lance"
+        return Parts(folder, vectors, lambda: self._encoder, lambda count: self._progress("encoding triples", count, 0))
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The passages, entities and triples of this version, as arrays."""
+        return self._parts.scope.snapshot
+
+    def add(
+        self, documents: Iterable[Document | Failure] | Sequence[str | Path], extractor: str | None = None
+    ) -> Report:
+        """Add documents, replace those that have changed, and leave the others alone.
+
+        Args:
+            documents: Documents, or paths of files and folders ("-" for standard input).
+            extractor: `published:FILE` when the published triples have moved; else what the index was made with.
+
+        Returns:
+            Counts and failures. What was committed stays, whatever happens later.
+
+        Raises:
+            InputError: A path does not exist, or the extractor is of another kind than the index's.
+            IndexLockedError: Another process is writing.
+        """
+        listed = list(documents) if not isinstance(documents, str | Path) else [documents]
+        paths = [item for item in listed if isinstance(item, str | Path)]
+        given = [item for item in listed if isinstance(item, Document | Failure)]
+        found = [*(read(paths) if paths else ()), *given]
+        settings = self.table.settings
+        chosen = _same_kind(extractor, str(settings["extractor"]))
+        with writing(self.table.location):
+            started = time.perf_counter()
+            self._move(self.table.latest())
+            chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
+            updater = Updater(self.table, chunker, open_extractor(chosen), self._encoder, self._progress)
+            try:
+                report = updater.update(found)
+            finally:
+                self._move(self.table)
+            ensure_snapshot(self.table, self._encoder, self._progress)
+            report.seconds = time.perf_counter() - started
+        return report
+
+    def remove(self, ids: Sequence[str]) -> Report:
+        """Remove documents; nothing of them stays in the graph.
+
+        Raises:
+            InputError: An id is not in the index; nothing was removed.
+            IndexLockedError: Another process is writing.
+        """
+        with writing(self.table.location):
+            self._move(self.table.latest())
+            known = self.table.documents()
+            if absent := [id_ for id_ in ids if id_ not in known]:
+                raise InputError(f"no document has the id {absent[0]!r} ({len(absent)} of {len(ids)} given are absent)")
+            self.table.delete(list(ids))
+            self._move(self.table)
+            ensure_snapshot(self.table, self._encoder, self._progress)
+        return Report(removed=len(set(ids)))
+
+    def retriever(self, name: str) -> Retriever:
+        """Return a retriever over this version by its name (see `clew.RETRIEVERS`).
+
+        Raises:
+            InputError: There is none of that name, or it needs vectors that the index lacks.
+        """
+        if name not in self._retrievers:
+            self._retrievers[name] = make_retriever(name, self._parts)
+        return self._retrievers[name]
+
+    def search(self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None) -> Evidence:
+        """Return the evidence for one question."""
+        return self.retriever(retriever).retrieve([question], k, where)[0]
+
+    def ask(self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None) -> Answer:
+        """Return an answer quoted from the evidence, without a language model."""
+        encoder = self._encoder if self.table.dimension else None
+        return LocalAnswerer(encoder).answer(question, self.search(question, k, retriever, where))
+
+    def compact(self) -> int:
+        """Rewrite many small files as few and drop older versions; returns how many were dropped.
+
+        Raises:
+            IndexLockedError: Another process is writing.
+        """
+        with writing(self.table.location):
+            self._move(self.table.latest())
+            dropped = self.table.compact()
+            self._move(self.table)
+            ensure_snapshot(self.table, self._encoder, self._progress)
+        return dropped
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts, settings and the manifest of this version."""
+        s = self.snapshot
+        return {
+            "version": self.table.version,
+            "documents": len(self.table.documents()),
+            "passages": len(s.passage_ids),
+            "entities": len(s.entities),
+            "relations": len(s.relations),
+            "triples": len(s.triples),
+            "mentions": len(s.mentions.indices),
+            "equivalences": len(s.equivalences.indices) // 2,
+            "titled_passages": int((s.title_entities >= 0).sum()),
+            "walk_edges": len(s.walk.indices) // 2,
+            "manifest": read_manifest(snapshot_folder(self.table)),
+        }
+
+    def _move(self, table: PassageTable) -> None:
+        """Forget what was made for another version."""
+        self.table = table
+        self._retrievers.clear()
+        self.__dict__.pop("_parts", None)
+
+
+def open(location: str | Path, progress: Progress = silent) -> Index:
+    """Open the newest version of an index.
+
+    Args:
+        location: A folder, or an object-store URI such as `s3://bucket/prefix`.
+        progress: Told the stage and how much is done, when something takes long.
+
+    Raises:
+        IndexFormatError: There is no index, or one this version of Clew cannot read.
+    """
+    return Index(PassageTable.open(location), progress)
+
+
+def create(location: str | Path, settings: Settings | None = None, progress: Progress = silent) -> Index:
+    """Make an empty index; what it is made with is stored in it and need not be said again.
+
+    Raises:
+        InputError: There is an index already, or the encoder or extractor is not known.
+    """
+    chosen = load_settings() if settings is None else settings
+    encoder = open_encoder(chosen.encoder)
+    open_extractor(chosen.extractor)
+    stored = {
+        "encoder": encoder.name,
+        "encoder_fingerprint": encoder.fingerprint,
+        "extractor": chosen.extractor,
+        "passage_tokens": chosen.passage_tokens,
+        "passage_overlap": chosen.passage_overlap,
+        "tau": chosen.tau,
+        "neighbours": chosen.neighbours,
+    }
+    Chunker(chosen.passage_tokens, chosen.passage_overlap)
+    with writing(locate(location)):
+        return Index(PassageTable.create(location, stored, encoder.dimension), progress)
+
+
+def _same_kind(asked: str | None, made_with: str) -> str:
+    if asked is None or asked == made_with:
+        return made_with
+    if asked.partition(":")[0] != made_with.partition(":")[0]:
+        raise InputError(
+            f"the index was made with the extractor {made_with!r}, not {asked!r}; leave --extractor out, or make a new index"
+        )
+    return asked

@@ -1,0 +1,91 @@
+"""What an earlier search for equivalent names found: the pairs, and for which names some are missing."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import IndexFormatError, ProviderError
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray, IntArray
+
+KEY_BYTES = 16
+_FORMAT = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The pairs of an earlier run, before the limit a name was applied.
+
+    Attributes:
+        tau: Threshold of that run.
+        limit: Limit a name of that run; about twice as many of a name's best pairs are here.
+        keys: Hashes of names and vectors, (n, 16) bytes.
+        left: One end of each pair, a row of `keys`, (m,).
+        right: The other end, (m,).
+        score: Cosines, (m,).
+        floor: For each name a score above which none of its pairs is missing, 0 when none is missing at all, (n,).
+    """
+
+    tau: float
+    limit: int
+    keys: NDArray[np.uint8]
+    left: "IntArray"
+    right: "IntArray"
+    score: "FloatArray"
+    floor: "FloatArray"
+
+
+_ARRAYS = {"keys": "u1", "left": "<i4", "right": "<i4", "score": "<f4", "floor": "<f4"}
+
+
+def save_known(known: Known, folder: Path) -> None:
+    """Write one .npy file a field into `folder`, which is made when it is absent.
+
+    The same value gives the same bytes. The caller renames a finished folder into place when readers may be about.
+
+    Raises:
+        ProviderError: The disk refused.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / "settings.npy", np.asarray([_FORMAT, known.tau, known.limit], dtype="<f8"))
+        for name, kind in _ARRAYS.items():
+            np.save(folder / f"{name}.npy", getattr(known, name).astype(kind))
+    except OSError as error:
+        raise ProviderError(
+            f"cannot write the known pairs to {folder}: {error}; make room or permit writing"
+        ) from error
+
+
+def load_known(folder: Path) -> Known:
+    """Read what `save_known` wrote.
+
+    Raises:
+        IndexFormatError: A file is absent, damaged, of another format, or does not fit the others.
+    """
+    way_out = "delete the folder: it is made again from the vectors"
+    try:
+        number, tau, limit = np.load(folder / "settings.npy", allow_pickle=False).tolist()
+        arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
+    except (OSError, ValueError, EOFError, TypeError) as error:
+        raise IndexFormatError(f"cannot read the known pairs in {folder}: {error}; {way_out}") from error
+    if number != _FORMAT:
+        raise IndexFormatError(f"the known pairs in {folder} have format {number}; wanted {_FORMAT}; {way_out}")
+    known = Known(tau=tau, limit=int(limit), **arrays)
+    count, pairs = len(known.keys), len(known.left)
+    ends = np.concatenate([known.left, known.right])
+    fits = (
+        all(arrays[name].dtype == np.dtype(kind) for name, kind in _ARRAYS.items())
+        and known.keys.shape == (count, KEY_BYTES)
+        and known.left.shape == known.right.shape == known.score.shape == (pairs,)
+        and known.floor.shape == (count,)
+        and (not pairs or (ends.min() >= 0 and ends.max() < count))
+    )
+    if not fits:
+        raise IndexFormatError(f"the known pairs in {folder} do not fit each other; {way_out}")
+    return known

@@ -1,0 +1,118 @@
+"""From a question to the entities it names, and to what is left of it when the names are taken out.
+
+What is left is what the question asks *about* the names: `who directed` in `Who directed Fram?`. A passage at the far
+end of a chain matches that part and none of the names, so the two are kept apart.
+
+Source: none; measured in docs/decisions.md. Differs from the source: nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.graph.snapshot import Snapshot
+from clew.indexing.rules import sentence_mentions
+from clew.text.gazetteer import COMMON_WORDS, looks_like_name
+from clew.text.names import Token, key_hash, tokens
+
+LONGEST_NAME = 16
+_SHORTEST_UNCASED = 4
+# A question is read up to here; names further on are not looked for, which bounds the time of a hostile question.
+MAX_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedName:
+    """A name in a question and the entities it may stand for.
+
+    Attributes:
+        start: Where it begins in the question.
+        end: Where it ends.
+        entities: Positions in `snapshot.entities`, ascending; empty when the index does not know the name.
+    """
+
+    start: int
+    end: int
+    entities: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedQuestion:
+    """A question, the names in it, and the rest.
+
+    Attributes:
+        names: In order, none overlapping.
+        remainder: The question with every name cut out.
+    """
+
+    text: str
+    names: tuple[LinkedName, ...]
+    remainder: str
+
+    @property
+    def known(self) -> tuple[LinkedName, ...]:
+        """The names that the index knows."""
+        return tuple(name for name in self.names if name.entities)
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The names, as written, that the index does not know."""
+        return tuple(self.text[name.start : name.end] for name in self.names if not name.entities)
+
+
+def link(snapshot: Snapshot, question: str) -> LinkedQuestion:
+    """Find the names of a question among the entities of an index: exact folded names, longest first.
+
+    Args:
+        snapshot: The index.
+        question: Any string; capitals are asked of short names only where the question uses capitals at all.
+    """
+    question = question[:MAX_CHARACTERS]
+    known = _known_names(snapshot, question)
+    others = [
+        LinkedName(m.start, m.end, ())
+        for m in sentence_mentions(question, 0, len(question))
+        if m.kind in ("name", "quoted", "acronym", "identifier")
+        and not any(name.start < m.end and m.start < name.end for name in known)
+    ]
+    names = tuple(sorted([*known, *others], key=lambda name: name.start))
+    return LinkedQuestion(question, names, _without(question, names))
+
+
+def _known_names(snapshot: Snapshot, question: str) -> list[LinkedName]:
+    words = tokens(question)
+    cased = any(letter.isupper() for letter in question[1:])
+    found: list[LinkedName] = []
+    position = 0
+    while position < len(words):
+        length, entities = _longest(snapshot, question, words[position : position + LONGEST_NAME], cased=cased)
+        if length:
+            found.append(LinkedName(words[position].start, words[position + length - 1].end, entities))
+        position += length or 1
+    return found
+
+
+def _longest(snapshot: Snapshot, question: str, words: Sequence[Token], *, cased: bool) -> tuple[int, tuple[int, ...]]:
+    """Return how many of the words make the longest known name, and its entities; 0 for none."""
+    for length in range(len(words), 0, -1):
+        key = " ".join(word.key for word in words[:length])
+        surface = question[words[0].start : words[length - 1].end]
+        if key in COMMON_WORDS or (cased and length <= 2 and not looks_like_name(surface)):
+            continue
+        if not cased and length == 1 and surface.isascii() and len(surface) < _SHORTEST_UNCASED:
+            continue
+        entities = snapshot.named(key_hash(key))
+        if not cased and length == 1 and surface.isalpha():
+            # Without capitals to go by, an ordinary word is taken for a name only where a document is called so.
+            entities = entities[snapshot.titled(entities)]
+        if len(entities):
+            return length, tuple(int(entity) for entity in entities)
+    return 0, ()
+
+
+def _without(question: str, names: Sequence[LinkedName]) -> str:
+    pieces: list[str] = []
+    place = 0
+    for name in names:
+        pieces.append(question[place : name.start])
+        place = max(place, name.end)
+    return " ".join([*pieces, question[place:]])

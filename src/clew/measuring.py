@@ -1,0 +1,93 @@
+"""`clew eval`: retrievers run over questions with known evidence, side by side; runs are kept and scored as often as wanted."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from clew.evaluation.answers import score_answers
+from clew.evaluation.datasets import load_questions
+from clew.evaluation.run import Run, execute
+from clew.evaluation.scoring import compare, report, score
+from clew.index import Index
+from clew.snapshots import Progress, read_manifest, snapshot_folder
+from clew.types import Filter, Question
+
+DEPTH = 10
+
+
+def measure(
+    index: Index,
+    questions_path: Path,
+    retrievers: Sequence[str],
+    cutoffs: Sequence[int],
+    where: Filter | None,
+    runs: Path | None,
+    progress: Progress,
+    *,
+    answers: bool = False,
+) -> dict[str, Any]:
+    """Return the figures of each retriever, and paired comparisons of the first with each other one.
+
+    Args:
+        index: What is searched.
+        questions_path: Questions with gold ids.
+        retrievers: Names, each once.
+        cutoffs: Ascending.
+        where: Restricts the passages.
+        runs: A folder that keeps rankings; one made of the same index, questions and options is scored, not run.
+        progress: Told the questions done.
+        answers: Also score the answers that `Index.ask` reads from the passages.
+
+    Raises:
+        InputError: The questions cannot be read, or a retriever is not known.
+    """
+    questions = load_questions(questions_path)
+    names = list(dict.fromkeys(name.strip() for name in retrievers))
+    made = [index.retriever(name) for name in names]  # an unknown name fails before anything is run
+    depth = max(DEPTH, *cutoffs)
+    scored = []
+    for name, retriever in zip(names, made, strict=True):
+        kept = _kept(runs, index, questions, name, depth, where)
+        if kept is not None and kept.is_file():
+            run = Run.load(kept)
+        else:
+            run = execute(retriever, name, questions, depth, where, lambda d, t, n=name: progress(n, d, t))  # type: ignore[misc]
+            if kept is not None:
+                run.save(kept)
+        scored.append(score(run, questions, cutoffs))
+    measures = [f"{kind}@{k}" for k in cutoffs for kind in ("recall", "all_gold")]
+    comparisons = [compare(scored[0], other, m) for other in scored[1:] for m in measures]
+    snapshot = index.snapshot
+    ids = {*snapshot.passage_ids, *snapshot.document_ids}
+    result = report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
+    if answers:
+        for name in names:
+            result["retrievers"][name] |= _answer_scores(index, questions, name, where, progress)
+    return result
+
+
+def _answer_scores(
+    index: Index, questions: Sequence[Question], name: str, where: Filter | None, progress: Progress
+) -> dict[str, float]:
+    texts: list[str] = []
+    weak = 0
+    for done, question in enumerate(questions, 1):
+        answer = index.ask(question.text, retriever=name, where=where)
+        texts.append(answer.text)
+        weak += answer.weak
+        progress(f"{name} answers", done, len(questions))
+    return {**score_answers(questions, texts), "abstained": weak / len(questions)}
+
+
+def _kept(
+    runs: Path | None, index: Index, questions: Sequence[Question], name: str, depth: int, where: Filter | None
+) -> Path | None:
+    """Return the file of a run, named by everything that it depends on."""
+    if runs is None:
+        return None
+    runs.mkdir(parents=True, exist_ok=True)
+    files = read_manifest(snapshot_folder(index.table))["files"]
+    asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
+    key = blake2b(f"{files}\0{asked}\0{depth}\0{where}".encode(), digest_size=6).hexdigest()
+    return runs / f"{name}-{key}.json"

@@ -1,0 +1,1 @@
+"""Encoders: the only code that meets weights and the network."""

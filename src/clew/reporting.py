@@ -1,0 +1,198 @@
+"""How results look: JSON of a fixed shape for programs, short text for people. Text from a corpus is never markup."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from clew.graph.difference import Difference
+from clew.snapshots import Progress as ProgressFunction
+from clew.types import Answer, Evidence, Passage, Path, Scored
+from clew.updating import Report
+
+_SHOWN_CHARACTERS = 300
+_SHOWN_FAILURES = 20
+_out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
+    """Return evidence in the shape of `clew search --json`."""
+    return {
+        "question": question,
+        "retriever": retriever,
+        "passages": [_passage_json(scored) for scored in evidence.passages],
+        "paths": [
+            {"score": path.score, "triples": [{**asdict(t), "passages": list(t.passages)} for t in path.item]}
+            for path in evidence.paths
+        ],
+        "notes": list(evidence.notes),
+        "usage": asdict(evidence.usage),
+    }
+
+
+def answer_json(question: str, retriever: str, answer: Answer) -> dict[str, Any]:
+    """Return an answer in the shape of `clew ask --json`."""
+    return {
+        "question": question,
+        "retriever": retriever,
+        "answer": answer.text,
+        "weak": answer.weak,
+        "citations": [asdict(citation) for citation in answer.citations],
+        "candidates": [{"text": c.item, "score": c.score} for c in answer.candidates],
+        "notes": list(answer.notes),
+        "evidence": evidence_json(question, retriever, answer.evidence),
+    }
+
+
+def print_evidence(evidence: Evidence) -> None:
+    """Print ranked passages, then the paths that lead to them."""
+    for rank, scored in enumerate(evidence.passages, 1):
+        passage = scored.item
+        _out.print(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
+        _out.print(f"   {_shortened(passage.text)}")
+    if evidence.paths:
+        _out.print("\nHow they connect:")
+    for path in evidence.paths:
+        _out.print(f"  {_path_text(path.item)}")
+    _print_notes(evidence.notes)
+
+
+def print_answer(answer: Answer) -> None:
+    """Print an answer, the sentences it stands on, and other candidates."""
+    _out.print(answer.text or "No answer: the evidence does not hold one.")
+    for number, citation in enumerate(answer.citations, 1):
+        place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
+        _out.print(f"\n[{number}] {citation.title or citation.document_id} ({place})")
+        _out.print(f"    \u201c{citation.quote}\u201d")
+    others = [c.item for c in answer.candidates if c.item != answer.text][:5]
+    if others:
+        _out.print(f"\nOther candidates: {', '.join(others)}")
+    if answer.evidence.paths:
+        _out.print("\nHow the passages connect:")
+        for path in answer.evidence.paths[:3]:
+            _out.print(f"  {_path_text(path.item)}")
+    _print_notes(answer.notes)
+
+
+def print_report(report: Report, passages: int) -> None:
+    """Print what an indexing run did, and every failure."""
+    counts = (
+        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
+    )
+    _out.print(f"{counts} in {report.seconds:.1f} s; the index holds {passages} passages")
+    for failure in report.failures[:_SHOWN_FAILURES]:
+        print(f"failed: {failure.item}: {failure.reason}", file=sys.stderr)
+    if len(report.failures) > _SHOWN_FAILURES:
+        print(f"... and {len(report.failures) - _SHOWN_FAILURES} more", file=sys.stderr)
+
+
+def print_stats(figures: dict[str, Any]) -> None:
+    """Print counts, then what the index was made with."""
+    for name, value in figures.items():
+        if name != "manifest":
+            _out.print(f"{name.replace('_', ' '):18} {value}")
+    manifest = figures["manifest"]
+    for name, value in {**manifest["settings"], "corpus": manifest["corpus"], "files": manifest["files"]}.items():
+        _out.print(f"{name.replace('_', ' '):18} {value}")
+    for extractor, count in manifest["extractors"].items():
+        _out.print(f"{'extracted by':18} {extractor} ({count} passages)")
+    _out.print(f"{'failures':18} {manifest['failures']}")
+
+
+def print_difference(changes: Difference, limit: int) -> None:
+    """Print counts of what differs, and the first names of each kind."""
+    if changes.empty:
+        _out.print("equal: the same passages, entities and triples")
+        return
+    rows = [(f"{kind} added", names) for kind, names in changes.added.items()]
+    rows += [(f"{kind} removed", names) for kind, names in changes.removed.items()]
+    for what, names in [*rows, ("passages changed", changes.changed)]:
+        if names:
+            more = ", ..." if len(names) > limit else ""
+            _out.print(f"{len(names)} {what}: {', '.join(names[:limit])}{more}")
+
+
+def print_scores(report: dict[str, Any]) -> None:
+    """Print an evaluation as a table, then paired comparisons and warnings."""
+    names = list(report["retrievers"])
+    table = Table(title=f"{report['questions']} questions over {report['index']}", title_justify="left")
+    table.add_column("")
+    for name in [*names, "ceiling"]:
+        table.add_column(name, justify="right")
+    for measure in (m for m in report["retrievers"][names[0]] if m != "intervals"):
+        cells = [_cell(measure, report["retrievers"][name]) for name in names]
+        ceiling = report["ceiling"].get(measure)
+        table.add_row(measure, *cells, "" if ceiling is None else f"{ceiling:.3f}")
+    Console(highlight=False, width=max(80, 24 + 24 * len(names))).print(table)
+    for c in report["comparisons"]:
+        interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
+        _out.print(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
+    for warning in report["warnings"]:
+        print(f"warning: {warning}", file=sys.stderr)
+
+
+@contextmanager
+def progress_on_stderr() -> Iterator[ProgressFunction]:
+    """Give a function that shows a stage, how much is done, the rate and the time left; silent where no one looks."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}% {task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=total or None, rate="")
+            speed = bar.tasks[tasks[stage]].speed
+            rate = f"{speed:,.0f}/s" if speed else ""
+            bar.update(tasks[stage], completed=done, total=total or None, rate=rate)
+
+        yield show
+
+
+def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
+    passage = scored.item
+    return {
+        "id": passage.id,
+        "document_id": passage.document_id,
+        "title": passage.title,
+        "text": passage.text,
+        "score": scored.score,
+        "start": passage.start,
+        "end": passage.end,
+        "metadata": dict(passage.metadata),
+    }
+
+
+def _path_text(path: Path) -> str:
+    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}  ({', '.join(t.passages)})" for t in path)
+
+
+def _print_notes(notes: tuple[str, ...]) -> None:
+    if notes:
+        _out.print("\n" + "\n".join(f"note: {note}" for note in notes))
+
+
+def _shortened(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN_CHARACTERS else flat[:_SHOWN_CHARACTERS].rsplit(" ", 1)[0] + " ..."
+
+
+def _cell(measure: str, summary: dict[str, Any]) -> str:
+    value = summary[measure]
+    if measure.startswith("seconds"):
+        return f"{value * 1000:.1f} ms"
+    if not isinstance(value, float):
+        return str(value)
+    interval = summary.get("intervals", {}).get(measure)
+    return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f}-{interval[1]:.3f})"

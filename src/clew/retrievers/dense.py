@@ -1,0 +1,51 @@
+"""Dense retrieval: passages whose vector is near the question's."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.protocols import Encoder
+from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.types import Evidence, Filter
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class DenseRetriever:
+    """Ranks all passages by the cosine of their vector with the question's, exactly.
+
+    Attributes:
+        scope: What is searched.
+        encoder: The encoder that made the passages' vectors.
+    """
+
+    scope: Scope
+    encoder: Encoder
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return at most `k` passages a question, by cosine.
+
+        Raises:
+            InputError: The index has no vectors.
+        """
+        check_k(k)
+        allowed = self.scope.mask(where)
+        evidence: list[Evidence] = []
+        for question in questions:
+            started = time.perf_counter()
+            if not question.strip():
+                evidence.append(found((), (), (EMPTY_QUESTION,), started))
+                continue
+            ranked = self.scope.ranked(self.similarity(question), k, allowed, floor=-np.inf)
+            evidence.append(found(self.scope.passages(ranked), (), (), started))
+        return evidence
+
+    def similarity(self, question: str) -> "FloatArray":
+        """Return the cosine (P,) of every passage with a question."""
+        cosine: FloatArray = self.scope.snapshot.vectors @ self.encoder.encode_queries([question])[0]
+        return cosine

@@ -1,0 +1,162 @@
+"""HippoRAG 2's ranking, without a language model: the published yardstick.
+
+A graph of phrases and passages: triple edges both ways, weighted by how often they are stated; phrase-passage edges of
+weight 1; synonym edges. A question's five nearest triples give weights to their phrases, every passage gets a twentieth
+of its dense score, and personalised PageRank from both ranks the passages.
+
+Source: Gutierrez et al., "From RAG to Memory" (2025), section 3, and the settings of its published code.
+Differs from the source: triples are not filtered by a language model.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.adjacency import Adjacency
+from clew.graph.power import power_iteration, summed_adjacency
+from clew.graph.snapshot import Snapshot
+from clew.ranks import top_order
+from clew.retrievers.dense import DenseRetriever
+from clew.retrievers.explained import MENTIONS
+from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.types import Evidence, Filter, Path, Scored, Triple
+
+if TYPE_CHECKING:
+    from clew.types import BoolArray, FloatArray
+
+TRIPLES = 5
+PHRASES = 5
+PASSAGE_WEIGHT = 0.05
+DAMPING = 0.5
+
+
+class HippoRAG2Retriever:
+    """Ranks passages by PageRank from the phrases of the nearest triples and from all passages' dense scores.
+
+    Args:
+        scope: What is searched.
+        dense: Gives the similarity of passages.
+        encode_texts: Texts to unit rows (n, d); asked once for all triples, so it should remember them.
+    """
+
+    def __init__(
+        self, scope: Scope, dense: DenseRetriever, encode_texts: Callable[[Sequence[str]], "FloatArray"]
+    ) -> None:
+        self._scope = scope
+        self._dense = dense
+        self._encode_texts = encode_texts
+
+    @cached_property
+    def _triple_vectors(self) -> "FloatArray":
+        s = self._scope.snapshot
+        relations, entities = list(s.relations), list(s.entities)
+        return self._encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
+
+    @cached_property
+    def _graph(self) -> Adjacency:
+        return phrase_graph(self._scope.snapshot, np.ones(len(self._scope), dtype=bool))
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return at most `k` passages a question; with no triple to start from, the dense ranking."""
+        check_k(k)
+        allowed = self._scope.mask(where)
+        graph = self._graph if allowed.all() else phrase_graph(self._scope.snapshot, allowed)
+        return [self._one(question, k, allowed, graph) for question in questions]
+
+    def _one(self, question: str, k: int, allowed: "BoolArray", graph: Adjacency) -> Evidence:
+        started = time.perf_counter()
+        if not question.strip():
+            return found((), (), (EMPTY_QUESTION,), started)
+        near = self._dense.similarity(question)
+        triples = self._nearest_triples(question, allowed)
+        if not len(triples):
+            ranked = self._scope.ranked(near, k, allowed, floor=-np.inf)
+            return found(self._scope.passages(ranked), (), ("no triple to start from: dense ranking",), started)
+        restart = np.zeros(graph.rows, dtype=np.float64)
+        restart[: len(allowed)] = PASSAGE_WEIGHT * _spread(near, allowed)
+        for phrase, weight in self._phrases(triples).items():
+            restart[len(allowed) + phrase] = weight
+        values = power_iteration(graph, restart / restart.sum(), DAMPING)[: len(allowed)].astype(np.float32)
+        ranked = self._scope.ranked(values, k, allowed)
+        passages = self._scope.passages(ranked)
+        return found(passages, self._paths(triples, ranked, allowed), (), started)
+
+    def _nearest_triples(self, question: str, allowed: "BoolArray") -> list[tuple[int, float]]:
+        stated = self._scope.snapshot.triple_passages
+        if not len(self._scope.snapshot.triples):
+            return []
+        scores = self._triple_vectors @ self._dense.encoder.encode_queries([question])[0]
+        if not allowed.all():
+            open_ = np.add.reduceat(allowed[stated.indices].astype(np.int64), stated.indptr[:-1]) > 0
+            scores = np.where(open_, scores, -np.inf).astype(np.float32)
+        best = top_order(scores, TRIPLES)
+        return [(int(t), float(scores[t])) for t in best if np.isfinite(scores[t])]
+
+    def _phrases(self, triples: Sequence[tuple[int, float]]) -> dict[int, float]:
+        """Return the weights of the best phrases: mean over their triples of score / number of passages."""
+        snapshot = self._scope.snapshot
+        given: dict[int, list[float]] = {}
+        for triple, score in triples:
+            for phrase in {int(snapshot.triples[triple, 0]), int(snapshot.triples[triple, 2])}:
+                passages = max(len(snapshot.mentioned_in.row(phrase)), 1)
+                given.setdefault(phrase, []).append(max(score, 0.0) / passages)
+        means = {phrase: sum(scores) / len(scores) for phrase, scores in given.items()}
+        return {phrase: means[phrase] for phrase in sorted(means, key=lambda p: (-means[p], p))[:PHRASES]}
+
+    def _paths(
+        self, triples: Sequence[tuple[int, float]], ranked: Sequence[tuple[int, float]], allowed: "BoolArray"
+    ) -> list[Scored[Path]]:
+        """Return the nearest triples, each followed by the best ranked passage that mentions one of its phrases."""
+        snapshot = self._scope.snapshot
+        paths: list[Scored[Path]] = []
+        for triple, score in triples:
+            first = snapshot.triple(triple, allowed)
+            ends = {int(snapshot.triples[triple, 0]), int(snapshot.triples[triple, 2])}
+            for passage, _ in ranked:
+                shared = sorted(ends & set(snapshot.mentions.row(passage).tolist()))
+                id_ = snapshot.passage_ids[passage]
+                if shared and id_ not in first.passages:
+                    name = snapshot.titles[passage] or id_
+                    onward = Triple(name, MENTIONS, snapshot.entities[shared[0]], (id_,))
+                    paths.append(Scored((first, onward), score))
+                    break
+            else:
+                paths.append(Scored((first,), score))
+        return paths
+
+
+def phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
+    """Return passages 0 to P - 1 and phrases P to P + E - 1 with triple, mention and synonym edges, both ways.
+
+    Args:
+        snapshot: The index.
+        allowed: (P,) passages that may state a triple or mention a phrase.
+    """
+    count = len(snapshot.passage_ids)
+    passages = np.repeat(np.arange(count), snapshot.mentions.degrees())
+    open_ = allowed[passages]
+    stated = snapshot.triple_passages
+    triples = np.repeat(np.arange(stated.rows), stated.degrees())[allowed[stated.indices]]
+    synonyms = np.repeat(np.arange(snapshot.equivalences.rows), snapshot.equivalences.degrees())
+    heads, tails = snapshot.triples[triples, 0].astype(np.int64), snapshot.triples[triples, 2].astype(np.int64)
+    one = np.concatenate([passages[open_], heads + count])
+    two = np.concatenate([snapshot.mentions.indices[open_].astype(np.int64) + count, tails + count])
+    both = np.concatenate([one, two]), np.concatenate([two, one])
+    weights = np.ones(2 * len(one), dtype=np.float32)
+    # Equivalences are stored in both directions already.
+    rows = np.concatenate([both[0], synonyms + count])
+    columns = np.concatenate([both[1], snapshot.equivalences.indices.astype(np.int64) + count])
+    return summed_adjacency(
+        rows, columns, np.concatenate([weights, snapshot.equivalences.weights]), count + len(snapshot.entities)
+    )
+
+
+def _spread(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
+    """Return allowed scores between 0 (the lowest) and 1 (the best), 0 for the others."""
+    if not allowed.any():
+        return np.zeros_like(scores)
+    low, high = scores[allowed].min(), scores[allowed].max()
+    return np.where(allowed, (scores - low) / max(high - low, np.float32(1e-9)), np.float32(0.0)).astype(np.float32)

@@ -1,0 +1,104 @@
+"""Title links: the best passages of a simple ranking, and the passages they name or are named by. An honest floor.
+
+Source: the baseline reported for Wikipedia corpora: expand the first passages along links of titles.
+Differs from the source: a linked passage inherits a share of its best parent's score, and adds its own.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.protocols import Retriever
+from clew.retrievers.explained import WalkReader
+from clew.retrievers.scope import Scope, check_k, found
+from clew.types import Evidence, Filter, Path, Scored
+
+if TYPE_CHECKING:
+    from clew.types import BoolArray
+
+STARTS = 5
+POOL = 100
+INHERITED = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TitleLinksRetriever:
+    """Ranks the base's first passages and what is linked to them.
+
+    Attributes:
+        scope: What is searched.
+        base: Gives the first passages, and the own score of the linked ones.
+        hops: How many links are followed, 1 or 2.
+    """
+
+    scope: Scope
+    base: Retriever
+    hops: int = 2
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return at most `k` passages a question; each linked one with the path that leads to it."""
+        check_k(k)
+        allowed = self.scope.mask(where)
+        based = self.base.retrieve(questions, max(k, POOL), where)
+        return [self._expand(evidence, k, allowed) for evidence in based]
+
+    def _expand(self, base: Evidence, k: int, allowed: "BoolArray") -> Evidence:
+        started = time.perf_counter() - base.usage.seconds
+        places = {self.scope.snapshot.passage_ids[p]: p for p in self._positions(base)}
+        own = _scaled({places[scored.item.id]: scored.score for scored in base.passages})
+        best = dict(own)
+        parents: dict[int, int] = {}
+        frontier = sorted(own, key=lambda p: (-own[p], p))[:STARTS]
+        for _ in range(self.hops):
+            reached: list[int] = []
+            for parent in frontier:
+                for child in self._linked(parent, allowed):
+                    score = own.get(child, 0.0) + INHERITED * best[parent]
+                    if score > best.get(child, 0.0):
+                        best[child] = score
+                        parents[child] = parent
+                        reached.append(child)
+            frontier = list(dict.fromkeys(reached))
+        order = sorted(best, key=lambda p: (-best[p], p))[:k]
+        passages = self.scope.passages([(p, best[p]) for p in order])
+        return found(passages, self._paths(order, best, parents, allowed), base.notes, started)
+
+    def _positions(self, base: Evidence) -> list[int]:
+        ids = self.scope.snapshot.passage_ids
+        return [_position(ids, scored.item.id) for scored in base.passages]
+
+    def _linked(self, passage: int, allowed: "BoolArray") -> list[int]:
+        neighbours = self.scope.snapshot.walk.row(passage)
+        return [int(n) for n in neighbours if n < len(allowed) and allowed[n]]
+
+    def _paths(
+        self, order: Sequence[int], best: dict[int, float], parents: dict[int, int], allowed: "BoolArray"
+    ) -> list[Scored[Path]]:
+        reader = WalkReader(self.scope.snapshot)
+        paths: list[Scored[Path]] = []
+        for passage in order:
+            nodes = [passage]
+            while nodes[0] in parents and parents[nodes[0]] not in nodes:
+                nodes.insert(0, parents[nodes[0]])
+            if len(nodes) > 1:
+                paths.append(Scored(reader.path(nodes, allowed), best[passage]))
+        return paths
+
+
+def _position(ids: Sequence[str], wanted: str) -> int:
+    """Return where an id stands among sorted ids."""
+    first, last = 0, len(ids)
+    while first < last:
+        middle = (first + last) // 2
+        first, last = (middle + 1, last) if ids[middle] < wanted else (first, middle)
+    return first
+
+
+def _scaled(scores: dict[int, float]) -> dict[int, float]:
+    """Return scores between 0 (the lowest) and 1 (the best)."""
+    values = np.array(list(scores.values()))
+    spread = float(np.ptp(values)) if len(values) else 0.0
+    return {p: (s - float(values.min())) / spread if spread > 0 else 1.0 for p, s in scores.items()}

@@ -1,0 +1,158 @@
+"""Files and folders that appear whole or not at all, and the removal of what killed runs left beside them."""
+
+import os
+import re
+import secrets
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from clew.errors import ProviderError
+
+_DAY_SECONDS = 86_400
+_CHUNK_BYTES = 1 << 20
+_TEMPORARY = re.compile(r"^\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.(?P<token>[0-9a-f]{8})\.tmp$")
+_open_tokens: set[str] = set()  # a process in a container often has the pid of the killed one before it
+
+
+@contextmanager
+def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
+    """Give an empty folder beside `target` that takes its place, flushed to disk, when the block ends.
+
+    When the block raises, the folder is removed and the target stays as it was.
+
+    Args:
+        target: Where the folder will be.
+        replace: Whether it takes the place of one that is there by then; else that one stays and the new one goes.
+
+    Raises:
+        ProviderError: The disk refused a write.
+    """
+    with _temporary(target) as temporary:
+        temporary.mkdir()
+        yield temporary
+        for path in sorted(temporary.rglob("*")):
+            _sync(path)
+        _sync(temporary)
+        _take_place(temporary, target, replace=replace)
+        _sync(target.parent)
+
+
+@contextmanager
+def atomic_file(target: Path) -> Iterator[Path]:
+    """Give the path of a file to write beside `target`; it takes its place, flushed to disk, when the block ends.
+
+    Raises:
+        ProviderError: The disk refused a write.
+    """
+    with _temporary(target) as temporary:
+        yield temporary
+        _sync(temporary)
+        temporary.replace(target)
+        _sync(target.parent)
+
+
+def sweep(folder: Path) -> list[str]:
+    """Remove temporary files and folders directly in `folder` whose writer is gone; returns their names, sorted.
+
+    A writer on another machine cannot be asked: its leftovers go after a day.
+    """
+    if not folder.is_dir():
+        return []
+    gone = [path for path in sorted(folder.iterdir()) if _abandoned(path)]
+    for path in gone:
+        _remove(path)
+    return [path.name for path in gone]
+
+
+def folder_hash(path: Path) -> str:
+    """Return a hash of all files under a folder: their names relative to it, sorted by UTF-8 bytes, and their bytes."""
+    digest = blake2b(digest_size=16)
+    files = {file.relative_to(path).as_posix().encode(): file for file in path.rglob("*") if file.is_file()}
+    for name in sorted(files):
+        digest.update(len(name).to_bytes(8, "little") + name + files[name].stat().st_size.to_bytes(8, "little"))
+        with files[name].open("rb") as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _temporary(target: Path) -> Iterator[Path]:
+    token = secrets.token_hex(4)
+    temporary = target.parent / f".{target.name}.{_host()}.{os.getpid()}.{token}.tmp"
+    _open_tokens.add(token)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+    except OSError as error:
+        message = f"{target} could not be written ({error}), and nothing was changed"
+        raise ProviderError(f"{message}: free some space or choose another folder, then run it again") from error
+    finally:
+        _remove(temporary)
+        _open_tokens.discard(token)
+
+
+def _take_place(temporary: Path, target: Path, *, replace: bool) -> None:
+    """Rename a folder to `target`; one that is there is moved aside first, since no rename replaces a full folder."""
+    if not target.exists():
+        try:
+            temporary.rename(target)
+        except OSError:
+            if not target.exists():
+                raise
+        else:
+            return
+    if not replace:
+        return
+    with _temporary(target) as aside:
+        target.rename(aside)
+        temporary.rename(target)
+
+
+def _abandoned(path: Path) -> bool:
+    match = _TEMPORARY.match(path.name)
+    if match is None or match["token"] in _open_tokens:
+        return False
+    if match["host"] != _host():
+        return time.time() - path.stat().st_mtime > _DAY_SECONDS
+    return int(match["pid"]) == os.getpid() or not _alive(int(match["pid"]))
+
+
+def _alive(pid: int) -> bool:
+    if sys.platform == "win32":
+        return False  # os.kill would end the process; an open file there cannot be removed anyway
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _host() -> str:
+    return blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):  # a second error would hide the one that led here
+            path.unlink()
+
+
+def _sync(path: Path) -> None:
+    if sys.platform == "win32" and path.is_dir():
+        return  # Windows has no handle of a folder to flush
+    descriptor = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

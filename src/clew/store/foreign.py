@@ -1,0 +1,65 @@
+"""Where errors of Lance, Arrow and the operating system become Clew's own."""
+
+import errno
+import re
+from types import TracebackType
+
+from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
+
+_FULL = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
+_FORBIDDEN = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
+_CONFLICT = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
+_NETWORK = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
+_GONE = ("not found", "no such file")
+
+
+class ForeignErrors:
+    """A `with` block whose OSError, ValueError, RuntimeError or Rust panic leaves as a Clew error.
+
+    A class, because a panic in Lance is raised outside `Exception`, and only `__exit__` meets it without catching
+    KeyboardInterrupt too. Keep the block to the foreign call: a ValueError of our own would be mapped as well.
+    """
+
+    def __init__(self, name: str, action: str) -> None:
+        self._name = name
+        self._action = action
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None or kind is None:
+            return
+        if isinstance(error, (OSError, ValueError, RuntimeError)) or kind.__name__ == "PanicException":
+            raise translated(error, self._name, self._action) from error
+
+
+def translated(error: BaseException, name: str, action: str) -> ClewError:
+    """Return the Clew error that says what `error` means for the index `name` while doing `action`."""
+    detail = plain(error)
+    text = f"{detail} {errno.errorcode.get(getattr(error, 'errno', None) or 0, '')}".lower()
+    if any(sign in text for sign in _FULL) or getattr(error, "errno", None) == errno.EDQUOT:
+        message = f"the disk is full while {action} {name} ({detail}): free some space and run the same command again"
+        return ProviderError(f"{message}; what was committed before is kept")
+    if any(sign in text for sign in _FORBIDDEN):
+        message = f"{action} {name} is not possible here ({detail})"
+        return ProviderError(f"{message}: check the path and who may write there, or choose another folder")
+    if any(sign in text for sign in _CONFLICT):
+        message = f"another machine changed {name} while {action} it, and nothing of this step was kept"
+        return IndexLockedError(f"{message}: run the same command again when it has finished ({detail})")
+    if any(sign in text for sign in _NETWORK):
+        return ProviderError(f"{action} {name} failed at the object store ({detail}): check its address and keys")
+    if any(sign in text for sign in _GONE):
+        message = f"a file of {name} is missing while {action} it ({detail})"
+        return IndexFormatError(f"{message}: if it was compacted meanwhile open it again, else run `clew repair`")
+    if isinstance(error, OSError) and error.errno is not None:
+        return ProviderError(f"{action} {name} failed ({detail}): check the disk and run the same command again")
+    return IndexFormatError(f"{name} looks damaged while {action} it ({detail}): run `clew verify`, then `clew repair`")
+
+
+def plain(error: BaseException) -> str:
+    """Return an error's message on one short line, without Rust source positions."""
+    text = re.sub(r",? (/\S+?\.rs:\d+:\d+|location: \S+)", "", " ".join(str(error).split()))
+    return (text[:297] + "...") if len(text) > 300 else (text or type(error).__name__)

@@ -1,0 +1,125 @@
+"""What is wrong with the stored passages of one version."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from clew.errors import ClewError
+from clew.store.foreign import ForeignErrors
+from clew.store.location import Location
+from clew.store.probe import deadly_fragments
+from clew.store.sealed import damaged_rows
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+
+_UNIT_TOLERANCE = 1e-3
+_ROW_COLUMNS = ("id", "document_id", "text", "start", "end", "metadata", "mentions")
+_DOCUMENT_COLUMNS = ("id", "document_id", "ordinal", "document_hash", "document_rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        text: A sentence for people.
+        documents: Ids of the documents to be indexed again, as far as they are known.
+        fragment: The fragment that cannot be read, None for damage within readable rows.
+    """
+
+    text: str
+    documents: tuple[str, ...] = ()
+    fragment: int | None = None
+
+
+def inspect(dataset: "LanceDataset", place: Location) -> list[Problem]:
+    """Read every row of a version and return its problems: unreadable files, damaged rows, incomplete documents."""
+    problems: list[Problem] = []
+    readable: list[pa.Table] = []
+    deadly = deadly_fragments(dataset, dict(place.storage_options))
+    for fragment in dataset.get_fragments():
+        files = ", ".join(file.path for file in fragment.data_files())
+        if fragment.fragment_id in deadly:
+            problems.append(Problem(f"the deletion file of data file {files} is damaged", (), fragment.fragment_id))
+            continue
+        try:
+            with ForeignErrors(place.name, "reading"):
+                rows = fragment.to_table()
+                rows.validate(full=True)
+        except ClewError as error:
+            cause = str(error.__cause__).split(", /")[0]
+            problems.append(Problem(f"data file {files} cannot be read: {cause[:200]}", (), fragment.fragment_id))
+            continue
+        problems.extend(_row_problems(rows))
+        readable.append(rows.select(list(_DOCUMENT_COLUMNS)))
+    if readable:
+        problems.extend(_document_problems(pa.concat_tables(readable)))
+    return problems
+
+
+def _row_problems(rows: pa.Table) -> Iterator[Problem]:
+    damaged = set(damaged_rows(rows))
+    lengths = _lengths(rows)
+    values = zip(*(rows[name].to_pylist() for name in _ROW_COLUMNS), strict=True)
+    for position, (id_, document_id, *rest) in enumerate(values):
+        if position in damaged:
+            yield Problem(f"passage {id_!r} is not what was written: its checksum differs", (document_id,))
+            continue
+        for fault in _faults(*rest):
+            yield Problem(f"passage {id_!r} {fault}", (document_id,))
+        if lengths is not None and not abs(lengths[position] - 1) <= _UNIT_TOLERANCE:
+            yield Problem(f"passage {id_!r} has a vector of length {lengths[position]:.4g}, not 1", (document_id,))
+
+
+def _faults(text: str, start: int, end: int, metadata: str, mentions: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if None in (text, start, end, metadata, mentions):
+        yield "lacks a value in a column that must have one"
+        return
+    if not text:
+        yield "has no text"
+    if not 0 <= start <= end:
+        yield f"lies at {start}:{end} of its document"
+    for mention in mentions:
+        if mention["start"] >= 0 and text[mention["start"] : mention["end"]] != mention["name"]:
+            yield f"does not hold {mention['name']!r} at {mention['start']}:{mention['end']}"
+    try:
+        sound = isinstance(json.loads(metadata), dict)
+    except ValueError:
+        sound = False
+    if not sound:
+        yield f"has metadata that is not a JSON object: {metadata[:60]!r}"
+
+
+def _lengths(rows: pa.Table) -> list[float] | None:
+    """Return the lengths of the vectors, 1 where there is none; None without a vector column."""
+    if "vector" not in rows.column_names:
+        return None
+    column = rows["vector"].combine_chunks()
+    matrix = column.flatten().to_numpy().reshape(-1, column.type.list_size).astype(np.float64)
+    lengths = iter(np.sqrt((matrix * matrix).sum(axis=1)).tolist())
+    return [next(lengths) if valid else 1.0 for valid in column.is_valid().to_pylist()]
+
+
+def _document_problems(rows: pa.Table) -> Iterator[Problem]:
+    columns = [rows[name].to_pylist() for name in _DOCUMENT_COLUMNS]
+    documents: dict[str, list[tuple[int, str, int]]] = {}
+    owners: dict[str, list[str]] = {}
+    for id_, document_id, *rest in zip(*columns, strict=True):
+        documents.setdefault(document_id, []).append(tuple(rest))
+        owners.setdefault(id_, []).append(document_id)
+    for id_, count in Counter(columns[0]).items():
+        if count > 1:
+            yield Problem(f"passage id {id_!r} occurs {count} times", tuple(sorted(set(owners[id_]))))
+    for document_id, states in documents.items():
+        if len({hash_ for _, hash_, _ in states}) > 1:
+            yield Problem(f"document {document_id!r} has passages of more than one state", (document_id,))
+        elif (size := states[0][2]) != len(states):
+            yield Problem(f"document {document_id!r} has {len(states)} passages, not {size}", (document_id,))
+        elif sorted(ordinal for ordinal, _, _ in states) != list(range(len(states))):
+            yield Problem(f"document {document_id!r} has a gap in the order of its passages", (document_id,))

@@ -1,0 +1,68 @@
+"""Where the parts of an index lie, on a disk or in an object store."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from clew.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The places of one index.
+
+    Attributes:
+        name: The path or URI as the user gave it, for messages.
+        table: Path or URI of the passages table.
+        derived: Local folder of everything that can be thrown away.
+        lock: Local file that the one writer holds locked.
+        remote: Whether the table lies in an object store.
+        storage_options: What Lance is told about the object store; empty leaves it to the `AWS_*` environment.
+    """
+
+    name: str
+    table: str
+    derived: Path
+    lock: Path
+    remote: bool = False
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+
+
+def locate(location: str | Path | Location, storage_options: Mapping[str, str] | None = None) -> Location:
+    """Return the places of the index at a folder or an object-store URI; nothing is read or made.
+
+    Args:
+        location: A folder, `file://...`, `s3://bucket/prefix` or another URI Lance knows; a `Location` is given back.
+        storage_options: Lance's object-store options (keys, region, endpoint), for a URI only.
+
+    Raises:
+        InputError: The location is empty.
+    """
+    if isinstance(location, Location):
+        return location
+    name = str(location)
+    if not name.strip():
+        raise InputError('the index location is "": give a folder or an s3://bucket/prefix URI')
+    if "://" in name and not name.startswith("file://"):
+        home = cache_folder() / "indexes" / blake2b(name.rstrip("/").encode(), digest_size=16).hexdigest()
+        table = f"{name.rstrip('/')}/passages.lance"
+        options = dict(storage_options or {})
+        return Location(name, table, home / "derived", home / "clew.lock", remote=True, storage_options=options)
+    folder = Path(unquote(urlsplit(name).path)) if name.startswith("file://") else Path(name).expanduser()
+    folder = folder.absolute()
+    return Location(name, str(folder / "passages.lance"), folder / "derived", folder / "clew.lock")
+
+
+def cache_folder() -> Path:
+    """Return the folder for data that can be made again: `CLEW_CACHE`, else the platform's cache folder for `clew`."""
+    if chosen := os.environ.get("CLEW_CACHE"):
+        return Path(chosen).expanduser().absolute()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "clew" / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "clew"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"

@@ -1,0 +1,133 @@
+"""The columns of the passages table, and the builder that turns rows into an Arrow table."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from clew.errors import InputError
+from clew.types import Mention
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+MENTIONS = pa.list_(
+    pa.struct([("name", pa.string()), ("kind", pa.string()), ("start", pa.int32()), ("end", pa.int32())])
+)
+TRIPLES = pa.list_(pa.struct([("head", pa.string()), ("relation", pa.string()), ("tail", pa.string())]))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A passage, what defines its document, and what was found in it.
+
+    Attributes:
+        ordinal: Position of the passage in its document, from 0 without a gap.
+        document_hash: Hash of all that defines the document and how it was cut; one value a document.
+        failure: Why the extraction failed, None when it did not.
+        extractor: Fingerprint of the extractor.
+        vector: Unit vector (dimension,), or None when the passage has none.
+    """
+
+    id: str
+    document_id: str
+    ordinal: int
+    title: str
+    text: str
+    start: int
+    end: int
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    document_hash: str = ""
+    mentions: tuple[Mention, ...] = ()
+    triples: tuple[tuple[str, str, str], ...] = ()
+    failure: str | None = None
+    extractor: str = ""
+    vector: "FloatArray | None" = field(default=None, compare=False)
+
+
+def passages_schema(dimension: int) -> pa.Schema:
+    """Return the columns of the passages table; dimension 0 has no vector column."""
+    strings = pa.list_(pa.string())
+    columns = [
+        pa.field("id", pa.string(), nullable=False),
+        ("document_id", pa.string()),
+        ("ordinal", pa.int32()),
+        ("title", pa.string()),
+        ("text", pa.string()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("metadata", pa.string()),
+        ("aliases", strings),
+        ("links", strings),
+        ("document_hash", pa.string()),
+        ("mentions", MENTIONS),
+        ("triples", TRIPLES),
+        ("failure", pa.string()),
+        ("extractor", pa.string()),
+    ]
+    return pa.schema([*columns, ("vector", pa.list_(pa.float32(), dimension))] if dimension else columns)
+
+
+def rows_to_table(rows: Sequence[Row], dimension: int) -> pa.Table:
+    """Return the rows as columns of `passages_schema(dimension)`, in the order given.
+
+    Raises:
+        InputError: A vector has another width, metadata cannot be written as JSON, or a text is not valid Unicode.
+    """
+    schema = passages_schema(dimension)
+    columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in schema.names if name != "vector"}
+    columns["metadata"] = [canonical_json(row.metadata, f"the metadata of {row.document_id!r}") for row in rows]
+    columns["mentions"] = [
+        [{"name": m.name, "kind": m.kind, "start": m.start, "end": m.end} for m in row.mentions] for row in rows
+    ]
+    columns["triples"] = [[{"head": h, "relation": r, "tail": t} for h, r, t in row.triples] for row in rows]
+    arrays = [
+        _vectors(rows, dimension) if column.name == "vector" else _column(columns[column.name], column)
+        for column in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def canonical_json(value: Mapping[str, Any], what: str) -> str:
+    """Return a mapping as JSON that is the same for equal mappings: sorted keys, no spaces, no escapes.
+
+    Args:
+        value: JSON values by name.
+        what: What the mapping is, for the message of an error.
+
+    Raises:
+        InputError: A value has no JSON form; NaN and infinity have none.
+    """
+    try:
+        return json.dumps(dict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        message = f"{what} cannot be written as JSON ({error})"
+        raise InputError(f"{message}: use strings, finite numbers, booleans and lists of them") from error
+
+
+def _column(values: list[Any], column: pa.Field) -> pa.Array:
+    try:
+        return pa.array(values, type=column.type)
+    except UnicodeEncodeError as error:
+        message = f"{column.name} holds a character that UTF-8 cannot write ({error})"
+        raise InputError(f"{message}: decode the source with the right encoding") from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise InputError(f"{column.name} holds a value that is not {column.type} ({error}): correct the row") from error
+
+
+def _vectors(rows: Sequence[Row], dimension: int) -> pa.Array:
+    values = np.zeros((len(rows), dimension), dtype=np.float32)
+    for position, row in enumerate(rows):
+        if row.vector is None:
+            continue
+        if row.vector.shape != (dimension,):
+            message = f"the vector of passage {row.id!r} has shape {row.vector.shape}, the index wants ({dimension},)"
+            raise InputError(f"{message}: use the encoder the index was made with")
+        values[position] = row.vector
+    absent = pa.array([row.vector is None for row in rows], type=pa.bool_())
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), dimension, mask=absent)

@@ -1,0 +1,100 @@
+"""Finds known names in text: longest match first, folded, with a guard against names that are common words."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from clew.text.names import ARTICLES, Token, name_key, tokens
+
+# Function words that are also titles of films, songs and bands; alone they are never a name in running text.
+COMMON_WORDS = frozenset(
+    "a about above after again all also although among an and another any are as at back because been before being "
+    "best better between both but by can come could day did do does down during each even every few first for from "
+    "get give go good great had has have he her here him his home how however i if in into is it its just know last "
+    "later life like little long love made make man many may me men might more most mother much must my name never new "
+    "night no not now of off old on once one only or other our out over own part people place play real right said "
+    "same second see series she should since small so some still story such take than that the their them then there "
+    "these they thing this those three through time to together too two under until up us use used very war was way we "
+    "well were what when where which while white who whom whose why will with woman women work world would year years "
+    "yes yet you young your".split()
+)
+
+
+class Match(NamedTuple):
+    """A known name at `text[start:end]` and what it may stand for, best known first."""
+
+    start: int
+    end: int
+    targets: tuple[int, ...]
+
+
+class Gazetteer:
+    """Names and the things they stand for.
+
+    Args:
+        names: For each thing (its position is its number) the names it goes by.
+        candidates: A name that stands for more things than this says nothing, and is not matched.
+    """
+
+    def __init__(self, names: Iterable[Sequence[str]], candidates: int = 4) -> None:
+        targets: dict[str, list[int]] = {}
+        for number, variants in enumerate(names):
+            for key in dict.fromkeys(name_key(variant) for variant in variants):
+                if key:
+                    targets.setdefault(key, []).append(number)
+        self._targets = {k: tuple(t) for k, t in targets.items() if len(t) <= candidates and k not in COMMON_WORDS}
+        self._lengths: dict[str, list[int]] = {}
+        for key in self._targets:
+            words = key.split(" ")
+            lengths = self._lengths.setdefault(words[0], [])
+            if len(words) not in lengths:
+                lengths.append(len(words))
+        for lengths in self._lengths.values():
+            lengths.sort(reverse=True)
+
+    def __len__(self) -> int:
+        return len(self._targets)
+
+    def find(self, text: str, words: Sequence[Token] | None = None, *, cased: bool = True) -> list[Match]:
+        """Return the known names in `text`, left to right, none inside another.
+
+        Args:
+            text: Any text.
+            words: `tokens(text)` where the caller has it already.
+            cased: Ask a name of one or two words to be written with a capital (or a digit, or in a script
+                without capitals), which keeps common words in running text from being taken for titles.
+        """
+        words = tokens(text) if words is None else words
+        keys = [word.key for word in words]
+        found: list[Match] = []
+        position = 0
+        while position < len(keys):
+            length = self._longest(text, words, keys, position, cased=cased)
+            if length:
+                start, end = words[position].start, words[position + length - 1].end
+                found.append(Match(start, end, self._targets[" ".join(keys[position : position + length])]))
+            position += length or 1
+        return found
+
+    def _longest(self, text: str, words: Sequence[Token], keys: list[str], position: int, *, cased: bool) -> int:
+        for length in self._lengths.get(keys[position], ()):
+            key = " ".join(keys[position : position + length])
+            if position + length <= len(keys) and key in self._targets:
+                surface = text[words[position].start : words[position + length - 1].end]
+                if not cased or length > 2 or looks_like_name(surface):
+                    return length
+        return 0
+
+
+def looks_like_name(surface: str) -> bool:
+    """True for text whose first letter is a capital, a digit, or of a script without capitals."""
+    first = surface[:1]
+    return first.isupper() or first.isdigit() or (first.isalpha() and first.lower() == first.upper())
+
+
+def common_words(counts: Mapping[str, tuple[int, int]]) -> set[str]:
+    """Return the one-word names that a corpus uses as ordinary words.
+
+    Args:
+        counts: For each one-word name how often it stands in lower case, and how often capitalised inside a sentence.
+    """
+    return {name for name, (lower, capitalised) in counts.items() if lower > capitalised and name not in ARTICLES}

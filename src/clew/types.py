@@ -1,0 +1,173 @@
+"""The records that every part of Clew exchanges: frozen, slotted, and free of any heavy import."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float32]
+    IntArray = NDArray[np.int32]
+    LongArray = NDArray[np.int64]
+    BoolArray = NDArray[np.bool_]
+
+T = TypeVar("T")
+
+Filter = str
+"""A SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A source text before it is cut into passages.
+
+    Attributes:
+        id: Unique within an index; for a file, its path relative to the folder that was read.
+        title: What the document is about; "" when the source does not say.
+        text: The whole text, as it will be quoted.
+        metadata: Values a filter can ask for: strings, numbers, booleans, or lists of strings.
+        aliases: Other names of the subject (front matter, headings, the file's name).
+        links: Targets of hyperlinks, Markdown links and wiki links, as written in the source.
+    """
+
+    id: str
+    title: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch `text == document.text[start:end]` of one document: the unit that is ranked and cited."""
+
+    id: str
+    document_id: str
+    title: str
+    text: str
+    start: int
+    end: int
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A fact (head, relation, tail) and the ids of the passages that state it."""
+
+    head: str
+    relation: str
+    tail: str
+    passages: tuple[str, ...] = ()
+
+
+Path = tuple[Triple, ...]
+"""A chain of triples, each sharing an entity with the one before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored(Generic[T]):
+    """An item and its score; a higher score is always better."""
+
+    item: T
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a call cost: wall-clock seconds, and for language models calls and tokens."""
+
+    seconds: float = 0.0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a search returns for one question: passages and paths, best first, and notes for people."""
+
+    passages: tuple[Scored[Passage], ...] = ()
+    paths: tuple[Scored[Path], ...] = ()
+    notes: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with what is known of its answer.
+
+    Attributes:
+        gold: Ids of the passages or documents that together hold the answer.
+        kind: The data set's name for the type of question, "" when it has none.
+        hops: How many passages must be combined, 0 when unknown.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...] = ()
+    gold: tuple[str, ...] = ()
+    kind: str = ""
+    hops: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A sentence quoted as it stands: `document.text[start:end] == quote`."""
+
+    document_id: str
+    passage_id: str
+    title: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, the sentences it stands on, and the evidence it was read from.
+
+    Attributes:
+        text: The answer; "" when the evidence does not hold one.
+        candidates: Entities that may be the answer, best first.
+        weak: True when the evidence hardly touches the question.
+    """
+
+    text: str
+    citations: tuple[Citation, ...]
+    candidates: tuple[Scored[str], ...]
+    evidence: Evidence
+    weak: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name as it stands in a passage's text, `text[start:end]`; start = end = -1 when the place is not known.
+
+    Attributes:
+        kind: "name", "quoted", "acronym", "date", "number" or "identifier".
+    """
+
+    name: str
+    kind: str = "name"
+    start: int = -1
+    end: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What an extractor found in one passage: mentions in order, and (head, relation, tail) facts."""
+
+    mentions: tuple[Mention, ...] = ()
+    triples: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one item of a batch has no result."""
+
+    item: str
+    reason: str

@@ -1,0 +1,51 @@
+"""Small real rows for the tests of the store."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from clew.store.schema import Row, rows_to_table
+from clew.store.table import PassageTable
+from clew.types import Mention
+
+WIDTH = 4
+SETTINGS = {"encoder": {"name": "none", "dimension": WIDTH}, "tau": 0.8, "title": "Köln"}
+
+
+def row(document_id: str, ordinal: int, state: str = "1", id_: str | None = None) -> Row:
+    text = f"London is passage {ordinal} in state {state}."
+    return Row(
+        id=f"{document_id}#{ordinal}" if id_ is None else id_,
+        document_id=document_id,
+        ordinal=ordinal,
+        title=f"Title of {document_id}",
+        text=text,
+        start=ordinal * 100,
+        end=ordinal * 100 + len(text),
+        metadata={"year": 1990, "lang": "日本"},
+        aliases=("alias",) if ordinal else (),
+        links=("a.md", "b.md"),
+        document_hash=f"{document_id}/{state}",
+        mentions=(Mention("London", "name", 0, 6), Mention("elsewhere")),
+        triples=(("London", "is", f"passage {ordinal}"),),
+        failure=None if ordinal else "no reply",
+        extractor="rules",
+        vector=np.eye(WIDTH, dtype=np.float32)[ordinal % WIDTH] if ordinal != 1 else None,
+    )
+
+
+def documents(*sizes: tuple[str, int], state: str = "1") -> pa.Table:
+    return rows_to_table([row(id_, n, state) for id_, size in sizes for n in range(size)], WIDTH)
+
+
+def index_of(folder: Path, *sizes: tuple[str, int]) -> PassageTable:
+    """Return an index with one commit a document."""
+    table = PassageTable.create(folder, SETTINGS, WIDTH)
+    for id_, size in sizes:
+        table.replace(documents((id_, size)), [id_])
+    return table
+
+
+def data_files(folder: Path) -> list[Path]:
+    return sorted((folder / "passages.lance" / "data").glob("*.lance"), key=lambda file: file.stat().st_mtime_ns)

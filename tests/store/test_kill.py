@@ -1,0 +1,63 @@
+"""Commits survive `kill -9` at any moment: what was committed is there whole, and the next run goes on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from clew.store.lock import writing
+from clew.store.table import PassageTable
+from clew.store.verify import verify
+
+from .rows import documents, index_of
+
+WRITE = """
+import sys
+from pathlib import Path
+from store.rows import documents
+from clew.store.lock import writing
+from clew.store.table import PassageTable
+folder, start = Path(sys.argv[1]), int(sys.argv[2])
+with writing(folder):
+    table = PassageTable.open(folder)
+    for number in range(start, start + 10_000):
+        rows = documents((f"new {number}", 3), ("changed", number % 3 + 1), state=str(number))
+        table.replace(rows, [f"new {number}", "changed"])
+        print("committed", flush=True)
+        if number % 7 == 6:
+            table.compact()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
+def test_a_killed_writer_leaves_whole_documents(tmp_path: Path) -> None:
+    index_of(tmp_path, ("untouched", 2))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
+    done = 0
+    for attempt in range(5):
+        command = [sys.executable, "-c", WRITE, str(tmp_path), str(done)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "committed\n"
+            time.sleep(0.02 + 0.09 * attempt)
+            os.kill(child.pid, signal.SIGKILL)
+        table = PassageTable.open(tmp_path)
+        found = table.documents()
+        done = sum(id_.startswith("new ") for id_ in found)
+        assert {id_: state for id_, state in found.items() if id_.startswith("new ")} == {
+            f"new {number}": f"new {number}/{number}" for number in range(done)
+        }
+        assert table.count_rows() == 2 + 3 * done + (done - 1) % 3 + 1
+        assert found["changed"] == f"changed/{done - 1}"
+    assert verify(tmp_path) == []
+    with writing(tmp_path):
+        table = PassageTable.open(tmp_path)
+        table.compact()
+        table.delete([id_ for id_ in table.documents() if id_ != "untouched"])
+        assert table.read().equals(documents(("untouched", 2)))
+        table.compact()
+    assert len(list((tmp_path / "passages.lance" / "data").iterdir())) == 1

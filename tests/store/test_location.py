@@ -1,0 +1,56 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError
+from clew.store.location import cache_folder, locate
+from clew.store.table import PassageTable
+
+
+def test_a_folder_holds_everything(tmp_path: Path) -> None:
+    for given in (tmp_path / "x", str(tmp_path / "x"), (tmp_path / "x").as_uri()):
+        place = locate(given)
+        assert (place.table, place.remote) == (str(tmp_path / "x" / "passages.lance"), False)
+        assert (place.derived, place.lock) == (tmp_path / "x" / "derived", tmp_path / "x" / "clew.lock")
+    assert locate(place) is place
+
+
+def test_a_relative_folder_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert locate("x").table == str(tmp_path / "x" / "passages.lance")
+    assert locate("x").name == "x"
+
+
+def test_an_object_store_has_its_local_part_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
+    place = locate("s3://bucket/prefix/", {"aws_region": "eu"})
+    assert (place.table, place.remote) == ("s3://bucket/prefix/passages.lance", True)
+    assert place.storage_options == {"aws_region": "eu"}
+    assert place.derived.is_relative_to(tmp_path)
+    assert place.lock.parent == place.derived.parent == locate("s3://bucket/prefix").derived.parent
+    assert place.derived != locate("s3://bucket/other").derived
+
+
+def test_no_location_is_refused() -> None:
+    with pytest.raises(InputError, match="give a folder"):
+        locate("")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where Linux keeps caches")
+def test_the_cache_is_the_platforms(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("CLEW_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "clew"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == Path.home() / ".cache" / "clew"
+
+
+@pytest.mark.parametrize("name", ["sp ace", "per%20cent", "ha#sh", "q?m", "émoji🙂", "co:lon", "br[ac]ket", "it's"])
+def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    if os.name == "nt" and set(name) & set("?:"):
+        pytest.skip("Windows forbids the name")
+    PassageTable.create(tmp_path / name, {"name": name}, 0)
+    assert PassageTable.open(tmp_path / name).settings == {"name": name}
+    assert sorted(path.name for path in (tmp_path / name).iterdir()) == ["derived", "passages.lance"]

@@ -1,0 +1,93 @@
+"""The same table in an object store, against a local imitation of S3."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew.errors import IndexFormatError, IndexLockedError, ProviderError
+from clew.store.location import locate
+from clew.store.lock import writing
+from clew.store.table import PassageTable
+from clew.store.verify import repair, verify
+
+from .rows import SETTINGS, WIDTH, documents
+
+URI = "s3://clew-tests/some/prefix"
+KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    server_module = pytest.importorskip("moto.server")
+    boto3 = pytest.importorskip("boto3")
+    server = server_module.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    url = f"http://{host}:{port}"
+    client = boto3.client(
+        "s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="key", aws_secret_access_key="secret"
+    )
+    client.create_bucket(Bucket="clew-tests")
+    client.close()
+    yield url
+    server.stop()
+
+
+@pytest.fixture
+def environment(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    for name, value in {**KEYS, "aws_default_region": KEYS["aws_region"]}.items():
+        monkeypatch.setenv(name.upper(), value)
+    return endpoint
+
+
+@pytest.mark.usefixtures("environment")
+def test_an_index_lives_in_an_object_store() -> None:
+    with writing(URI):
+        table = PassageTable.create(URI, SETTINGS, WIDTH)
+        table.replace(documents(("a", 3), ("b'🙂", 2)), ["a", "b'🙂"])
+    reopened = PassageTable.open(URI)
+    assert (reopened.settings, reopened.dimension) == (SETTINGS, WIDTH)
+    assert reopened.read().equals(documents(("a", 3), ("b'🙂", 2)))
+    with writing(URI):
+        reopened.replace(documents(("a", 1), state="2"), ["a"])
+        assert reopened.documents() == {"a": "a/2", "b'🙂": "b'🙂/1"}
+        assert reopened.delete(["b'🙂"]) == 2
+        assert reopened.compact() > 0
+    assert verify(URI) == []
+    assert repair(URI) == []
+    assert PassageTable.open(URI).read().equals(documents(("a", 1), state="2"))
+
+
+def test_options_replace_the_environment(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
+    place = locate("s3://clew-tests/options", {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"})
+    with writing(place):
+        PassageTable.create(place, SETTINGS, WIDTH).replace(documents(("a", 1)), ["a"])
+    assert PassageTable.open(place).documents() == {"a": "a/1"}
+    assert sorted(path.name for path in place.lock.parent.iterdir()) == ["clew.lock", "derived"]
+
+
+@pytest.mark.usefixtures("environment")
+def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = "s3://clew-tests/two-machines"
+    first = PassageTable.create(uri, SETTINGS, WIDTH)
+    second = PassageTable.open(uri)
+    # Both look before either commits: what the other machine sees when the two overlap.
+    monkeypatch.setattr("clew.store.table._existing", lambda *_: 0)
+    first.replace(documents(("a", 2)), ["a"])
+    with pytest.raises(IndexLockedError, match="another machine"):
+        second.replace(documents(("a", 2)), ["a"])
+    second.replace(documents(("b", 1)), ["b"])
+    assert PassageTable.open(uri).read().equals(documents(("a", 2), ("b", 1)))
+
+
+@pytest.mark.usefixtures("environment")
+def test_what_is_not_there_is_said() -> None:
+    with pytest.raises(IndexFormatError, match="no Clew index at s3://clew-tests/nothing"):
+        PassageTable.open("s3://clew-tests/nothing")
+    with pytest.raises(ProviderError, match="object store"):
+        PassageTable.open("s3://clew-absent-bucket/x")

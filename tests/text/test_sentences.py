@@ -1,0 +1,113 @@
+"""Sentences: golden cuts in several scripts, and the properties of their places."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.text.sentences import sentences
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            "Mr. ",
+            "word ",
+            "Word",
+            ". ",
+            ".",
+            "!",
+            "? ",
+            "\n",
+            "\n\n",
+            "\r\n",
+            "# ",
+            "- ",
+            "1. ",
+            "”",
+            '"',
+            "。",
+            "」",
+            "A. ",
+            "5",
+        ]
+    )
+    | st.text(max_size=6),
+    max_size=40,
+).map("".join)
+
+
+A_LINE = "A line of a text that was broken to fit a page where\nThe"
+
+
+def cut(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["Mr. Smith met Dr. Jones and Prof. Lee.", "They talked."],
+        ["He lives in Washington, D.C.", "She lives in the U.S. Virgin Islands.", "The end."],
+        ["The U.S. Army came.", "He left the U.S.", "It rained."],
+        ["J. R. R. Tolkien knew C. S. Lewis.", "J. A. Smith did not.", "George W. Bush came."],
+        ["J.R.R. Tolkien wrote.", "He smoked."],
+        ["See No. 5 and c. 1900, pp. 12–14.", "He said no.", "Then he left."],
+        ["It cost 3.5 million, i.e. Too much.", "Version 1.2.3 is out.", "See example.org for more."],
+        ["It was built in 1999.", "Then it fell."],
+        ["St. Petersburg is far.", "They met on Main St.", "The shop was shut."],
+        ["Acme Inc. Bolts broke.", "He worked for Acme Inc.", "They paid well."],
+        ["“Really?” he asked.", "“Yes.”", "She left!", "What?!", "So..."],
+        ["Wait... what?", "No… yes…", "Good."],
+        ["(It was late.)", "He slept. ".strip()],
+        ["Он родился в г. Москве.", "А. С. Пушкин писал стихи, сказки и т. д. и много пил.", "Правда?", "Да!"],
+        ["هل هذا صحيح؟", "نعم.", "شكرا."],
+        ["यह सच है।", "वह गया।"],
+        ["🙂 is nice.", "👍 too!"],
+    ],
+)
+def test_sentences_joined_by_a_space_come_apart_again(expected: list[str]) -> None:
+    assert cut(" ".join(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "彼は来た。彼女は「行く。」と言った。本当？そう！",
+            ["彼は来た。", "彼女は「行く。」と言った。", "本当？", "そう！"],
+        ),
+        ("# Title\nText here\n## Part two\nMore.", ["# Title", "Text here", "## Part two", "More."]),
+        ("- one\n- two. And\n* three\n1. four\n2) five", ["- one", "- two.", "And", "* three", "1. four", "2) five"]),
+        ("1. Four\n2. Five", ["1. Four", "2. Five"]),
+        ("- a long item of a list that would be joined to what follows\n- next", None),
+        ("# A long heading of a section that stands above its first line\nNext", None),
+        ("First para\n\nsecond para", ["First para", "second para"]),
+        (A_LINE, [A_LINE]),
+        ("Broken here\nin lower case.", ["Broken here\nin lower case."]),
+        ("Short line\nAnother line", ["Short line", "Another line"]),
+        ("One\r\nTwo\r\n\r\nthree", ["One", "Two", "three"]),
+        ("| a | b |\n| c | d |\n> quoted", ["| a | b |", "| c | d |", "> quoted"]),
+        ("text\n  - nested item\n  - other", ["text", "- nested item", "- other"]),
+        ("", []),
+        (" \n ", []),
+        ("no end", ["no end"]),
+    ],
+)
+def test_lines_and_blocks(text: str, expected: list[str] | None) -> None:
+    assert cut(text) == (text.split("\n") if expected is None else expected)
+
+
+@given(PIECES)
+def test_places_are_in_order_and_hold_every_visible_character(text: str) -> None:
+    places = sentences(text)
+    end = 0
+    for start, stop in places:
+        assert end <= start < stop
+        assert text[start:stop] == text[start:stop].strip()
+        assert not text[end:start].strip()
+        end = stop
+    assert not text[end:].strip()
+
+
+@given(PIECES, PIECES)
+def test_a_blank_line_keeps_two_texts_apart(one: str, two: str) -> None:
+    assert cut(f"{one.strip()}\n\n{two.strip()}")[: len(cut(one.strip()))] == cut(one.strip())
