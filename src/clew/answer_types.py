@@ -5,9 +5,10 @@ Source: own rules. Differs from the source: nothing.
 
 import re
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from clew.text.gazetteer import COMMON_WORDS
-from clew.text.names import fold
+from clew.text.names import fold, tokens
 from clew.types import Mention
 
 _ASKING = re.compile(
@@ -18,13 +19,14 @@ _OPENING = re.compile(r"\W*(?:(?:in|at|on|by|for|to|of|from|during|with)\s+)?", 
 _NOUNS = re.compile(
     r"(?:\s+(?:is|was|are|were|other))?(?:\s+the)?(?:\s+names?\s+of)?(?:\s+the)?((?:\s+[^\W_][\w'’-]*){1,5})", re.I
 )
+_IS = re.compile(r"\s+(?:is|was|are|were)\b", re.I)
 _YES_OR_NO = re.compile(r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will)\b", re.I)
-_OPTIONS = (
-    re.compile(r":\s*(?:the\s+)?(?P<first>[^:?]+?),?\s+or\s+(?:the\s+)?(?P<second>[^:?]+?)[\s?.]*\Z"),
+# Bounded, or a long question full of "in" and "or" would take minutes.
+_OPTIONS = tuple(
     re.compile(
-        r"(?:[,;]|\b(?:is|was|between|than|in|first)\b)\s+(?:the\s+)?(?P<first>[^,:;?]+?),?\s+or\s+(?:the\s+)?"
-        r"(?P<second>[^,:;?]+?)[\s?.]*\Z"
-    ),
+        rf"{start}\s(?:the\s)?(?P<first>[^\s{stop}][^{stop}]{{0,80}}?),?\sor\s(?:the\s)?(?P<second>[^{stop}]{{1,80}})\Z"
+    )
+    for start, stop in ((":", ":?"), (r"(?:[,;]|\b(?:is|was|between|than|in|first)\b)", ",:;?"))
 )
 _SAME_NATION = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
@@ -46,6 +48,13 @@ _NATIONALITY = re.compile(
 )
 
 
+_ASKING_WORDS = {
+    *("who", "whom", "whose", "when", "where", "which", "what", "how"),
+    *("was", "were", "does", "did", "has"),
+}
+_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
+
+
 def _words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
@@ -57,11 +66,11 @@ _PERSONS = _words(
     "person actor actress singer author writer director president king queen player man woman musician founder father "
     "mother brother sister son daughter wife husband spouse sibling child composer producer poet leader artist"
 )
-_NO_PERSON = _words(
-    "university college school company club band award awards church party league association corporation county city "
-    "river street house museum records show series war army institute center centre group council festival cup "
-    "tv bbc film films"
+_BODIES = _words(
+    "university college school company club band award awards church party league association corporation records show "
+    "series war army institute group council festival cup tv bbc film films"
 )
+_NO_PERSON = _BODIES | _words("county city river street house museum center centre")
 _JOINED = _words("of the for and in at on")
 _ENDS_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _words("won named called known located born played")
 
@@ -72,7 +81,7 @@ class Asked:
 
     Attributes:
         kind: "date", "number", "person", "place", "name" or "yes or no"; "" when the words do not say.
-        noun: The folded noun after "which" or "what", "" when there is none.
+        noun: The folded noun after "which", "what", "how many" or "who is the", "" when there is none.
         options: The two that "A or B" offers, as written, or none.
         comparison: How the options are told apart: "earlier", "later", "description", "undecidable"; "" without them.
         same_nation: Whether it asks if two are of one nationality.
@@ -87,6 +96,7 @@ class Asked:
 
 def asked(question: str) -> Asked:
     """Return what `question` asks for; English question words only, any other question has kind ""."""
+    question = " ".join(question.split()).rstrip(" ?.")
     for pattern in _OPTIONS:
         if options := pattern.search(question):
             return Asked("name", "", (options["first"].strip(), options["second"].strip()), _comparison(question))
@@ -96,7 +106,9 @@ def asked(question: str) -> Asked:
     if word is None:
         return Asked("")
     kind = fold(word.group())
-    noun = _noun(question[word.end() :]) if kind in ("what", "which", "who") else ""
+    rest = question[word.end() :]
+    nominal = kind in ("what", "which", "how many") or (kind == "who" and _IS.match(rest))
+    noun = _noun(rest) if nominal else ""
     return Asked(_kind(kind, noun), noun)
 
 
@@ -121,16 +133,17 @@ def _noun(rest: str) -> str:
     match = _NOUNS.match(rest)
     words = fold(match[1]).split() if match else []
     last = next((i for i, word in enumerate(words) if word in _ENDS_NOUN), len(words))
-    return words[last - 1] if last else ""
+    known = [word for word in words[:last] if word in _DATES | _NUMBERS | _PERSONS | _PLACES]
+    return (known or words[:last] or [""])[-1]
 
 
 def _kind(word: str, noun: str) -> str:
+    if word.startswith("how ") or noun in _NUMBERS:
+        return "number"
     if word.startswith("who") or noun in _PERSONS:
         return "person"
     if word == "when" or noun in _DATES:
         return "date"
-    if word.startswith("how ") or noun in _NUMBERS:
-        return "number"
     if word == "where" or noun in _PLACES:
         return "place"
     return "name" if word in ("what", "which") else ""
@@ -147,7 +160,7 @@ def fit(mention: Mention, kind: str) -> float:
         return -1.0
     words = fold(mention.name).split()
     if kind != "person":
-        return -0.5 if kind == "place" and mention.kind == "quoted" else 0.5
+        return -0.5 if kind == "place" and (mention.kind == "quoted" or _BODIES.intersection(words)) else 0.5
     if mention.kind != "name" or any(word in _NO_PERSON or word.isdigit() for word in words):
         return -0.5
     return 1.0 if 2 <= len(words) <= 4 and not _JOINED.intersection(words) else 0.3
@@ -177,3 +190,23 @@ def nationality(text: str) -> str:
     """Return the capitalised word of "is an American writer", "" where a text has no such words."""
     match = _NATIONALITY.search(text)
     return match["name"] if match else ""
+
+
+def stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
+    """Return the content words of a text without common endings, and pairs of unspaced letters, with their places."""
+    words = tokens(text)
+    found = []
+    for word, after in zip_longest(words, words[1:]):
+        if len(word.key) == 1 and not word.key.isascii():
+            if after and after.start == word.end:
+                found.append((word.key + after.key, offset + word.start))
+        elif (
+            word.key not in COMMON_WORDS and word.key not in _ASKING_WORDS and (len(word.key) > 1 or word.key.isdigit())
+        ):
+            found.append((stem(word.key), offset + word.start))
+    return found
+
+
+def stem(word: str) -> str:
+    """Return a word without its common English ending, four letters at least."""
+    return next((word[: -len(e)] for e in _ENDINGS if word.endswith(e) and len(word) - len(e) >= 4), word)

@@ -13,10 +13,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import groupby
 from typing import TYPE_CHECKING, final
 
-from clew.answer_types import Asked, asked, figures, first_year, fit, nationality, year_in
+from clew.answer_types import Asked, asked, figures, first_year, fit, nationality, stem, stems, year_in
 from clew.errors import InputError
 from clew.indexing.rules import sentence_mentions
 from clew.text.gazetteer import COMMON_WORDS
@@ -30,25 +30,27 @@ if TYPE_CHECKING:
 NO_MODEL = "no language model was used: the answer is quoted from the passages"
 GUESSED = "the answer is the best-scored name, date or number of the quoted sentences: check it against them"
 COMPARED = "the answer compares what the first quoted sentences say of the two: check it against them"
-UNDECIDED = "the passages do not decide between the two in words: read the quoted sentences"
+HARDLY = "the passages hardly touch the question: the nearest sentences are quoted, none is an answer"
+UNDECIDED = "the passages do not decide it in plain words: read the quoted sentences"
+CONSIDERED = 80
 QUOTED = 4
 CANDIDATES = 10
 CLEAR = 3.0
 """A candidate of at least this score is given as the answer; below it the best sentence is."""
-COVERED, SIMILAR = 0.35, 0.4
-"""Below both, the evidence hardly touches the question: share of its words that is quoted, and the best cosine."""
-SENTENCE = {"near": 1.0, "shared": 0.2, "rank": 0.05, "path": 0.2}
-NEXT = {"goes on": 0.4, "new words": 0.2, "new passage": 0.1}
+COVERED, SIMILAR, COVERED_ALONE = 0.35, 0.4, 0.25
+"""The evidence hardly touches the question below both: share of its words that is quoted, and the best cosine; without
+an encoder, below the third, a share of words."""
+SENTENCE = {"near": 0.4, "shared": 0.2, "rank": 0.05, "path": 0.2}
+NEXT = {"goes on": 0.3, "new words": 0.2, "new passage": 0.1}
 STOP = 0.3
 """Quoting ends when the next sentence has less than this share of the first one's score."""
 CANDIDATE = {
-    "goes on": 1.4, "quoted": 0.7, "fit": 1.7, "around": 1.5, "noun": 1.5, "words": 0.35, "title": 0.4, "bridge": -0.4,
-    "path end": 0.7,
+    "goes on": 1.4, "quoted": 0.7, "fit": 1.7, "around": 1.5, "noun": 1.5, "place": 1.0, "words": 0.35, "title": 0.4,
+    "bridge": -0.4, "path end": 0.7,
 }  # fmt: skip
-MARGIN = 0.05
+MARGIN = 0.03
 """One of two options is the answer when its passage suits the question better by at least this."""
-_ASKING = {*("who", "whom", "whose", "when", "where", "which", "what", "how"), *("was", "were", "does", "did", "has")}
-_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
+_BEFORE_PLACES = frozenset({"in", "at", "near", "from", "to"})
 
 _Paths = Sequence[tuple[frozenset[str], frozenset[str]]]
 
@@ -64,10 +66,6 @@ class _Sentence:
     mentions: tuple[Mention, ...]
     names: frozenset[str]  # keys of the mentions and of the title
     title: str
-
-    @property
-    def place(self) -> tuple[str, int]:
-        return self.passage.id, self.start
 
     @property
     def text(self) -> str:
@@ -112,17 +110,17 @@ class LocalAnswerer:
     Args:
         encoder: For the nearness of sentence and question; None or one of dimension 0 compares words only.
         name_finder: Given (text, start, end), returns the mentions inside `text[start:end]`.
-        encoded: How many sentences a question are considered: those that share most words with it.
+        encoded: How many sentences a question are encoded: those that share most words with it; at least 1.
     """
 
     def __init__(
         self,
         encoder: "Encoder | None" = None,
         name_finder: Callable[[str, int, int], Sequence[Mention]] = sentence_mentions,
-        encoded: int = 24,
+        encoded: int = 12,
     ) -> None:
         if encoded < 1:
-            raise InputError(f"encoded is {encoded}; consider at least 1 sentence")
+            raise InputError(f"encoded is {encoded}; wanted at least 1 sentence; leave the encoder out to encode none")
         self._encoder = encoder if encoder is not None and encoder.dimension else None
         self._name_finder = name_finder
         self._encoded = encoded
@@ -149,17 +147,18 @@ class LocalAnswerer:
             lack = "the evidence holds no passage with text" if question.strip() else "the question is empty"
             return Answer("", (), (), evidence, weak=True, notes=(NO_MODEL, lack))
         asking = self._asking(question, every)
-        kept = _most_shared(asking, every, self._encoded)
-        near = self._nearness(question, kept)
+        kept = _most_shared(asking, every, CONSIDERED)
+        near = self._nearness(question, kept, [asking.shared(s) for s in kept])
         paths = _path_names(evidence)
         scores = [_score(asking, s, n, paths) for s, n in zip(kept, near, strict=True)]
         chain = _chain(asking, kept, scores)
         notes = (NO_MODEL, *_absent(asking, evidence))
         covered = sum(w for word, w in asking.weights.items() if any(word in s.held for s in chain))
-        if covered < COVERED and (self._encoder is None or max(near) < SIMILAR):
-            notes += ("the passages hardly touch the question; the nearest sentences are quoted",)
+        far = covered < COVERED_ALONE if self._encoder is None else covered < COVERED and max(near) < SIMILAR
+        if far:
+            notes += (HARDLY,)
             return Answer("", tuple(s.citation for s in chain), (), evidence, weak=True, notes=notes)
-        options = _options(asking, every, {s.place: score for s, score in zip(kept, scores, strict=True)})
+        options = _options(asking, every, kept, scores)
         ranked = options or _candidates(asking, kept, chain, paths)
         text, basis, note = _decide(asking, every, chain, options, ranked)
         quoted: list[_Sentence] = []
@@ -170,20 +169,20 @@ class LocalAnswerer:
 
     def _sentences(self, evidence: Evidence) -> list[_Sentence]:
         found = []
-        for rank, scored in enumerate(evidence.passages):
-            passage = scored.item
+        for rank, passage in enumerate({scored.item.id: scored.item for scored in evidence.passages}.values()):
             title = name_key(without_parentheses(passage.title))
-            title_stems = [stem for stem, _ in _stems(passage.title)]
+            title_words = [word for word, _ in stems(passage.title)]
             for start, end in sentences(passage.text):
-                stems = tuple(_stems(passage.text[start:end], start))
-                mentions = tuple(self._name_finder(passage.text, start, end))
+                words = tuple(stems(passage.text[start:end], start))
+                within = self._name_finder(passage.text, start, end)
+                mentions = tuple(m for m in within if start <= m.start < m.end <= end)
                 names = frozenset((*(name_key(m.name) for m in mentions), title)) - {""}
-                held = frozenset((*(stem for stem, _ in stems), *title_stems))
-                found.append(_Sentence(passage, rank, start, end, stems, held, mentions, names, title))
+                held = frozenset((*(word for word, _ in words), *title_words))
+                found.append(_Sentence(passage, rank, start, end, words, held, mentions, names, title))
         return found
 
     def _asking(self, question: str, every: Sequence[_Sentence]) -> _Question:
-        words = dict.fromkeys(stem for stem, _ in _stems(question))
+        words = dict.fromkeys(word for word, _ in stems(question))
         rarity = {word: math.log(1 + len(every) / (0.5 + sum(word in s.held for s in every))) for word in words}
         total = sum(rarity.values())
         found = self._name_finder(question, 0, len(question))
@@ -191,30 +190,17 @@ class LocalAnswerer:
         key = f" {' '.join(token.key for token in tokens(question))} "
         return _Question(asked(question), key, names, {word: value / total for word, value in rarity.items()})
 
-    def _nearness(self, question: str, kept: Sequence[_Sentence]) -> list[float]:
+    def _nearness(self, question: str, kept: Sequence[_Sentence], shared: Sequence[float]) -> list[float]:
+        """Return a cosine for each sentence; those that are not encoded have the least of those that are."""
         if self._encoder is None:
             return [0.0] * len(kept)
+        chosen = sorted(range(len(kept)), key=lambda i: (-shared[i], i))[: self._encoded]
         # A sentence about "he" or "the town" is understood with its title.
-        rows = self._encoder.encode([f"{s.passage.title}: {s.text}" if s.title else s.text for s in kept])
-        own = self._encoder.encode_queries([question])[0]
-        return [float(row @ own) for row in rows]
-
-
-def _stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
-    """Return the content words of a text without common endings, and pairs of unspaced letters, with their places."""
-    words = tokens(text)
-    found = []
-    for word, after in zip_longest(words, words[1:]):
-        if len(word.key) == 1 and not word.key.isascii():
-            if after and after.start == word.end:
-                found.append((word.key + after.key, offset + word.start))
-        elif word.key not in COMMON_WORDS and word.key not in _ASKING and (len(word.key) > 1 or word.key.isdigit()):
-            found.append((_stem(word.key), offset + word.start))
-    return found
-
-
-def _stem(word: str) -> str:
-    return next((word[: -len(e)] for e in _ENDINGS if word.endswith(e) and len(word) - len(e) >= 4), word)
+        texts = [f"{kept[i].passage.title}: {kept[i].text}" if kept[i].title else kept[i].text for i in chosen]
+        # All as questions: `encode` fills whole batches, three times the work for a dozen sentences.
+        own, *rows = self._encoder.encode_queries([question, *texts])
+        near = {i: float(row @ own) for i, row in zip(chosen, rows, strict=True)}
+        return [near.get(i, min(near.values())) for i in range(len(kept))]
 
 
 def _most_shared(asking: _Question, every: Sequence[_Sentence], count: int) -> list[_Sentence]:
@@ -235,7 +221,8 @@ def _path_names(evidence: Evidence) -> _Paths:
 
 
 def _score(asking: _Question, sentence: _Sentence, near: float, paths: _Paths) -> float:
-    on_path = next((1 / (1 + i) for i, (names, _) in enumerate(paths) if len(sentence.names & names) > 1), 0.0)
+    shares = [(len(sentence.names & names) / len(names), i) for i, (names, _) in enumerate(paths)]
+    on_path = max((share / (1 + i) for share, i in shares), default=0.0)
     value = {"near": near, "shared": asking.shared(sentence), "rank": 1 / (1 + sentence.rank), "path": on_path}
     return sum(SENTENCE[name] * x for name, x in value.items())
 
@@ -255,12 +242,12 @@ def _chain(asking: _Question, kept: Sequence[_Sentence], scores: Sequence[float]
     chain: list[_Sentence] = []
     first = 0.0
     while len(chain) < min(QUOTED, len(kept)):
-        gains = [(score + _gain(asking, s, chain), -i) for i, (s, score) in enumerate(zip(kept, scores, strict=True))]
-        gain, place = max(pair for pair in gains if kept[-pair[1]] not in chain)
+        gains = {i: scores[i] + _gain(asking, s, chain) for i, s in enumerate(kept) if s not in chain}
+        best, gain = max(gains.items(), key=lambda item: (item[1], -item[0]))
         if chain and gain < STOP * first:
             break
         first = first if chain else gain
-        chain.append(kept[-place])
+        chain.append(kept[best])
     return chain
 
 
@@ -275,10 +262,18 @@ def _gain(asking: _Question, sentence: _Sentence, chain: Sequence[_Sentence]) ->
 
 
 def _absent(asking: _Question, evidence: Evidence) -> list[str]:
-    held = [{t.key for t in tokens(f"{p.item.title} {p.item.text}")} for p in evidence.passages]
-    words = {name: [t.key for t in tokens(name)] for name in asking.names}
-    share = {name: max(sum(key in h for key in keys) for h in held) / len(keys) for name, keys in words.items() if keys}
-    return [f"no passage mentions {name!r}" for name, most in share.items() if most < 0.5]
+    """Return a note for each stretch of a name's words that stand in no passage, abbreviations aside."""
+    held = COMMON_WORDS | {
+        token.key for scored in evidence.passages for token in tokens(f"{scored.item.title} {scored.item.text}")
+    }
+    notes = []
+    for name in asking.names:
+        for gone, run in groupby(tokens(name), key=lambda token: token.key not in held):
+            places = [(token.start, token.end) for token in run]
+            lost = name[places[0][0] : places[-1][1]]
+            if gone and (len(lost) > 2 or not lost.isascii()):
+                notes.append(f"no passage mentions {lost!r}")
+    return notes
 
 
 def _candidates(
@@ -291,7 +286,7 @@ def _candidates(
     best: dict[str, _Candidate] = {}
     for sentence in kept:
         text = sentence.passage.text
-        numbers = figures(text, sentence.start, sentence.end) if asking.asked.kind == "number" else []
+        numbers = _numbers(sentence) if asking.asked.kind == "number" else []
         shown = {"goes on": float(_goes_on(asking, sentence, chain)), "quoted": float(sentence in chain)}
         for found in (*sentence.mentions, *numbers):
             mention = year_in(found) if asking.asked.noun in ("year", "years") else found
@@ -308,16 +303,23 @@ def _candidates(
     return sorted(best.values(), key=lambda candidate: -candidate.score)
 
 
+def _numbers(sentence: _Sentence) -> list[Mention]:
+    found = figures(sentence.passage.text, sentence.start, sentence.end)
+    return [n for n in found if not any(n.start < m.end and m.start < n.end for m in sentence.mentions)]
+
+
 def _features(asking: _Question, sentence: _Sentence, mention: Mention) -> dict[str, float]:
     gaps: dict[str, int] = {}
-    for stem, at in sentence.stems:
-        if stem in asking.weights and not mention.start <= at < mention.end:
+    for word, at in sentence.stems:
+        if word in asking.weights and not mention.start <= at < mention.end:
             gap = max(0, mention.start - at if at < mention.start else at - mention.end)
-            gaps[stem] = min(gap, gaps.get(stem, gap))
+            gaps[word] = min(gap, gaps.get(word, gap))
+    before = sentence.passage.text[sentence.start : mention.start].split()[-1:]
     return {
         "fit": fit(mention, asking.asked.kind),
-        "around": sum(asking.weights[stem] / (1 + gap / 20) for stem, gap in gaps.items()),
-        "noun": float(gaps.get(_stem(asking.asked.noun), 99) < 25),
+        "around": sum(asking.weights[word] / (1 + gap / 20) for word, gap in gaps.items()),
+        "noun": float(gaps.get(stem(asking.asked.noun), 99) < 25),
+        "place": float(asking.asked.kind == "place" and bool(before) and before[0].lower() in _BEFORE_PLACES),
         "words": float(min(3, len(mention.name.split())) - 1),
     }
 
@@ -330,18 +332,19 @@ def _about(name: str, every: Sequence[_Sentence]) -> list[_Sentence]:
 
 
 def _options(
-    asking: _Question, every: Sequence[_Sentence], scores: Mapping[tuple[str, int], float]
+    asking: _Question, every: Sequence[_Sentence], kept: Sequence[_Sentence], scores: Sequence[float]
 ) -> list[_Candidate]:
     """Return the two that "A or B" offers, better first; none when the passages do not hold what is compared."""
     found = []
     for option in asking.asked.options:
         about = _about(option, every)
         # Up to two names between are let pass: David Michael Draiman.
-        pattern = r"\W+(?:[\w.]+\W+){0,2}?".join(re.escape(token.key) for token in tokens(option))
+        pattern = r"\s+(?:[\w.]+\s+){0,2}?".join(map(re.escape, option.split()))
         named = next(((s, m) for s in about if (m := re.search(pattern, s.text, re.IGNORECASE))), None)
         if named is None:
             return []
-        basis, score = max(((s, scores.get(s.place, 0.0)) for s in about), key=lambda pair: pair[1])
+        known = [(s, score) for s, score in zip(kept, scores, strict=True) if s in about]
+        basis, score = max(known, key=lambda pair: pair[1], default=(about[0], 0.0))
         if asking.asked.comparison in ("earlier", "later"):
             dated = next(((s, year) for s in about if (year := first_year(s.text))), None)
             if dated is None:

@@ -1,6 +1,7 @@
-"""The command line. Results go to standard output, progress and errors to standard error; exit codes are in `errors`."""
+"""The command line. Results go to standard output, progress and errors to standard error; exit codes: see `errors`."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
@@ -12,12 +13,10 @@ from clew.errors import ClewError, InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
-    from clew.types import Answer, Evidence
 
 app = typer.Typer(
     name="clew",
     help="Multi-hop retrieval: documents in, cited evidence out. Needs no language model and no network.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -36,6 +35,13 @@ WhereOption = Annotated[
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """Print the help where no command is given."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
 @app.command()
 def index(
     paths: Annotated[list[str], typer.Argument(help="Files and folders to read; - reads standard input.")],
@@ -47,11 +53,13 @@ def index(
     ] = None,
 ) -> None:
     """Add documents to an index, making it where there is none; what has not changed costs nothing."""
+    from clew.indexing.readers import read
     from clew.reporting import print_report, progress_on_stderr
 
+    documents = read(list(paths))  # a path that does not exist fails here, before an index is made
     with progress_on_stderr() as progress:
         opened = _open_or_create(index, extractor, encoder, progress)
-        report = opened.add(list(paths), extractor)
+        report = opened.add(documents, extractor)
     print_report(report, opened.table.count_rows())
 
 
@@ -133,6 +141,8 @@ def evaluate(
     from clew.measuring import measure
     from clew.reporting import print_scores, progress_on_stderr
 
+    if json_ is not None and json_.is_dir():
+        raise InputError(f"--json is {str(json_)!r}, which is a folder: name a file in it")
     names, _ = _defaults(retriever, None)
     with progress_on_stderr() as progress:
         opened = _open(index, progress)
@@ -141,6 +151,16 @@ def evaluate(
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)
+
+
+@app.command()
+def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR.")]) -> None:
+    """Print the passages of a benchmark as JSON lines, to be read by `clew index -`; ids fit those of its questions."""
+    from clew.evaluation.datasets import load_corpus
+
+    for document in load_corpus(path):
+        record = {"id": document.id, "title": document.title, "text": document.text}
+        print(json.dumps(record, ensure_ascii=False))
 
 
 @app.command()
@@ -167,10 +187,14 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
 
 @app.command()
 def verify(index: IndexOption) -> None:
-    """Read every row and check it; exit 1 when damage is found."""
+    """Read every row and every derived file and check them; exit 1 when damage is found."""
+    from clew.snapshots import snapshot_folder, snapshot_problems
+    from clew.store.table import PassageTable
     from clew.store.verify import verify as check
 
     problems = check(index)
+    if not problems:
+        problems = snapshot_problems(snapshot_folder(PassageTable.open(index)))
     for problem in problems:
         print(problem)
     if problems:
@@ -212,25 +236,30 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter must not stop a search
-    code = 0
     try:
-        code = int(app(standalone_mode=False) or 0)
+        # Not `app()`: that ends the process by itself, and without a word, on Ctrl-C and on a closed pipe.
+        command = typer.main.get_command(app)
+        with command.make_context("clew", sys.argv[1:]) as context:
+            command.invoke(context)
+        sys.stdout.flush()
     except typer.Exit as stop:
-        code = stop.exit_code
+        sys.exit(stop.exit_code)
     except ClewError as error:
         _fail(str(error), error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         _fail("stopped; what was committed is kept, and the same command goes on from there", 130)
     except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit flushes into the closed pipe again
     except TyperException as error:
-        _fail(error.format_message(), 2)
-    sys.exit(code)
+        _fail(f"{error.format_message()} (see clew --help)", 2)
+    sys.exit(0)
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    print(f"clew: {' '.join(message.split())}", file=sys.stderr)
+    """Print one line; what a terminal does not show as a letter, it gets as an escape."""
+    line = " ".join(message.split())
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+    print(f"clew: {shown}", file=sys.stderr)
     sys.exit(code)
 
 
@@ -244,7 +273,7 @@ def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:
     from clew.settings import load_settings
 
     settings = load_settings()
-    return retriever or settings.retriever, settings.k if k is None else k
+    return settings.retriever if retriever is None else retriever, settings.k if k is None else k
 
 
 def _numbers(text: str) -> list[int]:

@@ -8,14 +8,14 @@ from typing import Any
 
 from clew.answering import LocalAnswerer
 from clew.assemble import Parts, make_retriever, open_extractor
-from clew.errors import InputError
+from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
 from clew.indexing.readers import read
 from clew.models.encoders import open_encoder
 from clew.protocols import Encoder, Retriever
 from clew.settings import Settings, load_settings
-from clew.snapshots import Progress, ensure_snapshot, read_manifest, snapshot_folder
+from clew.snapshots import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
 from clew.store.location import locate
 from clew.store.lock import writing
 from clew.store.table import PassageTable
@@ -55,10 +55,18 @@ class Index:
     @cached_property
     def _parts(self) -> Parts:
         folder = snapshot_folder(self.table)
-        if not folder.is_dir():
-            folder = ensure_snapshot(self.table, self._encoder, self._progress)
         vectors = self.table.location.derived / "vectors.lance"
-        return Parts(folder, vectors, lambda: self._encoder, lambda count: self._progress("encoding triples", count, 0))
+        while True:
+            if not folder.is_dir():
+                ensure_snapshot(self.table, self._encoder, self._progress)
+            try:
+                check_snapshot(folder)
+                return Parts(
+                    folder, vectors, lambda: self._encoder, lambda count: self._progress("encoding triples", count, 0)
+                )
+            except IndexFormatError:
+                if folder.is_dir():
+                    raise  # else a writer has just dropped it, and it is made again: the version is pinned
 
     @property
     def snapshot(self) -> Snapshot:
@@ -173,7 +181,7 @@ class Index:
         self.__dict__.pop("_parts", None)
 
 
-def open(location: str | Path, progress: Progress = silent) -> Index:
+def open(location: str | Path, progress: Progress = silent) -> Index:  # noqa: A001
     """Open the newest version of an index.
 
     Args:
@@ -214,6 +222,7 @@ def _same_kind(asked: str | None, made_with: str) -> str:
         return made_with
     if asked.partition(":")[0] != made_with.partition(":")[0]:
         raise InputError(
-            f"the index was made with the extractor {made_with!r}, not {asked!r}; leave --extractor out, or make a new index"
+            f"the index was made with the extractor {made_with!r}, not {asked!r}; leave --extractor out, or make a new "
+            "index"
         )
     return asked

@@ -1,4 +1,4 @@
-"""`clew eval`: retrievers run over questions with known evidence, side by side; runs are kept and scored as often as wanted."""
+"""`clew eval`: retrievers over questions with known evidence, side by side; runs are kept and scored again at will."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -11,6 +11,7 @@ from clew.evaluation.run import Run, execute
 from clew.evaluation.scoring import compare, report, score
 from clew.index import Index
 from clew.snapshots import Progress, read_manifest, snapshot_folder
+from clew.store.foreign import ForeignErrors
 from clew.types import Filter, Question
 
 DEPTH = 10
@@ -86,8 +87,9 @@ def _kept(
     """Return the file of a run, named by everything that it depends on."""
     if runs is None:
         return None
-    runs.mkdir(parents=True, exist_ok=True)
+    with ForeignErrors(str(runs), "keeping the rankings in"):
+        runs.mkdir(parents=True, exist_ok=True)
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
-    key = blake2b(f"{files}\0{asked}\0{depth}\0{where}".encode(), digest_size=6).hexdigest()
+    key = blake2b(f"{sorted(files.items())}\0{asked}\0{depth}\0{where}".encode(), digest_size=6).hexdigest()
     return runs / f"{name}-{key}.json"

@@ -1,9 +1,11 @@
 """How results look: JSON of a fixed shape for programs, short text for people. Text from a corpus is never markup."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from io import StringIO
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +19,8 @@ from clew.updating import Report
 
 _SHOWN_CHARACTERS = 300
 _SHOWN_FAILURES = 20
-_out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+_SECONDS_A_LINE = 10.0
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
 
 
 def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
@@ -53,29 +56,29 @@ def print_evidence(evidence: Evidence) -> None:
     """Print ranked passages, then the paths that lead to them."""
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
-        _out.print(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
-        _out.print(f"   {_shortened(passage.text)}")
+        _say(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
+        _say(f"   {_shortened(passage.text)}")
     if evidence.paths:
-        _out.print("\nHow they connect:")
+        _say("\nHow they connect:")
     for path in evidence.paths:
-        _out.print(f"  {_path_text(path.item)}")
+        _say(f"  {_path_text(path.item)}")
     _print_notes(evidence.notes)
 
 
 def print_answer(answer: Answer) -> None:
     """Print an answer, the sentences it stands on, and other candidates."""
-    _out.print(answer.text or "No answer: the evidence does not hold one.")
+    _say(answer.text or "No answer: the evidence does not hold one.")
     for number, citation in enumerate(answer.citations, 1):
         place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
-        _out.print(f"\n[{number}] {citation.title or citation.document_id} ({place})")
-        _out.print(f"    \u201c{citation.quote}\u201d")
+        _say(f"\n[{number}] {citation.title or citation.document_id} ({place})")
+        _say(f"    \u201c{citation.quote}\u201d")
     others = [c.item for c in answer.candidates if c.item != answer.text][:5]
     if others:
-        _out.print(f"\nOther candidates: {', '.join(others)}")
+        _say(f"\nOther candidates: {', '.join(others)}")
     if answer.evidence.paths:
-        _out.print("\nHow the passages connect:")
+        _say("\nHow the passages connect:")
         for path in answer.evidence.paths[:3]:
-            _out.print(f"  {_path_text(path.item)}")
+            _say(f"  {_path_text(path.item)}")
     _print_notes(answer.notes)
 
 
@@ -84,37 +87,37 @@ def print_report(report: Report, passages: int) -> None:
     counts = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
     )
-    _out.print(f"{counts} in {report.seconds:.1f} s; the index holds {passages} passages")
+    _say(f"{counts} in {report.seconds:.1f} s; the index holds {passages} passages")
     for failure in report.failures[:_SHOWN_FAILURES]:
-        print(f"failed: {failure.item}: {failure.reason}", file=sys.stderr)
+        _warn(f"failed: {failure.item}: {failure.reason}")
     if len(report.failures) > _SHOWN_FAILURES:
-        print(f"... and {len(report.failures) - _SHOWN_FAILURES} more", file=sys.stderr)
+        _warn(f"... and {len(report.failures) - _SHOWN_FAILURES} more")
 
 
 def print_stats(figures: dict[str, Any]) -> None:
     """Print counts, then what the index was made with."""
     for name, value in figures.items():
         if name != "manifest":
-            _out.print(f"{name.replace('_', ' '):18} {value}")
+            _say(f"{name.replace('_', ' '):18} {value}")
     manifest = figures["manifest"]
-    for name, value in {**manifest["settings"], "corpus": manifest["corpus"], "files": manifest["files"]}.items():
-        _out.print(f"{name.replace('_', ' '):18} {value}")
+    for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
+        _say(f"{name.replace('_', ' '):18} {value}")
     for extractor, count in manifest["extractors"].items():
-        _out.print(f"{'extracted by':18} {extractor} ({count} passages)")
-    _out.print(f"{'failures':18} {manifest['failures']}")
+        _say(f"{'extracted by':18} {extractor} ({count} passages)")
+    _say(f"{'failures':18} {manifest['failures']}")
 
 
 def print_difference(changes: Difference, limit: int) -> None:
     """Print counts of what differs, and the first names of each kind."""
     if changes.empty:
-        _out.print("equal: the same passages, entities and triples")
+        _say("equal: the same passages, entities and triples")
         return
     rows = [(f"{kind} added", names) for kind, names in changes.added.items()]
     rows += [(f"{kind} removed", names) for kind, names in changes.removed.items()]
     for what, names in [*rows, ("passages changed", changes.changed)]:
         if names:
             more = ", ..." if len(names) > limit else ""
-            _out.print(f"{len(names)} {what}: {', '.join(names[:limit])}{more}")
+            _say(f"{len(names)} {what}: {', '.join(names[:limit])}{more}")
 
 
 def print_scores(report: dict[str, Any]) -> None:
@@ -128,17 +131,20 @@ def print_scores(report: dict[str, Any]) -> None:
         cells = [_cell(measure, report["retrievers"][name]) for name in names]
         ceiling = report["ceiling"].get(measure)
         table.add_row(measure, *cells, "" if ceiling is None else f"{ceiling:.3f}")
-    Console(highlight=False, width=max(80, 24 + 24 * len(names))).print(table)
+    page = StringIO()
+    drawn = Console(file=page, highlight=False, width=max(80, 24 + 24 * len(names)))
+    drawn.print(table)
+    _say(page.getvalue().rstrip())
     for c in report["comparisons"]:
         interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
-        _out.print(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
+        _say(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
     for warning in report["warnings"]:
-        print(f"warning: {warning}", file=sys.stderr)
+        _warn(f"warning: {warning}")
 
 
 @contextmanager
 def progress_on_stderr() -> Iterator[ProgressFunction]:
-    """Give a function that shows a stage, how much is done, the rate and the time left; silent where no one looks."""
+    """Give a function that shows a stage, what is done, the rate and the time left; in a log, a line now and then."""
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -147,7 +153,10 @@ def progress_on_stderr() -> Iterator[ProgressFunction]:
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield _lines_on_stderr()
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
         tasks: dict[str, Any] = {}
 
         def show(stage: str, done: int, total: int) -> None:
@@ -158,6 +167,34 @@ def progress_on_stderr() -> Iterator[ProgressFunction]:
             bar.update(tasks[stage], completed=done, total=total or None, rate=rate)
 
         yield show
+
+
+def _lines_on_stderr() -> ProgressFunction:
+    started: dict[str, float] = {}
+    last = said = time.monotonic()
+
+    def show(stage: str, done: int, total: int) -> None:
+        nonlocal last, said
+        now = time.monotonic()
+        begun = started.setdefault(stage, last)  # a stage begins where the one before it was last heard of
+        last = now
+        if now - said < _SECONDS_A_LINE:
+            return
+        said = now
+        rate = done / (now - begun) if now > begun else 0.0
+        left = f", {(total - done) / rate:.0f} s left" if rate and total else ""
+        _warn(f"{stage}: {done:,} of {total:,}, {rate:,.0f}/s{left}")
+
+    return show
+
+
+def _say(text: str) -> None:
+    """Print for people; a letter of a corpus that would steer the terminal is shown as an escape."""
+    sys.stdout.write(text.translate(_CONTROL) + "\n")
+
+
+def _warn(text: str) -> None:
+    sys.stderr.write(" ".join(text.split()).translate(_CONTROL) + "\n")
 
 
 def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
@@ -180,7 +217,7 @@ def _path_text(path: Path) -> str:
 
 def _print_notes(notes: tuple[str, ...]) -> None:
     if notes:
-        _out.print("\n" + "\n".join(f"note: {note}" for note in notes))
+        _say("\n" + "\n".join(f"note: {note}" for note in notes))
 
 
 def _shortened(text: str) -> str:

@@ -17,7 +17,7 @@ class Settings(BaseSettings):
     Attributes:
         encoder: For new indexes.
         extractor: For new indexes.
-        passage_tokens: Longest passage, in words (DESIGN: passages of 256 lose nothing to the encoder's window).
+        passage_tokens: Longest passage, in words; halving it cost 2 points of recall (docs/decisions.md).
         passage_overlap: Words that neighbouring passages share.
         tau: Cosine from which two names are equivalent (GFM-RAG and HippoRAG: 0.8).
         neighbours: Equivalent names kept a name (GFM-RAG and HippoRAG: 100).
@@ -29,7 +29,7 @@ class Settings(BaseSettings):
 
     encoder: str = "all-MiniLM-L6-v2"
     extractor: str = "rules"
-    passage_tokens: int = Field(default=256, ge=1)
+    passage_tokens: int = Field(default=512, ge=1)
     passage_overlap: int = Field(default=0, ge=0)
     tau: float = Field(default=0.8, gt=0.0, le=1.0)
     neighbours: int = Field(default=100, ge=1)

@@ -6,17 +6,17 @@ bytes, whatever the order in which they came.
 """
 
 import json
-import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
-from hashlib import blake2b
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.assemble import LEXICAL
-from clew.errors import IndexFormatError
+from clew.errors import IndexFormatError, ProviderError
 from clew.graph.build import PassageColumns, build, with_equivalences
 from clew.graph.snapshot import Snapshot, save_snapshot
 from clew.indexing.facts import corpus_facts
@@ -25,9 +25,10 @@ from clew.indexing.resolution import equivalences
 from clew.indexing.titles import NamedText
 from clew.lexical import LexicalIndex
 from clew.protocols import Encoder
-from clew.store.derived import atomic_folder, folder_hash
+from clew.store.derived import atomic_folder, discard, sweep
 from clew.store.table import PassageTable
 from clew.store.vectors import VectorStore
+from clew.text.names import tokens
 from clew.types import Extraction, Mention
 
 if TYPE_CHECKING:
@@ -35,16 +36,19 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray
 
-RECIPE = "snapshot-1"
+RECIPE = "snapshot-3"
 MANIFEST = "manifest.json"
+SEAL = "seal"
 Progress = Callable[[str, int, int], None]
 """Told the stage, and how much of how much is done."""
 
 
 def snapshot_folder(table: PassageTable) -> Path:
     """Return where the snapshot of the table's version lies, made or not."""
-    recipe = blake2b(f"{RECIPE} {LexicalIndex.fingerprint()}".encode(), digest_size=4).hexdigest()
-    return table.location.derived / "snapshots" / f"{table.version:08d}-{recipe}"
+    # The number alone would find the snapshot of another table, where one was restored or made again in this place.
+    source = f"{RECIPE} {LexicalIndex.fingerprint()} {table.contents}"
+    key = blake2b(source.encode(), digest_size=8).hexdigest()
+    return table.location.derived / "snapshots" / f"{table.version:08d}-{key}"
 
 
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
@@ -61,14 +65,14 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
         progress("linking", 0, rows.num_rows)
         snapshot = _build(rows, table.dimension)
         snapshot = _resolve(snapshot, table, encoder, progress)
-        folder.parent.mkdir(parents=True, exist_ok=True)
         with atomic_folder(folder) as temporary:
             save_snapshot(snapshot, temporary)
             texts = (f"{title}\n{text}" for title, text in zip(snapshot.titles, snapshot.texts, strict=True))
             LexicalIndex.build(texts).save(temporary / LEXICAL)
-            manifest = json.dumps(_manifest(rows, table, temporary), indent=1, sort_keys=True, ensure_ascii=False)
-            (temporary / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
+            _write_manifest(_manifest(rows, table, temporary), temporary)
         _drop_older(folder)
+        sweep(folder.parent)
+        sweep(table.location.derived)
     return folder
 
 
@@ -83,6 +87,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         message = f"the manifest of a snapshot is missing or damaged ({error})"
         raise IndexFormatError(f"{message}: run `clew repair`") from error
+    if not isinstance(manifest, dict) or manifest.pop(SEAL, None) != _seal(manifest):
+        raise IndexFormatError(f"the manifest of {folder.name} is not as it was written: run `clew repair`")
     return manifest
 
 
@@ -141,11 +147,28 @@ def _resolve(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress
     vectors = VectorStore(derived / "vectors.lance").get_or_encode(names, encoder, encoded)
     progress("comparing names", 0, len(names))
     before = derived / "equivalences"
-    known = load_known(before) if before.is_dir() else None
+    known = load_known(before) if before.is_dir() and not snapshot_problems(before) else None
     pairs = equivalences(names, vectors, float(table.settings["tau"]), int(table.settings["neighbours"]), known)
     with atomic_folder(before) as temporary:
         save_known(pairs.known, temporary)
-    return with_equivalences(snapshot, entity[pairs.left], entity[pairs.right], pairs.score)
+        _write_manifest({"files": _file_hashes(temporary)}, temporary)
+    titled = np.zeros(len(snapshot.entities), dtype=bool)
+    titled[snapshot.title_entities[snapshot.title_entities >= 0]] = True
+    left, right = entity[pairs.left], entity[pairs.right]
+    apart = [told_apart(names[a], names[b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
+    # Two documents with titles of their own are about two things, however near their names are.
+    kept = np.array(apart, dtype=bool) & ~(titled[left] & titled[right])
+    return with_equivalences(snapshot, left[kept], right[kept], pairs.score[kept])
+
+
+def told_apart(one: str, other: str) -> bool:
+    """False for two names in a script without spaces that share no letter.
+
+    An encoder that does not know such a script reads all its letters as one unknown word, and finds any two names equal.
+    """
+    letters = [{token.key for token in tokens(name) if len(token.key) == 1} for name in (one, other)]
+    unspaced = any(not letter.isascii() for letter in letters[0] | letters[1])
+    return not unspaced or bool(letters[0] & letters[1])
 
 
 def comparable(name: str) -> bool:
@@ -166,13 +189,62 @@ def _manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[str, 
         "passages": rows.num_rows,
         "extractors": dict(sorted(Counter(rows.column("extractor").to_pylist()).items())),
         "failures": rows.num_rows - rows.column("failure").null_count,
-        "files": folder_hash(folder),
+        "files": _file_hashes(folder),
     }
+
+
+def _write_manifest(manifest: dict[str, Any], folder: Path) -> None:
+    text = json.dumps({**manifest, SEAL: _seal(manifest)}, indent=1, sort_keys=True, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def _seal(manifest: dict[str, Any]) -> str:
+    return blake2b(json.dumps(manifest, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def snapshot_problems(folder: Path) -> list[str]:
+    """Return a line for each file of a snapshot that is missing, new, or not as it was written; [] for a clean one.
+
+    A snapshot that was never made is no problem: it is made when it is asked for.
+    """
+    if not folder.is_dir():
+        return []
+    try:
+        expected = read_manifest(folder)["files"]
+        found = _file_hashes(folder)
+    except IndexFormatError as error:
+        return [str(error)]
+    except OSError as error:
+        return [f"{folder.name} cannot be read ({error}): run `clew repair`"]
+    names = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    return [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in names]
+
+
+def check_snapshot(folder: Path) -> None:
+    """Read all files of a snapshot.
+
+    Raises:
+        IndexFormatError: One is not as it was written: a flipped bit would give wrong answers and no error.
+    """
+    if problems := snapshot_problems(folder):
+        raise IndexFormatError(problems[0])
+
+
+def _file_hashes(folder: Path) -> dict[str, str]:
+    """Return the hash of each file under a folder but the manifest, by its relative name."""
+    hashes: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name != MANIFEST:
+            with path.open("rb") as stream:
+                hashes[name] = file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
+    return hashes
 
 
 def _drop_older(folder: Path) -> None:
     """Remove all snapshots but the newest two; who has one open keeps it, since its files stay mapped."""
-    made = sorted(other for other in folder.parent.iterdir() if other.is_dir() and not other.name.startswith("."))
+    made = sorted(folder.parent.glob("[0-9]*"), key=lambda other: (other.stat().st_mtime_ns, other.name))
     for other in made[:-2]:
         if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
+            with suppress(ProviderError):  # another process has removed it, or Windows has it open
+                discard(other)

@@ -75,12 +75,18 @@ class Updater:
         started = time.perf_counter()
         report = Report()
         known = self.table.documents()
+        recipe = f"{self.chunker.fingerprint}\0{self.extractor.fingerprint}"  # asked once: it reads a package's files
         changed: list[tuple[Document, str]] = []
+        seen: set[str] = set()
         for document in documents:
             if isinstance(document, Failure):
                 report.failures.append(document)
                 continue
-            hash_ = self._document_hash(document)
+            if document.id in seen:
+                report.failures.append(Failure(document.id, "another document of this id was given before it"))
+                continue
+            seen.add(document.id)
+            hash_ = _document_hash(document, recipe)
             if known.get(document.id) == hash_:
                 report.unchanged += 1
             else:
@@ -94,31 +100,18 @@ class Updater:
         report.seconds = time.perf_counter() - started
         return report
 
-    def _document_hash(self, document: Document) -> str:
-        parts = [
-            document.id,
-            document.title,
-            document.text,
-            dict(document.metadata),
-            document.aliases,
-            document.links,
-            self.chunker.fingerprint,
-            self.extractor.fingerprint,
-        ]
-        packed = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
-        return blake2b(packed, digest_size=16).hexdigest()
-
     def _batches(
         self, changed: Sequence[tuple[Document, str]], known: Mapping[str, str], report: Report
     ) -> Iterator[list[tuple[Document, str, list[Passage]]]]:
         """Yield documents with their passages, as many as make a batch worth a commit."""
         ids = known.keys() | {document.id for document, _ in changed}
+        taken = self._numbered() if any(d.id.rpartition("#")[0] in known for d, _ in changed) else frozenset()
         batch: list[tuple[Document, str, list[Passage]]] = []
         count, since = 0, time.perf_counter()
         for document, hash_ in changed:
             passages = self.chunker.split(document)
-            if clash := next((p.id for p in passages if p.id != document.id and p.id in ids), None):
-                reason = f"its passage would have the id {clash!r}, which is another document's; rename one of them"
+            if clash := next((p.id for p in passages if p.id in (taken if p.id == document.id else ids)), None):
+                reason = f"its passage would have the id {clash!r}, which another document has; rename one of them"
                 report.failures.append(Failure(document.id, reason))
                 continue
             if not passages:
@@ -132,6 +125,12 @@ class Updater:
                 batch, count, since = [], 0, time.perf_counter()
         if batch:
             yield batch
+
+    def _numbered(self) -> frozenset[str]:
+        """Return the ids in the table of passages that are parts of documents: no document can have one of them."""
+        rows = self.table.read(["id", "document_id"])
+        pairs = zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
+        return frozenset(id_ for id_, document_id in pairs if id_ != document_id)
 
     def _write(
         self, batch: Sequence[tuple[Document, str, list[Passage]]], known: Mapping[str, str], report: Report
@@ -157,6 +156,12 @@ class Updater:
         if not self.encoder.dimension:
             return None
         return np.asarray(self.encoder.encode([f"{p.title}\n{p.text}" if p.title else p.text for p in passages]))
+
+
+def _document_hash(document: Document, recipe: str) -> str:
+    about = [document.id, document.title, document.text, dict(document.metadata), document.aliases, document.links]
+    packed = json.dumps([*about, recipe], sort_keys=True, ensure_ascii=False, default=str)
+    return blake2b(packed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _row(

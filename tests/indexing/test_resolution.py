@@ -111,16 +111,17 @@ def test_a_later_run_equals_a_run_from_nothing(
             known = found.known
 
 
+@pytest.mark.parametrize("step", [1, -1])
 @pytest.mark.parametrize("rows", [1, 1024])
-def test_a_cut_list_that_lost_its_best_is_searched_again(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cut_list_that_lost_its_best_is_searched_again(rows: int, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resolution, "_ROWS", rows)  # one row: no block is cut, only what is collected
     angles = np.linspace(0, 0.5, 40)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     names = [f"{number:02}" for number in range(40)]
-    first = equivalences(names, vectors, 0.8, 2)
+    first = equivalences(names[::step], vectors[::step], 0.8, 2)
     assert (first.known.floor > 0).any()
     for gone in range(1, 30):
-        rest = [0, *range(gone + 1, 40)]
+        rest = [0, *range(gone + 1, 40)][::step]
         names_left = [names[place] for place in rest]
         later = equivalences(names_left, vectors[rest], 0.8, 2, first.known)
         assert_same(later, equivalences(names_left, vectors[rest], 0.8, 2))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import IndexLockedError, ProviderError
+from clew.errors import IndexLockedError, InputError
 from clew.store.lock import writing
 
 HOLD = """
@@ -66,7 +66,8 @@ def test_an_error_in_the_block_gives_the_lock_back(tmp_path: Path) -> None:
         pass
 
 
-def test_a_place_without_a_folder_is_a_providers_error(tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_a_folder_is_the_callers_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ProviderError, match="choose another folder"), writing(tmp_path / "file" / "index"):
-        pass
+    for place in (tmp_path / "file", tmp_path / "file" / "index"):
+        with pytest.raises(InputError, match="choose another place"), writing(place):
+            pass

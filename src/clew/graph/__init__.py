@@ -1,0 +1,1 @@
+"""The index as arrays, and the algorithms on them; numpy, numba and scipy only."""

@@ -13,6 +13,8 @@ from clew.graph.strings import Strings
 from clew.graph.walk import entity_nodes, walk_graph
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.types import FloatArray, IntArray
 
 
@@ -146,7 +148,7 @@ def _mentions(facts: Sequence[Facts], number: Mapping[str, int]) -> Adjacency:
     return adjacency(rows, columns, weights, len(facts))
 
 
-def _names(names: Mapping[int, Sequence[str]], number: Mapping[str, int]) -> tuple["np.ndarray", "IntArray"]:  # type: ignore[type-arg]
+def _names(names: Mapping[int, Sequence[str]], number: Mapping[str, int]) -> "tuple[NDArray[np.uint64], IntArray]":
     pairs = sorted((hash_, number[key]) for hash_, keys in names.items() for key in keys)
     hashes = np.array([hash_ for hash_, _ in pairs], dtype=np.uint64)
     return hashes, np.array([entity for _, entity in pairs], dtype=np.int32)

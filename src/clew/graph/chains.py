@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from clew.graph.adjacency import Adjacency
+from clew.graph.pagerank import open_weight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,7 +68,7 @@ def _back(target: int, probability: "NDArray[np.float64]", before: "IntArray") -
     return tuple(reversed(nodes))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _dijkstra(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, targets):  # type: ignore[no-untyped-def]
     n = len(indptr) - 1
     probability = np.zeros(n)
@@ -95,10 +96,7 @@ def _dijkstra(indptr, indices, weights, starts, start_weights, attraction, block
         first, last = indptr[node], indptr[node + 1]
         if steps == _LONGEST or (last - first > _HUB and came_from >= 0):
             continue
-        total = 0.0
-        for edge in range(first, last):
-            if not blocked[indices[edge]]:
-                total += weights[edge] * attraction[indices[edge]]
+        total = open_weight(node, indptr, indices, weights, attraction, blocked)
         for edge in range(first, last):
             other = indices[edge]
             if blocked[other] or probability[other] > 0.0:

@@ -1,8 +1,8 @@
 """Personalised PageRank by forward push, on a graph whose edges a question reweighs.
 
 The walk starts at a node drawn from `restart`; at each step it goes on with probability `damping`, to a neighbour v of
-u with probability w(u, v) a(v) / sum over v' of w(u, v') a(v'), where a(v) is the attraction of v for this question. The
-value of a node is the probability that the walk ends there. Forward push moves probability only where enough of it
+u with probability w(u, v) a(v) / sum over v' of w(u, v') a(v'), where a(v) is the attraction of v for this question.
+The value of a node is the probability that the walk ends there. Forward push moves probability only where enough of it
 lies, so its cost depends on the walk, not on the size of the graph, and what it leaves out is known exactly.
 
 Source: Andersen, Chung and Lang, "Local graph partitioning using PageRank vectors" (2006), algorithm ApproximatePR.
@@ -74,7 +74,17 @@ def push_pagerank(
     return Walk(touched, values[touched].astype(np.float32), float(residual[touched].sum()))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
+def open_weight(node, indptr, indices, weights, attraction, blocked):  # type: ignore[no-untyped-def]
+    """Return the sum of weight times attraction over the neighbours of a node that are not blocked."""
+    total = 0.0
+    for edge in range(indptr[node], indptr[node + 1]):
+        if not blocked[indices[edge]]:
+            total += weights[edge] * attraction[indices[edge]]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _push(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, epsilon):  # type: ignore[no-untyped-def]
     n = len(indptr) - 1
     value = np.zeros(n)
@@ -103,11 +113,7 @@ def _push(indptr, indices, weights, starts, start_weights, attraction, blocked, 
         if mass <= epsilon * max(last - first, 1):
             continue
         residual[node] = 0.0
-        total = 0.0
-        for edge in range(first, last):
-            other = indices[edge]
-            if not blocked[other]:
-                total += weights[edge] * attraction[other]
+        total = open_weight(node, indptr, indices, weights, attraction, blocked)
         if total <= 0.0:
             value[node] += mass
             continue
@@ -126,7 +132,7 @@ def _push(indptr, indices, weights, starts, start_weights, attraction, blocked, 
     return value, residual, touched[:count]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _append(items, count, item):  # type: ignore[no-untyped-def]
     if count == len(items):
         larger = np.empty(2 * count, dtype=items.dtype)

@@ -30,7 +30,7 @@ def power_iteration(graph: Adjacency, restart: "NDArray[np.float64]", damping: f
     """
     n = graph.rows
     matrix = sparse.csr_array((graph.weights.astype(np.float64), graph.indices, graph.indptr), shape=(n, n))
-    out = np.asarray(matrix.sum(axis=1)).ravel()
+    out: NDArray[np.float64] = np.asarray(matrix.sum(axis=1)).ravel()
     dangling = out == 0
     scale = np.where(dangling, 0.0, 1.0 / np.where(dangling, 1.0, out))
     backward = matrix.T.tocsr()

@@ -93,8 +93,11 @@ class Snapshot:
     def named(self, key_hash: int) -> "IntArray":
         """Return the entities that go by a name, given its key's hash; ascending."""
         wanted = np.uint64(key_hash)
-        first = int(np.searchsorted(self.name_hashes, wanted, side="left"))
-        last = int(np.searchsorted(self.name_hashes, wanted, side="right"))
+        first = int(self.name_hashes.searchsorted(wanted, side="left"))
+        # A question asks for every run of its words, and nearly all are no names: those are done with here.
+        if first == len(self.name_hashes) or self.name_hashes[first] != wanted:
+            return np.zeros(0, dtype=np.int32)
+        last = int(self.name_hashes.searchsorted(wanted, side="right"))
         return self.name_entities[first:last]
 
     def titled(self, entities: "IntArray") -> "NDArray[np.bool_]":

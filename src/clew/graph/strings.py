@@ -1,6 +1,7 @@
 """A list of strings as two arrays, so that millions of them can be memory-mapped and opened at no cost."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -50,5 +51,5 @@ class Strings(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         whole, offsets = self.data.tobytes(), self.offsets.tolist()
-        for start, end in zip(offsets, offsets[1:], strict=False):
+        for start, end in pairwise(offsets):
             yield whole[start:end].decode()

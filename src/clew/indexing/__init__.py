@@ -1,0 +1,1 @@
+"""From files to passages, mentions, triples and links."""

@@ -1,4 +1,4 @@
-"""What each passage of a corpus says, with names resolved: extractions and title links in, columns for the snapshot out.
+"""What each passage of a corpus says, with names resolved: extractions and title links in, facts for the snapshot out.
 
 This step looks at the whole corpus, so it is done anew for each snapshot and never stored with a passage. That is what
 makes removal exact: nothing of a removed document can stay behind in another one's row.
@@ -15,7 +15,6 @@ from clew.text.gazetteer import Match
 from clew.text.names import key_hash, name_key, tokens
 from clew.text.sentences import sentences
 from clew.types import Extraction
-
 
 LINKED = "links to"
 
@@ -54,7 +53,7 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
         if key := name_key(passage.title):
             # A title is shown as its document writes it, however often others shorten it.
             surfaces[key] = Counter({passage.title: 1 << 40}) + surfaces.get(key, Counter())
-    names = {key_hash(key): (key,) for key in surfaces}
+    names: dict[int, tuple[str, ...]] = {key_hash(key): (key,) for key in surfaces}
     names |= {key_hash(name): keys for name, keys in links.by_name.items()}
     return CorpusFacts(facts, surfaces, names)
 
@@ -91,9 +90,7 @@ class _Resolver:
         return found
 
 
-def _passage_facts(
-    passage: NamedText, extraction: Extraction, matches: Sequence[Match], resolver: _Resolver
-) -> Facts:
+def _passage_facts(passage: NamedText, extraction: Extraction, matches: Sequence[Match], resolver: _Resolver) -> Facts:
     weights: dict[str, float] = {}
     triples: dict[tuple[str, str, str], None] = {}
 

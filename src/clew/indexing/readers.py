@@ -45,6 +45,8 @@ def read(paths: Sequence[str | Path], stdin: IO[bytes] | None = None) -> Iterato
 def _check_exists(path: str | Path) -> None:
     if path == "-":
         return
+    if path == "":  # an unset variable in a script: pathlib takes it for the working folder
+        raise InputError('a path is ""; give a file or folder that exists, or "-" for standard input')
     try:
         Path(path).stat()
     except (OSError, ValueError) as error:

@@ -1,8 +1,8 @@
 """Entities and triples by rules: no model, no network, any script.
 
-Mentions: capitalised spans (`University of Oslo`), quoted names, acronyms, dates, numbers with units, identifiers; and in
-scripts without capitals the stretches between function words. Triples: within a sentence, (subject, the words before the
-mention, mention); the subject is the name that opens the sentence, else the passage's title.
+Mentions: capitalised spans (`University of Oslo`), quoted names, acronyms, dates, numbers with units, identifiers; and
+in scripts without capitals the stretches between function words. Triples: within a sentence, (subject, the words before
+the mention, mention); the subject is the name that opens the sentence, else the passage's title.
 
 Source: none; the patterns are Clew's own. Differs from the source: nothing.
 """
@@ -27,17 +27,32 @@ _UNIT = (
 )
 _DATES = (
     rf"\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:,?\s+\d{{3,4}})?\b|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,\s*\d{{3,4}})?\b"
-    rf"|{_MONTH},?\s+\d{{3,4}}\b|\d{{4}}-\d{{2}}-\d{{2}}|\b1[0-9]{{3}}s?\b|\b20[0-9]{{2}}s?\b|\d{{3,4}}年(?:\d{{1,2}}月)?(?:\d{{1,2}}日)?"
+    rf"|{_MONTH},?\s+\d{{3,4}}\b|\d{{4}}-\d{{2}}-\d{{2}}|\b1[0-9]{{3}}s?\b|\b20[0-9]{{2}}s?\b"
+    r"|\d{3,4}年(?:\d{1,2}月)?(?:\d{1,2}日)?"
 )
-_NUMBERS = rf"[$€£¥]\s?\d[\d,.]*\d?(?:\s(?:million|billion))?|\b\d[\d,.]*\d?\s?{_UNIT}(?![\w])|\b\d{{1,3}}(?:,\d{{3}})+\b"
-_IDENTIFIERS = r"\b(?=[\w./-]*\d)(?=[\w./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/.][A-Za-z0-9]+)+\b|\b[A-Za-z]+_[A-Za-z0-9_]+\b|\b[A-Z]{2,}\d+\b"
+# Bounded and possessive, here and below: a page of "1,1,1," or "a.a.a." would otherwise be read once a character.
+_NUMBERS = (
+    rf"[$€£¥]\s?\d[\d,.]*+(?:\s(?:million|billion))?|\b\d[\d,.]{{0,40}}+\s?{_UNIT}(?![\w])"
+    r"|\b\d{1,3}(?:,\d{3}){1,20}+\b"
+)
+_IDENTIFIERS = (
+    r"\b(?=[\w./-]{0,80}\d)(?=[\w./-]{0,80}[A-Za-z])[A-Za-z0-9]+(?:[-_/.][A-Za-z0-9]+)+\b"
+    r"|\b[A-Za-z]+_[A-Za-z0-9_]+\b|\b[A-Z]{2,}\d+\b"
+)
 _QUOTED = r"[“«„「『《〈]([^“”«»„「」『』《》〈〉\n]{2,80})[”»“」』》〉]|\"([^\"\n]{2,80})\""
-_LITERALS = re.compile(rf"(?P<quoted>{_QUOTED})|(?P<date>{_DATES})|(?P<number>{_NUMBERS})|(?P<identifier>{_IDENTIFIERS})")
+_LITERALS = re.compile(
+    rf"(?P<quoted>{_QUOTED})|(?P<date>{_DATES})|(?P<number>{_NUMBERS})|(?P<identifier>{_IDENTIFIERS})"
+)
 _WORD = re.compile(r"[^\W_]+(?:['’\u0300-\u036f][^\W_]+)*")
+# The same without the letters of scripts that `_caseless` reads: `NHK` in `NHK放送協会`.
+_CASED_WORD = re.compile(
+    r"(?:(?![\u0590-\u08ff\u0900-\u0dff\u1000-\u10ff\u1200-\u137f\u3005-\u3007\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])"
+    r"[^\W_])+(?:['’\u0300-\u036f][^\W_]+)*"
+)
 _JOINS = re.compile(r"(?:\s|-|–|\.\s?|['’]\s?)?\Z")
 _CONNECTORS = frozenset(
-    "of the de la le les du des von van der den di da do dos das del della al el bin ibn ben af av für und y e & for on "
-    "at upon sur".split()
+    "of the de la le les du des von van der den di da do dos das del della al el bin ibn ben af av für und y e & for "  # noqa: SIM905
+    "on at upon sur".split()
 )
 _POSSESSIVE = re.compile(r"['’]s?\Z")
 # Chinese function characters: what stands between two of them is mostly a name or a noun.
@@ -77,12 +92,11 @@ def sentence_mentions(text: str, start: int, end: int) -> list[Mention]:
     taken = sorted((m.start, m.end) for m in literal)
     spans = [s for s in _capitalised(text, start, end) if not _overlaps(s, taken)]
     named = [_as_mention(text, s, e) for s, e in spans]
-    return sorted([*literal, *named, *_caseless(text, start, end)], key=lambda m: (m.start, -m.end))
+    caseless = [m for first, last in _between(start, end, taken) for m in _caseless(text, first, last)]
+    return sorted([*literal, *named, *caseless], key=lambda m: m.start)
 
 
-def relate(
-    text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str
-) -> list[tuple[str, str, str]]:
+def relate(text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str) -> list[tuple[str, str, str]]:
     """Return a triple for every mention of a sentence, headed by the sentence's subject.
 
     Args:
@@ -134,7 +148,7 @@ def _subject(text: str, sentence: tuple[int, int], first: Mention, title: str) -
 
 
 def _short_form(name: str, title: str) -> bool:
-    """True when a name's words all stand in the title: `Lambert` for `Lambert, Margrave of Tuscany`."""
+    """Return whether a name's words all stand in the title: `Lambert` for `Lambert, Margrave of Tuscany`."""
     words = name_key(title).split()
     return all(word in words for word in name_key(name).split())
 
@@ -158,7 +172,7 @@ def _capitalised(text: str, start: int, end: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     run: tuple[int, int] | None = None
     reach, bridged = start, False  # how far the run may still be joined, and whether a connector is pending
-    for word in _WORD.finditer(text, start, end):
+    for word in (_WORD if text.isascii() else _CASED_WORD).finditer(text, start, end):
         surface, gap = word.group(), text[reach : word.start()]
         capital = surface[0].isupper() or (surface.isdigit() and not bridged and len(surface) < 4)
         if run and capital and _JOINS.match(gap):
@@ -210,6 +224,12 @@ def _caseless(text: str, start: int, end: int) -> list[Mention]:
             place += len(piece) + 1
     found.extend(Mention(w.group(), "name", w.start(), w.end()) for w in _CASELESS_WORD.finditer(text, start, end))
     return found
+
+
+def _between(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the stretches of `start` to `end` that are not taken, in order."""
+    places = [start, *(place for span in taken for place in span), end]
+    return [(first, last) for first, last in zip(places[::2], places[1::2], strict=True) if first < last]
 
 
 def _overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:

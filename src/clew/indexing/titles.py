@@ -7,7 +7,6 @@ Source: the measurements in docs/decisions.md. Differs from the source: nothing.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -93,7 +92,7 @@ class TitleLinks:
 def _variants(passages: Sequence[NamedText]) -> dict[str, list[str]]:
     """Return for each title's key the names it goes by; a heading counts where one document alone has it."""
     variants: dict[str, dict[str, None]] = {}
-    headings: Counter[str] = Counter()
+    headings: dict[str, set[str]] = {}
     owners: list[tuple[str, str]] = []
     for passage in passages:
         key = name_key(passage.title)
@@ -102,10 +101,10 @@ def _variants(passages: Sequence[NamedText]) -> dict[str, list[str]]:
         names = variants.setdefault(key, {})
         names.update(dict.fromkeys((passage.title, without_parentheses(passage.title), *passage.aliases)))
         for heading in dict.fromkeys(_HEADING.findall(passage.text)):
-            headings[name_key(heading)] += 1
+            headings.setdefault(name_key(heading), set()).add(passage.document_id)
             owners.append((key, heading))
     for key, heading in owners:
-        if headings[name_key(heading)] == 1 and " " in name_key(heading) and name_key(heading) not in variants:
+        if len(headings[name_key(heading)]) == 1 and " " in name_key(heading) and name_key(heading) not in variants:
             variants[key][heading] = None
     return {key: list(names) for key, names in variants.items()}
 
@@ -121,9 +120,7 @@ def _by_name(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[str, t
     return {name: of for name, of in single.items() if len(of) <= MAX_CANDIDATES}
 
 
-def _ordinary_words(
-    names: Iterable[str], passages: Sequence[NamedText], words: Sequence[Sequence[Token]]
-) -> set[str]:
+def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText], words: Sequence[Sequence[Token]]) -> set[str]:
     """Return the one-word names that the corpus mostly writes in lower case."""
     single = {name for name in names if name and " " not in name}
     counts: dict[str, tuple[int, int]] = {}

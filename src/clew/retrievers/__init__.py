@@ -1,0 +1,1 @@
+"""Questions in, evidence out: one retriever a file."""

@@ -47,5 +47,10 @@ class DenseRetriever:
 
     def similarity(self, question: str) -> "FloatArray":
         """Return the cosine (P,) of every passage with a question."""
-        cosine: FloatArray = self.scope.snapshot.vectors @ self.encoder.encode_queries([question])[0]
+        cosine: FloatArray = self.scope.snapshot.vectors @ self.question_vector(question)
         return cosine
+
+    def question_vector(self, question: str) -> "FloatArray":
+        """Return a question's unit vector (d,); a lone surrogate, which no encoder takes, counts as a question mark."""
+        vector: FloatArray = self.encoder.encode_queries([question.encode(errors="replace").decode()])[0]
+        return vector

@@ -6,6 +6,7 @@ Differs from the source: no sentence nodes and no semantic activation of entitie
 
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -91,7 +92,7 @@ class EntityGraphRetriever:
         snapshot = self._scope.snapshot
         count = len(snapshot.passage_ids)
         steps: list[Triple] = []
-        for one, other in zip(nodes, nodes[1:], strict=False):
+        for one, other in pairwise(nodes):
             passage, entity = min(one, other), max(one, other) - count
             id_ = snapshot.passage_ids[passage]
             steps.append(Triple(snapshot.titles[passage] or id_, MENTIONS, snapshot.entities[entity], (id_,)))

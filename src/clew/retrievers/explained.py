@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,7 @@ class WalkReader:
             nodes: A walk, in order.
             allowed: (P,) passages that may state a triple.
         """
-        steps = [self._step(one, other, allowed) for one, other in zip(nodes, nodes[1:], strict=False)]
+        steps = [self._step(one, other, allowed) for one, other in pairwise(nodes)]
         return tuple(triple for step in steps for triple in step)
 
     def _step(self, one: int, other: int, allowed: "BoolArray") -> tuple[Triple, ...]:
@@ -53,9 +54,13 @@ class WalkReader:
         chosen = [position for position in candidates if position >= 0]
         if chosen:
             return (self._snapshot.triple(chosen[0], allowed),)
-        passage = stating[0] if stating else min(one, other)
-        about = other if passage == one else one
-        return (Triple(self._name(passage), MENTIONS, self._name(about), (self._snapshot.passage_ids[passage],)),)
+        for passage in stating:
+            about = other if passage == one else one
+            if (self._snapshot.entity_nodes[self._snapshot.mentions.row(passage)] == about).any():
+                return (
+                    Triple(self._name(passage), MENTIONS, self._name(about), (self._snapshot.passage_ids[passage],)),
+                )
+        return (Triple(self._name(one), EQUIVALENT, self._name(other)),)
 
     def _stated(self, passage: int, one: int, other: int) -> int:
         """Return the position of a triple of the passage that touches both nodes, else -1."""

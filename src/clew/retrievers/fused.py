@@ -31,11 +31,11 @@ class FusedRetriever:
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by fused score; ties by id."""
         check_k(k)
-        started = time.perf_counter()
         answers = [retriever.retrieve(questions, max(k, self.depth), where) for retriever in self.retrievers]
-        return [self._fuse([answer[i] for answer in answers], k, started) for i in range(len(questions))]
+        return [self._fuse([answer[i] for answer in answers], k) for i in range(len(questions))]
 
-    def _fuse(self, rankings: Sequence[Evidence], k: int, started: float) -> Evidence:
+    def _fuse(self, rankings: Sequence[Evidence], k: int) -> Evidence:
+        started = time.perf_counter() - sum(ranking.usage.seconds for ranking in rankings)
         passages = reciprocal_rank_fusion([[s.item for s in ranking.passages] for ranking in rankings])[:k]
         paths: list[Scored[Path]] = [path for ranking in rankings for path in ranking.paths]
         notes = dict.fromkeys(note for ranking in rankings for note in ranking.notes)

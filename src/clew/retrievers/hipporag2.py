@@ -80,7 +80,7 @@ class HippoRAG2Retriever:
         for phrase, weight in self._phrases(triples).items():
             restart[len(allowed) + phrase] = weight
         values = power_iteration(graph, restart / restart.sum(), DAMPING)[: len(allowed)].astype(np.float32)
-        ranked = self._scope.ranked(values, k, allowed)
+        ranked = self._scope.ranked(values, k, allowed, floor=-np.inf)
         passages = self._scope.passages(ranked)
         return found(passages, self._paths(triples, ranked, allowed), (), started)
 
@@ -88,7 +88,7 @@ class HippoRAG2Retriever:
         stated = self._scope.snapshot.triple_passages
         if not len(self._scope.snapshot.triples):
             return []
-        scores = self._triple_vectors @ self._dense.encoder.encode_queries([question])[0]
+        scores = self._triple_vectors @ self._dense.question_vector(question)
         if not allowed.all():
             open_ = np.add.reduceat(allowed[stated.indices].astype(np.int64), stated.indptr[:-1]) > 0
             scores = np.where(open_, scores, -np.inf).astype(np.float32)
@@ -155,8 +155,10 @@ def phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
 
 
 def _spread(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
-    """Return allowed scores between 0 (the lowest) and 1 (the best), 0 for the others."""
+    """Return allowed scores between 0 (the lowest) and 1 (the best), all 1 when they are equal; 0 for the others."""
     if not allowed.any():
         return np.zeros_like(scores)
     low, high = scores[allowed].min(), scores[allowed].max()
-    return np.where(allowed, (scores - low) / max(high - low, np.float32(1e-9)), np.float32(0.0)).astype(np.float32)
+    # Equal scores must not be 0: without a positive phrase either, the walk would have nowhere to start.
+    spread = (scores - low) / (high - low) if high > low else np.ones_like(scores)
+    return np.where(allowed, spread, np.float32(0.0)).astype(np.float32)

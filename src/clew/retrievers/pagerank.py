@@ -104,7 +104,7 @@ class PageRankRetriever:
         passages = walk.nodes < len(matching)
         nodes, values = walk.nodes[passages], walk.values[passages]
         scores = values * (1.0 + weights.question_value * matching[nodes] + weights.remainder_value * remaining[nodes])
-        best = top_order(scores, k) if len(scores) else []
+        best = top_order(scores, k) if len(scores) else np.zeros(0, dtype=np.int64)
         ranked = [(int(nodes[i]), float(scores[i])) for i in best if scores[i] > 0]
         walks = likeliest_walks(graph, restart, attraction, blocked, weights.damping, [p for p, _ in ranked])
         return found(self._scope.passages(ranked), self._paths(walks, allowed), notes, started)

@@ -1,4 +1,4 @@
-"""What every retriever searches: a snapshot, the passages a filter allows, and evidence made of positions and scores."""
+"""What every retriever searches: a snapshot and the passages a filter allows; and evidence of positions and scores."""
 
 import json
 import time
@@ -46,7 +46,9 @@ class Scope:
             return np.ones(len(self), dtype=bool)
         if where not in self._masks:
             predicate = parse_filter(where)
-            if absent := predicate.absent(self._rows):
+            absent = predicate.absent(self._rows)
+            # An index without passages has no fields, so none is misspelt: the answer is empty.
+            if absent and len(self):
                 known = sorted({field for row in self._rows for field in row})
                 raise InputError(
                     f"no passage has the field {absent[0]!r} that the filter {where!r} asks for; "

@@ -57,6 +57,16 @@ def atomic_file(target: Path) -> Iterator[Path]:
         _sync(target.parent)
 
 
+def discard(target: Path) -> None:
+    """Remove a file or folder at once for those who look for it by its name, then free its space.
+
+    Raises:
+        ProviderError: It cannot be moved; it stays as it was.
+    """
+    with _temporary(target) as aside:
+        target.rename(aside)
+
+
 def sweep(folder: Path) -> list[str]:
     """Remove temporary files and folders directly in `folder` whose writer is gone; returns their names, sorted.
 

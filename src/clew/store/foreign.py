@@ -4,10 +4,10 @@ import errno
 import re
 from types import TracebackType
 
-from clew.errors import ClewError, IndexFormatError, IndexLockedError, ProviderError
+from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputError, ProviderError
 
 _FULL = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
-_FORBIDDEN = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
+_FORBIDDEN = ("permission denied", "read-only file system", "operation not permitted")
 _CONFLICT = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
 _NETWORK = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
 _GONE = ("not found", "no such file")
@@ -39,6 +39,8 @@ class ForeignErrors:
 def translated(error: BaseException, name: str, action: str) -> ClewError:
     """Return the Clew error that says what `error` means for the index `name` while doing `action`."""
     detail = plain(error)
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return InputError(f"{action} {name}: a file is where a folder must be ({detail}); choose another place")
     text = f"{detail} {errno.errorcode.get(getattr(error, 'errno', None) or 0, '')}".lower()
     if any(sign in text for sign in _FULL) or getattr(error, "errno", None) == errno.EDQUOT:
         message = f"the disk is full while {action} {name} ({detail}): free some space and run the same command again"

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -30,6 +30,7 @@ def writing(location: str | Path | Location) -> Iterator[None]:
 
     Raises:
         IndexLockedError: Another process, or this one already, holds it.
+        InputError: A file is where the folder must be.
         ProviderError: The lock file cannot be made.
     """
     place = locate(location)
@@ -66,10 +67,11 @@ def lock_exclusively(descriptor: int) -> bool:
 
 
 def _note(descriptor: int, holder: dict[str, object] | None) -> None:
-    os.ftruncate(descriptor, 0)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    if holder is not None:
-        os.write(descriptor, json.dumps(holder).encode())
+    with suppress(OSError):  # a full disk: the lock holds without the note
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        if holder is not None:
+            os.write(descriptor, json.dumps(holder).encode())
 
 
 def _holder(lock: Path) -> str:

@@ -24,7 +24,11 @@ def open_dataset(place: Location, version: int | None = None) -> "LanceDataset |
         import lance
 
         try:
-            return lance.dataset(place.table, version=version, storage_options=dict(place.storage_options) or None)
+            options = dict(place.storage_options) or None
+            dataset = lance.dataset(place.table, version=version, storage_options=options)
+            # A damaged list of files opens, and panics when these are asked for: here, where it can be mapped.
+            _ = dataset.schema, dataset.get_fragments()
+            return dataset
         except ValueError as error:
             if version is None and "was not found" in str(error) and "_versions" in str(error):
                 return None

@@ -1,6 +1,8 @@
 """The passages table: the one truth of an index, changed by one atomic commit at a time."""
 
+import json
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,7 @@ class PassageTable:
     Attributes:
         location: Where the index lies.
         version: The version held, counted from 1.
+        contents: Names the files the version is made of; another table's version of the same number has another one.
         settings: What the index was created with.
         dimension: Width of the vectors, 0 when there are none.
     """
@@ -37,6 +40,7 @@ class PassageTable:
         self.dimension = int(dataset.schema.field("vector").type.list_size) if has_vectors else 0
         self._dataset = dataset
         self.version = int(dataset.version)
+        self.contents = _contents(dataset)
         pin(location.derived, self.version, self)
 
     @classmethod
@@ -224,6 +228,16 @@ def _any_of(column: str, values: Sequence[str]) -> str:
     return f"{column} IN ({quoted})"
 
 
+def _contents(dataset: "LanceDataset") -> str:
+    files: list[object] = []
+    for fragment in dataset.get_fragments():
+        deleted = fragment.metadata.deletion_file
+        files.append([file.path for file in fragment.data_files()])
+        files.append(deleted and [deleted.read_version, deleted.id])
+    return blake2b(json.dumps(files).encode(), digest_size=16).hexdigest()
+
+
 def _follow(table: PassageTable, dataset: "LanceDataset") -> None:
     table.version = int(dataset.version)
+    table.contents = _contents(dataset)
     pin(table.location.derived, table.version, table)

@@ -1,0 +1,1 @@
+"""Names, sentences and known names in text of any script."""

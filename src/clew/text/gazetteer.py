@@ -7,7 +7,7 @@ from clew.text.names import ARTICLES, Token, name_key, tokens
 
 # Function words that are also titles of films, songs and bands; alone they are never a name in running text.
 COMMON_WORDS = frozenset(
-    "a about above after again all also although among an and another any are as at back because been before being "
+    "a about above after again all also although among an and another any are as at back because been before being "  # noqa: SIM905
     "best better between both but by can come could day did do does down during each even every few first for from "
     "get give go good great had has have he her here him his home how however i if in into is it its just know last "
     "later life like little long love made make man many may me men might more most mother much must my name never new "
@@ -86,7 +86,7 @@ class Gazetteer:
 
 
 def looks_like_name(surface: str) -> bool:
-    """True for text whose first letter is a capital, a digit, or of a script without capitals."""
+    """Return whether a text's first letter is a capital, a digit, or of a script without capitals."""
     first = surface[:1]
     return first.isupper() or first.isdigit() or (first.isalpha() and first.lower() == first.upper())
 

@@ -1,0 +1,67 @@
+# From a bare clone: `make demo`, `make test`, `make check`. Python 3.11 or newer is all that is needed; everything is
+# installed into $(VENV), in the exact versions of constraints.txt, and again when one of the two files below changes.
+#
+#   make demo PYTHON=python3.12        another Python
+#   make test VENV=../environment      another place for the environment
+#   make test TESTS=tests/store        some of the tests
+
+PYTHON ?= python3
+VENV ?= .venv
+TESTS ?= tests
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+CORPUS := examples/polar
+INDEX := demo-index
+QUESTION := Who founded the school where the boat James Caird is kept today?
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format docs clean
+
+help:  ## List these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/installed  ## Index the example corpus and answer a question that needs two of its articles
+	@rm -rf $(INDEX)
+	$(BIN)/clew index $(CORPUS) --index $(INDEX)
+	@echo
+	$(BIN)/clew search "$(QUESTION)" --index $(INDEX) -k 3
+	@echo
+	$(BIN)/clew ask "$(QUESTION)" --index $(INDEX)
+
+test: $(VENV)/installed-dev  ## Run all tests
+	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python docs/generate_cli.py --check
+	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+format: $(VENV)/installed-dev  ## Put every file into the common format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: $(VENV)/installed-dev  ## Write docs/cli.md from the command line itself
+	$(BIN)/python docs/generate_cli.py
+
+clean:  ## Remove what the other targets made
+	rm -rf .venv $(INDEX) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests bench examples docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "$(PYTHON) is $$($(PYTHON) --version 2>&1); Clew needs Python 3.11 or newer: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	@echo "installing into $(VENV); the first time takes some minutes"
+	@$(PIP) install -c constraints.txt -e '.[bundled,files]'
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
+	@echo "installing into $(VENV); the first time takes some minutes"
+	@$(PIP) install -c constraints.txt -e '.[bundled,files,dev]'
+	@touch $@ $(VENV)/installed

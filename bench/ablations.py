@@ -1,0 +1,73 @@
+"""What each part of `pagerank` is worth: `python bench/ablations.py [SET ...]`.
+
+Each row changes one weight of the shipped setting. The shipped setting was chosen on hotpotqa/dev and musique-dev.
+"""
+
+import argparse
+from dataclasses import replace
+
+import numpy as np
+from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+
+from clew import index as indexes
+from clew.evaluation.datasets import load_questions
+from clew.evaluation.run import execute
+from clew.evaluation.scoring import score
+from clew.graph.adjacency import Adjacency
+from clew.graph.walk import walk_graph
+from clew.lexical import LexicalIndex
+from clew.retrievers.pagerank import PageRankRetriever, PageRankWeights
+from clew.retrievers.scope import Scope
+from clew.snapshots import snapshot_folder
+
+SHIPPED = PageRankWeights()
+VARIANTS = {
+    "shipped": SHIPPED,
+    "no remainder of the question": replace(SHIPPED, remainder=0.0, remainder_value=0.0),
+    "remainder in the walk only": replace(SHIPPED, remainder_value=0.0),
+    "no question in the walk": replace(SHIPPED, question=0.0, question_value=0.0),
+    "neither": replace(SHIPPED, question=0.0, question_value=0.0, remainder=0.0, remainder_value=0.0),
+    "no lexical restart": replace(SHIPPED, lexical_restart=0.0),
+    "lexical restart 0.3": replace(SHIPPED, lexical_restart=0.3),
+    "hubs not held back": replace(SHIPPED, hub=0.0),
+    "damping 0.5": replace(SHIPPED, damping=0.5),
+    "damping 0.85": replace(SHIPPED, damping=0.85),
+    "epsilon 1e-6": replace(SHIPPED, epsilon=1e-6),
+    "epsilon 3e-4": replace(SHIPPED, epsilon=3e-4),
+}
+MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
+
+
+def main() -> None:
+    """Print one table a set."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=["hotpotqa", "musique-dev"])
+    print(machine())
+    for name in parser.parse_args().sets:
+        benchmark = BENCHMARKS[name]
+        index = indexes.open(indexed(benchmark))
+        questions = load_questions(DATA / benchmark.questions)
+        scope = Scope(index.snapshot)
+        lexical = LexicalIndex.load(snapshot_folder(index.table) / "lexical")
+        made = {name: PageRankRetriever(scope, lexical, weights) for name, weights in VARIANTS.items()}
+        made["without equivalences"] = PageRankRetriever(Scope(unresolved(index)), lexical, SHIPPED)
+        rows = []
+        for variant, retriever in made.items():
+            summary = score(execute(retriever, variant, questions, 10), questions, resamples=100).summary
+            rows.append(
+                [variant, *(f"{100 * summary[m]:.1f}" for m in MEASURES), f"{1000 * summary['seconds_p50']:.1f}"]
+            )
+        print()
+        print_table((name, *MEASURES, "ms p50"), rows)
+
+
+def unresolved(index: indexes.Index):  # type: ignore[no-untyped-def]
+    """Return the snapshot with no edges between entities of nearly the same name."""
+    s = index.snapshot
+    count = len(s.entities)
+    none = Adjacency(np.zeros(count + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+    return replace(s, equivalences=none, walk=walk_graph(s.entity_nodes, s.mentions, none))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Time of one warm question, in process: `python bench/latency.py [SET] [--retrievers a,b]`."""
+
+import argparse
+import time
+
+import numpy as np
+from workbench import BENCHMARKS, indexed, machine, print_table, question_texts
+
+from clew import index as indexes
+
+ROUNDS = 200
+
+
+def main() -> None:
+    """Print the median and the 95th percentile over questions, each asked once after a warm-up of ten others."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("set", nargs="?", default="2wiki")
+    parser.add_argument("--retrievers", default="bm25,dense,pagerank")
+    arguments = parser.parse_args()
+    benchmark = BENCHMARKS[arguments.set]
+    index = indexes.open(indexed(benchmark))
+    texts = question_texts(benchmark)
+    print(machine())
+    rows = []
+    for name in arguments.retrievers.split(","):
+        milliseconds = timed(index, name, texts)
+        rows.append([name, f"{np.median(milliseconds):.1f}", f"{np.percentile(milliseconds, 95):.1f}"])
+    print_table((f"{benchmark.name}, {len(index.snapshot.passage_ids)} passages", "ms p50", "ms p95"), rows)
+
+
+def timed(index: indexes.Index, name: str, texts: list[str]) -> list[float]:
+    """Return the milliseconds of each question, k = 5."""
+    retriever = index.retriever(name)
+    for text in texts[-10:]:
+        retriever.retrieve([text], 5)
+    milliseconds = []
+    for text in texts[:ROUNDS]:
+        start = time.perf_counter()
+        retriever.retrieve([text], 5)
+        milliseconds.append(1000 * (time.perf_counter() - start))
+    return milliseconds
+
+
+if __name__ == "__main__":
+    main()

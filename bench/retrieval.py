@@ -1,0 +1,52 @@
+"""Recall of every retriever on every set, side by side: `python bench/retrieval.py [SET ...] [--retrievers a,b]`."""
+
+import argparse
+import json
+
+from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
+
+from clew import index as indexes
+from clew.measuring import measure
+
+RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2"
+MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
+
+
+def main() -> None:
+    """Print one table a set, and write the whole reports beside the indexes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev", "musique", "musique-published"])
+    parser.add_argument("--retrievers", default=RETRIEVERS)
+    arguments = parser.parse_args()
+    print(machine())
+    for name in arguments.sets:
+        benchmark = BENCHMARKS[name]
+        index = indexes.open(indexed(benchmark))
+        questions = DATA / benchmark.questions
+        report = measure(index, questions, arguments.retrievers.split(","), (2, 5, 10), None, None, lambda *_: None)
+        (WORK / f"retrieval-{name}.json").write_text(json.dumps(report, indent=1))
+        print(
+            f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"
+        )
+        print_table(("retriever", *MEASURES, "ms p50", "ms p95"), rows(report))
+        for c in report["comparisons"]:
+            if c["measure"] in ("recall@2", "recall@5"):
+                interval = f"{100 * c['low']:+.1f} to {100 * c['high']:+.1f}, p = {c['p']:.4f}"
+                print(f"{c['a']} - {c['b']}, {c['measure']}: {100 * c['difference']:+.1f} ({interval})")
+
+
+def rows(report: dict) -> list[list[str]]:  # type: ignore[type-arg]
+    """Return one row a retriever, and the ceiling."""
+    found = []
+    for name, summary in report["retrievers"].items():
+        cells = [name]
+        for measure_ in MEASURES:
+            low, high = summary["intervals"][measure_]
+            cells.append(f"{100 * summary[measure_]:.1f} ({100 * low:.1f}-{100 * high:.1f})")
+        found.append([*cells, f"{1000 * summary['seconds_p50']:.1f}", f"{1000 * summary['seconds_p95']:.1f}"])
+    ceiling = [f"{100 * report['ceiling'][m]:.1f}" if m in report["ceiling"] else "" for m in MEASURES]
+    return [*found, ["ceiling", *ceiling, "", ""]]
+
+
+if __name__ == "__main__":
+    main()

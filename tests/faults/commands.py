@@ -1,0 +1,96 @@
+"""The command line run inside the test's process or in a cheap process of its own, and small corpora for it."""
+
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from io import BytesIO, StringIO, TextIOWrapper
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from unittest.mock import patch
+
+from clew import cli, updating
+
+SERVER = multiprocessing.get_context("forkserver")
+# Everything a command imports, imported once: a process then costs a fork and not a second of imports. None of these
+# opens a table, so the server has no threads of Lance to lose.
+SERVER.set_forkserver_preload(
+    ["lance", "bm25s", "Stemmer", "semchunk", "clew.cli", "clew.index", "clew.reporting", "clew.store.verify"]
+)
+PLACES = ("Tromsø", "Hobart", "Cape Town", "Buenos Aires", "Vardø", "Lyttelton", "Kerguelen")
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
+    """Run a command in this process; whatever is raised but not reported is raised here."""
+    out, err, code = StringIO(), StringIO(), None
+    given = TextIOWrapper(BytesIO(stdin), encoding="utf-8")
+    argv = ["clew", *map(str, arguments)]
+    with patch.object(sys, "argv", argv), patch.object(sys, "stdin", given), redirect_stdout(out), redirect_stderr(err):
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int)
+    return Outcome(code, out.getvalue(), err.getvalue())
+
+
+def started(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES) -> ForkServerProcess:
+    """Start a command in a process of its own that commits every `batch` passages; its output goes nowhere."""
+    process = SERVER.Process(target=_command, args=([*map(str, arguments)], batch, None))
+    process.start()
+    return process
+
+
+def finished(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
+    """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`."""
+    with TemporaryDirectory() as folder:
+        process = SERVER.Process(target=_command, args=([*map(str, arguments)], batch, folder, file_bytes))
+        process.start()
+        process.join()
+        assert process.exitcode is not None
+        out, err = (_text(Path(folder) / name) for name in ("out", "err"))
+    return Outcome(process.exitcode, out, err)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _command(arguments: list[str], batch: int, folder: str | None, file_bytes: int | None = None) -> None:
+    for name in ("out", "err"):
+        path = Path(os.devnull if folder is None else folder) / ("" if folder is None else name)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+        os.dup2(descriptor, 1 if name == "out" else 2)  # the numbers, since Rust and C write past sys.stderr
+    if file_bytes is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
+    sys.argv = ["clew", *arguments]
+    with patch.object(updating, "BATCH_PASSAGES", batch), patch.object(updating, "BATCH_LIMIT", batch):
+        cli.main()
+
+
+def voyage(number: int, state: int = 1) -> dict[str, object]:
+    """Return a document that names the two before it, so that every document changes the graph of others."""
+    place, other = PLACES[number % len(PLACES)], PLACES[number * 3 % len(PLACES)]
+    text = (
+        f"Voyage {number} left {place} in {1800 + number} under Captain Ole Berg{number % 11}. "
+        f"It followed [[Voyage {number // 2}]] and met the crew of Voyage {max(number - 1, 0)} off {other}. "
+        f"The log of state {state} was kept by the Society of {place}."
+    )
+    return {"id": f"v{number:04d}", "title": f"Voyage {number}", "text": text, "metadata": {"year": 1800 + number}}
+
+
+def write_lines(path: Path, records: Iterable[Mapping[str, object]]) -> Path:
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records), encoding="utf-8")
+    return path

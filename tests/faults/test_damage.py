@@ -1,0 +1,148 @@
+"""Flipped bits anywhere in an index: the right answer or a clear error, never a wrong answer, and a way back."""
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew.snapshots import snapshot_folder
+from clew.store.derived import folder_hash
+from clew.store.table import PassageTable
+
+from .commands import Outcome, clew, finished, voyage, write_lines
+
+QUESTION = "Which captain took Voyage 12 to Hobart?"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_lines(tmp_path_factory.mktemp("corpus") / "voyages.jsonl", [voyage(number) for number in range(40)])
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
+    """Return an index of two commits with vectors, names compared, and every derived file."""
+    index = tmp_path_factory.mktemp("sound") / "index"
+    assert clew("index", corpus, "--index", index, "--encoder", "hashing:16").code == 0
+    more = write_lines(corpus.parent / "more.jsonl", [voyage(number) for number in range(40, 50)])
+    assert clew("index", more, "--index", index).code == 0
+    assert clew("search", QUESTION, "--index", index, "--retriever", "hipporag2").code == 0
+    return index
+
+
+def asked(index: Path, retriever: str = "pagerank") -> Outcome:
+    return finished("search", QUESTION, "--index", index, "--json", "--retriever", retriever)
+
+
+def answer(outcome: Outcome) -> object:
+    found = json.loads(outcome.out)
+    return {name: found[name] for name in ("passages", "paths", "notes")}
+
+
+def damaged(file: Path, moments: random.Random) -> None:
+    """Flip one bit in each of a few bytes."""
+    data = bytearray(file.read_bytes())
+    for _ in range(1 + len(data) // 2000):
+        data[moments.randrange(len(data))] ^= 1 << moments.randrange(8)
+    file.write_bytes(bytes(data))
+
+
+def files(index: Path, *patterns: str) -> Iterator[Path]:
+    for pattern in patterns:
+        yield from (path for path in sorted(index.glob(pattern)) if path.is_file() and path.stat().st_size)
+
+
+def is_clear(outcome: Outcome) -> bool:
+    return outcome.code in (1, 2) and outcome.err.startswith("clew: ") and outcome.err.count("\n") == 1
+
+
+def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound: Path, tmp_path: Path) -> None:
+    moments = random.Random(1)
+    index = tmp_path / "index"
+    shutil.copytree(sound, index)
+    right = answer(asked(index))
+    truth = folder_hash(index / "passages.lance")
+    for file in [*files(index, "derived/snapshots/*/*", "derived/snapshots/*/lexical/*")]:
+        whole = file.read_bytes()
+        damaged(file, moments)
+        outcome = clew("search", QUESTION, "--index", index, "--json")
+        if file.parent.name == "lexical" or file.parent == snapshot_folder(PassageTable.open(index)):
+            assert outcome.code == 2, file
+            assert is_clear(outcome)
+            assert "clew repair" in outcome.err
+            found = clew("verify", "--index", index)
+            assert found.code == 1
+            assert "not as it was written" in found.out
+        else:
+            assert answer(outcome) == right
+        file.write_bytes(whole)
+    damaged(file, moments)
+    assert clew("repair", "--index", index).code == 0
+    assert clew("verify", "--index", index).code == 0
+    assert answer(asked(index)) == right
+    assert folder_hash(index / "passages.lance") == truth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("derived", [True, False])
+def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(sound: Path, tmp_path: Path, derived: bool) -> None:
+    moments = random.Random(2)
+    right = answer(asked(sound))
+    noticed = 0
+    for file in files(sound, "passages.lance/**/*"):
+        index = tmp_path / "index"
+        shutil.copytree(sound, index)
+        if not derived:
+            shutil.rmtree(index / "derived")
+        damaged(index / file.relative_to(sound), moments)
+        truth = folder_hash(index / "passages.lance")
+        outcome = asked(index)
+        assert is_clear(outcome) or (outcome.code == 0 and answer(outcome) == right), (file, outcome)
+        noticed += outcome.code != 0
+        assert folder_hash(index / "passages.lance") == truth
+        shutil.rmtree(index)
+    assert derived or noticed >= 3  # two data files and the newest version
+
+
+def test_damage_in_the_table_is_found_repaired_and_indexed_again(sound: Path, corpus: Path, tmp_path: Path) -> None:
+    whole = folder_hash(snapshot_folder(PassageTable.open(sound)))
+    for file in files(sound, "passages.lance/data/*"):
+        index = tmp_path / "index"
+        shutil.copytree(sound, index)
+        damaged(index / file.relative_to(sound), random.Random(3))
+        found = finished("verify", "--index", index)
+        assert found.code == 1
+        assert found.out.strip()
+        assert finished("repair", "--index", index).code == 0
+        assert finished("verify", "--index", index).code == 0
+        assert finished("index", corpus, corpus.parent / "more.jsonl", "--index", index).code == 0
+        assert folder_hash(snapshot_folder(PassageTable.open(index))) == whole
+        shutil.rmtree(index)
+
+
+def test_damaged_vectors_and_pairs_are_made_again(sound: Path, tmp_path: Path) -> None:
+    last = write_lines(tmp_path / "last.jsonl", [voyage(number) for number in range(50, 56)])
+    shutil.copytree(sound, tmp_path / "whole")
+    assert finished("index", last, "--index", tmp_path / "whole").code == 0
+    expected = folder_hash(snapshot_folder(PassageTable.open(tmp_path / "whole")))
+    for file in files(sound, "derived/equivalences/*", "derived/vectors.lance/**/*"):
+        index = tmp_path / "index"
+        shutil.copytree(sound, index)
+        damaged(index / file.relative_to(sound), random.Random(4))
+        assert finished("index", last, "--index", index).code == 0, file
+        assert folder_hash(snapshot_folder(PassageTable.open(index))) == expected, file
+        shutil.rmtree(index)
+
+
+def test_a_changed_word_in_the_manifest_is_noticed(sound: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    shutil.copytree(sound, index)
+    manifest = snapshot_folder(PassageTable.open(index)) / "manifest.json"
+    manifest.write_text(manifest.read_text(encoding="utf-8").replace('"documents": 50', '"documents": 51'), "utf-8")
+    for command in ("stats", "verify"):
+        outcome = clew(command, "--index", index)
+        assert outcome.code == {"stats": 2, "verify": 1}[command]
+        assert "not as it was written" in outcome.out + outcome.err

@@ -1,0 +1,83 @@
+"""HippoRAG 2's ranking as `spec/baselines.md` tells it, with dictionaries and loops and nothing shared with Clew.
+
+Graph of phrases and passages: triple edges both ways (weight = how often stated), phrase-passage edges 1, synonym edges
+(weight = cosine). The five triples most similar to the question; a phrase's weight is the mean over its triples of
+score / number of passages of the phrase, the best five phrases are kept; passages get min-max dense score times 0.05;
+personalised PageRank with damping 0.5 from the sum; passages by mass. No triples: plain dense.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What the ranking reads: names stand for themselves.
+
+    Attributes:
+        mentions: The phrases of each passage.
+        triples: (head, tail, passages that state it), in the order in which ties are broken.
+        synonyms: Cosines of pairs of phrases, one entry a pair.
+        passages: Similarity of each passage to the question.
+        similar: Similarity of each triple to the question, in the order of `triples`.
+    """
+
+    mentions: Mapping[str, set[str]]
+    triples: Sequence[tuple[str, str, tuple[str, ...]]]
+    synonyms: Mapping[tuple[str, str], float]
+    passages: Mapping[str, float]
+    similar: Sequence[float]
+
+
+def ranked(corpus: Corpus) -> dict[str, float]:
+    """Return the mass of every passage."""
+    if not corpus.triples:
+        return dict(corpus.passages)
+    nearest = sorted(range(len(corpus.triples)), key=lambda t: (-corpus.similar[t], t))[:5]
+    given: dict[str, list[float]] = defaultdict(list)
+    for t in nearest:
+        for phrase in set(corpus.triples[t][:2]):
+            times = sum(phrase in phrases for phrases in corpus.mentions.values())
+            given[phrase].append(max(corpus.similar[t], 0.0) / times)
+    means = {("phrase", phrase): sum(scores) / len(scores) for phrase, scores in given.items()}
+    restart: dict[tuple[str, str], float] = dict(sorted(means.items(), key=lambda item: -item[1])[:5])
+    low, high = min(corpus.passages.values()), max(corpus.passages.values())
+    for passage, score in corpus.passages.items():
+        restart["passage", passage] = 0.05 * ((score - low) / (high - low) if high > low else 1.0)
+    mass = _walked(_edges(corpus), restart)
+    return {passage: mass.get(("passage", passage), 0.0) for passage in corpus.passages}
+
+
+def _edges(corpus: Corpus) -> dict[tuple[str, str], dict[tuple[str, str], float]]:
+    edges: dict[tuple[str, str], dict[tuple[str, str], float]] = defaultdict(lambda: defaultdict(float))
+
+    def join(one: tuple[str, str], other: tuple[str, str], weight: float) -> None:
+        edges[one][other] += weight
+        edges[other][one] += weight
+
+    for passage, phrases in corpus.mentions.items():
+        for phrase in phrases:
+            join(("passage", passage), ("phrase", phrase), 1.0)
+    for head, tail, passages in corpus.triples:
+        join(("phrase", head), ("phrase", tail), float(len(passages)))
+    for (one, other), cosine in corpus.synonyms.items():
+        join(("phrase", one), ("phrase", other), cosine)
+    return edges
+
+
+def _walked(
+    edges: Mapping[tuple[str, str], Mapping[tuple[str, str], float]], restart: Mapping[tuple[str, str], float]
+) -> dict[tuple[str, str], float]:
+    total = sum(restart.values())
+    start = {node: weight / total for node, weight in restart.items()}
+    mass = dict(start)
+    for _ in range(60):  # what is left out halves at each step
+        following = {node: 0.5 * weight for node, weight in start.items()}
+        for node, weight in mass.items():
+            out = edges.get(node) or start
+            whole = sum(out.values())
+            for other, share in out.items():
+                following[other] = following.get(other, 0.0) + 0.5 * weight * share / whole
+        mass = following
+    return mass

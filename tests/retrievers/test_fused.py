@@ -1,0 +1,62 @@
+"""Reciprocal rank fusion against a plain loop."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.retrievers.fused import FusedRetriever, reciprocal_rank_fusion
+from clew.types import Evidence, Filter, Passage, Path, Scored, Triple, Usage
+
+
+def passage(id_: str) -> Passage:
+    return Passage(id_, id_, "", "", 0, 0)
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), max_size=4))
+def test_fusion_equals_a_plain_loop(rankings: list[list[str]]) -> None:
+    wanted: dict[str, Fraction] = {}
+    for ranking in rankings:
+        for place in range(len(ranking)):
+            wanted[ranking[place]] = wanted.get(ranking[place], Fraction(0)) + Fraction(1, 61 + place)
+    found = reciprocal_rank_fusion([[passage(id_) for id_ in ranking] for ranking in rankings])
+    assert {scored.item.id: scored.score for scored in found} == pytest.approx({k: float(v) for k, v in wanted.items()})
+    # Sums of the same ranks in another order may differ in the last bit; only clear differences have an order.
+    for one, other in pairwise(found):
+        assert wanted[one.item.id] >= wanted[other.item.id] or one.score == pytest.approx(other.score, rel=1e-12)
+
+
+def test_ties_break_by_id() -> None:
+    found = reciprocal_rank_fusion([[passage("b")], [passage("a")], [passage("c")]])
+    assert [scored.item.id for scored in found] == ["a", "b", "c"]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Gives the same ranking for any question, as far as asked."""
+
+    order: str
+    seconds: float = 0.0
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        found = tuple(Scored(passage(id_), 1.0) for id_ in self.order[:k])
+        chain: Path = (Triple(self.order, "is", self.order),)
+        path = Scored(chain, float(len(self.order)))
+        return [Evidence(found, (path,), (f"{where}", "both"), Usage(self.seconds)) for _ in questions]
+
+
+def test_evidence_is_joined() -> None:
+    fused = FusedRetriever((Ranking("abc", 2.0), Ranking("cdab", 3.0)), depth=2)
+    evidence, again = fused.retrieve(["x", "y"], 2, "year = 1")
+    # Read to depth 2: a and c are first once, b and d second once.
+    assert [scored.item.id for scored in evidence.passages] == ["a", "c"]
+    assert [scored.item.id for scored in fused.retrieve(["x"], 4)[0].passages] == ["a", "c", "b", "d"]
+    assert evidence.notes == ("year = 1", "both")
+    assert [path.score for path in evidence.paths] == [4.0, 3.0]
+    assert evidence.passages == again.passages
+    # A question costs what its rankings cost, not what the batch does.
+    assert 5.0 <= again.usage.seconds < 6.0

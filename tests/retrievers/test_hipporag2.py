@@ -1,0 +1,102 @@
+"""HippoRAG 2's ranking against the slow version made from its description."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.index import Index
+from clew.models.hashing import HashingEncoder
+from clew.retrievers.hipporag2 import phrase_graph
+from clew.types import Document
+from oracles.hipporag2 import Corpus, ranked
+from small_index import DOCUMENTS, QUESTIONS, made
+
+ENCODER = HashingEncoder()
+
+
+def described(index: Index, question: str) -> Corpus:
+    """Return the corpus by names, its similarities computed afresh from the texts."""
+    s = index.snapshot
+    entities = list(s.entities)
+    assert len(set(entities)) == len(entities)
+    asked = ENCODER.encode_queries([question])[0]
+    texts = [f"{title}\n{text}" if title else text for title, text in zip(s.titles, s.texts, strict=True)]
+    stated = [s.triple(position) for position in range(len(s.triples))]
+    phrases = [f"{t.head} {t.relation} {t.tail}" for t in stated]
+    synonyms = {
+        (entities[one], entities[int(other)]): float(s.equivalences.weights[s.equivalences.indptr[one] + place])
+        for one in range(len(entities))
+        for place, other in enumerate(s.equivalences.row(one))
+        if one < other
+    }
+    return Corpus(
+        mentions={id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)},
+        triples=[(t.head, t.tail, t.passages) for t in stated],
+        synonyms=synonyms,
+        passages=dict(zip(s.passage_ids, (ENCODER.encode(texts) @ asked).tolist(), strict=True)),
+        similar=(ENCODER.encode(phrases) @ asked).tolist() if phrases else [],
+    )
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_ranking_equals_the_description(small: Index, question: str) -> None:
+    corpus = described(small, question)
+    assert corpus.synonyms
+    wanted = ranked(corpus)
+    evidence = small.search(question, len(wanted), "hipporag2")
+    found = {scored.item.id: scored.score for scored in evidence.passages}
+    assert found == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_filtered_corpus_ranks_as_if_the_rest_were_not_there(tmp_path: Path, small: Index) -> None:
+    """But for the number of passages of a phrase, for names spelt out elsewhere, and for synonyms: leave those out."""
+    documents = [
+        Document("a", "Alpha Bay", "Alpha Bay was mapped by Nils Berg in 1901.", {"keep": True}),
+        Document("b", "Nils Berg", "Nils Berg came from Odda.", {"keep": True}),
+        Document("c", "Odda", "Odda is a town in Norway.", {"keep": True}),
+        Document("x", "Gamma Hill", "Gamma Hill was named by Queen Zita.", {"keep": False}),
+    ]
+    whole, part = made(tmp_path / "whole", documents), made(tmp_path / "part", documents[:3])
+    filtered = whole.search("Who mapped Alpha Bay?", 9, "hipporag2", "keep = TRUE")
+    alone = part.search("Who mapped Alpha Bay?", 9, "hipporag2")
+    assert [s.item.id for s in filtered.passages] == [s.item.id for s in alone.passages]
+    assert [s.score for s in filtered.passages] == pytest.approx([s.score for s in alone.passages], abs=1e-6)
+    assert filtered.paths == alone.paths
+
+
+def test_without_triples_it_is_the_dense_ranking(tmp_path: Path) -> None:
+    plain = made(tmp_path / "i", [Document("a", "", "nothing here"), Document("b", "", "nor over there, my friend")])
+    assert len(plain.snapshot.triples) == 0
+    found, dense = (plain.search("over there", 5, name) for name in ("hipporag2", "dense"))
+    assert found.passages == dense.passages
+    assert found.notes == ("no triple to start from: dense ranking",)
+
+
+def test_where_nothing_is_similar_the_passages_are_still_ranked(tmp_path: Path) -> None:
+    # One passage has one score, which spreads over nothing; the walk must have somewhere to start all the same.
+    lone = made(tmp_path / "i", [Document("a", "Fram", "Fram left Oslo for Bergen.")])
+    for question in ("q", "zzz", "Oslo", "?"):
+        (scored,) = lone.search(question, 5, "hipporag2").passages
+        assert scored.item.id == "a"
+
+
+def test_paths_lead_from_the_nearest_triples(small: Index) -> None:
+    question = "Who commanded the Vega?"
+    evidence = small.search(question, 5, "hipporag2")
+    corpus = described(small, question)
+    nearest = sorted(range(len(corpus.triples)), key=lambda t: (-corpus.similar[t], t))[:5]
+    assert [path.item[0] for path in evidence.paths] == [small.snapshot.triple(t) for t in nearest]
+    assert [path.score for path in evidence.paths] == pytest.approx([corpus.similar[t] for t in nearest], abs=1e-6)
+
+
+def test_the_graph_of_phrases_is_symmetric_and_keeps_to_what_is_allowed(small: Index) -> None:
+    count = len(DOCUMENTS)
+    allowed = np.ones(count, dtype=bool)
+    allowed[::2] = False
+    graph = phrase_graph(small.snapshot, allowed)
+    assert graph.rows == count + len(small.snapshot.entities)
+    turned = graph.transposed(graph.rows)
+    assert graph.indices.tolist() == turned.indices.tolist()
+    np.testing.assert_allclose(graph.weights, turned.weights)
+    assert [graph.degrees()[p] > 0 for p in range(count)] == allowed.tolist()

@@ -1,0 +1,182 @@
+"""What the documents say is true: their examples run, their output is what is printed, their lists are complete.
+
+Run are, in their order and in one folder a document: Python blocks, lines `clew ...` of `sh` blocks, and the commands
+`$ clew ...` of `console` blocks, whose output must be the one shown, but for decimal figures.
+"""
+
+import importlib.util
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+import clew
+from clew import assemble
+from clew.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+A_RETRIEVER = ROOT / "docs" / "add-a-retriever.md"  # its blocks are a file and a line of another, not a script
+FENCE = re.compile(r"^```(?P<kind>\w+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)(?P<target>[^)#]+)(?:#[^)]*)?\)")
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    kind: str
+    body: str
+
+
+def blocks(page: Path) -> list[Block]:
+    return [Block(match["kind"], match["body"]) for match in FENCE.finditer(page.read_text(encoding="utf-8"))]
+
+
+def runs(block: Block) -> bool:
+    lines = block.body.splitlines()
+    commands = block.kind in ("sh", "console") and any(line.removeprefix("$ ").startswith("clew ") for line in lines)
+    return block.kind == "python" or commands
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p != A_RETRIEVER and any(map(runs, blocks(p)))], ids=lambda p: p.name
+)
+def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for block in blocks(page):
+        if block.kind == "python":
+            run([sys.executable, "-c", block.body], tmp_path)
+        elif block.kind == "sh":
+            for line in block.body.splitlines():
+                if line.startswith("clew "):
+                    run(command(line), tmp_path)
+        elif block.kind == "console":
+            for line, shown in sessions(block.body):
+                assert plain(run(command(line), tmp_path)) == plain(shown), (
+                    f"{page.name} shows another output of {line}"
+                )
+
+
+def sessions(body: str) -> list[tuple[str, str]]:
+    """Commands with the output below each."""
+    parts = re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]
+    return [(line, output) for line, _, output in (part.partition("\n") for part in parts)]
+
+
+def command(line: str) -> list[str]:
+    name, *arguments = shlex.split(line)
+    assert name == "clew", line
+    return [sys.executable, "-m", "clew", *arguments]
+
+
+def run(arguments: list[str], folder: Path) -> str:
+    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=False, encoding="utf-8")
+    assert done.returncode == 0, f"{arguments} exited with {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def plain(output: str) -> str:
+    """Output without what differs from machine to machine: decimal figures, and the width of columns that hold them."""
+    figures = re.sub(r"[+-]?\d+\.\d+", "#", output.strip())
+    return re.sub(r"[ ─━]+", " ", figures)
+
+
+def test_links_lead_somewhere() -> None:
+    dead = [
+        f"{page.name}: {match['target']}"
+        for page in PAGES
+        for match in LINK.finditer(FENCE.sub("", page.read_text(encoding="utf-8")))
+        if not (page.parent / match["target"]).exists()
+    ]
+    assert not dead
+
+
+def test_named_files_exist() -> None:
+    named = re.compile(r"`(?:python )?((?:bench|docs|examples|src|tests)/[\w./-]+\.\w+)")
+    own = re.compile(r"`((?:graph|indexing|evaluation|models|retrievers|store|text)/\w+\.py)`")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        written = {"src/clew/retrievers/well_linked.py"} if page == A_RETRIEVER else set()
+        files = {*named.findall(text), *(f"src/clew/{name}" for name in own.findall(text))} - written
+        assert not [name for name in sorted(files) if not (ROOT / name).exists()], page.name
+
+
+def test_the_page_of_the_command_line_is_current() -> None:
+    page = runpy.run_path(str(ROOT / "docs" / "generate_cli.py"))["page"]
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == page(), "run `make docs`"
+
+
+def test_the_readme_lists_every_retriever() -> None:
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Retrievers\n")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)`", section, re.MULTILINE)
+    assert sorted(rows) == sorted(assemble.RETRIEVERS)
+
+
+def test_the_changelog_knows_the_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert f"\n## [{project['version']}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_constraints_pin_every_dependency_exactly() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *(d for extra in project["optional-dependencies"].values() for d in extra)]
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = [line for line in lines if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in pinned)
+    names = {line.split("==")[0].lower().replace("_", "-") for line in pinned}
+    assert {re.split(r"[\[<>=;\s]", need)[0].lower().replace("_", "-") for need in wanted} <= names
+
+
+class TestTheRetrieverOfTheGuide:
+    """The file and the line of docs/add-a-retriever.md, put where the guide says."""
+
+    @pytest.fixture
+    def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> clew.Index:
+        module = written(tmp_path)
+        monkeypatch.setitem(assemble.RETRIEVERS, "well-linked", module.NEW["well-linked"])
+        made = clew.create(tmp_path / "index", Settings(encoder="none"))
+        made.add([ROOT / "examples" / "polar"])
+        return made
+
+    def test_keeps_the_contract(self, index: clew.Index) -> None:
+        questions = ["Where was the Fram built?", "", "Who led the Discovery Expedition?", "zzz"]
+        retriever = index.retriever("well-linked")
+        together = retriever.retrieve(questions, 5)
+        for question, evidence in zip(questions, together, strict=True):
+            (alone,) = retriever.retrieve([question], 5)
+            assert alone.passages == evidence.passages
+            order = [(-found.score, found.item.id) for found in evidence.passages]
+            assert order == sorted(order)
+            assert len(order) == (0 if question in ("", "zzz") else 5)
+            assert evidence.passages or evidence.notes
+        (found,) = retriever.retrieve(["Where was the Fram built?"], 5, "id != 'fram.md'")
+        assert "fram.md" in {p.item.id for p in together[0].passages} - {p.item.id for p in found.passages}
+        with pytest.raises(clew.InputError):
+            retriever.retrieve(questions, 0)
+
+    def test_is_another_ranking_than_bm25(self, index: clew.Index) -> None:
+        question = "Where was the Fram built?"
+        rankings = [[p.item.id for p in index.search(question, 20, name).passages] for name in ("well-linked", "bm25")]
+        assert rankings[0] != rankings[1]
+
+
+def written(folder: Path) -> ModuleType:
+    """The guide's file as a module, with the guide's line in a table `NEW`."""
+    source, line = (block.body for block in blocks(A_RETRIEVER) if block.kind == "python")
+    path = folder / "well_linked.py"
+    path.write_text(f"{source}\n\nNEW = {{\n{line}}}\n", encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("well_linked", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,97 @@
+"""Known names in text against a slow search over all runs of words."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.text.gazetteer import COMMON_WORDS, Gazetteer, Match, common_words, looks_like_name
+from clew.text.names import name_key, tokens
+
+WORDS = st.sampled_from(["Oslo", "Bay", "bay", "of", "New", "the", "Fram", "fram", "Ö", "7"])
+NAMES = st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join), max_size=3), max_size=6)
+TEXTS = st.lists(WORDS, max_size=15).map(" ".join)
+
+
+def slow(names: list[list[str]], text: str, candidates: int, *, cased: bool) -> list[Match]:
+    known: dict[str, list[int]] = {}
+    for number, variants in enumerate(names):
+        for key in sorted({name_key(variant) for variant in variants}):
+            known.setdefault(key, []).append(number)
+    words, found, place = tokens(text), [], 0
+    while place < len(words):
+        for length in range(len(words) - place, 0, -1):
+            run = words[place : place + length]
+            key, surface = " ".join(word.key for word in run), text[run[0].start : run[-1].end]
+            small = cased and length <= 2 and not (surface[0].isupper() or surface[0].isdigit())
+            if key in COMMON_WORDS or small or not 0 < len(known.get(key, ())) <= candidates:
+                continue
+            found.append(Match(run[0].start, run[-1].end, tuple(known[key])))
+            place += length - 1
+            break
+        place += 1
+    return found
+
+
+@given(NAMES, TEXTS, st.integers(1, 3), st.booleans())
+def test_matches_equal_a_slow_search(names: list[list[str]], text: str, candidates: int, cased: bool) -> None:
+    assert Gazetteer(names, candidates).find(text, cased=cased) == slow(names, text, candidates, cased=cased)
+
+
+def found(names: list[list[str]], text: str, *, cased: bool = True) -> list[tuple[str, tuple[int, ...]]]:
+    return [(text[m.start : m.end], m.targets) for m in Gazetteer(names).find(text, cased=cased)]
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "wanted"),
+    [
+        pytest.param([["Oslo"], ["University of Oslo"]], "the University of Oslo in Oslo",
+                     [("University of Oslo", (1,)), ("Oslo", (0,))], id="longest first"),
+        pytest.param([["New York"], ["York Minster"]], "New York Minster", [("New York", (0,))], id="left to right"),
+        pytest.param([["Córdoba"]], "Cordoba, CÓRDOBA", [("Cordoba", (0,)), ("CÓRDOBA", (0,))], id="folded"),
+        pytest.param([["Mercury"], ["Mercury"]], "Mercury rose", [("Mercury", (0, 1))], id="ambiguous"),
+        pytest.param([["Mercury"]] * 5, "Mercury rose", [], id="too ambiguous"),
+        pytest.param([["It"], ["War and Peace"]], "It was war, It said, War and Peace",
+                     [("War and Peace", (1,))], id="common words"),
+        pytest.param([["Fox"], ["Grey Fox"], ["the old grey fox"]], "a fox, a grey fox, the old grey fox",
+                     [("old grey fox", (2,))], id="short names need a capital"),
+        pytest.param([["The Fram"]], "the Fram and Fram", [("Fram", (0,)), ("Fram", (0,))], id="articles are left out"),
+        pytest.param([["東京大学"], ["東京"]], "彼は東京大学にいた。東京は", [("東京大学", (0,)), ("東京", (1,))], id="no spaces"),
+        pytest.param([["Карлскруна"]], "в городе Карлскруна.", [("Карлскруна", (0,))], id="Russian"),
+        pytest.param([["سفينة فيغا"]], "بنيت سفينة فيغا هنا", [("سفينة فيغا", (0,))], id="Arabic"),
+        pytest.param([["🚢"], [""], ["  "]], "a 🚢 here", [], id="no letters"),
+        pytest.param([["St. John's"]], "St John’s and St. John's", [("St John’s", (0,)), ("St. John's", (0,))],
+                     id="punctuation"),
+        pytest.param([["Fram", "Fram (ship)", "FRAM"]], "Fram", [("Fram", (0,))], id="one thing once"),
+    ],
+)  # fmt: skip
+def test_what_is_found(names: list[list[str]], text: str, wanted: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert found(names, text) == wanted
+
+
+def test_capitals_are_not_asked_for_on_demand() -> None:
+    assert found([["Fox"]], "a fox", cased=False) == [("fox", (0,))]
+
+
+def test_the_number_of_names() -> None:
+    assert len(Gazetteer([["Fox", "Reynard"], ["Fox"], ["It", ""]])) == 2
+
+
+@pytest.mark.parametrize(
+    ("surface", "name"),
+    [
+        ("Fox", True),
+        ("fox", False),
+        ("7 men", True),
+        ("東京", True),
+        ("فرام", True),
+        ("ßa", False),
+        ("", False),
+        ("-", False),
+    ],
+)
+def test_what_looks_like_a_name(surface: str, name: bool) -> None:
+    assert looks_like_name(surface) is name
+
+
+def test_common_words_are_mostly_written_small() -> None:
+    assert common_words({"fox": (3, 2), "hope": (2, 2), "fram": (0, 9), "the": (9, 0)}) == {"fox"}
