@@ -37,6 +37,7 @@ check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run al
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy bench  # apart: its scripts are modules of their own, and one has the name of a folder of tests
 	$(BIN)/python docs/generate_cli.py --check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 

@@ -7,18 +7,17 @@ import argparse
 from dataclasses import replace
 
 import numpy as np
-from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 from clew import index as indexes
 from clew.evaluation.datasets import load_questions
 from clew.evaluation.run import execute
 from clew.evaluation.scoring import score
-from clew.graph.adjacency import Adjacency
-from clew.graph.walk import walk_graph
+from clew.graph.adjacency import adjacency
 from clew.lexical import LexicalIndex
 from clew.retrievers.pagerank import PageRankRetriever, PageRankWeights
 from clew.retrievers.scope import Scope
 from clew.snapshots import snapshot_folder
+from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 SHIPPED = PageRankWeights()
 VARIANTS = {
@@ -50,7 +49,7 @@ def main() -> None:
         scope = Scope(index.snapshot)
         lexical = LexicalIndex.load(snapshot_folder(index.table) / "lexical")
         made = {name: PageRankRetriever(scope, lexical, weights) for name, weights in VARIANTS.items()}
-        made["without equivalences"] = PageRankRetriever(Scope(unresolved(index)), lexical, SHIPPED)
+        made["equivalent names joined"] = PageRankRetriever(Scope(joined(index)), lexical, SHIPPED)
         rows = []
         for variant, retriever in made.items():
             summary = score(execute(retriever, variant, questions, 10), questions, resamples=100).summary
@@ -61,12 +60,20 @@ def main() -> None:
         print_table((name, *MEASURES, "ms p50"), rows)
 
 
-def unresolved(index: indexes.Index):  # type: ignore[no-untyped-def]
-    """Return the snapshot with no edges between entities of nearly the same name."""
+def joined(index: indexes.Index):  # type: ignore[no-untyped-def]
+    """Return the snapshot with walk edges between entities of nearly the same name."""
     s = index.snapshot
-    count = len(s.entities)
-    none = Adjacency(np.zeros(count + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
-    return replace(s, equivalences=none, walk=walk_graph(s.entity_nodes, s.mentions, none))
+    left = np.repeat(np.arange(s.equivalences.rows), s.equivalences.degrees())
+    one, other = s.entity_nodes[left], s.entity_nodes[s.equivalences.indices]
+    apart = one != other
+    rows = np.repeat(np.arange(s.walk.rows), s.walk.degrees())
+    walk = adjacency(
+        np.concatenate([rows, one[apart]]),
+        np.concatenate([s.walk.indices, other[apart]]),
+        np.concatenate([s.walk.weights, s.equivalences.weights[apart]]),
+        s.walk.rows,
+    )
+    return replace(s, walk=walk)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ import time
 import lance
 import numpy as np
 import pyarrow as pa
-from workbench import BENCHMARKS, DATA, WORK, machine, print_table, records
 
 from clew.evaluation.datasets import load_questions
 from clew.lexical import LexicalIndex
 from clew.ranks import top_order
+from workbench import BENCHMARKS, DATA, WORK, machine, print_table, records
 
 
 def main() -> None:

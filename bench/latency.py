@@ -4,9 +4,9 @@ import argparse
 import time
 
 import numpy as np
-from workbench import BENCHMARKS, indexed, machine, print_table, question_texts
 
 from clew import index as indexes
+from workbench import BENCHMARKS, indexed, machine, print_table, question_texts
 
 ROUNDS = 200
 

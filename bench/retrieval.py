@@ -3,10 +3,9 @@
 import argparse
 import json
 
-from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
-
 from clew import index as indexes
 from clew.measuring import measure
+from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
 
 RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2"
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")

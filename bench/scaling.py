@@ -1,19 +1,19 @@
 """PageRank on ten times the passages: `python bench/scaling.py`.
 
-The larger corpus is all shared corpora together, and copies of 2Wiki with every title renamed, so that the copies are a
-graph of their own and share words, but no names, with the questions' one. Neither index has vectors: the walk uses none.
+The larger corpus is all shared corpora together, and copies of 2Wiki with every title renamed, so that the copies are
+a graph of their own and share words, but no names, with the questions' one. Neither has vectors: the walk uses none.
 """
 
 import json
 import re
 
 import numpy as np
-from latency import timed
-from workbench import BENCHMARKS, DATA, WORK, Benchmark, clew, machine, print_table, question_texts, records
 
 from clew import index as indexes
 from clew.text.gazetteer import Gazetteer
 from clew.text.names import without_parentheses
+from latency import timed
+from workbench import BENCHMARKS, DATA, WORK, clew, machine, print_table, question_texts, records
 
 CORPORA = ("2wiki", "2wiki-train", "hotpotqa", "musique", "musique-dev")
 

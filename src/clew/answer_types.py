@@ -70,7 +70,10 @@ _BODIES = _words(
     "university college school company club band award awards church party league association corporation records show "
     "series war army institute group council festival cup tv bbc film films"
 )
-_NO_PERSON = _BODIES | _words("county city river street house museum center centre")
+_NO_PERSON = _BODIES | _words(
+    "county city river street house museum center centre expedition island islands sea ocean bay mount ship war battle "
+    "treaty award prize medal order"
+)
 _JOINED = _words("of the for and in at on")
 _ENDS_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _words("won named called known located born played")
 

@@ -173,6 +173,8 @@ class LocalAnswerer:
             title = name_key(without_parentheses(passage.title))
             title_words = [word for word, _ in stems(passage.title)]
             for start, end in sentences(passage.text):
+                if passage.text.startswith("#", start):
+                    continue  # a heading says what a text is about, and answers nothing
                 words = tuple(stems(passage.text[start:end], start))
                 within = self._name_finder(passage.text, start, end)
                 mentions = tuple(m for m in within if start <= m.start < m.end <= end)

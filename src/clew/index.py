@@ -86,12 +86,16 @@ class Index:
             Counts and failures. What was committed stays, whatever happens later.
 
         Raises:
-            InputError: A path does not exist, or the extractor is of another kind than the index's.
+            InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
+                kind than the index's.
             IndexLockedError: Another process is writing.
         """
         listed = list(documents) if not isinstance(documents, str | Path) else [documents]
         paths = [item for item in listed if isinstance(item, str | Path)]
         given = [item for item in listed if isinstance(item, Document | Failure)]
+        if len(paths) + len(given) < len(listed):
+            strange = next(item for item in listed if not isinstance(item, str | Path | Document | Failure))
+            raise InputError(f"{type(strange).__name__} {strange!r:.80} cannot be indexed; give a Document or a path")
         found = [*(read(paths) if paths else ()), *given]
         settings = self.table.settings
         chosen = _same_kind(extractor, str(settings["extractor"]))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.text.names import key_hash, tokens
+from clew.text.names import is_plain, key_hash, token_keys, tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -173,11 +173,11 @@ class _Analysis:
             self._stem = Stemmer("english").stemWord
 
     def terms(self, text: str) -> list[str]:
-        words = tokens(text)
-        found = [word.key for word in words if word.key not in STOP_WORDS]
+        found = [key for key in token_keys(text) if key not in STOP_WORDS]
         if self._stem:
             found = [self._stem(key) if key.isascii() else key for key in found]
-        if not text.isascii():
+        if not is_plain(text):
+            words = tokens(text)
             # Words that touch: only where one of them is a letter of a script without spaces.
             found += [left.key + right.key for left, right in pairwise(words) if left.end == right.start]
         return found

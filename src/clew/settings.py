@@ -1,4 +1,4 @@
-"""Defaults, and where they come from: the environment (`CLEW_...`), then `clew.toml` in the working folder, then here."""
+"""Defaults, and where they come from: the environment (`CLEW_...`), then `clew.toml` in this folder, then here."""
 
 from pydantic import Field, ValidationError
 from pydantic_settings import (

@@ -5,10 +5,11 @@ a whole one or none. Its manifest names everything it depends on, and the hash o
 bytes, whatever the order in which they came.
 """
 
+import gc
 import json
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray
 
-RECIPE = "snapshot-3"
+RECIPE = "snapshot-4"
 MANIFEST = "manifest.json"
 SEAL = "seal"
 Progress = Callable[[str, int, int], None]
@@ -63,7 +64,8 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
     if not (folder / MANIFEST).is_file():
         rows = table.read()
         progress("linking", 0, rows.num_rows)
-        snapshot = _build(rows, table.dimension)
+        with _without_garbage_collection():
+            snapshot = _build(rows, table.dimension)
         snapshot = _resolve(snapshot, table, encoder, progress)
         with atomic_folder(folder) as temporary:
             save_snapshot(snapshot, temporary)
@@ -113,10 +115,24 @@ def extractions(rows: "pa.Table") -> list[Extraction]:
     return found
 
 
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Spare millions of small lasting objects from being looked through again and again; nothing here is cyclic."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _build(rows: "pa.Table", dimension: int) -> Snapshot:
     corpus = corpus_facts(named_texts(rows), extractions(rows))
     names = ("id", "document_id", "title", "text", "metadata", "start", "end")
-    columns = PassageColumns(*(rows.column(name).to_pylist() for name in names), vectors=_vectors(rows, dimension))
+    ids, documents, titles, texts, metadata, starts, ends = (rows.column(name).to_pylist() for name in names)
+    vectors = _vectors(rows, dimension)
+    columns = PassageColumns(ids, documents, titles, texts, metadata, starts, ends, vectors)
     return build(columns, corpus.facts, corpus.surfaces, corpus.names)
 
 
@@ -162,9 +178,9 @@ def _resolve(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress
 
 
 def told_apart(one: str, other: str) -> bool:
-    """False for two names in a script without spaces that share no letter.
+    """Return False for two names in a script without spaces that share no letter.
 
-    An encoder that does not know such a script reads all its letters as one unknown word, and finds any two names equal.
+    An encoder that does not know such a script reads all its letters as one unknown word: any two names are equal.
     """
     letters = [{token.key for token in tokens(name) if len(token.key) == 1} for name in (one, other)]
     unspaced = any(not letter.isascii() for letter in letters[0] | letters[1])
@@ -172,7 +188,7 @@ def told_apart(one: str, other: str) -> bool:
 
 
 def comparable(name: str) -> bool:
-    """True for names that can be compared by meaning: figures make different things look alike (1963 and 1964)."""
+    """Return whether a name can be compared by meaning: figures make different things look alike (1963 and 1964)."""
     return any(letter.isalpha() for letter in name) and not any(letter.isdigit() for letter in name)
 
 

@@ -56,7 +56,9 @@ def files(index: Path, *patterns: str) -> Iterator[Path]:
 
 
 def is_clear(outcome: Outcome) -> bool:
-    return outcome.code in (1, 2) and outcome.err.startswith("clew: ") and outcome.err.count("\n") == 1
+    """Whether the last line is ours; Lance prints lines of its own before, when a damaged version makes it panic."""
+    own = [line for line in outcome.err.splitlines() if line.startswith("clew: ")]
+    return outcome.code in (1, 2) and own == outcome.err.splitlines()[-1:] and "Traceback" not in outcome.err
 
 
 def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound: Path, tmp_path: Path) -> None:
@@ -65,21 +67,21 @@ def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound:
     shutil.copytree(sound, index)
     right = answer(asked(index))
     truth = folder_hash(index / "passages.lance")
+    current = snapshot_folder(PassageTable.open(index))
     for file in [*files(index, "derived/snapshots/*/*", "derived/snapshots/*/lexical/*")]:
         whole = file.read_bytes()
         damaged(file, moments)
         outcome = clew("search", QUESTION, "--index", index, "--json")
-        if file.parent.name == "lexical" or file.parent == snapshot_folder(PassageTable.open(index)):
+        if current in file.parents:
             assert outcome.code == 2, file
             assert is_clear(outcome)
             assert "clew repair" in outcome.err
-            found = clew("verify", "--index", index)
-            assert found.code == 1
-            assert "not as it was written" in found.out
         else:
             assert answer(outcome) == right
         file.write_bytes(whole)
-    damaged(file, moments)
+    damaged(current / "triples.npy", moments)
+    found = clew("verify", "--index", index)
+    assert (found.code, found.out) == (1, f"{current.name}/triples.npy is not as it was written: run `clew repair`\n")
     assert clew("repair", "--index", index).code == 0
     assert clew("verify", "--index", index).code == 0
     assert answer(asked(index)) == right
@@ -123,16 +125,17 @@ def test_damage_in_the_table_is_found_repaired_and_indexed_again(sound: Path, co
         shutil.rmtree(index)
 
 
+@pytest.mark.slow
 def test_damaged_vectors_and_pairs_are_made_again(sound: Path, tmp_path: Path) -> None:
     last = write_lines(tmp_path / "last.jsonl", [voyage(number) for number in range(50, 56)])
     shutil.copytree(sound, tmp_path / "whole")
-    assert finished("index", last, "--index", tmp_path / "whole").code == 0
+    assert clew("index", last, "--index", tmp_path / "whole").code == 0
     expected = folder_hash(snapshot_folder(PassageTable.open(tmp_path / "whole")))
     for file in files(sound, "derived/equivalences/*", "derived/vectors.lance/**/*"):
         index = tmp_path / "index"
         shutil.copytree(sound, index)
         damaged(index / file.relative_to(sound), random.Random(4))
-        assert finished("index", last, "--index", index).code == 0, file
+        assert clew("index", last, "--index", index).code == 0, file
         assert folder_hash(snapshot_folder(PassageTable.open(index))) == expected, file
         shutil.rmtree(index)
 

@@ -1,4 +1,4 @@
-"""`kill -9` at random moments of every command that writes: nothing committed is lost, and the command can be finished."""
+"""`kill -9` at random moments of every command that writes: commits stay whole, and the command can be finished."""
 
 import random
 import shutil

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 from scipy.special import erf
-from tests.models.tiny import HEADS, LAYERS, WIDTH, write_tiny_bert
 from tokenizers import Tokenizer
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders import default_weights, open_encoder
 from clew.models.minilm import MiniLM
+from models.tiny import HEADS, LAYERS, WIDTH, write_tiny_bert
 
 TEXTS = [
     "",

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.models.tiny import WIDTH, write_tiny_bert
 
 from clew.errors import InputError, ProviderError
 from clew.models.minilm import MiniLM
 from clew.models.sentence_transformer import SentenceTransformerEncoder
+from models.tiny import WIDTH, write_tiny_bert
 
 pytestmark = pytest.mark.slow  # importing sentence-transformers takes six to ten seconds
 

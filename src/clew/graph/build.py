@@ -93,7 +93,7 @@ def build(
         mentioned_in=mentioned_in,
         equivalences=equivalences,
         entity_nodes=nodes,
-        walk=walk_graph(nodes, mentions, equivalences),
+        walk=walk_graph(nodes, mentions),
         vectors=np.ascontiguousarray(columns.vectors[order], dtype=np.float32),
     )
 
@@ -109,8 +109,7 @@ def with_equivalences(snapshot: Snapshot, left: "IntArray", right: "IntArray", s
     """
     both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
     equivalences = adjacency(*both, len(snapshot.entities))
-    graph = walk_graph(snapshot.entity_nodes, snapshot.mentions, equivalences)
-    return replace(snapshot, equivalences=equivalences, walk=graph)
+    return replace(snapshot, equivalences=equivalences)
 
 
 def most_written(surfaces: Counter[str]) -> str:

@@ -1,8 +1,8 @@
 """The graph that a random walk moves on: passages, and the entities that join several of them.
 
 A node is a passage or an entity. An entity that only one passage knows, or that is the title of one passage alone, *is*
-that passage: it would send back what it gets. Edges join a passage with what it mentions, and entities with nearly the
-same name; they are walked both ways.
+that passage: it would send back what it gets. Edges join a passage with what it mentions and are walked both ways.
+Equivalent names are not joined: that leads from one Henry to the next (docs/decisions.md).
 """
 
 from typing import TYPE_CHECKING
@@ -37,19 +37,16 @@ def entity_nodes(title_entities: "IntArray", mentioned_in: Adjacency) -> "IntArr
     return nodes.astype(np.int32)
 
 
-def walk_graph(nodes: "IntArray", mentions: Adjacency, equivalences: Adjacency) -> Adjacency:
+def walk_graph(nodes: "IntArray", mentions: Adjacency) -> Adjacency:
     """Return the walk's edges between nodes, both ways, without loops.
 
     Args:
         nodes: (E,) from `entity_nodes`.
         mentions: P rows of entities, weighted.
-        equivalences: E rows of entities, weighted by cosine.
     """
-    passages = np.repeat(np.arange(mentions.rows), mentions.degrees())
-    left = np.repeat(np.arange(equivalences.rows), equivalences.degrees())
-    one = np.concatenate([passages, nodes[left]]).astype(np.int64)
-    other = np.concatenate([nodes[mentions.indices], nodes[equivalences.indices]]).astype(np.int64)
-    weights = np.concatenate([mentions.weights, equivalences.weights])
+    one = np.repeat(np.arange(mentions.rows, dtype=np.int64), mentions.degrees())
+    other = nodes[mentions.indices].astype(np.int64)
+    weights = mentions.weights
     apart = one != other
     one, other, weights = one[apart], other[apart], weights[apart]
     count = max(mentions.rows, int(nodes.max(initial=-1)) + 1)

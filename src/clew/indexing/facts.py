@@ -12,7 +12,7 @@ from clew.graph.build import Facts
 from clew.indexing.rules import UNTOLD, relation_words
 from clew.indexing.titles import NamedText, TitleLinks
 from clew.text.gazetteer import Match
-from clew.text.names import key_hash, name_key, tokens
+from clew.text.names import key_hash, name_key
 from clew.text.sentences import sentences
 from clew.types import Extraction
 
@@ -41,13 +41,12 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
         passages: The whole corpus.
         extractions: One a passage; empty where the extraction failed.
     """
-    words = [tokens(passage.text) for passage in passages]
-    links = TitleLinks(passages, words)
+    links = TitleLinks(passages)
     facts: list[Facts] = []
     surfaces: dict[str, Counter[str]] = {}
-    for passage, extraction, tokens_ in zip(passages, extractions, words, strict=True):
+    for passage, extraction in zip(passages, extractions, strict=True):
         resolver = _Resolver(passage, links, surfaces)
-        matches = [m for m in links.mentions(passage, tokens_) if resolver.others(m)]
+        matches = [m for m in links.mentions(passage) if resolver.others(m)]
         facts.append(_passage_facts(passage, extraction, matches, resolver))
     for passage in passages:
         if key := name_key(passage.title):
@@ -72,7 +71,10 @@ class _Resolver:
 
     def count(self, key: str, surface: str) -> None:
         """Remember that an entity was written in this way."""
-        self._surfaces.setdefault(key, Counter())[surface] += 1
+        counts = self._surfaces.get(key)
+        if counts is None:
+            counts = self._surfaces[key] = Counter()
+        counts[surface] += 1
 
     def linked(self, passage: NamedText) -> list[str]:
         """Return the keys of the titles that the passage's links lead to, but for its own."""

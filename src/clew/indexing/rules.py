@@ -8,6 +8,7 @@ Source: none; the patterns are Clew's own. Differs from the source: nothing.
 """
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -191,9 +192,9 @@ def _trim(text: str, first: int, last: int, sentence: int) -> tuple[int, int] | 
     """Drop a leading function word, a trailing possessive, and a lone ordinary word that opens a sentence."""
     possessive = _POSSESSIVE.search(text, first, last)
     last = possessive.start() if possessive else last
-    words = list(_WORD.finditer(text, first, last))
+    words = deque(_WORD.finditer(text, first, last))
     while words and words[0].group().lower() in COMMON_WORDS and (len(words) == 1 or words[0].group().lower() != "new"):
-        words = words[1:]
+        words.popleft()
     if not words:
         return None
     only = words[0].group()

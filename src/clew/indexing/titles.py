@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from clew.text.gazetteer import Gazetteer, common_words
-from clew.text.names import Token, name_key, without_parentheses
+from clew.text.names import name_key, token_keys, tokens, without_parentheses
 
 if TYPE_CHECKING:
     from clew.text.gazetteer import Match
@@ -47,21 +47,20 @@ class TitleLinks:
 
     Args:
         passages: The whole corpus.
-        words: `tokens(passage.text)` of each.
     """
 
-    def __init__(self, passages: Sequence[NamedText], words: Sequence[Sequence[Token]]) -> None:
+    def __init__(self, passages: Sequence[NamedText]) -> None:
         variants = _variants(passages)
         self.keys = sorted(variants)
-        ordinary = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages, words)
+        ordinary = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages)
         kept = [[name for name in variants[key] if name_key(name) not in ordinary] for key in self.keys]
         self._gazetteer = Gazetteer(kept, MAX_CANDIDATES)
         self.by_name = _by_name(self.keys, kept)
         self._by_document = {p.document_id: name_key(p.title) for p in passages if p.title}
 
-    def mentions(self, passage: NamedText, words: Sequence[Token]) -> "list[Match]":
+    def mentions(self, passage: NamedText) -> "list[Match]":
         """Return the titles written in a passage's text; a target is a position in `keys`."""
-        return self._gazetteer.find(passage.text, words)
+        return self._gazetteer.find(passage.text)
 
     def linked(self, passage: NamedText) -> list[str]:
         """Return the keys of the titles that the links in a passage lead to.
@@ -120,20 +119,20 @@ def _by_name(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[str, t
     return {name: of for name, of in single.items() if len(of) <= MAX_CANDIDATES}
 
 
-def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText], words: Sequence[Sequence[Token]]) -> set[str]:
+def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[str]:
     """Return the one-word names that the corpus mostly writes in lower case."""
     single = {name for name in names if name and " " not in name}
     counts: dict[str, tuple[int, int]] = {}
-    for passage, tokens_ in zip(passages, words, strict=True):
-        text = passage.text
-        for token in tokens_:
-            if token.key in single:
-                lower, capitalised = counts.get(token.key, (0, 0))
-                letter = text[token.start]
-                if letter.islower():
-                    counts[token.key] = (lower + 1, capitalised)
-                elif letter.isupper() and not _opens_sentence(text, token.start):
-                    counts[token.key] = (lower, capitalised + 1)
+    for text in (passage.text for passage in passages):
+        if single.isdisjoint(token_keys(text)):
+            continue
+        for key, start, _ in tokens(text):
+            if key in single:
+                lower, capitalised = counts.get(key, (0, 0))
+                if text[start].islower():
+                    counts[key] = (lower + 1, capitalised)
+                elif text[start].isupper() and not _opens_sentence(text, start):
+                    counts[key] = (lower, capitalised + 1)
     return common_words(counts)
 
 

@@ -1,7 +1,6 @@
 """Walks through the graph as paths of triples: what each step stands on, with the passages that state it."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,8 @@ from clew.graph.snapshot import Snapshot
 from clew.types import Path, Triple
 
 if TYPE_CHECKING:
-    from clew.types import BoolArray, LongArray
+    from clew.types import BoolArray
 
-EQUIVALENT = "equivalent"
 MENTIONS = "mentions"
 
 
@@ -27,14 +25,6 @@ class WalkReader:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    @cached_property
-    def _own_entities(self) -> "LongArray":
-        """The entity of each node at P and above, by node - P."""
-        nodes = np.asarray(self._snapshot.entity_nodes)
-        count = len(self._snapshot.passage_ids)
-        own = np.flatnonzero(nodes >= count)
-        return own[np.argsort(nodes[own], kind="stable")]
-
     def path(self, nodes: Sequence[int], allowed: "BoolArray") -> Path:
         """Return the triples that the steps of a walk stand on; () for a walk of one node.
 
@@ -42,25 +32,25 @@ class WalkReader:
             nodes: A walk, in order.
             allowed: (P,) passages that may state a triple.
         """
-        steps = [self._step(one, other, allowed) for one, other in pairwise(nodes)]
-        return tuple(triple for step in steps for triple in step)
+        return tuple(self._step(one, other, allowed) for one, other in pairwise(nodes))
 
-    def _step(self, one: int, other: int, allowed: "BoolArray") -> tuple[Triple, ...]:
-        count = len(self._snapshot.passage_ids)
-        if one >= count and other >= count:
-            return (Triple(self._name(one), EQUIVALENT, self._name(other)),)
-        stating = [node for node in (one, other) if node < count and allowed[node]]
+    def _step(self, one: int, other: int, allowed: "BoolArray") -> Triple:
+        s = self._snapshot
+        stating = [node for node in (one, other) if node < len(s.passage_ids) and allowed[node]]
         candidates = [self._stated(passage, one, other) for passage in stating]
         chosen = [position for position in candidates if position >= 0]
         if chosen:
-            return (self._snapshot.triple(chosen[0], allowed),)
-        for passage in stating:
-            about = other if passage == one else one
-            if (self._snapshot.entity_nodes[self._snapshot.mentions.row(passage)] == about).any():
-                return (
-                    Triple(self._name(passage), MENTIONS, self._name(about), (self._snapshot.passage_ids[passage],)),
-                )
-        return (Triple(self._name(one), EQUIVALENT, self._name(other)),)
+            return s.triple(chosen[0], allowed)
+        # An edge without a fact is a mention, by whichever of the two passages mentions the other.
+        passage, entity = next(
+            (passage, int(entity))
+            for passage in stating
+            for entity in s.mentions.row(passage)
+            if s.entity_nodes[entity] == (other if passage == one else one)
+        )
+        return Triple(
+            s.titles[passage] or s.passage_ids[passage], MENTIONS, s.entities[entity], (s.passage_ids[passage],)
+        )
 
     def _stated(self, passage: int, one: int, other: int) -> int:
         """Return the position of a triple of the passage that touches both nodes, else -1."""
@@ -77,10 +67,3 @@ class WalkReader:
         both = touches & ((ends == title).any(axis=1) if title >= 0 else touches)
         best = np.flatnonzero(both if both.any() else touches)
         return int(positions[best[0]]) if len(best) else -1
-
-    def _name(self, node: int) -> str:
-        snapshot = self._snapshot
-        count = len(snapshot.passage_ids)
-        if node >= count:
-            return snapshot.entities[int(self._own_entities[node - count])]
-        return snapshot.titles[node] or snapshot.passage_ids[node]

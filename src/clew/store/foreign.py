@@ -7,7 +7,7 @@ from types import TracebackType
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputError, ProviderError
 
 _FULL = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
-_FORBIDDEN = ("permission denied", "read-only file system", "operation not permitted")
+_FORBIDDEN = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
 _CONFLICT = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
 _NETWORK = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
 _GONE = ("not found", "no such file")
@@ -56,7 +56,7 @@ def translated(error: BaseException, name: str, action: str) -> ClewError:
     if any(sign in text for sign in _GONE):
         message = f"a file of {name} is missing while {action} it ({detail})"
         return IndexFormatError(f"{message}: if it was compacted meanwhile open it again, else run `clew repair`")
-    if isinstance(error, OSError) and error.errno is not None:
+    if isinstance(error, OSError) and (error.errno is not None or "(os error " in text):
         return ProviderError(f"{action} {name} failed ({detail}): check the disk and run the same command again")
     return IndexFormatError(f"{name} looks damaged while {action} it ({detail}): run `clew verify`, then `clew repair`")
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from clew.errors import IndexFormatError
 from clew.store.foreign import ForeignErrors
 from clew.store.location import Location
+from clew.store.sealed import check_schema
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -28,6 +29,7 @@ def open_dataset(place: Location, version: int | None = None) -> "LanceDataset |
             dataset = lance.dataset(place.table, version=version, storage_options=options)
             # A damaged list of files opens, and panics when these are asked for: here, where it can be mapped.
             _ = dataset.schema, dataset.get_fragments()
+            check_schema(dataset.schema, place.name)
             return dataset
         except ValueError as error:
             if version is None and "was not found" in str(error) and "_versions" in str(error):

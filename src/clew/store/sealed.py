@@ -5,6 +5,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +26,8 @@ def sealed_schema(settings: Mapping[str, Any], dimension: int) -> pa.Schema:
     columns = [
         column.with_metadata(_PRIMARY_KEY) if column.name == "id" else column for column in passages_schema(dimension)
     ]
-    about = {"clew.format": str(FORMAT), "clew.settings": canonical_json(settings, "the index settings")}
+    text = canonical_json(settings, "the index settings")
+    about = {"clew.format": str(FORMAT), "clew.settings": text, "clew.seal": _seal(text)}
     return pa.schema([*columns, (SEALS[0], pa.int32()), (SEALS[1], pa.binary(SIZE))], metadata=about)
 
 
@@ -47,6 +49,32 @@ def opened_settings(schema: pa.Schema, name: str) -> dict[str, Any]:
         step = "install a newer Clew" if number > FORMAT else "make it again with `clew index`"
         raise IndexFormatError(f"{message}: {step}")
     return dict(settings)
+
+
+def check_schema(schema: pa.Schema, name: str) -> None:
+    """Check a stored schema against what its settings say; one that is not of this `FORMAT` passes.
+
+    Raises:
+        IndexFormatError: A name, a type or a setting is not as it was written.
+    """
+    about = schema.metadata or {}
+    if about.get(b"clew.format") != str(FORMAT).encode() or b"clew.settings" not in about:
+        return  # `opened_settings` says what it is
+    text = about[b"clew.settings"].decode(errors="replace")
+    try:
+        settings = dict(json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise IndexFormatError(f"the settings of {name} are damaged ({error}): run `clew repair`") from error
+    width = getattr(schema.field("vector").type, "list_size", 0) if "vector" in schema.names else 0
+    sound = schema.equals(sealed_schema(settings, width))
+    if not sound or about.get(b"clew.seal", _seal(text).encode()) != _seal(text).encode():
+        raise IndexFormatError(
+            f"a version of {name} is damaged: its columns or settings are not as they were written: run `clew repair`"
+        )
+
+
+def _seal(text: str) -> str:
+    return blake2b(text.encode(), digest_size=SIZE).hexdigest()
 
 
 def sealed(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Table:

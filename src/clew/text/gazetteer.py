@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from clew.text.names import ARTICLES, Token, name_key, tokens
+from clew.text.names import ARTICLES, Token, name_key, token_keys, tokens
 
 # Function words that are also titles of films, songs and bands; alone they are never a name in running text.
 COMMON_WORDS = frozenset(
@@ -54,29 +54,31 @@ class Gazetteer:
     def __len__(self) -> int:
         return len(self._targets)
 
-    def find(self, text: str, words: Sequence[Token] | None = None, *, cased: bool = True) -> list[Match]:
+    def find(self, text: str, *, cased: bool = True) -> list[Match]:
         """Return the known names in `text`, left to right, none inside another.
 
         Args:
             text: Any text.
-            words: `tokens(text)` where the caller has it already.
             cased: Ask a name of one or two words to be written with a capital (or a digit, or in a script
                 without capitals), which keeps common words in running text from being taken for titles.
         """
-        words = tokens(text) if words is None else words
-        keys = [word.key for word in words]
+        keys = token_keys(text)
+        places = [i for i, key in enumerate(keys) if key in self._lengths]
+        if not places:
+            return []
+        words = tokens(text)
         found: list[Match] = []
-        position = 0
-        while position < len(keys):
-            length = self._longest(text, words, keys, position, cased=cased)
+        free = 0
+        for position in places:
+            length = self._longest(text, words, keys, position, cased=cased) if position >= free else 0
             if length:
-                start, end = words[position].start, words[position + length - 1].end
-                found.append(Match(start, end, self._targets[" ".join(keys[position : position + length])]))
-            position += length or 1
+                free = position + length
+                start, end = words[position].start, words[free - 1].end
+                found.append(Match(start, end, self._targets[" ".join(keys[position:free])]))
         return found
 
     def _longest(self, text: str, words: Sequence[Token], keys: list[str], position: int, *, cased: bool) -> int:
-        for length in self._lengths.get(keys[position], ()):
+        for length in self._lengths[keys[position]]:
             key = " ".join(keys[position : position + length])
             if position + length <= len(keys) and key in self._targets:
                 surface = text[words[position].start : words[position + length - 1].end]

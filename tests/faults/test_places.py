@@ -1,0 +1,99 @@
+"""Folders that are no index, or not one this version reads: a clear error, and nothing is changed."""
+
+import shutil
+from pathlib import Path
+
+import lance
+import pyarrow as pa
+import pytest
+
+from clew.store.derived import folder_hash
+from clew.store.location import locate
+
+from .commands import clew, voyage, write_lines
+
+READING = (["search", "Voyage 1"], ["ask", "Who?"], ["stats"], ["verify"], ["repair"], ["compact"], ["remove", "v0001"])
+
+
+def refused(*arguments: str | Path) -> str:
+    outcome = clew(*arguments)
+    assert outcome.code == 2, outcome
+    assert outcome.err.startswith("clew: ")
+    assert outcome.err.count("\n") == 1
+    return outcome.err
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_lines(tmp_path / "voyages.jsonl", [voyage(number) for number in range(3)])
+
+
+@pytest.fixture
+def index(tmp_path: Path, corpus: Path) -> Path:
+    assert clew("index", corpus, "--index", tmp_path / "index", "--encoder", "hashing:16").code == 0
+    return tmp_path / "index"
+
+
+def test_a_folder_without_an_index(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a.txt").write_text("Dear Roald,")
+    before = folder_hash(tmp_path)
+    for place in (tmp_path / "letters", tmp_path / "absent", tmp_path / "letters" / "a.txt"):
+        for command in READING:
+            assert "no Clew index at" in refused(*command, "--index", place)
+        assert "no Clew index at" in refused("diff", place, place)
+    assert folder_hash(tmp_path) == before
+    assert not (tmp_path / "absent").exists()
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path, corpus: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("a letter")
+    for place in (file, file / "index"):
+        assert "a file is where a folder must be" in refused("index", corpus, "--index", place, "--encoder", "none")
+    assert file.read_text() == "a letter"
+
+
+def test_a_table_of_another_program(tmp_path: Path, corpus: Path) -> None:
+    lance.write_dataset(pa.table({"id": ["a"]}), str(tmp_path / "passages.lance"))
+    before = folder_hash(tmp_path)
+    for command in [*READING, ["index", corpus]]:
+        assert "was not made by Clew" in refused(*command, "--index", tmp_path)
+    assert folder_hash(tmp_path / "passages.lance") == folder_hash(tmp_path / "passages.lance")
+    assert (folder_hash(tmp_path) == before) or (tmp_path / "clew.lock").read_bytes() == b""
+
+
+def test_a_newer_format(index: Path, corpus: Path) -> None:
+    table = locate(index).table
+    schema = lance.dataset(table).schema
+    shutil.rmtree(index)
+    newer = schema.with_metadata({**(schema.metadata or {}), b"clew.format": b"2"})
+    lance.write_dataset(newer.empty_table(), table, schema=newer)
+    before = folder_hash(index)
+    for command in [*READING, ["index", corpus]]:
+        message = refused(*command, "--index", index)
+        assert "format 2" in message
+        assert "install a newer Clew" in message
+    (index / "clew.lock").unlink(missing_ok=True)
+    assert folder_hash(index) == before
+
+
+def test_another_encoder_or_extractor(tmp_path: Path, index: Path, corpus: Path) -> None:
+    found = write_lines(tmp_path / "openie.jsonl", [{"id": "v0001", "entities": [], "triples": []}])
+    before = folder_hash(index)
+    assert "was made with the encoder 'hashing:16'" in refused("index", corpus, "--index", index, "--encoder", "none")
+    assert "'rules'" in refused("index", corpus, "--index", index, "--extractor", f"published:{found}")
+    assert folder_hash(index) == before
+
+
+def test_a_restored_table_does_not_answer_from_the_snapshot_of_the_one_it_replaced(tmp_path: Path, index: Path) -> None:
+    other = write_lines(
+        tmp_path / "other.jsonl", [{"id": "x", "title": "Fram", "text": "The Fram was built in Larvik."}]
+    )
+    assert clew("index", other, "--index", tmp_path / "other", "--encoder", "hashing:16").code == 0
+    assert "Voyage 2" in clew("search", "Voyage 2", "--index", index).out
+    shutil.rmtree(index / "passages.lance")
+    shutil.copytree(tmp_path / "other" / "passages.lance", index / "passages.lance")
+    assert "built in Larvik" in clew("search", "Where was the Fram built?", "--index", index).out
+    assert "Voyage" not in clew("search", "Voyage 2", "--index", index).out
+    assert clew("diff", index, tmp_path / "other").code == 0

@@ -1,0 +1,225 @@
+"""The Python face: open, create, add, search, ask, remove."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew
+from clew.errors import IndexFormatError, IndexLockedError, InputError
+from clew.index import Index
+from clew.settings import Settings
+from clew.store.location import locate
+from clew.store.lock import writing
+from clew.types import Document, Failure
+from small_index import DOCUMENTS, ids, made, told
+
+FRAM = Document("fram", "Fram (ship)", "Fram was built by Colin Archer.", {"year": 1892})
+ARCHER = Document("archer", "Colin Archer", "Colin Archer was born in Larvik.", {"year": 1832})
+LARVIK = Document("larvik", "Larvik", "Larvik is a town in Norway.", {"year": 1671})
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Index:
+    return made(tmp_path / "index", [FRAM, ARCHER])
+
+
+def contents(index: Index) -> tuple[list[str], list[str], list[str]]:
+    s = index.snapshot
+    return list(s.passage_ids), list(s.texts), [f"{t}" for t in (s.triple(i) for i in range(len(s.triples)))]
+
+
+def test_the_few_words_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    texts = {
+        "fram.md": "# Fram\n\nFram was built by [Colin Archer](archer.md).\n",
+        "archer.md": "# Colin Archer\n\nHe was born in Larvik.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / "docs" / name).write_text(text, encoding="utf-8")
+    index = clew.create(tmp_path / "index", clew.Settings(encoder="hashing"))
+    report = index.add([tmp_path / "docs"])
+    assert (report.added, report.passages, report.failures) == (2, 2, [])
+    evidence = clew.open(tmp_path / "index").search("Where was the builder of the Fram born?", k=2)
+    assert set(ids(evidence)) == {"fram.md", "archer.md"}
+    assert evidence.paths[0].item[0].tail == "Colin Archer"
+    answer = index.ask("Where was Colin Archer born?")
+    assert answer.citations[0].quote in answer.evidence.passages[0].item.text or answer.citations
+    assert set(clew.RETRIEVERS) >= {"pagerank", "bm25"}
+
+
+def test_adding_again_costs_nothing_and_a_change_replaces(index: Index) -> None:
+    version = index.table.version
+    same = index.add([FRAM, ARCHER])
+    assert (same.added, same.updated, same.unchanged, same.passages) == (0, 0, 2, 0)
+    assert index.table.version == version
+    changed = index.add([Document("fram", "Fram (ship)", "Fram was built in Larvik."), LARVIK])
+    assert (changed.added, changed.updated, changed.unchanged) == (1, 1, 0)
+    assert contents(index)[:2] == (
+        ["archer", "fram", "larvik"],
+        [ARCHER.text, "Fram was built in Larvik.", LARVIK.text],
+    )
+    assert not any("built by" in triple for triple in contents(index)[2])
+
+
+@pytest.mark.parametrize("field", ["title", "text", "metadata", "aliases", "links"])
+def test_a_change_of_anything_is_a_change(index: Index, field: str) -> None:
+    values: dict[str, Any] = {
+        "title": "Other", "text": "Other.", "metadata": {"year": 1}, "aliases": ("F",), "links": ("archer",)
+    }  # fmt: skip
+    parts = {name: getattr(FRAM, name) for name in ("id", "title", "text", "metadata", "aliases", "links")}
+    assert index.add([Document(**parts)]).unchanged == 1
+    assert index.add([Document(**(parts | {field: values[field]}))]).updated == 1
+
+
+def test_removing_leaves_the_index_as_if_it_had_never_been(index: Index, tmp_path: Path) -> None:
+    before = contents(index)
+    index.add([LARVIK])
+    assert contents(index) != before
+    assert index.remove(["larvik"]).removed == 1
+    assert contents(index) == before
+    assert index.remove(["fram", "archer"]).removed == 2
+    assert contents(index) == ([], [], [])
+    index.add([ARCHER, FRAM])
+    assert contents(index) == before
+
+
+def test_removing_what_is_not_there_removes_nothing(index: Index) -> None:
+    before, version = contents(index), index.table.version
+    with pytest.raises(InputError, match=r"'gone'.*1 of 2"):
+        index.remove(["fram", "gone"])
+    assert index.table.version == version
+    assert contents(index) == before
+    assert index.remove([]).removed == 0
+
+
+def test_readers_hold_their_version(index: Index, tmp_path: Path) -> None:
+    reader = clew.open(tmp_path / "index")
+    before = told(reader.search("Colin Archer", retriever="bm25"))
+    index.add([LARVIK])
+    index.remove(["fram"])
+    assert told(reader.search("Colin Archer", retriever="bm25")) == before
+    assert ids(clew.open(tmp_path / "index").search("Colin Archer", retriever="bm25")) == ["archer"]
+    assert ids(index.search("Colin Archer", retriever="bm25")) == ["archer"]
+
+
+def test_retrievers_follow_what_was_added(index: Index) -> None:
+    assert not index.search("town", retriever="bm25").passages
+    first = index.retriever("bm25")
+    assert index.retriever("bm25") is first
+    index.add([LARVIK])
+    assert index.retriever("bm25") is not first
+    assert ids(index.search("town", retriever="bm25")) == ["larvik"]
+
+
+def test_compacting_changes_no_answer(index: Index) -> None:
+    for number in range(5):
+        index.add([Document(f"d{number}", f"Town {number}", f"Town {number} is near Larvik.")])
+    before = contents(index)
+    assert index.compact() > 0
+    assert contents(index) == before
+
+
+def test_one_writer_at_a_time(index: Index, tmp_path: Path) -> None:
+    with writing(locate(tmp_path / "index")):
+        with pytest.raises(IndexLockedError):
+            index.add([LARVIK])
+        with pytest.raises(IndexLockedError):
+            index.remove(["fram"])
+        with pytest.raises(IndexLockedError):
+            index.compact()
+    assert index.add([LARVIK]).added == 1
+
+
+def test_failures_are_reported_beside_results(index: Index) -> None:
+    given: list[Document | Failure] = [Failure("x.pdf", "cannot be read"), LARVIK, Document("blank", "Blank", " \n ")]
+    report = index.add(given)
+    assert report.added == 1
+    assert [failure.item for failure in report.failures] == ["x.pdf", "blank"]
+
+
+def test_an_id_given_twice_is_reported_and_the_first_kept(index: Index) -> None:
+    twice = [LARVIK, Document("larvik", "Larvik", "Another text.")]
+    report = index.add(twice)
+    assert report.added == 1
+    assert [failure.item for failure in report.failures] == ["larvik"]
+    assert LARVIK.text in contents(index)[1]
+
+
+@pytest.mark.parametrize("wrong", [[3], [None], [FRAM, {"id": "a"}], [b"docs"], [("a", "b")]])
+def test_what_is_neither_a_document_nor_a_path_is_refused(index: Index, wrong: Sequence[Any]) -> None:
+    with pytest.raises(InputError, match="Document"):
+        index.add(wrong)
+
+
+def test_a_path_that_is_not_there(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        index.add([tmp_path / "nowhere"])
+
+
+def test_one_path_alone_is_a_path_and_not_letters(index: Index, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Larvik is a town.", encoding="utf-8")
+    assert index.add(str(tmp_path / "note.txt")).added == 1
+
+
+def test_the_extractor_stays_of_its_kind(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'rules', not 'published:x'"):
+        index.add([LARVIK], extractor="published:x")
+    assert index.add([LARVIK], extractor="rules").added == 1
+
+
+@pytest.mark.parametrize("text", ["a \ud800 b", "\udfff"])
+def test_text_that_no_file_can_hold_is_refused_and_nothing_changes(index: Index, tmp_path: Path, text: str) -> None:
+    before = contents(index)
+    for document in (Document("x", "X", text), Document("x", text, "t"), Document(f"x{text}", "X", "t")):
+        with pytest.raises(InputError):
+            index.add([document])
+    assert contents(clew.open(tmp_path / "index")) == before
+
+
+def test_ids_and_texts_of_any_kind(index: Index) -> None:
+    odd = ["a/b", "it's", 'say "x"', "ключ", "🚢", "a b", "%", "\\", "x" * 500, "..", "-1"]
+    report = index.add([Document(id_, f"Title {n}", f"Text {n} \u202eabc\u202c 😀") for n, id_ in enumerate(odd)])
+    assert not report.failures
+    assert set(odd) <= set(contents(index)[0])
+    index.remove(odd)
+    assert contents(index)[0] == ["archer", "fram"]
+
+
+def test_stats(index: Index) -> None:
+    stats = index.stats()
+    assert (stats["documents"], stats["passages"], stats["titled_passages"]) == (2, 2, 2)
+    assert stats["entities"] == len(index.snapshot.entities)
+    assert stats["manifest"]["settings"]["encoder"] == "hashing"
+
+
+def test_opening_what_is_no_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexFormatError, match="nothing"):
+        clew.open(tmp_path / "nothing")
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(IndexFormatError):
+        clew.open(tmp_path)
+
+
+def test_creating_where_something_is(index: Index, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        clew.create(tmp_path / "index", Settings(encoder="hashing"))
+    assert len(contents(index)[0]) == 2
+
+
+@pytest.mark.parametrize("wrong", [{"encoder": "hashing:0"}, {"encoder": " "}, {"extractor": "magic"}])
+def test_creating_with_a_name_that_is_none_leaves_nothing_behind(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"encoder": "hashing"} | wrong
+    with pytest.raises(InputError):
+        clew.create(tmp_path / "index", Settings(**asked))
+    assert not (tmp_path / "index").exists()
+
+
+def test_documents_in_any_order_and_any_number_of_commits_make_one_snapshot(tmp_path: Path) -> None:
+    together = made(tmp_path / "together", DOCUMENTS)
+    apart = clew.create(tmp_path / "apart", Settings(encoder="hashing"))
+    backwards = DOCUMENTS[::-1]
+    for first in range(0, len(backwards), 10):
+        apart.add(backwards[first : first + 10])
+    assert together.stats()["manifest"]["files"] == apart.stats()["manifest"]["files"]
