@@ -16,14 +16,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev", "musique", "musique-published"])
     parser.add_argument("--retrievers", default=RETRIEVERS)
+    parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="none is enough for bm25, pagerank, entity-graph")
     arguments = parser.parse_args()
     print(machine())
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
-        index = indexes.open(indexed(benchmark))
+        index = indexes.open(indexed(benchmark, arguments.encoder))
         questions = DATA / benchmark.questions
         report = measure(index, questions, arguments.retrievers.split(","), (2, 5, 10), None, None, lambda *_: None)
-        (WORK / f"retrieval-{name}.json").write_text(json.dumps(report, indent=1))
+        (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))
         print(
             f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"
         )

@@ -183,7 +183,8 @@ def _lines_on_stderr() -> ProgressFunction:
         said = now
         rate = done / (now - begun) if now > begun else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate and total else ""
-        _warn(f"{stage}: {done:,} of {total:,}, {rate:,.0f}/s{left}")
+        of_all = f" of {total:,}" if total else ""
+        _warn(f"{stage}: {done:,}{of_all}, {rate:,.0f}/s{left}")
 
     return show
 

@@ -158,7 +158,7 @@ def _resolve(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress
     def encoded(count: int) -> None:
         nonlocal done
         done += count
-        progress("encoding names", done, len(names))
+        progress("encoding names", done, 0)  # how many are new is not known beforehand
 
     vectors = VectorStore(derived / "vectors.lance").get_or_encode(names, encoder, encoded)
     progress("comparing names", 0, len(names))

@@ -57,10 +57,10 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path, corpus: Path) -> None
 def test_a_table_of_another_program(tmp_path: Path, corpus: Path) -> None:
     lance.write_dataset(pa.table({"id": ["a"]}), str(tmp_path / "passages.lance"))
     before = folder_hash(tmp_path)
-    for command in [*READING, ["index", corpus]]:
+    for command in (*READING, ["index", str(corpus)]):
         assert "was not made by Clew" in refused(*command, "--index", tmp_path)
-    assert folder_hash(tmp_path / "passages.lance") == folder_hash(tmp_path / "passages.lance")
-    assert (folder_hash(tmp_path) == before) or (tmp_path / "clew.lock").read_bytes() == b""
+    (tmp_path / "clew.lock").unlink(missing_ok=True)
+    assert folder_hash(tmp_path) == before
 
 
 def test_a_newer_format(index: Path, corpus: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_newer_format(index: Path, corpus: Path) -> None:
     newer = schema.with_metadata({**(schema.metadata or {}), b"clew.format": b"2"})
     lance.write_dataset(newer.empty_table(), table, schema=newer)
     before = folder_hash(index)
-    for command in [*READING, ["index", corpus]]:
+    for command in (*READING, ["index", str(corpus)]):
         message = refused(*command, "--index", index)
         assert "format 2" in message
         assert "install a newer Clew" in message
@@ -91,9 +91,9 @@ def test_a_restored_table_does_not_answer_from_the_snapshot_of_the_one_it_replac
         tmp_path / "other.jsonl", [{"id": "x", "title": "Fram", "text": "The Fram was built in Larvik."}]
     )
     assert clew("index", other, "--index", tmp_path / "other", "--encoder", "hashing:16").code == 0
-    assert "Voyage 2" in clew("search", "Voyage 2", "--index", index).out
+    assert "[v0002]" in clew("search", "Voyage 2", "--index", index).out
     shutil.rmtree(index / "passages.lance")
     shutil.copytree(tmp_path / "other" / "passages.lance", index / "passages.lance")
     assert "built in Larvik" in clew("search", "Where was the Fram built?", "--index", index).out
-    assert "Voyage" not in clew("search", "Voyage 2", "--index", index).out
+    assert "[v0002]" not in clew("search", "Voyage 2", "--index", index).out
     assert clew("diff", index, tmp_path / "other").code == 0
