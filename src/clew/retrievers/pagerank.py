@@ -47,13 +47,13 @@ class PageRankWeights:
     """
 
     damping: float = 0.7
-    lexical_restart: float = 0.1
+    lexical_restart: float = 0.05
     lexical_depth: int = 20
     question: float = 2.0
     remainder: float = 5.0
     question_value: float = 0.5
     remainder_value: float = 2.0
-    hub: float = 0.3
+    hub: float = 0.25
     rarity: float = 0.5
     epsilon: float = 3e-5
 
