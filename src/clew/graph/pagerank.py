@@ -21,7 +21,7 @@ from clew.graph.adjacency import Adjacency
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import FloatArray, IntArray
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +75,14 @@ def push_pagerank(
 
 
 @njit(cache=True, nogil=True)
-def open_weight(node, indptr, indices, weights, attraction, blocked):  # type: ignore[no-untyped-def]
+def open_weight(
+    node: int,
+    indptr: "LongArray",
+    indices: "IntArray",
+    weights: "FloatArray",
+    attraction: "FloatArray",
+    blocked: "BoolArray",
+) -> float:
     """Return the sum of weight times attraction over the neighbours of a node that are not blocked."""
     total = 0.0
     for edge in range(indptr[node], indptr[node + 1]):
