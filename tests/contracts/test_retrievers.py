@@ -194,9 +194,9 @@ def test_a_passage_filtered_out_neither_appears_nor_lends_a_triple(small: Index,
 
 
 def test_a_filter_leaves_k_passages_where_there_are_as_many(small: Index, name: str) -> None:
-    # Eight keepers in German come first without the filter, so a filter of the found would leave nothing.
+    # Eight keepers in German come first without the filter, so a filter of the found would leave fewer than five.
     unfiltered = ids(search(small, name, "lighthouse keeper", 5))
-    assert not set(unfiltered) & ALLOWED
+    assert len(set(unfiltered) & ALLOWED) < 5
     evidence = search(small, name, "lighthouse keeper", 5, "lang = 'en' AND number >= 8")
     assert len(evidence.passages) == 5
     assert set(ids(evidence)) <= {f"keeper-{number:02}" for number in range(8, 16)}

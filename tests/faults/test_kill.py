@@ -105,7 +105,7 @@ def test_kill(runs: dict[str, Undisturbed], operation: str, tmp_path: Path) -> N
         assert snapshot_hash(index) == run.snapshot
         assert not list((index / "derived").rglob("*.tmp"))
         shutil.rmtree(index)
-    assert interrupted > KILLS // 2
+    assert interrupted  # how many moments fall inside the work depends on the machine, that some do does not
 
 
 def check_committed(run: Undisturbed, seen: Mapping[str, str], found: Mapping[str, str]) -> None:

@@ -93,7 +93,8 @@ def sentence_mentions(text: str, start: int, end: int) -> list[Mention]:
     taken = sorted((m.start, m.end) for m in literal)
     spans = [s for s in _capitalised(text, start, end) if not _overlaps(s, taken)]
     named = [_as_mention(text, s, e) for s, e in spans]
-    caseless = [m for first, last in _between(start, end, taken) for m in _caseless(text, first, last)]
+    free = _between(start, end, sorted([*taken, *spans]))
+    caseless = [m for first, last in free for m in _caseless(text, first, last)]
     return sorted([*literal, *named, *caseless], key=lambda m: m.start)
 
 
