@@ -7,6 +7,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def check_question(q: dict[str, Any], docs: dict[str, str], found: Named) -> lis
         return [] if fine else [f"{q['id']}: answer in no gold article"]
     bad = [] if answer in docs[gold[-1]] else [f"{q['id']}: answer not in the last article"]
     bad += [f"{q['id']}: answer already in {g}" for g in gold[:-1] if holds(docs[g], answer)]
-    for here, there in zip(gold, gold[1:], strict=False):
+    for here, there in pairwise(gold):
         if there not in found[here] and here not in found[there]:
             bad.append(f"{q['id']}: {here} and {there} do not name each other")
         if any(n not in GENERIC and holds(q["question"], n) for n in names_of(docs[there])):

@@ -7,6 +7,7 @@ bytes, whatever the order in which they came.
 
 import gc
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 RECIPE = "snapshot-4"
 MANIFEST = "manifest.json"
 SEAL = "seal"
+_LETTER, _FIGURE = re.compile("[A-Za-z]"), re.compile("[0-9]")
 Progress = Callable[[str, int, int], None]
 """Told the stage, and how much of how much is done."""
 
@@ -182,6 +184,8 @@ def told_apart(one: str, other: str) -> bool:
 
     An encoder that does not know such a script reads all its letters as one unknown word: any two names are equal.
     """
+    if one.isascii() and other.isascii():
+        return True
     letters = [{token.key for token in tokens(name) if len(token.key) == 1} for name in (one, other)]
     unspaced = any(not letter.isascii() for letter in letters[0] | letters[1])
     return not unspaced or bool(letters[0] & letters[1])
@@ -189,6 +193,8 @@ def told_apart(one: str, other: str) -> bool:
 
 def comparable(name: str) -> bool:
     """Return whether a name can be compared by meaning: figures make different things look alike (1963 and 1964)."""
+    if name.isascii():
+        return _LETTER.search(name) is not None and _FIGURE.search(name) is None
     return any(letter.isalpha() for letter in name) and not any(letter.isdigit() for letter in name)
 
 

@@ -26,6 +26,14 @@ def test_top_order_is_the_head_of_a_full_sort(scores: list[float], k: int) -> No
     assert order.tolist() == sorted_positions([float(np.float32(score)) for score in scores])[:k]
 
 
+@pytest.mark.parametrize("count", [2_000, 5_121, 40_000])
+@pytest.mark.parametrize("levels", [1, 3, 10_000])
+def test_many_scores_are_ordered_as_few_are(count: int, levels: int) -> None:
+    scores = np.random.default_rng(count).integers(0, levels, count).astype(np.float32)
+    for k in (1, 7, 300):
+        assert top_order(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
+
+
 def test_a_tie_at_the_last_place_keeps_the_first_positions() -> None:
     scores = np.zeros(10_000, dtype=np.float32)
     scores[[17, 9_000]] = 1.0

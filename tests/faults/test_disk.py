@@ -50,7 +50,7 @@ def mounted(*options: str | Path) -> bool:
 
 
 def added(corpus: Path, index: Path, file_bytes: int | None = None) -> Outcome:
-    arguments = ["index", corpus, "--index", index, "--encoder", "hashing:64"]
+    arguments: list[str | Path] = ["index", corpus, "--index", index, "--encoder", "hashing:64"]
     return finished(*arguments, batch=BATCH, file_bytes=file_bytes)
 
 

@@ -1,6 +1,7 @@
 """Likeliest walks against every walk there is, and against networkx on larger graphs."""
 
 import math
+from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
@@ -9,9 +10,13 @@ from hypothesis import given, settings
 
 from clew.graph.adjacency import Adjacency
 from clew.graph.chains import likeliest_walks
+from clew.graph.pagerank import push_pagerank
 from oracles.walks import probability, simple_walks
 
 from .graphs import Asked, asked, symmetric
+
+if TYPE_CHECKING:
+    from clew.types import BoolArray, FloatArray, IntArray
 
 
 def dictionary(graph: Adjacency) -> dict[int, dict[int, float]]:
@@ -20,7 +25,19 @@ def dictionary(graph: Adjacency) -> dict[int, dict[int, float]]:
 
 
 def walks(a: Asked, targets: list[int]) -> list[tuple[float, tuple[int, ...]]]:
-    return likeliest_walks(a.graph, a.restart, a.attraction, a.blocked, a.damping, targets)
+    return likely(a.graph, a.restart, a.attraction, a.blocked, a.damping, targets)
+
+
+def likely(
+    graph: Adjacency,
+    restart: "tuple[IntArray, FloatArray]",
+    attraction: "FloatArray",
+    blocked: "BoolArray",
+    damping: float,
+    targets: list[int],
+) -> list[tuple[float, tuple[int, ...]]]:
+    walk = push_pagerank(graph, restart, attraction, blocked, damping, 1e-12)
+    return likeliest_walks(graph, walk, restart, attraction, damping, targets)
 
 
 def restart(a: Asked) -> dict[int, float]:
@@ -74,7 +91,7 @@ def test_a_walk_has_eight_steps_at_most() -> None:
     line = symmetric({(i, i + 1): 1.0 for i in range(19)}, 20)
     start = np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)
     free = np.zeros(20, dtype=bool)
-    found = likeliest_walks(line, start, np.ones(20, dtype=np.float32), free, 0.9, list(range(20)))
+    found = likely(line, start, np.ones(20, dtype=np.float32), free, 0.9, list(range(20)))
     assert [len(nodes) for _, nodes in found] == [*range(1, 10), *[0] * 11]
     assert found[8][1] == tuple(range(9))
 
@@ -86,7 +103,7 @@ def test_a_walk_does_not_go_through_a_hub_but_may_start_or_end_there() -> None:
 
     def steps(start: int, target: int) -> tuple[int, ...]:
         restart = np.array([start], dtype=np.int32), np.array([1.0], dtype=np.float32)
-        return likeliest_walks(graph, restart, even, free, 0.5, [target])[0][1]
+        return likely(graph, restart, even, free, 0.5, [target])[0][1]
 
     assert steps(0, 5) == (0, 5)
     assert steps(700, 0) == (700, 1, 0)
@@ -97,6 +114,6 @@ def test_the_same_target_twice_and_no_target_at_all() -> None:
     line = symmetric({(0, 1): 1.0}, 2)
     start = np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)
     even, free = np.ones(2, dtype=np.float32), np.zeros(2, dtype=bool)
-    one, other = likeliest_walks(line, start, even, free, 0.5, [1, 1])
+    one, other = likely(line, start, even, free, 0.5, [1, 1])
     assert one == other == (0.5, (0, 1))
-    assert likeliest_walks(line, start, even, free, 0.5, []) == []
+    assert likely(line, start, even, free, 0.5, []) == []

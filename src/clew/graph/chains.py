@@ -1,5 +1,8 @@
 """The likeliest walk from a question to each passage: why PageRank ranked it.
 
+Only the nodes that forward push walked on from are looked at: every node with a value was reached through them, so
+each has a walk, and the cost depends on the walk and not on the size of the graph.
+
 Source: Dijkstra, "A note on two problems in connexion with graphs" (1959), on costs -log(probability of the step).
 Differs from the source: several starts, each with a cost of its own; stops when all targets are reached.
 """
@@ -11,12 +14,10 @@ import numpy as np
 from numba import njit
 
 from clew.graph.adjacency import Adjacency
-from clew.graph.pagerank import open_weight
+from clew.graph.pagerank import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from clew.types import FloatArray, IntArray
 
@@ -27,82 +28,89 @@ _LONGEST = 8
 
 def likeliest_walks(
     graph: Adjacency,
+    walk: Walk,
     restart: "tuple[IntArray, FloatArray]",
     attraction: "FloatArray",
-    blocked: "NDArray[np.bool_]",
     damping: float,
     targets: "Sequence[int]",
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return for each target the probability of the likeliest walk to it and its nodes, the start first.
 
     Args:
-        graph: n nodes, as for `push_pagerank`.
+        graph: n nodes.
+        walk: What `push_pagerank` gave for the same graph, restart, attraction and damping.
         restart: Distinct nodes (s,) and their probabilities (s,).
         attraction: (n,) positive.
-        blocked: (n,) nodes that are not entered.
         damping: Probability of another step.
         targets: Nodes; one that is not reached within eight steps gets probability 0 and no nodes.
     """
     nodes, weights = restart
-    found = _dijkstra(
+    probability, before = _dijkstra(
         graph.indptr,
         graph.indices,
         graph.weights,
+        walk.nodes,
+        walk.places,
+        walk.onward,
         nodes.astype(np.int32),
         weights.astype(np.float64),
         attraction,
-        blocked,
         damping,
         np.asarray(targets, dtype=np.int32),
     )
-    probability, before = found
-    return [(float(probability[t]), _back(t, probability, before)) for t in targets]
+    found = []
+    for target in targets:
+        place = int(walk.places[target]) - 1
+        likely = float(probability[place]) if place >= 0 else 0.0
+        found.append((likely, tuple(int(walk.nodes[p]) for p in _back(place, before)) if likely else ()))
+    return found
 
 
-def _back(target: int, probability: "NDArray[np.float64]", before: "IntArray") -> tuple[int, ...]:
-    nodes: list[int] = []
-    node = target if probability[target] > 0 else -1
-    while node >= 0:
-        nodes.append(node)
-        node = int(before[node])
-    return tuple(reversed(nodes))
+def _back(place: int, before: "IntArray") -> list[int]:
+    places = []
+    while place >= 0:
+        places.append(place)
+        place = int(before[place])
+    return places[::-1]
 
 
+# All arrays are over the places in `nodes`.
 @njit(cache=True, nogil=True)
-def _dijkstra(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, targets):  # type: ignore[no-untyped-def]
-    n = len(indptr) - 1
-    probability = np.zeros(n)
-    before = np.zeros(n, dtype=np.int32)
-    best = np.zeros(n)
-    wanted = np.zeros(n, dtype=np.bool_)
+def _dijkstra(indptr, indices, weights, nodes, places, onward, starts, start_weights, attraction, damping, targets):  # type: ignore[no-untyped-def]
+    probability, best = np.zeros(len(nodes)), np.zeros(len(nodes))
+    before = np.full(len(nodes), -1, dtype=np.int32)
+    wanted = np.zeros(len(nodes), dtype=np.bool_)
     open_targets = 0
     for target in targets:
-        if not wanted[target] and not blocked[target]:
-            wanted[target] = True
+        place = places[target] - 1
+        if place >= 0 and not wanted[place]:
+            wanted[place] = True
             open_targets += 1
     heap = [(0.0, np.int32(-1), np.int32(-1), 0)]
     for i in range(len(starts)):
-        if start_weights[i] > 0.0 and not blocked[starts[i]]:
-            heapq.heappush(heap, (-start_weights[i], starts[i], np.int32(-1), 0))
-            best[starts[i]] = max(best[starts[i]], start_weights[i])
+        place = places[starts[i]] - 1
+        if place >= 0 and start_weights[i] > 0.0:
+            heapq.heappush(heap, (-start_weights[i], np.int32(place), np.int32(-1), 0))
+            best[place] = start_weights[i]
     while len(heap) > 0 and open_targets > 0:
-        negative, node, came_from, steps = heapq.heappop(heap)
-        if node < 0 or probability[node] > 0.0:
+        negative, place, came_from, steps = heapq.heappop(heap)
+        if place < 0 or probability[place] > 0.0:
             continue
-        probability[node] = -negative
-        before[node] = came_from
-        if wanted[node]:
+        probability[place] = -negative
+        before[place] = came_from
+        if wanted[place]:
             open_targets -= 1
-        first, last = indptr[node], indptr[node + 1]
-        if steps == _LONGEST or (last - first > _HUB and came_from >= 0):
+        first, last = indptr[nodes[place]], indptr[nodes[place] + 1]
+        if onward[place] <= 0.0 or steps == _LONGEST or (last - first > _HUB and came_from >= 0):
             continue
-        total = open_weight(node, indptr, indices, weights, attraction, blocked)
+        share = -negative * damping / onward[place]
         for edge in range(first, last):
             other = indices[edge]
-            if blocked[other] or probability[other] > 0.0:
+            to = places[other] - 1
+            if to < 0 or probability[to] > 0.0 or (onward[to] <= 0.0 and not wanted[to]):
                 continue
-            onward = -negative * damping * weights[edge] * attraction[other] / total
-            if onward > best[other]:
-                best[other] = onward
-                heapq.heappush(heap, (-onward, other, node, steps + 1))
+            likely = share * weights[edge] * attraction[other]
+            if likely > best[to]:
+                best[to] = likely
+                heapq.heappush(heap, (-likely, np.int32(to), place, steps + 1))
     return probability, before

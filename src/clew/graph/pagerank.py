@@ -21,7 +21,7 @@ from clew.graph.adjacency import Adjacency
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
+    from clew.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,13 +29,18 @@ class Walk:
     """Where the walk ends.
 
     Attributes:
-        nodes: (m,) the nodes with a value, ascending.
+        nodes: (m,) the nodes that the walk came near, ascending.
         values: (m,) the probability that the walk ends there.
+        onward: (m,) the sum of weight times attraction over the open neighbours of a node that was walked on from, 0
+            for the others.
+        places: (n,) the position in `nodes` of each node of the graph plus one, 0 for those that are not there.
         left: What was not moved any further; the exact values add up to at most this much more.
     """
 
     nodes: "IntArray"
     values: "FloatArray"
+    onward: "NDArray[np.float64]"
+    places: "IntArray"
     left: float
 
 
@@ -59,7 +64,7 @@ def push_pagerank(
     """
     nodes, weights = restart
     open_ = ~blocked[nodes]
-    values, residual, touched = _push(
+    near, values, residual, onward, places = _push(
         graph.indptr,
         graph.indices,
         graph.weights,
@@ -70,20 +75,13 @@ def push_pagerank(
         damping,
         epsilon,
     )
-    touched.sort()
-    return Walk(touched, values[touched].astype(np.float32), float(residual[touched].sum()))
+    order = np.argsort(near)
+    places[near[order]] = np.arange(1, len(near) + 1, dtype=np.int32)
+    return Walk(near[order], values[order].astype(np.float32), onward[order], places, float(residual.sum()))
 
 
 @njit(cache=True, nogil=True)
-def open_weight(
-    node: int,
-    indptr: "LongArray",
-    indices: "IntArray",
-    weights: "FloatArray",
-    attraction: "FloatArray",
-    blocked: "BoolArray",
-) -> float:
-    """Return the sum of weight times attraction over the neighbours of a node that are not blocked."""
+def _open_weight(node, indptr, indices, weights, attraction, blocked):  # type: ignore[no-untyped-def]
     total = 0.0
     for edge in range(indptr[node], indptr[node + 1]):
         if not blocked[indices[edge]]:
@@ -91,59 +89,64 @@ def open_weight(
     return total
 
 
+# Only `places` has an entry for every node of the graph; all else grows with the walk, which keeps a large graph from
+# costing more than a small one.
 @njit(cache=True, nogil=True)
 def _push(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, epsilon):  # type: ignore[no-untyped-def]
-    n = len(indptr) - 1
-    value = np.zeros(n)
-    residual = np.zeros(n)
-    seen = np.zeros(n, dtype=np.bool_)
-    waiting = np.zeros(n, dtype=np.bool_)
-    touched = np.empty(1024, dtype=np.int32)
-    count = 0
-    queue = np.empty(1024, dtype=np.int32)
-    head, tail = 0, 0
-    for i in range(len(starts)):
-        node = starts[i]
-        residual[node] += start_weights[i]
-        if not seen[node]:
-            seen[node] = True
-            touched, count = _append(touched, count, node)
-        if not waiting[node]:
-            waiting[node] = True
-            queue, tail = _append(queue, tail, node)
+    places = np.zeros(len(indptr) - 1, dtype=np.int32)
+    count = len(starts)
+    room = max(2 * count, 1024)
+    nodes, queue = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+    value, residual, onward = np.zeros(room), np.zeros(room), np.full(room, -1.0)
+    waiting = np.zeros(room, dtype=np.bool_)
+    for i in range(count):
+        nodes[i], residual[i], waiting[i], queue[i] = starts[i], start_weights[i], True, i
+        places[starts[i]] = i + 1
+    head, tail = 0, count
     while head < tail:
-        node = queue[head]
+        place = queue[head]
         head += 1
-        waiting[node] = False
-        mass = residual[node]
+        waiting[place] = False
+        node, mass = nodes[place], residual[place]
         first, last = indptr[node], indptr[node + 1]
         if mass <= epsilon * max(last - first, 1):
             continue
-        residual[node] = 0.0
-        total = open_weight(node, indptr, indices, weights, attraction, blocked)
-        if total <= 0.0:
-            value[node] += mass
+        residual[place] = 0.0
+        if onward[place] < 0.0:
+            onward[place] = _open_weight(node, indptr, indices, weights, attraction, blocked)
+        if onward[place] <= 0.0:
+            value[place] += mass
             continue
-        value[node] += (1.0 - damping) * mass
+        value[place] += (1.0 - damping) * mass
+        share = damping * mass / onward[place]
+        while len(nodes) < count + last - first:
+            nodes, value, residual, onward, waiting = _with_room(nodes, value, residual, onward, waiting)
+        while len(queue) < tail + last - first:
+            queue = np.concatenate((queue, np.empty_like(queue)))
         for edge in range(first, last):
             other = indices[edge]
             if blocked[other]:
                 continue
-            residual[other] += damping * mass * weights[edge] * attraction[other] / total
-            if not seen[other]:
-                seen[other] = True
-                touched, count = _append(touched, count, other)
-            if not waiting[other] and residual[other] > epsilon * max(indptr[other + 1] - indptr[other], 1):
-                waiting[other] = True
-                queue, tail = _append(queue, tail, other)
-    return value, residual, touched[:count]
+            if places[other] == 0:
+                nodes[count] = other
+                count += 1
+                places[other] = count
+            to = places[other] - 1
+            residual[to] += share * weights[edge] * attraction[other]
+            if not waiting[to] and residual[to] > epsilon * max(indptr[other + 1] - indptr[other], 1):
+                waiting[to] = True
+                queue[tail] = to
+                tail += 1
+    return nodes[:count], value[:count], residual[:count], np.maximum(onward[:count], 0.0), places
 
 
 @njit(cache=True, nogil=True)
-def _append(items, count, item):  # type: ignore[no-untyped-def]
-    if count == len(items):
-        larger = np.empty(2 * count, dtype=items.dtype)
-        larger[:count] = items
-        items = larger
-    items[count] = item
-    return items, count + 1
+def _with_room(nodes, value, residual, onward, waiting):  # type: ignore[no-untyped-def]
+    more = len(nodes)
+    return (
+        np.concatenate((nodes, np.empty(more, dtype=np.int32))),
+        np.concatenate((value, np.zeros(more))),
+        np.concatenate((residual, np.zeros(more))),
+        np.concatenate((onward, np.full(more, -1.0))),
+        np.concatenate((waiting, np.zeros(more, dtype=np.bool_))),
+    )

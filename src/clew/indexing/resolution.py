@@ -117,12 +117,12 @@ def _check(names: Sequence[str], vectors: "FloatArray", tau: float, limit: int) 
 def _keys(names: Sequence[str], vectors: "FloatArray") -> NDArray[np.uint8]:
     """Hash each name with its vector, so that a name with a new vector counts as new, (n, 16)."""
     rows = np.ascontiguousarray(vectors, dtype="<f4")
-    keys = np.empty((len(names), KEY_BYTES), dtype=np.uint8)
-    for place, name in enumerate(names):
-        digest = blake2b(rows[place].tobytes(), digest_size=KEY_BYTES)
+    digests: list[bytes] = []
+    for name, row in zip(names, rows, strict=True):
+        digest = blake2b(row, digest_size=KEY_BYTES)
         digest.update(name.encode("utf-8", "surrogatepass"))
-        keys[place] = np.frombuffer(digest.digest(), dtype=np.uint8)
-    return keys
+        digests.append(digest.digest())
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(names), KEY_BYTES)
 
 
 def _carry_over(known: Known | None, keys: NDArray[np.uint8]) -> "tuple[_Pairs, FloatArray, BoolArray]":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from clew.text.gazetteer import Gazetteer, common_words
-from clew.text.names import name_key, token_keys, tokens, without_parentheses
+from clew.text.names import name_key, token_keys, token_spans, without_parentheses
 
 if TYPE_CHECKING:
     from clew.text.gazetteer import Match
@@ -124,9 +124,10 @@ def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[
     single = {name for name in names if name and " " not in name}
     counts: dict[str, tuple[int, int]] = {}
     for text in (passage.text for passage in passages):
-        if single.isdisjoint(token_keys(text)):
+        keys = token_keys(text)
+        if single.isdisjoint(keys):
             continue
-        for key, start, _ in tokens(text):
+        for key, (start, _) in zip(keys, token_spans(text), strict=True):
             if key in single:
                 lower, capitalised = counts.get(key, (0, 0))
                 if text[start].islower():

@@ -68,7 +68,7 @@ class EntityGraphRetriever:
         passages = walk.nodes < len(allowed)
         scores[walk.nodes[passages]] = walk.values[passages]
         ranked = self._scope.ranked(scores, k, allowed)
-        walks = likeliest_walks(self._graph, start, even, blocked, DAMPING, [p for p, _ in ranked])
+        walks = likeliest_walks(self._graph, walk, start, even, DAMPING, [p for p, _ in ranked])
         paths = [Scored(self._path(steps), probability) for probability, steps in walks if len(steps) > 1]
         return found(self._scope.passages(ranked), sorted(paths, key=lambda p: -p.score), (), started)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import njit
 
 from clew.graph.chains import likeliest_walks
 from clew.graph.pagerank import push_pagerank
@@ -96,8 +97,7 @@ class PageRankRetriever:
                 (), (), (*notes, "the question names nothing in the index and shares no word with it"), started
             )
         weights, graph = self._weights, self._scope.snapshot.walk
-        attraction = self._against_hubs.copy()
-        attraction[: len(matching)] *= 1.0 + weights.question * matching + weights.remainder * remaining
+        attraction = _attraction(self._against_hubs, matching, remaining, weights.question, weights.remainder)
         blocked = np.zeros(graph.rows, dtype=bool)
         blocked[: len(allowed)] = ~allowed
         walk = push_pagerank(graph, restart, attraction, blocked, weights.damping, weights.epsilon)
@@ -106,7 +106,7 @@ class PageRankRetriever:
         scores = values * (1.0 + weights.question_value * matching[nodes] + weights.remainder_value * remaining[nodes])
         best = top_order(scores, k) if len(scores) else np.zeros(0, dtype=np.int64)
         ranked = [(int(nodes[i]), float(scores[i])) for i in best if scores[i] > 0]
-        walks = likeliest_walks(graph, restart, attraction, blocked, weights.damping, [p for p, _ in ranked])
+        walks = likeliest_walks(graph, walk, restart, attraction, weights.damping, [p for p, _ in ranked])
         return found(self._scope.passages(ranked), self._paths(walks, allowed), notes, started)
 
     def _restart(self, linked: LinkedQuestion, matching: "FloatArray") -> "tuple[IntArray, FloatArray] | None":
@@ -137,11 +137,28 @@ class PageRankRetriever:
         return tuple(sorted((path for path in read if path.item), key=lambda path: -path.score))
 
 
-def _share_of_best(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
+@njit(cache=True, nogil=True)
+def _share_of_best(scores, allowed):  # type: ignore[no-untyped-def]
     """Return scores (P,) divided by the best allowed one, 0 where not allowed."""
-    open_ = np.where(allowed, scores, np.float32(0.0))
-    best = open_.max(initial=np.float32(0.0))
-    return open_ / best if best > 0 else open_
+    best = np.float32(0.0)
+    for passage in range(len(scores)):
+        if allowed[passage] and scores[passage] > best:
+            best = scores[passage]
+    shares = np.zeros_like(scores)
+    if best > 0.0:
+        for passage in range(len(scores)):
+            if allowed[passage]:
+                shares[passage] = scores[passage] / best
+    return shares
+
+
+@njit(cache=True, nogil=True)
+def _attraction(against_hubs, matching, remaining, question, remainder):  # type: ignore[no-untyped-def]
+    """Return how much each node (n,) draws the walk; the first P are passages, with their match to the question."""
+    attraction = against_hubs.copy()
+    for passage in range(len(matching)):
+        attraction[passage] *= 1.0 + question * matching[passage] + remainder * remaining[passage]
+    return attraction
 
 
 def _notes(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:

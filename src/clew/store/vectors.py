@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.types import FloatArray, LongArray
 
 _KEY_BYTES = 16
+_CHECKED_AT_ONCE = 256  # rows: what fits the processor's cache
 _BLOCK = 4096  # texts encoded between two commits: what a crash can cost
 _SCAN_SHARE = 4  # from a quarter of the rows on, reading a whole column is faster than picking
 _log = logging.getLogger(__name__)
@@ -169,5 +170,9 @@ def _encoded(encoder: Encoder, texts: list[str]) -> "FloatArray":
 def _check(vectors: "FloatArray") -> "NDArray[np.uint64]":
     """Return a checksum (n,) of the bits of each row that any single changed value changes."""
     odd = np.arange(vectors.shape[1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
-    total: NDArray[np.uint64] = (np.ascontiguousarray(vectors).view(np.uint32).astype(np.uint64) * odd).sum(axis=1)
+    bits = np.ascontiguousarray(vectors).view(np.uint32)
+    total = np.empty(len(bits), dtype=np.uint64)
+    for start in range(0, len(bits), _CHECKED_AT_ONCE):
+        part = slice(start, start + _CHECKED_AT_ONCE)
+        total[part] = (bits[part].astype(np.uint64) * odd).sum(axis=1)
     return total

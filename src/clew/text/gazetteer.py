@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from clew.text.names import ARTICLES, Token, name_key, token_keys, tokens
+from clew.text.names import ARTICLES, name_key, token_keys, token_spans
 
 # Function words that are also titles of films, songs and bands; alone they are never a name in running text.
 COMMON_WORDS = frozenset(
@@ -66,22 +66,24 @@ class Gazetteer:
         places = [i for i, key in enumerate(keys) if key in self._lengths]
         if not places:
             return []
-        words = tokens(text)
+        spans = token_spans(text)
         found: list[Match] = []
         free = 0
         for position in places:
-            length = self._longest(text, words, keys, position, cased=cased) if position >= free else 0
+            length = self._longest(text, spans, keys, position, cased=cased) if position >= free else 0
             if length:
                 free = position + length
-                start, end = words[position].start, words[free - 1].end
+                start, end = spans[position][0], spans[free - 1][1]
                 found.append(Match(start, end, self._targets[" ".join(keys[position:free])]))
         return found
 
-    def _longest(self, text: str, words: Sequence[Token], keys: list[str], position: int, *, cased: bool) -> int:
+    def _longest(
+        self, text: str, spans: Sequence[tuple[int, int]], keys: list[str], position: int, *, cased: bool
+    ) -> int:
         for length in self._lengths[keys[position]]:
             key = " ".join(keys[position : position + length])
             if position + length <= len(keys) and key in self._targets:
-                surface = text[words[position].start : words[position + length - 1].end]
+                surface = text[spans[position][0] : spans[position + length - 1][1]]
                 if not cased or length > 2 or looks_like_name(surface):
                     return length
         return 0

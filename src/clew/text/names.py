@@ -97,6 +97,11 @@ def token_keys(text: str) -> list[str]:
     return found if text.isascii() else [_fold_word(word) for word in found]
 
 
+def token_spans(text: str) -> list[tuple[int, int]]:
+    """Return the places of `tokens(text)` alone, which is faster."""
+    return [found.span() for found in _words(text).finditer(text)]
+
+
 @lru_cache(maxsize=1 << 17)
 def name_key(name: str) -> str:
     """Return what all spellings of one name share: folded words joined by spaces, without a leading article.
