@@ -14,7 +14,8 @@ from clew.evaluation.run import execute
 from clew.evaluation.scoring import score
 from clew.graph.adjacency import adjacency
 from clew.lexical import LexicalIndex
-from clew.retrievers.pagerank import PageRankRetriever, PageRankWeights
+from clew.retrievers.pagerank import PageRankRetriever
+from clew.retrievers.question_walk import PageRankWeights
 from clew.retrievers.scope import Scope
 from clew.snapshots import snapshot_folder
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table

@@ -16,7 +16,8 @@ from clew.retrievers.dense import DenseRetriever
 from clew.retrievers.entity_graph import EntityGraphRetriever
 from clew.retrievers.fused import FusedRetriever
 from clew.retrievers.hipporag2 import HippoRAG2Retriever
-from clew.retrievers.pagerank import PageRankRetriever, PageRankWeights
+from clew.retrievers.pagerank import PageRankRetriever
+from clew.retrievers.question_walk import PageRankWeights
 from clew.retrievers.scope import Scope
 from clew.retrievers.title_links import TitleLinksRetriever
 from clew.store.vectors import VectorStore
