@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.answer_types import asked, figures, first_year, fit, nationality, year_in
-from clew.answering import COMPARED, GUESSED, HARDLY, NO_MODEL, UNDECIDED, LocalAnswerer
+from clew.answering import COMPARED, GUESSED, HARDLY, MISSING, NO_MODEL, UNDECIDED, LocalAnswerer
 from clew.errors import InputError
 from clew.models.hashing import HashingEncoder
 from clew.models.no_encoder import NoEncoder
@@ -114,9 +114,12 @@ def test_evidence_about_something_else_is_weak(encoder: HashingEncoder | None) -
     )
 
 
-def test_a_missing_name_is_told_even_when_the_rest_is_found() -> None:
+def test_a_missing_name_leaves_no_answer_even_when_the_rest_is_found() -> None:
     answer = LocalAnswerer().answer("Which wooden ship was built in Tromso for Amundsen?", TWO)
-    assert not answer.weak
+    assert answer.weak
+    assert answer.text == ""
+    assert answer.citations
+    assert answer.notes[-1] == MISSING
     assert "no passage mentions 'Amundsen'" in answer.notes
 
 

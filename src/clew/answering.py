@@ -31,6 +31,7 @@ NO_MODEL = "no language model was used: the answer is quoted from the passages"
 GUESSED = "the answer is the best-scored name, date or number of the quoted sentences: check it against them"
 COMPARED = "the answer compares what the first quoted sentences say of the two: check it against them"
 HARDLY = "the passages hardly touch the question: the nearest sentences are quoted, none is an answer"
+MISSING = "what the question names is missing here: the nearest sentences are quoted, none is an answer"
 UNDECIDED = "the passages do not decide it in plain words: read the quoted sentences"
 CONSIDERED = 80
 QUOTED = 4
@@ -152,11 +153,14 @@ class LocalAnswerer:
         paths = _path_names(evidence)
         scores = [_score(asking, s, n, paths) for s, n in zip(kept, near, strict=True)]
         chain = _chain(asking, kept, scores)
-        notes = (NO_MODEL, *_absent(asking, evidence))
+        absent = _absent(asking, evidence)
+        notes = (NO_MODEL, *absent)
         covered = sum(w for word, w in asking.weights.items() if any(word in s.held for s in chain))
         far = covered < COVERED_ALONE if self._encoder is None else covered < COVERED and max(near) < SIMILAR
-        if far:
-            notes += (HARDLY,)
+        # A name that no passage has is what the question is about: of questions asked of a corpus that cannot answer
+        # them, this finds three in four, and takes one in twenty-five of the others (hotpotqa/dev, musique-dev).
+        if far or absent:
+            notes += (HARDLY if far else MISSING,)
             return Answer("", tuple(s.citation for s in chain), (), evidence, weak=True, notes=notes)
         options = _options(asking, every, kept, scores)
         ranked = options or _candidates(asking, kept, chain, paths)

@@ -75,7 +75,7 @@ def test_the_fingerprint_follows_the_weights_and_the_tokenizer(tmp_path: Path) -
     assert len(set(prints)) == 3
 
 
-@pytest.mark.parametrize("damage", ["absent", "empty", "weights"])
+@pytest.mark.parametrize("damage", ["empty", "weights"])
 def test_a_model_that_cannot_be_opened_is_a_providers_failure(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,3 +94,9 @@ def test_a_name_that_is_nowhere_is_a_providers_failure(monkeypatch: pytest.Monke
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ProviderError, match="check the name and the network"):
         SentenceTransformerEncoder("nobody/no-such-model").encode(["a"])
+
+
+@pytest.mark.parametrize("name", ["no:such", "/no/such/folder"])
+def test_what_is_neither_a_folder_nor_a_name_is_bad_input(name: str) -> None:
+    with pytest.raises(InputError, match="no encoder can be called"):
+        SentenceTransformerEncoder(name).encode(["a"])

@@ -5,11 +5,12 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from clew.errors import ProviderError
+from clew.errors import InputError, ProviderError
 from clew.models.fixed_batches import LENGTHS, encode_rows
 from clew.models.texts import require_unicode
 
@@ -110,6 +111,8 @@ class SentenceTransformerEncoder:
 
 def _open(name: str, revision: str | None) -> _Loaded:
     try:
+        from huggingface_hub.errors import HFValidationError
+        from huggingface_hub.utils._validators import validate_repo_id
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -117,13 +120,19 @@ def _open(name: str, revision: str | None) -> _Loaded:
             f"the encoder {name!r} needs sentence-transformers, which cannot be imported ({error}); "
             "run pip install sentence-transformers, or use --encoder hashing"
         ) from error
+    wanted = "wanted a folder or a name on the Hugging Face hub"
+    try:
+        if not Path(name).exists():
+            validate_repo_id(name)
+    except HFValidationError as error:
+        raise InputError(f"no encoder can be called {name!r}; {wanted}, hashing or none") from error
     try:
         model = SentenceTransformer(name, revision=revision, device="cpu", trust_remote_code=False)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise ProviderError(
-            f"cannot open the encoder {name!r}: {reason}; wanted a folder or a name on the Hugging Face hub; check the "
-            "name and the network, or use --encoder all-MiniLM-L6-v2"
+            f"cannot open the encoder {name!r}: {reason}; {wanted}; check the name and the network, or use "
+            "--encoder all-MiniLM-L6-v2"
         ) from error
     model.eval()
     limit = min(model.max_seq_length or LENGTHS[-1], LENGTHS[-1])
