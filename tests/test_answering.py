@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.answer_types import asked, figures, first_year, fit, nationality, year_in
+from clew.answer_types import asked, asked_deed, figures, first_year, fit, nationality, stem, year_in
 from clew.answering import COMPARED, GUESSED, HARDLY, MISSING, NO_MODEL, UNDECIDED, LocalAnswerer
 from clew.errors import InputError
 from clew.models.hashing import HashingEncoder
@@ -301,3 +301,24 @@ def test_numbers_years_and_nationalities() -> None:
     assert first_year("none") is None
     assert nationality("Ragna Holm was a retired Norwegian captain.") == "Norwegian"
     assert nationality("It rained.") == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "deed"),
+    [
+        ("Who founded the school where the boat is kept?", "founded"),
+        ("Who is the father of the man who directed Fram?", "directed"),
+        ("By whom was the Fram built?", "built"),
+        ("When was the town of the architect founded?", "founded"),
+        ("Who was Nansen?", ""),
+        ("What is the capital?", ""),
+    ],
+)
+def test_what_was_done_is_read_from_the_question(question: str, deed: str) -> None:
+    assert asked_deed(question) == (stem(deed) if deed else "")
+
+
+def test_the_sentence_that_tells_the_deed_gives_the_answer() -> None:
+    text = "The school is in London. Visitors come to the school from South Georgia. It was founded by Edward Alleyn."
+    held = evidence(("Dulwich College", text))
+    assert LocalAnswerer().answer("Who founded the school Dulwich College?", held).text == "Edward Alleyn"

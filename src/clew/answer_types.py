@@ -97,6 +97,13 @@ class Asked:
     same_nation: bool = False
 
 
+_AUXILIARY = "is|was|were|are|did|does|do|has|had|will|would|can|could"
+_DEED = re.compile(
+    rf"\bwho (?!(?:{_AUXILIARY})\b)(\w+)|\bby whom? (?:is|was|were) .*\b(\w+)$|\b(?:when|where) (?:is|was|were) .* (\w+ed)$",
+    re.IGNORECASE,
+)
+
+
 def asked(question: str) -> Asked:
     """Return what `question` asks for; English question words only, any other question has kind ""."""
     question = " ".join(question.split()).rstrip(" ?.")
@@ -113,6 +120,12 @@ def asked(question: str) -> Asked:
     nominal = kind in ("what", "which", "how many") or (kind == "who" and _IS.match(rest))
     noun = _noun(rest) if nominal else ""
     return Asked(_kind(kind, noun), noun)
+
+
+def asked_deed(question: str) -> str:
+    """Return the stem of what was done in `Who founded ...` or `When was ... founded`; "" for other questions."""
+    found = _DEED.search(" ".join(question.split()).rstrip(" ?."))
+    return stem(fold(next(word for word in found.groups() if word))) if found else ""
 
 
 def _comparison(question: str) -> str:

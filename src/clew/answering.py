@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, final
 
-from clew.answer_types import Asked, asked, figures, first_year, fit, nationality, stem, stems, year_in
+from clew.answer_types import Asked, asked, asked_deed, figures, first_year, fit, nationality, stem, stems, year_in
 from clew.errors import InputError
 from clew.indexing.rules import sentence_mentions
 from clew.text.gazetteer import COMMON_WORDS
@@ -49,6 +49,8 @@ CANDIDATE = {
     "goes on": 1.4, "quoted": 0.7, "fit": 1.7, "around": 1.5, "noun": 1.5, "place": 1.0, "words": 0.35, "title": 0.4,
     "bridge": -0.4, "path end": 0.7,
 }  # fmt: skip
+DEED = 2.0
+"""How much more the word for what was done counts than its rarity: the sentence that tells it names who did it."""
 MARGIN = 0.03
 """One of two options is the answer when its passage suits the question better by at least this."""
 _BEFORE_PLACES = frozenset({"in", "at", "near", "from", "to"})
@@ -190,6 +192,8 @@ class LocalAnswerer:
     def _asking(self, question: str, every: Sequence[_Sentence]) -> _Question:
         words = dict.fromkeys(word for word, _ in stems(question))
         rarity = {word: math.log(1 + len(every) / (0.5 + sum(word in s.held for s in every))) for word in words}
+        if (deed := asked_deed(question)) in rarity:
+            rarity[deed] *= DEED
         total = sum(rarity.values())
         found = self._name_finder(question, 0, len(question))
         names = tuple(m.name for m in found if m.kind not in ("date", "number"))
