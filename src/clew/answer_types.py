@@ -99,7 +99,8 @@ class Asked:
 
 _AUXILIARY = "is|was|were|are|did|does|do|has|had|will|would|can|could"
 _DEED = re.compile(
-    rf"\bwho (?!(?:{_AUXILIARY})\b)(\w+)|\bby whom? (?:is|was|were) .*\b(\w+)$|\b(?:when|where) (?:is|was|were) .* (\w+ed)$",
+    rf"\bwho (?!(?:{_AUXILIARY})\b)(\w+)|\bby whom? (?:is|was|were) .*\b(\w+)$"
+    r"|\b(?:when|where) (?:is|was|were) .* (\w+ed)$",
     re.IGNORECASE,
 )
 
