@@ -27,6 +27,11 @@ def page() -> str:
     names = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
     parts = [HEAD, section("clew", [])]
     parts += [section(f"clew {name}", [name]) for name in names]
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        commands = group.typer_instance.registered_commands
+        inner = [command.name or getattr(command.callback, "__name__", "") for command in commands]
+        parts += [section(f"clew {group.name} {name}", [str(group.name), name]) for name in inner]
     return "\n".join(parts)
 
 

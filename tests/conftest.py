@@ -23,11 +23,17 @@ def _no_settings_of_the_user() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of `small_index.DOCUMENTS`; tests must not write to it."""
+def plain_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index of `small_index.DOCUMENTS` with the encoder `hashing`; tests must not write to it."""
     folder = tmp_path_factory.mktemp("small") / "index"
     made(folder, DOCUMENTS)
     return folder
+
+
+@pytest.fixture(scope="session")
+def small_folder(plain_folder: Path) -> Path:
+    """The index that tests search unless they need another encoder."""
+    return plain_folder
 
 
 @pytest.fixture(scope="session")
@@ -37,9 +43,15 @@ def small(small_folder: Path) -> Index:
 
 
 @pytest.fixture(scope="session")
-def polar(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def plain_polar(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """An index of the example corpus with the encoder `hashing`; tests must not write to it."""
     index = clew.create(tmp_path_factory.mktemp("polar") / "index", Settings(encoder="hashing", extractor="rules"))
     report = index.add([EXAMPLES / "polar"])
     assert not report.failures
     return index
+
+
+@pytest.fixture(scope="session")
+def polar(plain_polar: Index) -> Index:
+    """The index of the example corpus that tests search unless they need another encoder."""
+    return plain_polar

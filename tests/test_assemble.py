@@ -18,13 +18,13 @@ WITHOUT_VECTORS = {"bm25", "entity-graph", "pagerank"}
 
 def test_the_names_the_command_line_promises() -> None:
     assert list(RETRIEVERS) == sorted(RETRIEVERS)
-    assert set(RETRIEVERS) == {"bm25", "dense", "entity-graph", "fused", "hipporag2", "pagerank", "title-links"}
+    assert set(RETRIEVERS) == {"bm25", "dense", "entity-graph", "fused", "gfm", "hipporag2", "pagerank", "title-links"}
 
 
 @pytest.mark.parametrize("wrong", ["", "BM25", "page-rank", "bm25 ", "None"])
 def test_a_name_that_is_none_is_refused_and_all_are_told(small: Index, wrong: str) -> None:
     with pytest.raises(InputError) as caught:
-        make_retriever(wrong, small._parts)
+        make_retriever(wrong, small.parts)
     assert repr(wrong) in str(caught.value)
     assert all(name in str(caught.value) for name in RETRIEVERS)
 

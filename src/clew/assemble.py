@@ -1,9 +1,10 @@
 """The only table from names to constructors. To add a retriever: write its file, add its line to `RETRIEVERS`."""
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
 from clew.graph.snapshot import load_snapshot
@@ -17,12 +18,15 @@ from clew.retrievers.entity_graph import EntityGraphRetriever
 from clew.retrievers.fused import FusedRetriever
 from clew.retrievers.hipporag2 import HippoRAG2Retriever
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.question_walk import PageRankWeights
+from clew.retrievers.question_walk import PageRankWeights, Walker
 from clew.retrievers.scope import Scope
 from clew.retrievers.title_links import TitleLinksRetriever
+from clew.store.kept import kept_array
 from clew.store.vectors import VectorStore
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.types import FloatArray
 
 LEXICAL = "lexical"
@@ -34,6 +38,7 @@ class Parts:
     Attributes:
         scope: The snapshot and its filters.
         lexical: The words of the passages.
+        paths: How many paths explain each passage, where each of them costs time.
 
     Args:
         folder: The snapshot on disk.
@@ -52,9 +57,19 @@ class Parts:
         # Both are mapped now, not when first used: the files may be replaced while this version is still held.
         self.scope = Scope(load_snapshot(folder))
         self.lexical = LexicalIndex.load(folder / LEXICAL)
+        self.paths = 1
+        self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
         self._on_progress = on_progress
+
+    def explaining(self, paths: int) -> "Parts":
+        """Return the same parts for retrievers that give so many paths a passage; 0 saves the time that they cost."""
+        if paths < 0:
+            raise InputError(f"paths is {paths}: ask for 0 or more a passage")
+        parts = copy(self)
+        parts.paths = paths
+        return parts
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -75,6 +90,10 @@ class Parts:
         """Return unit rows (n, d) for short texts, remembering them on disk."""
         return VectorStore(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
 
+    def kept(self, name: str, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
+        """Return an array that depends on this version of the index and on `name`, made once and kept on disk."""
+        return kept_array(self._vectors.parent / "arrays" / f"{self._folder.name}-{name}", make)
+
 
 def _dense(parts: Parts) -> DenseRetriever:
     return DenseRetriever(parts.scope, parts.encoder)
@@ -84,11 +103,19 @@ def _fused(parts: Parts) -> FusedRetriever:
     return FusedRetriever((BM25Retriever(parts.scope, parts.lexical), _dense(parts)))
 
 
+def _gfm(parts: Parts) -> Retriever:
+    from clew.retrievers.gfm_parts import gfm_retriever  # loads torch, which takes seconds
+
+    walker = Walker(parts.scope, parts.lexical, PageRankWeights())
+    return gfm_retriever(walker, parts.encoder, parts.encode_texts, parts.kept, paths=parts.paths)
+
+
 RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "bm25": lambda parts: BM25Retriever(parts.scope, parts.lexical),
     "dense": _dense,
     "entity-graph": lambda parts: EntityGraphRetriever(parts.scope, parts.lexical),
     "fused": _fused,
+    "gfm": _gfm,
     "hipporag2": lambda parts: HippoRAG2Retriever(parts.scope, _dense(parts), parts.encode_texts),
     "pagerank": lambda parts: PageRankRetriever(parts.scope, parts.lexical, PageRankWeights()),
     "title-links": lambda parts: TitleLinksRetriever(parts.scope, _fused(parts)),

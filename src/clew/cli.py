@@ -22,22 +22,34 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+train = typer.Typer(help="Train weights on your own data.", rich_markup_mode=None)
+app.add_typer(train, name="train")
+
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
 RetrieverOption = Annotated[
     Optional[str],  # noqa: UP045 - typer reads Optional on every Python it supports
-    typer.Option("--retriever", help="bm25, dense, fused, title-links, entity-graph, pagerank or hipporag2."),
+    typer.Option("--retriever", help="bm25, dense, fused, title-links, entity-graph, pagerank, gfm or hipporag2."),
 ]
 CountOption = Annotated[Optional[int], typer.Option("-k", help="How many passages.")]  # noqa: UP045
 WhereOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--where", help="Keep passages whose metadata meet a condition: year >= 1990 AND lang = 'en'."),
 ]
+PathsOption = Annotated[int, typer.Option("--paths", help="Paths a passage, for gfm; each costs milliseconds.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.callback(invoke_without_command=True)
-def start(context: typer.Context) -> None:
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
+) -> None:
     """Print the help where no command is given."""
+    if version:
+        from importlib.metadata import version as installed
+
+        print(f"clew {installed('clew')}")
+        raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -90,13 +102,14 @@ def search(
     retriever: RetrieverOption = None,
     k: CountOption = None,
     where: WhereOption = None,
+    paths: PathsOption = 1,
     json_: JsonFlag = False,
 ) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
     from clew.reporting import evidence_json, print_evidence
 
     name, count = _defaults(retriever, k)
-    evidence = _open(index).search(question, count, name, where)
+    evidence = _open(index).search(question, count, name, where, paths)
     if json_:
         _print_json(evidence_json(question, name, evidence))
     else:
@@ -110,13 +123,14 @@ def ask(
     retriever: RetrieverOption = None,
     k: CountOption = None,
     where: WhereOption = None,
+    paths: PathsOption = 1,
     json_: JsonFlag = False,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
     from clew.reporting import answer_json, print_answer
 
     name, count = _defaults(retriever, k)
-    answer = _open(index).ask(question, count, name, where)
+    answer = _open(index).ask(question, count, name, where, paths)
     if json_:
         _print_json(answer_json(question, name, answer))
     else:
@@ -130,6 +144,7 @@ def evaluate(
     retriever: RetrieverOption = None,
     cutoffs: Annotated[str, typer.Option("--k", "-k", help="Cut-offs, by commas.")] = "2,5,10",
     where: WhereOption = None,
+    paths: PathsOption = 0,
     json_: Annotated[Optional[Path], typer.Option("--json", help="Write the figures to a file.")] = None,  # noqa: UP045
     runs: Annotated[
         Optional[Path],  # noqa: UP045
@@ -143,11 +158,13 @@ def evaluate(
 
     if json_ is not None and json_.is_dir():
         raise InputError(f"--json is {str(json_)!r}, which is a folder: name a file in it")
+    if json_ is not None and any(part.is_file() for part in json_.parents):
+        raise InputError(f"--json is {str(json_)!r}, which lies below a file: choose another place")
     names, _ = _defaults(retriever, None)
     with progress_on_stderr() as progress:
         opened = _open(index, progress)
         ks = _numbers(cutoffs)
-        report = measure(opened, questions, names.split(","), ks, where, runs, progress, answers=answer)
+        report = measure(opened, questions, names.split(","), ks, where, runs, progress, answers=answer, paths=paths)
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)
@@ -219,8 +236,35 @@ def compact(index: IndexOption) -> None:
     print(f"dropped {opened.compact()} older versions")
 
 
+@train.command()
+def gfm(
+    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and train.jsonl to learn from.")],
+    out: Annotated[Path, typer.Option(help="Gets the weights; the run is kept in it, and goes on after a stop.")],
+    validate: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Option(help="Folders with corpus.jsonl and dev.jsonl; they choose the epoch."),
+    ] = None,
+    width: Annotated[int, typer.Option(help="Width of a node's state.")] = 128,
+    layers: Annotated[int, typer.Option(help="How many steps a message goes.")] = 3,
+    nodes: Annotated[int, typer.Option(help="Nodes of a question's graph, at most.")] = 500,
+    epochs: Annotated[int, typer.Option(help="How often each question is seen.")] = 5,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+) -> None:
+    """Train the graph neural network of the retriever gfm on questions whose evidence is known."""
+    from clew.reporting import progress_on_stderr
+    from clew.teaching import GNNRecipe, train_gfm
+    from clew.training.loop import Recipe
+
+    recipe = GNNRecipe(width, layers, nodes, loop=Recipe(epochs=epochs, seed=seed))
+    with progress_on_stderr() as progress:
+        result = train_gfm(data, validate or (), out, recipe, progress)
+    for name, value in result.figures.items():
+        print(f"{name}: {value:.3f}")
+    print(f"weights in {out}, best epoch {result.best + 1}, {result.seconds:.0f} s of training")
+
+
 @app.command()
-def diff(old: str, new: str, limit: Annotated[int, typer.Option(help="Names shown a kind.")] = 10) -> None:
+def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Names shown a kind.")] = 10) -> None:
     """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
     from clew.graph.difference import difference
     from clew.reporting import print_difference

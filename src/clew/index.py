@@ -39,7 +39,7 @@ class Index:
     def __init__(self, table: PassageTable, progress: Progress = silent) -> None:
         self.table = table
         self._progress = progress
-        self._retrievers: dict[str, Retriever] = {}
+        self._retrievers: dict[tuple[str, int], Retriever] = {}
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -53,7 +53,8 @@ class Index:
         return encoder
 
     @cached_property
-    def _parts(self) -> Parts:
+    def parts(self) -> Parts:
+        """What retrievers over this version are made of."""
         folder = snapshot_folder(self.table)
         vectors = self.table.location.derived / "vectors.lance"
         while True:
@@ -71,7 +72,7 @@ class Index:
     @property
     def snapshot(self) -> Snapshot:
         """The passages, entities and triples of this version, as arrays."""
-        return self._parts.scope.snapshot
+        return self.parts.scope.snapshot
 
     def add(
         self, documents: Iterable[Document | Failure] | Sequence[str | Path], extractor: str | None = None
@@ -129,24 +130,32 @@ class Index:
             ensure_snapshot(self.table, self._encoder, self._progress)
         return Report(removed=len(set(ids)))
 
-    def retriever(self, name: str) -> Retriever:
+    def retriever(self, name: str, paths: int = 1) -> Retriever:
         """Return a retriever over this version by its name (see `clew.RETRIEVERS`).
+
+        Args:
+            name: Of the retriever.
+            paths: How many paths explain each passage found, for a retriever that has to compute them (`gfm`).
 
         Raises:
             InputError: There is none of that name, or it needs vectors that the index lacks.
         """
-        if name not in self._retrievers:
-            self._retrievers[name] = make_retriever(name, self._parts)
-        return self._retrievers[name]
+        if (name, paths) not in self._retrievers:
+            self._retrievers[name, paths] = make_retriever(name, self.parts.explaining(paths))
+        return self._retrievers[name, paths]
 
-    def search(self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None) -> Evidence:
+    def search(
+        self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None, paths: int = 1
+    ) -> Evidence:
         """Return the evidence for one question."""
-        return self.retriever(retriever).retrieve([question], k, where)[0]
+        return self.retriever(retriever, paths).retrieve([question], k, where)[0]
 
-    def ask(self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None) -> Answer:
+    def ask(
+        self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None, paths: int = 1
+    ) -> Answer:
         """Return an answer quoted from the evidence, without a language model."""
         encoder = self._encoder if self.table.dimension else None
-        return LocalAnswerer(encoder).answer(question, self.search(question, k, retriever, where))
+        return LocalAnswerer(encoder).answer(question, self.search(question, k, retriever, where, paths))
 
     def compact(self) -> int:
         """Rewrite many small files as few and drop older versions; returns how many were dropped.
@@ -182,7 +191,7 @@ class Index:
         """Forget what was made for another version."""
         self.table = table
         self._retrievers.clear()
-        self.__dict__.pop("_parts", None)
+        self.__dict__.pop("parts", None)
 
 
 def open(location: str | Path, progress: Progress = silent) -> Index:  # noqa: A001

@@ -27,6 +27,7 @@ def measure(
     progress: Progress,
     *,
     answers: bool = False,
+    paths: int = 0,
 ) -> dict[str, Any]:
     """Return the figures of each retriever, and paired comparisons of the first with each other one.
 
@@ -38,6 +39,7 @@ def measure(
         where: Restricts the passages.
         runs: A folder that keeps rankings; one made of the same index, questions and options is scored, not run.
         progress: Told the questions done.
+        paths: How many paths explain each passage, where that costs time.
         answers: Also score the answers that `Index.ask` reads from the passages.
 
     Raises:
@@ -45,7 +47,7 @@ def measure(
     """
     questions = load_questions(questions_path)
     names = list(dict.fromkeys(name.strip() for name in retrievers))
-    made = [index.retriever(name) for name in names]  # an unknown name fails before anything is run
+    made = [index.retriever(name, paths) for name in names]  # an unknown name fails before anything is run
     depth = max(DEPTH, *cutoffs)
     scored = []
     for name, retriever in zip(names, made, strict=True):

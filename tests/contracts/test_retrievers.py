@@ -222,9 +222,9 @@ def test_a_filter_that_cannot_be_used_is_refused(small: Index, name: str, where:
             search(small, name, question, 5, where)
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("empty") / "index", ())
+@pytest.fixture
+def empty(tmp_path: Path, encoder: str) -> Index:
+    return made(tmp_path / "index", (), encoder)
 
 
 @pytest.mark.parametrize("where", [None, "year > 1900"])
@@ -235,11 +235,9 @@ def test_an_index_without_documents_finds_nothing(empty: Index, name: str, where
         assert not evidence.paths
 
 
-@pytest.fixture(scope="module")
-def single(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(
-        tmp_path_factory.mktemp("single") / "index", [Document("only", "Vega", "Vega was built in Bremerhaven.")]
-    )
+@pytest.fixture
+def single(tmp_path: Path, encoder: str) -> Index:
+    return made(tmp_path / "index", [Document("only", "Vega", "Vega was built in Bremerhaven.")], encoder)
 
 
 @pytest.mark.parametrize("question", ["Who built the Vega?", "built", "zzz", "Bremerhaven"])
@@ -250,11 +248,11 @@ def test_an_index_of_one_document(single: Index, name: str, question: str) -> No
         assert ids(evidence) == ["only"]
 
 
-@pytest.fixture(scope="module")
-def untitled(tmp_path_factory: pytest.TempPathFactory) -> Index:
+@pytest.fixture
+def untitled(tmp_path: Path, encoder: str) -> Index:
     texts = ("The Vega left Karlskrona.", "Karlskrona lies in Blekinge.", "nothing of note", "Blekinge is a province.")
     documents = [Document(f"d{number}", "", text) for number, text in enumerate(texts)]
-    return made(tmp_path_factory.mktemp("untitled") / "index", documents)
+    return made(tmp_path / "index", documents, encoder)
 
 
 def test_passages_without_titles(untitled: Index, name: str) -> None:
@@ -264,8 +262,8 @@ def test_passages_without_titles(untitled: Index, name: str) -> None:
     check_paths(evidence, {"d0", "d1", "d2", "d3"}, {f"d{n}": f"d{n}" for n in range(4)})
 
 
-def test_adding_and_removing_leaves_no_trace(tmp_path: Path, small: Index, name: str) -> None:
-    index = made(tmp_path / "index", DOCUMENTS[:4])
+def test_adding_and_removing_leaves_no_trace(tmp_path: Path, small: Index, name: str, encoder: str) -> None:
+    index = made(tmp_path / "index", DOCUMENTS[:4], encoder)
     before = told(search(index, name, QUESTIONS[0]))
     index.add(DOCUMENTS[4:])
     for question in QUESTIONS[:2]:

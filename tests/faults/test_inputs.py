@@ -78,7 +78,7 @@ def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert done.code == 0, done
     assert "Traceback" not in done.err
-    assert grown < 6 * 1024 * 1024, f"{grown / 1024:.0f} MiB more"
+    assert grown < 3 * 1024 * 1024, f"{grown / 1024:.0f} MiB more"
     assert found(tmp_path / "index", "Oslo", "bm25")[0]["document_id"] == "b"
 
 

@@ -109,16 +109,22 @@ def _from_ir_measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "di
     from ir_measures import RR, R, nDCG  # 0.1 s to load
     from ir_measures.providers import registry
 
-    named = {"mrr": RR} | {f"recall@{k}": R @ k for k in ks} | {f"ndcg@{k}": nDCG @ k for k in ks}
-    names = {str(measure): name for name, measure in named.items()}
+    # Beyond the last rank and the last gold id nothing changes; trec_eval would count up to a cut-off of billions.
+    longest = max([1, *(max(len(item.hits), item.gold) for item in judgements)])
+    cut = {k: min(k, longest) for k in ks}
+    named = {"mrr": RR} | {f"recall@{k}": R @ cut[k] for k in ks} | {f"ndcg@{k}": nDCG @ cut[k] for k in ks}
+    names: dict[str, list[str]] = {}
+    for name, measure in named.items():
+        names.setdefault(str(measure), []).append(name)
     values = {name: np.full(len(judgements), np.nan) for name in named}
     qrels, run = {}, {}
     for number, item in enumerate(judgements):
         if item.gold:
             qrels[str(number)] = {f"gold {unit}": 1 for unit in range(item.gold)}
             run[str(number)] = _as_scores(item.hits)
-    for metric in registry["pytrec_eval"].iter_calc(list(named.values()), qrels, run):
-        values[names[str(metric.measure)]][int(metric.query_id)] = metric.value
+    for metric in registry["pytrec_eval"].iter_calc(list(dict.fromkeys(named.values())), qrels, run):
+        for name in names[str(metric.measure)]:
+            values[name][int(metric.query_id)] = metric.value
     return values
 
 

@@ -40,7 +40,7 @@ def locate(location: str | Path | Location, storage_options: Mapping[str, str] |
         storage_options: Lance's object-store options (keys, region, endpoint), for a URI only.
 
     Raises:
-        InputError: The location is empty.
+        InputError: The location is empty, or a URI without a bucket.
     """
     if isinstance(location, Location):
         return location
@@ -48,6 +48,8 @@ def locate(location: str | Path | Location, storage_options: Mapping[str, str] |
     if not name.strip():
         raise InputError('the index location is "": give a folder or an s3://bucket/prefix URI')
     if "://" in name and not name.startswith("file://"):
+        if not name.partition("://")[2].strip("/"):
+            raise InputError(f"the index location is {name!r}, which names no bucket: give s3://bucket/prefix")
         home = cache_folder() / "indexes" / blake2b(name.rstrip("/").encode(), digest_size=16).hexdigest()
         table = f"{name.rstrip('/')}/passages.lance"
         options = dict(storage_options or {})

@@ -1,0 +1,57 @@
+"""What `gfm` finds when users do not write as test sets do: `python bench/gfm_forms.py [SET ...]`.
+
+Each question as it is, in lower case, with three in ten of its names unknown, and with none known; the prior is the
+ranking of the question's walk, from which the network starts.
+"""
+
+import sys
+
+import numpy as np
+
+from clew import index as indexes
+from clew.evaluation.datasets import load_questions
+from clew.graph.relations import passage_graph, relation_texts
+from clew.ranks import top_order
+from clew.retrievers.gfm_weights import SHIPPED, load_weights
+from clew.retrievers.question_graph import QuestionGraphs
+from clew.retrievers.question_walk import PageRankWeights, Walker
+from clew.training.document_retrieval import recalls
+from clew.training.examples import FORMS, Examples, examples
+from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+
+CUTOFFS = (2, 5, 10)
+
+
+def main() -> None:
+    """Print a table a set."""
+    trained = load_weights(SHIPPED)
+    print(machine())
+    for name in sys.argv[1:] or ("2wiki", "hotpotqa", "musique-dev"):
+        benchmark = BENCHMARKS[name]
+        parts = indexes.open(indexed(benchmark)).parts
+        snapshot = parts.scope.snapshot
+        walker = Walker(parts.scope, parts.lexical, PageRankWeights())
+        graphs = QuestionGraphs(passage_graph(snapshot), snapshot, trained.nodes)
+        texts = parts.encode_texts(relation_texts(snapshot))
+        laid_out = examples(walker, graphs, parts.encoder, texts, load_questions(DATA / benchmark.questions))
+        rows = []
+        for form, called in enumerate(FORMS):
+            found = [f"{100 * value:.1f}" for value in recalls(trained.model, laid_out, CUTOFFS, form)]
+            rows.append([called, *found, *(f"{100 * value:.1f}" for value in prior_recalls(laid_out, form))])
+        print()
+        print_table((name, *(f"gfm R@{k}" for k in CUTOFFS), *(f"walk R@{k}" for k in CUTOFFS)), rows)
+
+
+def prior_recalls(laid_out: Examples, form: int) -> list[float]:
+    """Return the recall of the walk's own ranking at each cut-off."""
+    shares = []
+    for item in laid_out.items:
+        graph = item.graphs[form]
+        values = np.where(graph.passages, graph.prior, -np.inf)
+        ranked = graph.nodes[top_order(values, max(CUTOFFS))].tolist() if len(values) else []
+        shares.append([np.mean([any(n in ranked[:k] for n in wanted) for wanted in item.gold]) for k in CUTOFFS])
+    return [float(value) for value in np.mean(shares, axis=0)]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Neural networks over graphs: tensors in, tensors out."""

@@ -1,0 +1,56 @@
+"""What a ranking of nodes is trained by.
+
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, and the
+authors' code, which differ. Differs from the source: `listwise` is neither's.
+"""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn import functional
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_LEAST = 1e-10
+
+
+def binary(logits: "Tensor", relevant: "Tensor", temperature: float | None = None) -> "Tensor":
+    """Return the cross-entropy of a question's nodes: the mean over the relevant plus that over the others.
+
+    Args:
+        logits: (n,).
+        relevant: (n,) bool; at least one of each kind.
+        temperature: Weighs the others by their own softmax at this temperature, as the authors' code does (0.2);
+            None weighs all alike, as the paper does.
+    """
+    losses = functional.binary_cross_entropy_with_logits(logits, relevant.to(logits.dtype), reduction="none")
+    others = logits[~relevant]
+    if temperature is None:
+        weights = torch.full_like(others, 1.0 / max(len(others), 1))
+    else:
+        weights = functional.softmax(others.detach() / temperature, dim=0)
+    return losses[relevant].mean() + (weights * losses[~relevant]).sum()
+
+
+def ratio(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) -> "Tensor":
+    """Return how small the relevant nodes' share of the probability is.
+
+    Args:
+        logits: (n,).
+        relevant: (n,) bool; at least one of each kind.
+        as_paper: Minus the mean of p / sum of the others' p; else the code's mean of -log(p / sum of all p).
+    """
+    scores = torch.sigmoid(logits)
+    if as_paper:
+        return -(scores[relevant] / scores[~relevant].sum().clamp_min(_LEAST)).mean()
+    return -torch.log((scores[relevant] / scores.sum().clamp_min(_LEAST)).clamp_min(_LEAST)).mean()
+
+
+def listwise(logits: "Tensor", relevant: "Tensor") -> "Tensor":
+    """Return the mean of -log softmax over the relevant nodes, each against itself and the others alone.
+
+    One relevant node never competes with another, so that the last passage of a chain is pulled up like the first.
+    """
+    others = torch.logsumexp(logits[~relevant], dim=0)
+    return (torch.logaddexp(logits[relevant], others) - logits[relevant]).mean()

@@ -1,0 +1,177 @@
+"""A graph neural network that a question starts: it scores the nodes of any knowledge graph for the question.
+
+With the default settings it is the published model, parameter by parameter. Four things can be switched on: other
+seeds than names by `features` of nodes, a `prior` that the scores start from, one learned direction in place of a
+second text for the inverse of each relation, and the messages and sums of other models.
+
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1.
+Differs from the source: the four above; `onward` gives logits, without the last sigmoid.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from clew.errors import InputError
+from clew.nn.relational_conv import relational_conv
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from clew.nn.relational_graph import RelationalGraph
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueryGNNSettings:
+    """The shape of a model.
+
+    Attributes:
+        width: Of a node's state.
+        text_width: Of question and relation vectors.
+        layers: How many steps a message goes.
+        features: How many numbers a node brings beside its seed weight; 0 for the published model.
+        prior: Whether the scores start from a given ranking.
+        learned_inverse: Whether the inverse of a relation is the relation turned by a learned direction; else it has a
+            vector of its own.
+        message: "distmult" or "transe".
+        aggregate: "sum" or "mean".
+    """
+
+    width: int = 512
+    text_width: int = 768
+    layers: int = 6
+    features: int = 0
+    prior: bool = False
+    learned_inverse: bool = False
+    message: str = "distmult"
+    aggregate: str = "sum"
+
+
+class _Layer(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.layer_norm = nn.LayerNorm(width)
+        self.linear = nn.Linear(2 * width, width)
+        self.relation_projection = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+
+    def projected(self, relations: "Tensor") -> "Tensor":
+        vectors: Tensor = self.relation_projection(relations)
+        return vectors
+
+    def forward(self, states: "Tensor", heard: "Tensor") -> "Tensor":
+        weight = self.linear.weight
+        width = states.shape[1]
+        # Two products instead of one of both side by side: the pair never lies in memory at once.
+        mixed = functional.linear(states, weight[:, :width], self.linear.bias)
+        mixed = (
+            mixed.addmm_(heard, weight[:, width:].T) if not mixed.requires_grad else mixed + heard @ weight[:, width:].T
+        )
+        return states + functional.relu(self.layer_norm(mixed))
+
+
+class _EntityModel(nn.Module):
+    def __init__(self, settings: QueryGNNSettings) -> None:
+        super().__init__()
+        width = settings.width
+        self.layers = nn.ModuleList([_Layer(width) for _ in range(settings.layers)])
+        self.mlp = nn.Sequential(nn.Linear(2 * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
+
+    def steps(self) -> "Iterator[_Layer]":
+        for layer in self.layers:
+            assert isinstance(layer, _Layer)
+            yield layer
+
+
+class QueryGNN(nn.Module):
+    """The model; modules are named as in published checkpoints.
+
+    Args:
+        settings: Its shape.
+    """
+
+    def __init__(self, settings: QueryGNNSettings) -> None:
+        super().__init__()
+        self.settings = settings
+        width = settings.width
+        self.rel_mlp = nn.Linear(settings.text_width, width)
+        self.question_mlp = nn.Linear(settings.text_width, width)
+        self.entity_model = _EntityModel(settings)
+        if settings.learned_inverse:
+            self.inverse_scale = nn.Parameter(torch.ones(settings.layers, width))
+            self.inverse_shift = nn.Parameter(0.02 * torch.randn(settings.layers, width))
+        if settings.features:
+            self.feature_mlp = nn.Linear(settings.features, 2 * width)
+        if settings.prior:
+            self.prior_scale = nn.Parameter(torch.ones(()))
+            # The scores start as the prior alone: what the model adds has to earn its place.
+            last = self.entity_model.mlp[-1]
+            for parameter in last.parameters():
+                nn.init.zeros_(parameter)
+
+    def project_relations(self, vectors: "Tensor") -> "Tensor":
+        """Return what each relation multiplies messages by at each layer, (R, layers, width), for text vectors (R, t).
+
+        It depends on neither question nor graph, so it is computed once and kept.
+        """
+        start = self.rel_mlp(vectors)
+        return torch.stack([layer.projected(start) for layer in self.entity_model.steps()], dim=1)
+
+    def inverses(self, projected: "Tensor") -> "Tensor":
+        """Return the projections (R, layers, width) of the inverses of relations, for `learned_inverse`.
+
+        Raises:
+            InputError: The model expects vectors of the inverses' own texts.
+        """
+        if not self.settings.learned_inverse:
+            raise InputError("this model has no learned inverse: give it the vectors of the inverse relations' texts")
+        return projected * self.inverse_scale + self.inverse_shift
+
+    def forward(
+        self,
+        graph: "RelationalGraph",
+        relations: "Tensor",
+        questions: "Tensor",
+        owners: "Tensor",
+        seeds: "Tensor",
+        features: "Tensor | None" = None,
+        prior: "Tensor | None" = None,
+        edge_weights: "Sequence[Tensor] | None" = None,
+    ) -> "Tensor":
+        """Return a logit for each node, (n,).
+
+        Args:
+            graph: n nodes; of several questions side by side, without edges between them.
+            relations: (R, layers, width) projections of the relations that the graph numbers.
+            questions: (b, t) text vectors.
+            owners: (n,) the question of each node.
+            seeds: (n,) weight of a node the question names, 0 for the others.
+            features: (n, f) when the settings ask for them.
+            prior: (n,) when the settings ask for it.
+            edge_weights: A weight (m,) for each edge at each layer, to explain scores by; 1 when not given.
+        """
+        asked = self.question_mlp(questions)[owners]
+        boundary = asked * seeds[:, None]
+        if features is not None and self.settings.features:
+            gate, shift = self.feature_mlp(features).chunk(2, dim=1)
+            boundary = boundary + gate * asked + shift
+        states = boundary
+        for number, layer in enumerate(self.entity_model.steps()):
+            weights = None if edge_weights is None else edge_weights[number]
+            heard = relational_conv(
+                graph,
+                states,
+                relations[:, number].contiguous(),
+                weights,
+                message=self.settings.message,
+                aggregate=self.settings.aggregate,
+            )
+            states = layer(states, heard + boundary)
+        logits: Tensor = self.entity_model.mlp(torch.cat([states, asked], dim=1))[:, 0]
+        if prior is not None and self.settings.prior:
+            logits = logits + self.prior_scale * prior
+        return logits

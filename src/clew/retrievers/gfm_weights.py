@@ -1,0 +1,110 @@
+"""Trained weights of the graph neural network, as a folder: `config.json` and `model.safetensors`.
+
+The configuration holds plain numbers and names, which are checked; it never names a class to construct.
+"""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from clew.errors import InputError, ProviderError
+from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+
+SHIPPED = Path(__file__).parents[1] / "weights" / "gfm"
+CONFIG, TENSORS = "config.json", "model.safetensors"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedGNN:
+    """A model and what it was trained for.
+
+    Attributes:
+        model: In evaluation mode, float32.
+        encoder: Fingerprint of the encoder whose vectors it reads.
+        nodes: How many nodes of a question's graph it was trained on.
+        key: Changes whenever the weights do.
+    """
+
+    model: QueryGNN
+    encoder: str
+    nodes: int
+    key: str
+
+
+def load_weights(folder: Path) -> TrainedGNN:
+    """Read a folder of weights.
+
+    Raises:
+        InputError: It is no such folder, of another format, or its tensors do not fit its configuration or are not
+            finite.
+        ProviderError: A file is damaged.
+    """
+    try:
+        config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        tensors = load_file(folder / TENSORS)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{folder} holds no weights ({error.filename} is missing): give a folder made by `clew train gfm`"
+        ) from error
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ProviderError(f"the weights in {folder} cannot be read ({error}): install or train them again") from error
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise InputError(f"{folder / CONFIG} is not of format {FORMAT}: train the weights again, or update Clew")
+    settings = _settings(config, folder)
+    model = QueryGNN(settings)
+    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    seen = {name: tuple(value.shape) for name, value in tensors.items()}
+    if wrong := sorted(name for name in wanted.keys() | seen.keys() if wanted.get(name) != seen.get(name)):
+        shape, other = seen.get(wrong[0], "none"), wanted.get(wrong[0], "none")
+        raise InputError(
+            f"the tensor {wrong[0]} in {folder / TENSORS} has shape {shape}, wanted is {other} ({len(wrong)} do "
+            "not fit): these are the weights of another model"
+        )
+    if broken := [name for name, value in tensors.items() if not torch.isfinite(value).all()]:
+        raise InputError(f"the tensor {broken[0]} in {folder / TENSORS} holds NaN or infinite numbers: train again")
+    model.load_state_dict({name: value.float() for name, value in tensors.items()})
+    model.eval()
+    return TrainedGNN(model, str(config["encoder"]), int(config["nodes"]), _key(tensors))
+
+
+def save_weights(folder: Path, model: QueryGNN, encoder: str, nodes: int, about: dict[str, Any]) -> None:
+    """Write a model into a folder, made when absent, in half precision; a reader sees the old weights or the new.
+
+    Raises:
+        ProviderError: The disk refused.
+    """
+    tensors = {name: value.detach().half().contiguous() for name, value in model.state_dict().items()}
+    config = {"format": FORMAT, **asdict(model.settings), "encoder": encoder, "nodes": nodes, "about": about}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(tensors, folder / f"{TENSORS}.part")
+        (folder / f"{CONFIG}.part").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        (folder / f"{TENSORS}.part").replace(folder / TENSORS)
+        (folder / f"{CONFIG}.part").replace(folder / CONFIG)
+    except (OSError, SafetensorError) as error:
+        raise ProviderError(f"the weights could not be written to {folder} ({error}): free some space") from error
+
+
+def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
+    kinds = {field.name: type(field.default) for field in fields(QueryGNNSettings)}
+    given = {name: config.get(name) for name in kinds}
+    wrong = [name for name, value in given.items() if type(value) is not kinds[name]]
+    wrong += [name for name in ("encoder", "nodes") if name not in config]
+    if wrong:
+        raise InputError(f"{folder / CONFIG} has no usable {wrong[0]!r}: train the weights again")
+    return QueryGNNSettings(**given)  # type: ignore[arg-type]
+
+
+def _key(tensors: "dict[str, torch.Tensor]") -> str:
+    digest = blake2b(digest_size=8)
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].contiguous().numpy().tobytes())
+    return digest.hexdigest()

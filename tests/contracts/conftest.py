@@ -1,0 +1,56 @@
+"""The small indexes again with the encoder that trained weights need; every other retriever takes the cheap one."""
+
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.index import Index
+from conftest import EXAMPLES
+from small_index import DOCUMENTS, made
+
+TRAINED = {"gfm": "all-MiniLM-L6-v2"}
+
+
+@pytest.fixture(scope="session")
+def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small index with the encoder of the trained weights; tests must not write to it."""
+    folder = tmp_path_factory.mktemp("trained") / "index"
+    made(folder, DOCUMENTS, TRAINED["gfm"])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained_polar(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The example corpus with the encoder of the trained weights."""
+    index = made(tmp_path_factory.mktemp("polar") / "index", (), TRAINED["gfm"])
+    assert not index.add([EXAMPLES / "polar"]).failures
+    return index
+
+
+@pytest.fixture
+def encoder(name: str) -> str:
+    """The encoder that a retriever is tried with."""
+    return TRAINED.get(name, "hashing")
+
+
+@pytest.fixture
+def small_folder(name: str, request: pytest.FixtureRequest) -> Path:
+    """The small index that fits a retriever."""
+    folder = request.getfixturevalue("trained_folder") if name in TRAINED else request.getfixturevalue("plain_folder")
+    assert isinstance(folder, Path)
+    return folder
+
+
+@pytest.fixture
+def small(small_folder: Path) -> Index:
+    """The small index, opened."""
+    return clew.open(small_folder)
+
+
+@pytest.fixture
+def polar(name: str, request: pytest.FixtureRequest) -> Index:
+    """The example corpus in the index that fits a retriever."""
+    index = request.getfixturevalue("trained_polar") if name in TRAINED else request.getfixturevalue("plain_polar")
+    assert isinstance(index, Index)
+    return index

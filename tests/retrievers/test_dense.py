@@ -1,0 +1,124 @@
+"""Dense retrieval against a cosine worked out number by number."""
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.index import Index
+from clew.models.hashing import HashingEncoder
+from clew.types import Document, Evidence
+from small_index import QUESTIONS, ids, made
+
+WORDS = [
+    "fram",
+    "vega",
+    "ship",
+    "ice",
+    "pole",
+    "drift",
+    "seal",
+    "bear",
+    "gull",
+    "fjord",
+    "sledge",
+    "hull",
+    "mast",
+    "born",
+    "built",
+    "town",
+]
+ENCODER = HashingEncoder()
+
+
+def corpus() -> list[Document]:
+    """Forty texts of random words, half of them without a title."""
+    random = np.random.default_rng(5)
+    texts = [" ".join(random.choice(WORDS, size=random.integers(1, 12))) for _ in range(40)]
+    return [
+        Document(f"d{n:02}", WORDS[n % 16].title() if n % 2 else "", text, {"even": n % 2 == 0})
+        for n, text in enumerate(texts)
+    ]
+
+
+def cosine(one: str, other: str) -> float:
+    left, right = (ENCODER.encode([text])[0].tolist() for text in (one, other))
+    product = sum(float(a) * float(b) for a, b in zip(left, right, strict=True))
+    return product / (math.hypot(*left) * math.hypot(*right))
+
+
+def told(document: Document) -> str:
+    return f"{document.title}\n{document.text}" if document.title else document.text
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return made(tmp_path_factory.mktemp("dense") / "index", corpus()[::-1])
+
+
+def search(index: Index, question: str, k: int = 99, where: str | None = None) -> Evidence:
+    return index.search(question, k, "dense", where)
+
+
+def scores(evidence: Evidence) -> dict[str, float]:
+    return {scored.item.id: scored.score for scored in evidence.passages}
+
+
+@pytest.mark.parametrize("question", ["where was the fram built", "seal bear gull", "Ice", "Кто построил Фрам?"])
+def test_every_passage_has_its_cosine_and_none_is_left_out(index: Index, question: str) -> None:
+    wanted = {document.id: cosine(question, told(document)) for document in corpus()}
+    found = scores(search(index, question))
+    assert found == pytest.approx(wanted, abs=1e-5)
+    # The order is by what was found: cosines that differ by less than rounding may stand either way in the oracle.
+    assert list(found) == sorted(found, key=lambda name: (-found[name], name))
+
+
+def test_a_cosine_below_zero_is_found_too(index: Index) -> None:
+    assert min(scores(search(index, "seal bear gull")).values()) < 0
+
+
+def test_the_first_k_are_those_with_the_greatest_cosine(index: Index) -> None:
+    question = "a bear on the ice near the mast"
+    wanted = sorted(corpus(), key=lambda document: -cosine(question, told(document)))
+    values = [cosine(question, told(document)) for document in wanted]
+    assert min(a - b for a, b in pairwise(values[:5])) > 1e-5, "a tie would prove nothing"
+    for k in (1, 2, 4):
+        assert ids(search(index, question, k)) == [document.id for document in wanted[:k]]
+
+
+def test_a_filter_searches_among_those_it_allows(index: Index) -> None:
+    question = "a bear on the ice near the mast"
+    allowed = [document for document in corpus() if document.metadata["even"]]
+    wanted = sorted(allowed, key=lambda document: -cosine(question, told(document)))
+    values = [cosine(question, told(document)) for document in wanted[:7]]
+    assert min(a - b for a, b in pairwise(values)) > 1e-5, "a tie would prove nothing"
+    assert ids(search(index, question, 6, "even = true")) == [document.id for document in wanted[:6]]
+    assert ids(search(index, question, 6)) != [document.id for document in wanted[:6]]
+
+
+def test_the_example_questions_on_the_small_corpus(small: Index) -> None:
+    s = small.snapshot
+    texts = [f"{title}\n{text}" if title else text for title, text in zip(s.titles, s.texts, strict=True)]
+    for question in QUESTIONS:
+        wanted = {id_: cosine(question, text) for id_, text in zip(s.passage_ids, texts, strict=True)}
+        assert scores(search(small, question)) == pytest.approx(wanted, abs=1e-5)
+
+
+def test_a_passage_of_a_long_document_has_the_vector_of_its_own_text(tmp_path: Path) -> None:
+    parts = [f"{name} {name} {name}. " + "It drifts with the ice. " * 90 for name in ("Seals", "Bears", "Gulls")]
+    index = made(tmp_path / "index", [Document("log", "The Log", "\n\n".join(parts))])
+    found = search(index, "the seals")
+    assert len(found.passages) >= 3
+    for scored in found.passages:
+        assert scored.score == pytest.approx(cosine("the seals", f"The Log\n{scored.item.text}"), abs=1e-5)
+
+
+def test_a_lone_surrogate_is_read_as_a_question_mark(index: Index) -> None:
+    assert scores(search(index, "bear \ud800 mast")) == scores(search(index, "bear ? mast"))
+
+
+def test_vectors_are_read_back_as_the_encoder_made_them(index: Index) -> None:
+    wanted = ENCODER.encode([told(document) for document in corpus()])
+    np.testing.assert_array_equal(index.snapshot.vectors, wanted)

@@ -1,0 +1,256 @@
+"""PageRank on chains that can be followed by hand: where it starts, where it goes, and that its paths tell the way."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.graph.snapshot import Snapshot
+from clew.index import Index
+from clew.lexical import LexicalIndex
+from clew.linking import link
+from clew.retrievers.pagerank import PageRankRetriever
+from clew.retrievers.question_walk import NOTHING, PageRankWeights, Walker
+from clew.retrievers.scope import Scope
+from clew.types import Document, Evidence, Triple
+from oracles.pagerank import dense, exact_pagerank
+from small_index import QUESTIONS, ids, made
+
+# a -> b -> c -> d by title; e stands alone.
+CHAIN = (
+    Document("a", "Alpha Bay", "It was found by Beta Berg.", {"n": 1}),
+    Document("b", "Beta Berg", "He was born in Gamma Town.", {"n": 2}),
+    Document("c", "Gamma Town", "A town near Delta Hill.", {"n": 3}),
+    Document("d", "Delta Hill", "A hill of chalk.", {"n": 4}),
+    Document("e", "Epsilon Lake", "A lake of salt.", {"n": 5}),
+)
+STEPS = (
+    Triple("Alpha Bay", "It was found by", "Beta Berg", ("a",)),
+    Triple("Beta Berg", "He was born in", "Gamma Town", ("b",)),
+    Triple("Gamma Town", "town near", "Delta Hill", ("c",)),
+)
+NAMED_ONLY = "What about Alpha Bay?"
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return made(tmp_path_factory.mktemp("chain") / "index", CHAIN, encoder="none")
+
+
+def lexical(s: Snapshot) -> LexicalIndex:
+    return LexicalIndex.build(f"{title}\n{text}" for title, text in zip(s.titles, s.texts, strict=True))
+
+
+def asked(index: Index, question: str, weights: PageRankWeights | None = None, where: str | None = None) -> Evidence:
+    s = index.snapshot
+    (evidence,) = PageRankRetriever(Scope(s), lexical(s), weights or PageRankWeights()).retrieve([question], 9, where)
+    return evidence
+
+
+def scores(evidence: Evidence) -> dict[str, float]:
+    return {scored.item.id: scored.score for scored in evidence.passages}
+
+
+def test_a_chain_is_found_in_its_order(chain: Index) -> None:
+    evidence = asked(chain, NAMED_ONLY)
+    # b lies below a only by one step; what stands alone is not found.
+    assert ids(evidence) == ["a", "b", "c", "d"]
+    assert ids(asked(chain, "What about Delta Hill?")) == ["d", "c", "b", "a"]
+
+
+def test_paths_tell_the_chain_from_the_name_in_the_question(chain: Index) -> None:
+    evidence = asked(chain, NAMED_ONLY)
+    assert [path.item for path in evidence.paths] == [STEPS[:1], STEPS[:2], STEPS[:3]]
+    assert [path.item for path in asked(chain, "What about Delta Hill?").paths] == [
+        STEPS[2:],
+        (STEPS[2], STEPS[1]),
+        STEPS[::-1],
+    ]
+
+
+def test_the_likelihood_of_a_path_is_that_of_its_steps(chain: Index) -> None:
+    neutral = PageRankWeights(question=0, remainder=0, hub=0, lexical_restart=0)
+    evidence = asked(chain, NAMED_ONLY, neutral)
+    # All restarts at a; its only neighbour is b; b has two neighbours, and so has c.
+    assert [path.score for path in evidence.paths] == pytest.approx([0.7, 0.7**2 / 2, 0.7**3 / 4])
+
+
+def oracle(index: Index, question: str, weights: PageRankWeights, where: str | None = None) -> dict[str, float]:
+    """What the module says it computes, through full matrices and without a push."""
+    s = index.snapshot
+    count, total = len(s.passage_ids), s.walk.rows
+    allowed = Scope(s).mask(where)
+    linked = link(s, question)
+    match, rest = (np.where(allowed, lexical(s).scores(text), 0.0) for text in (linked.text, linked.remainder))
+    match, rest = (values / values.max() if values.max() > 0 else values for values in (match, rest))
+    matrix = dense(s.walk, total)
+    degrees = np.maximum((matrix > 0).sum(axis=1), 1)
+    attraction = degrees**-weights.hub
+    attraction[:count] *= 1 + weights.question * match + weights.remainder * rest
+    named = np.zeros(total)
+    for name in linked.known:
+        for entity in name.entities:
+            node = s.entity_nodes[entity]
+            named[node] += degrees[node] ** -weights.rarity / len(name.entities)
+    words = np.zeros(total)
+    words[:count] = match  # fewer passages than the lexical depth
+    share = weights.lexical_restart if named.any() else 1.0
+    restart = sum(
+        part * size / part.sum()
+        for part, size in ((named, 1 - share if words.any() else 1), (words, share))
+        if part.any()
+    )
+    blocked = np.zeros(total, dtype=bool)
+    blocked[:count] = ~allowed
+    if not np.any(restart):
+        return {}
+    values = exact_pagerank(matrix, np.asarray(restart), attraction, blocked, weights.damping)[:count]
+    values = values * (1 + weights.question_value * match + weights.remainder_value * rest)
+    return {s.passage_ids[p]: value for p, value in enumerate(values.tolist()) if value > 0}
+
+
+@pytest.mark.parametrize("where", [None, "n <> 2", "n <> 1"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        NAMED_ONLY,
+        "Which hill is near the town where the finder of Alpha Bay was born?",
+        "Was Alpha Bay or Gamma Town found near a lake of salt?",
+        "a lake of salt near a town",
+        "chalk",
+    ],
+)
+def test_scores_are_where_the_walk_ends_on_the_chain(chain: Index, question: str, where: str | None) -> None:
+    weights = PageRankWeights(epsilon=1e-9)
+    found = scores(asked(chain, question, weights, where))
+    assert found == pytest.approx(oracle(chain, question, weights, where), rel=1e-4, abs=1e-6)
+
+
+def test_scores_are_where_the_walk_ends_on_the_small_corpus(small: Index) -> None:
+    s = small.snapshot
+    weights = PageRankWeights(epsilon=1e-9, lexical_depth=len(s.passage_ids))
+    retriever = PageRankRetriever(Scope(s), lexical(s), weights)
+    for question, evidence in zip(QUESTIONS, retriever.retrieve(QUESTIONS, 99), strict=True):
+        wanted = oracle(small, question, weights)
+        assert scores(evidence) == pytest.approx(wanted, rel=1e-3, abs=1e-6), question
+
+
+def test_the_retriever_of_that_name_has_the_weights_that_were_chosen(chain: Index) -> None:
+    question = "Which hill is near the town where the finder of Alpha Bay was born?"
+    assert scores(chain.search(question, 9, "pagerank")) == scores(asked(chain, question))
+
+
+def test_the_walk_starts_at_lexical_evidence_too(chain: Index) -> None:
+    question = "Is Alpha Bay a place of salt?"
+    assert set(ids(asked(chain, question))) == {"a", "b", "c", "d", "e"}
+    assert "e" not in ids(asked(chain, question, PageRankWeights(lexical_restart=0.0)))
+
+
+def test_without_a_name_the_walk_starts_at_lexical_evidence_alone(chain: Index) -> None:
+    evidence = asked(chain, "who was born somewhere")
+    assert evidence.notes == ("no name in the question is in the index",)
+    # The text that says "born" first, then its neighbours in the graph, which share no word with the question.
+    assert ids(evidence)[0] == "b"
+    assert set(ids(evidence)) == {"a", "b", "c", "d"}
+    assert {path.item[0] for path in evidence.paths} == set(STEPS[:2])
+
+
+def test_a_name_outweighs_lexical_evidence(chain: Index) -> None:
+    # e matches every word but the name; the name is where nearly all of the walk starts.
+    s = chain.snapshot
+    walk = Walker(Scope(s), lexical(s), PageRankWeights()).walk("a lake of salt at Delta Hill", np.ones(5, dtype=bool))
+    assert walk.restart is not None
+    start = dict(zip(walk.restart[0].tolist(), walk.restart[1].tolist(), strict=True))
+    assert start[3] > 0.95
+    assert sum(start.values()) == pytest.approx(1.0)
+    assert sum(share for node, share in start.items() if node != 3) < 0.05
+
+
+def test_nothing_named_and_no_word_shared_finds_nothing(chain: Index) -> None:
+    evidence = asked(chain, "Did Zebulon meet Xylophia?")
+    assert not evidence.passages
+    assert not evidence.paths
+    assert evidence.notes[-1] == NOTHING
+    assert "not in the index: Zebulon, Xylophia" in evidence.notes
+
+
+def test_a_passage_filtered_out_breaks_the_chain(chain: Index) -> None:
+    evidence = asked(chain, NAMED_ONLY, where="n <> 2")
+    assert ids(evidence) == ["a"]
+    assert evidence.paths == ()
+
+
+TWO_WAYS = (
+    Document("start", "Alpha Bay", "Known for Beta Berg and Gamma Town."),
+    Document("one", "Beta Berg", "A captain of whalers."),
+    Document("other", "Gamma Town", "A market for chalk."),
+)
+
+
+def test_the_walk_prefers_what_the_rest_of_the_question_is_about(tmp_path: Path) -> None:
+    index = made(tmp_path / "index", TWO_WAYS, encoder="none")
+    assert ids(asked(index, "What chalk is Alpha Bay known for?"))[:2] == ["start", "other"]
+    assert ids(asked(index, "Which captain is Alpha Bay known for?"))[:2] == ["start", "one"]
+    blind = PageRankWeights(question=0, remainder=0, question_value=0, remainder_value=0, lexical_restart=0)
+    even = scores(asked(index, "What chalk is Alpha Bay known for?", blind))
+    assert even["one"] == pytest.approx(even["other"])
+
+
+def test_a_rare_name_gets_more_of_the_restart_than_a_common_one(tmp_path: Path) -> None:
+    towns = [Document(f"t{n}", f"Town Number {n}", "It lies in Ruritania.") for n in range(9)]
+    documents = [*towns, Document("r", "Ruritania", "A land."), Document("h", "Zenda", "Held by Ole Nansen.")]
+    documents.append(Document("n", "Ole Nansen", "A captain."))
+    s = made(tmp_path / "index", documents, encoder="none").snapshot
+    walk = Walker(Scope(s), lexical(s), PageRankWeights()).walk(
+        "Did Ole Nansen see Ruritania?", np.ones(len(documents), dtype=bool)
+    )
+    shares = {s.passage_ids[node]: share for node, share in walk.named.items()}
+    # Nine neighbours against one: 1 / sqrt(9) against 1.
+    assert shares == pytest.approx({"n": 0.75, "r": 0.25})
+
+
+def test_an_ambiguous_name_shares_its_restart(small: Index) -> None:
+    s = small.snapshot
+    walk = Walker(Scope(s), lexical(s), PageRankWeights(rarity=0.0)).walk(
+        "Was Louis Palander on the Vega?", np.ones(len(s.passage_ids), dtype=bool)
+    )
+    shares = {s.passage_ids[node]: share for node, share in walk.named.items()}
+    assert shares == pytest.approx({"palander": 0.5, "vega": 0.25, "vega-star": 0.25})
+
+
+def starts(walker: Walker, question: str, allowed: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> set[str]:
+    """Return the names and passage ids of the nodes where a question's walk may start."""
+    s = walker.scope.snapshot
+    restart = walker.walk(question, allowed).restart
+    if restart is None:
+        return set()
+    nodes = set(restart[0].tolist())
+    passages = {s.passage_ids[node] for node in nodes if node < len(s.passage_ids)}
+    return passages | {s.entities[e] for e in range(len(s.entities)) if int(s.entity_nodes[e]) in nodes}
+
+
+@pytest.mark.parametrize("corpus", ["chain", "small", "polar"])
+def test_a_path_leads_from_a_start_of_the_walk_to_a_passage_found(corpus: str, request: pytest.FixtureRequest) -> None:
+    index: Index = request.getfixturevalue(corpus)
+    s = index.snapshot
+    walker = Walker(Scope(s), lexical(s), PageRankWeights())
+    titles = {id_: title for id_, title in zip(s.passage_ids, s.titles, strict=True) if title}
+    allowed = np.ones(len(s.passage_ids), dtype=bool)
+    questions = [*QUESTIONS, NAMED_ONLY, "Who led the expedition of the Nimrod, and where was he born?"]
+    told = 0
+    for question in questions:
+        evidence = index.search(question, 9, "pagerank")
+        found = {*ids(evidence), *(titles[id_] for id_ in ids(evidence) if id_ in titles)}
+        first = starts(walker, question, allowed)
+        for path in evidence.paths:
+            told += 1
+            around = [{t.head, t.tail, *t.passages} for t in (path.item[0], path.item[-1])]
+            assert around[0] & first, (question, path)
+            assert around[1] & found, (question, path)
+            assert 0 < path.score <= 1
+    assert told >= 3
+
+
+def test_a_damping_of_nothing_stays_where_it_starts(chain: Index) -> None:
+    evidence = asked(chain, NAMED_ONLY, PageRankWeights(damping=0.0))
+    assert ids(evidence) == ["a"]

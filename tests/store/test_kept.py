@@ -1,0 +1,31 @@
+"""Arrays kept beside an index: made once, made again when damaged, and not hoarded."""
+
+from pathlib import Path
+
+import numpy as np
+
+from clew.store.kept import kept_array
+
+
+def test_made_once_and_made_again_when_damaged(tmp_path: Path) -> None:
+    made = []
+
+    def make() -> np.ndarray[tuple[int], np.dtype[np.float16]]:
+        made.append(1)
+        return np.arange(1000, dtype=np.float16)
+
+    for _ in range(2):
+        assert kept_array(tmp_path / "arrays" / "a", make).tolist() == list(range(1000))
+    assert len(made) == 1
+    path = tmp_path / "arrays" / "a" / "array.npy"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    assert kept_array(tmp_path / "arrays" / "a", make).tolist() == list(range(1000))
+    assert len(made) == 2
+
+
+def test_only_the_newest_two_stay(tmp_path: Path) -> None:
+    for name in "abcd":
+        kept_array(tmp_path / name, lambda: np.zeros(3, dtype=np.float32))
+    assert {path.name for path in tmp_path.iterdir()} == {"c", "d"}

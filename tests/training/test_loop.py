@@ -1,0 +1,129 @@
+"""The loop: a killed run goes on to the same weights, the best epoch is kept, and nonsense is refused."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from clew.errors import InputError, ProviderError
+from clew.training.loop import Recipe, train
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+class Line:
+    """Fits y = 3 x; the figure is minus the error, or whatever `figures` says an epoch."""
+
+    def __init__(self, stop_in: int = -1, figures: tuple[float, ...] = (), broken: bool = False) -> None:
+        self.seen: list[int] = []
+        self._stop_in, self._figures, self._broken = stop_in, figures, broken
+        self._validated = 0
+
+    def __len__(self) -> int:
+        return 4
+
+    def batches(self, epoch_seed: int) -> Iterator[torch.Tensor]:
+        self.seen.append(epoch_seed)
+        if len(self.seen) == self._stop_in:
+            raise StoppedError
+        generator = torch.Generator().manual_seed(epoch_seed)
+        for _ in range(4):
+            yield torch.randn(8, 1, generator=generator)
+
+    def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
+        error: torch.Tensor = ((model(batch) - 3 * batch) ** 2).mean()
+        return error * torch.nan if self._broken else error
+
+    def validate(self, model: nn.Module) -> dict[str, float]:
+        if self._figures:
+            self._validated += 1
+            return {"score": self._figures[self._validated - 1]}
+        with torch.no_grad():
+            return {"score": -float((model(torch.ones(1, 1)) - 3).abs())}
+
+
+def model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(1, 4), nn.Dropout(0.1), nn.Linear(4, 1))
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    assert 0 < done <= total
+
+
+RECIPE = Recipe(epochs=6, rate=0.05, warmup=3, seed=5)
+
+
+def test_it_learns(tmp_path: Path) -> None:
+    trained = model()
+    result = train(trained, Line(), Recipe(epochs=30, rate=0.1, average=0.5), tmp_path, silent)
+    assert result.figures["score"] > -0.5
+    assert result.best >= 0
+
+
+@pytest.mark.parametrize("stop_in", [1, 3, 6])
+def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, stop_in: int) -> None:
+    whole, cut = model(), model()
+    train(whole, Line(), RECIPE, tmp_path / "whole", silent)
+    with pytest.raises(StoppedError):
+        train(cut, Line(stop_in), RECIPE, tmp_path / "cut", silent)
+    resumed, rest = model(), Line()
+    result = train(resumed, rest, RECIPE, tmp_path / "cut", silent)
+    assert len(rest.seen) == 6 - (stop_in - 1)
+    for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
+        assert torch.equal(one, other)
+    again = train(model(), Line(), RECIPE, tmp_path / "cut", silent)
+    assert again.figures == result.figures
+
+
+def test_the_weights_of_the_best_epoch_are_kept(tmp_path: Path) -> None:
+    trained = model()
+    figures = (0.0, 1.0, 5.0, 2.0, 3.0)
+    result = train(trained, Line(figures=figures), Recipe(epochs=4, seed=1), tmp_path / "a", silent)
+    assert (result.best, result.figures) == (1, {"score": 5.0})
+    kept = torch.cat([p.flatten() for p in trained.parameters()])
+    assert not torch.equal(kept, torch.cat([p.flatten() for p in model().parameters()]))
+
+
+def test_where_nothing_gets_better_the_start_is_kept(tmp_path: Path) -> None:
+    trained = model()
+    result = train(trained, Line(figures=(9.0, 1.0, 2.0)), Recipe(epochs=2), tmp_path, silent)
+    assert result.best == -1
+    for one, other in zip(trained.parameters(), model().parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_patience_ends_a_run(tmp_path: Path) -> None:
+    objective = Line(figures=(0.0, 5.0, *[1.0] * 20))
+    train(model(), objective, Recipe(epochs=20, patience=3), tmp_path, silent)
+    assert len(objective.seen) == 4
+
+
+def test_a_run_of_another_recipe_or_model_is_refused(tmp_path: Path) -> None:
+    train(model(), Line(), Recipe(epochs=1), tmp_path, silent)
+    with pytest.raises(InputError, match="another folder"):
+        train(model(), Line(), Recipe(epochs=2), tmp_path, silent)
+    with pytest.raises(InputError, match="another shape"):
+        train(nn.Linear(1, 1), Line(), Recipe(epochs=1), tmp_path, silent)
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="lower the learning rate"):
+        train(model(), Line(broken=True), Recipe(epochs=1), tmp_path, silent)
+
+
+def test_a_damaged_state_is_told(tmp_path: Path) -> None:
+    train(model(), Line(), Recipe(epochs=1), tmp_path, silent)
+    (tmp_path / "last.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ProviderError, match="train again"):
+        train(model(), Line(), Recipe(epochs=1), tmp_path, silent)
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"rate": 0.0}, {"clip": -1.0}])
+def test_recipes_that_train_nothing_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        Recipe(**wrong)  # type: ignore[arg-type]
