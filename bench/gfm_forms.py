@@ -1,10 +1,15 @@
-"""What `gfm` finds when users do not write as test sets do: `python bench/gfm_forms.py [SET ...]`.
+"""What `gfm` finds when users do not write as test sets do.
+
+`python bench/gfm_forms.py [SET ...] [--weights FOLDER ...]`
 
 Each question as it is, in lower case, with three in ten of its names unknown, and with none known; the prior is the
-ranking of the question's walk, from which the network starts.
+ranking of the question's walk, from which the network starts. With several folders of weights (seeds of one recipe) the
+mean is printed, with the least and the greatest.
 """
 
-import sys
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -24,22 +29,33 @@ CUTOFFS = (2, 5, 10)
 
 def main() -> None:
     """Print a table a set."""
-    trained = load_weights(SHIPPED)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev"])
+    parser.add_argument("--weights", nargs="+", type=Path, default=[SHIPPED])
+    arguments = parser.parse_args()
+    trained = [load_weights(folder) for folder in arguments.weights]
     print(machine())
-    for name in sys.argv[1:] or ("2wiki", "hotpotqa", "musique-dev"):
+    for name in arguments.sets:
         benchmark = BENCHMARKS[name]
         parts = indexes.open(indexed(benchmark)).parts
         snapshot = parts.scope.snapshot
         walker = Walker(parts.scope, parts.lexical, PageRankWeights())
-        graphs = QuestionGraphs(passage_graph(snapshot), snapshot, trained.nodes)
+        graphs = QuestionGraphs(passage_graph(snapshot), snapshot, trained[0].nodes)
         texts = parts.encode_texts(relation_texts(snapshot))
         laid_out = examples(walker, graphs, parts.encoder, texts, load_questions(DATA / benchmark.questions))
         rows = []
         for form, called in enumerate(FORMS):
-            found = [f"{100 * value:.1f}" for value in recalls(trained.model, laid_out, CUTOFFS, form)]
-            rows.append([called, *found, *(f"{100 * value:.1f}" for value in prior_recalls(laid_out, form))])
+            found = [recalls(one.model, laid_out, CUTOFFS, form) for one in trained]
+            by_cutoff = [spread([values[i] for values in found]) for i in range(len(CUTOFFS))]
+            rows.append([called, *by_cutoff, *(f"{100 * value:.1f}" for value in prior_recalls(laid_out, form))])
         print()
         print_table((name, *(f"gfm R@{k}" for k in CUTOFFS), *(f"walk R@{k}" for k in CUTOFFS)), rows)
+
+
+def spread(values: Sequence[float]) -> str:
+    """Return the mean in %, and the least and the greatest where there are several."""
+    mean = f"{100 * float(np.mean(values)):.1f}"
+    return mean if len(values) == 1 else f"{mean} ({100 * min(values):.1f}-{100 * max(values):.1f})"
 
 
 def prior_recalls(laid_out: Examples, form: int) -> list[float]:

@@ -97,6 +97,16 @@ def test_where_nothing_gets_better_the_start_is_kept(tmp_path: Path) -> None:
         assert torch.equal(one, other)
 
 
+def test_without_figures_the_last_epoch_is_kept(tmp_path: Path) -> None:
+    class Blind(Line):
+        def validate(self, model: nn.Module) -> dict[str, float]:
+            return {}
+
+    trained = model()
+    assert train(trained, Blind(), RECIPE, tmp_path, silent).best == RECIPE.epochs - 1
+    assert any(not torch.equal(a, b) for a, b in zip(trained.parameters(), model().parameters(), strict=True))
+
+
 def test_patience_ends_a_run(tmp_path: Path) -> None:
     objective = Line(figures=(0.0, 5.0, *[1.0] * 20))
     train(model(), objective, Recipe(epochs=20, patience=3), tmp_path, silent)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from clew.nn.relational_graph import RelationalGraph
 
 
+_ROWS = 4096
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class QueryGNNSettings:
@@ -63,14 +66,21 @@ class _Layer(nn.Module):
         vectors: Tensor = self.relation_projection(relations)
         return vectors
 
-    def forward(self, states: "Tensor", heard: "Tensor") -> "Tensor":
+    def forward(self, states: "Tensor", heard: "Tensor", boundary: "Tensor") -> "Tensor":
+        if torch.is_grad_enabled():
+            return self._mixed(states, heard + boundary)
+        # Some rows at a time, in place: what lies in between fits the processor's cache, and a large graph the memory.
+        for start in range(0, len(states), _ROWS):
+            part = slice(start, start + _ROWS)
+            heard[part] = self._mixed(states[part], heard[part].add_(boundary[part]))
+        return heard
+
+    def _mixed(self, states: "Tensor", heard: "Tensor") -> "Tensor":
         weight = self.linear.weight
         width = states.shape[1]
         # Two products instead of one of both side by side: the pair never lies in memory at once.
         mixed = functional.linear(states, weight[:, :width], self.linear.bias)
-        mixed = (
-            mixed.addmm_(heard, weight[:, width:].T) if not mixed.requires_grad else mixed + heard @ weight[:, width:].T
-        )
+        mixed = torch.addmm(mixed, heard, weight[:, width:].T)
         return states + functional.relu(self.layer_norm(mixed))
 
 
@@ -80,6 +90,14 @@ class _EntityModel(nn.Module):
         width = settings.width
         self.layers = nn.ModuleList([_Layer(width) for _ in range(settings.layers)])
         self.mlp = nn.Sequential(nn.Linear(2 * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
+
+    def scores(self, states: "Tensor", asked: "Tensor") -> "Tensor":
+        if torch.is_grad_enabled():
+            scores: Tensor = self.mlp(torch.cat([states, asked], dim=1))[:, 0]
+            return scores
+        parts = (slice(start, start + _ROWS) for start in range(0, len(states), _ROWS))
+        rows = [self.mlp(torch.cat([states[part], asked[part]], dim=1))[:, 0] for part in parts]
+        return torch.cat(rows) if rows else states.new_zeros(0)
 
     def steps(self) -> "Iterator[_Layer]":
         for layer in self.layers:
@@ -170,8 +188,8 @@ class QueryGNN(nn.Module):
                 message=self.settings.message,
                 aggregate=self.settings.aggregate,
             )
-            states = layer(states, heard + boundary)
-        logits: Tensor = self.entity_model.mlp(torch.cat([states, asked], dim=1))[:, 0]
+            states = layer(states, heard, boundary)
+        logits = self.entity_model.scores(states, asked)
         if prior is not None and self.settings.prior:
             logits = logits + self.prior_scale * prior
         return logits

@@ -115,13 +115,13 @@ class DocumentRetrieval:
         return torch.stack(losses).mean() if losses else None
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
-        """Return the mean over sets of recall at 2 and at 5, and both for each set."""
+        """Return the mean over sets of recall at 2 and at 5, and both for each set; nothing without a set."""
         assert isinstance(model, QueryGNN)
         figures: dict[str, float] = {}
         for name, source in self._validated.items():
             two, five = recalls(model, source, (2, 5))
             figures |= {f"{name} recall@2": two, f"{name} recall@5": five}
-        return {"mean": float(np.mean(list(figures.values()))) if figures else 0.0, **figures}
+        return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
 def scored(

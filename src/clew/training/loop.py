@@ -44,7 +44,10 @@ class Objective(Protocol[Item]):
         ...
 
     def validate(self, model: nn.Module) -> dict[str, float]:
-        """Return figures on data that are not trained on; the first one chooses the epoch, higher is better."""
+        """Return figures on data that are not trained on; the first chooses the epoch, higher is better.
+
+        With none, the last epoch is taken for the best.
+        """
         ...
 
 
@@ -129,7 +132,7 @@ def train(
         started = time.perf_counter()
         loss = _epoch(moving, objective, recipe, epoch, progress)
         figures = objective.validate(average.module)
-        better = next(iter(figures.values())) > next(iter(state.figures.values()))
+        better = not figures or next(iter(figures.values())) > next(iter(state.figures.values()))
         seconds = state.seconds + time.perf_counter() - started
         state = Checkpoint(epoch, epoch if better else state.best, figures if better else state.figures, seconds)
         save_checkpoint(folder, chosen, state, moving, best=better)

@@ -1,0 +1,151 @@
+"""Training from folders of data, as `clew train gfm` does it: weights come out that load, rank, and stand for a recipe."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from clew.errors import InputError
+from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.retrievers.gfm_weights import load_weights
+from clew.retrievers.question_graph import FEATURES
+from clew.teaching import DEVELOPMENT, TRAIN, GNNRecipe, laid_out, train_gfm
+from clew.training.document_retrieval import DocumentRetrieval, RetrievalLoss, recalls
+from clew.training.examples import FORMS, Examples
+from clew.training.loop import Recipe
+from conftest import EXAMPLES
+from faults.commands import clew
+
+RECIPE = GNNRecipe(width=16, layers=2, nodes=80, loop=Recipe(epochs=2, average=0.5))
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    assert stage
+    assert done <= total or not total
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example corpus as a folder of data: every second question to learn from."""
+    folder = tmp_path_factory.mktemp("data") / "polar"
+    folder.mkdir()
+    with (folder / "corpus.jsonl").open("w", encoding="utf-8") as out:
+        for path in sorted((EXAMPLES / "polar").glob("*.md")):
+            text = path.read_text(encoding="utf-8")
+            title = text.partition("\n")[0].lstrip("# ")
+            out.write(json.dumps({"id": path.name, "title": title, "text": text}) + "\n")
+    lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / TRAIN).write_text("".join(lines[::2]), encoding="utf-8")
+    (folder / DEVELOPMENT).write_text("".join(lines[1::2]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weights trained on it, with the run beside them."""
+    folder = tmp_path_factory.mktemp("out")
+    train_gfm([data], [data], folder, RECIPE, silent)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def questions(data: Path, out: Path) -> Examples:
+    return laid_out(data, TRAIN, out / "run", RECIPE, silent)
+
+
+def test_weights_come_out_that_say_what_they_are(data: Path, out: Path) -> None:
+    trained = load_weights(out)
+    assert (trained.model.settings.width, trained.nodes) == (16, 80)
+    about = json.loads((out / "config.json").read_text(encoding="utf-8"))["about"]
+    assert about["data"] == about["validation"] == ["polar"]
+    assert about["questions"] == 30
+    assert str(data) not in (out / "config.json").read_text(encoding="utf-8")
+
+
+def test_the_same_command_again_trains_nothing_and_gives_the_same_weights(data: Path, out: Path) -> None:
+    before = (out / "model.safetensors").read_bytes()
+    result = train_gfm([data], [data], out, RECIPE, silent)
+    assert (out / "model.safetensors").read_bytes() == before
+    assert len((out / "run" / "state" / "log.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+    assert result.figures["mean"] > 0.5
+
+
+def test_every_question_is_laid_out_in_every_form(questions: Examples) -> None:
+    assert len(questions.items) == 30
+    for item in questions.items:
+        assert len(item.graphs) == len(item.vectors) == len(FORMS)
+        whole, _, some, none = item.graphs
+        assert item.relevant(0).sum() <= sum(map(len, item.gold))
+        assert none.soft or not none.seeds.any()
+        assert set(some.nodes[(some.seeds > 0) & (not some.soft)]) <= set(whole.nodes[whole.seeds > 0])
+        assert len(whole.nodes) <= 80 + 10
+    assert np.mean([item.relevant(0).sum() / len(item.gold) for item in questions.items]) > 0.9
+
+
+def test_steps_lower_the_loss(questions: Examples) -> None:
+    torch.manual_seed(0)
+    settings = load_shape(questions)
+    model, objective = QueryGNN(settings), DocumentRetrieval([questions], {"polar": questions}, RetrievalLoss())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    losses = []
+    for epoch in range(6):
+        assert len(list(objective.batches(epoch))) == len(objective) == 4
+        for batch in objective.batches(0):
+            loss = objective.loss(model, batch)
+            assert loss is not None
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            losses.append(float(loss.detach()))
+    assert np.mean(losses[-4:]) < 0.7 * np.mean(losses[:4])
+    figures = objective.validate(model)
+    assert figures["mean"] == pytest.approx((figures["polar recall@2"] + figures["polar recall@5"]) / 2)
+    assert recalls(model, questions, (2, 5)) == pytest.approx([figures["polar recall@2"], figures["polar recall@5"]])
+
+
+def load_shape(questions: Examples) -> QueryGNNSettings:
+    return QueryGNNSettings(16, questions.relations.shape[1], 2, len(FEATURES), prior=True, learned_inverse=True)
+
+
+def test_batches_are_of_one_index_and_the_same_for_a_seed(questions: Examples) -> None:
+    other = Examples(questions.items[:5], questions.edges, questions.relations)
+    objective = DocumentRetrieval([questions, other], {}, RetrievalLoss(batch=4))
+    one, same, different = (list(objective.batches(seed)) for seed in (3, 3, 4))
+    assert [b.items for b in one] == [b.items for b in same]
+    assert [b.forms for b in one] != [b.forms for b in different]
+    assert all(b.source is questions or b.source is other for b in one)
+    assert sum(len(b.items) for b in one) == 35
+
+
+@pytest.mark.parametrize("ranking", ["listwise", "paper", "code"])
+def test_every_loss_can_be_asked_for(ranking: str) -> None:
+    logits = torch.tensor([1.0, 0.0, -1.0], requires_grad=True)
+    loss = RetrievalLoss(ranking=ranking).of(logits, torch.tensor([True, False, False]))  # type: ignore[arg-type]
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert gradient[0] < 0 < gradient[1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"), [({"alpha": 1.5}, "alpha"), ({"ranking": "best"}, "listwise"), ({"batch": 0}, "at least 1")]
+)
+def test_losses_that_are_none_are_refused(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        RetrievalLoss(**wrong)  # type: ignore[arg-type]
+
+
+def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = clew("train", "gfm", "--data", empty, "--out", tmp_path / "out")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "corpus.jsonl" in done.err
+    (empty / "corpus.jsonl").write_text('{"id": "a", "title": "Oslo", "text": "Oslo."}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"train\.jsonl"):
+        train_gfm([empty], [], tmp_path / "out", RECIPE, silent)
+    question = {"id": "q", "question": "Where is Oslo?", "answers": ["x"], "gold": ["nowhere"]}
+    (empty / "train.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="nowhere"):
+        train_gfm([empty], [], tmp_path / "out", RECIPE, silent)
+    assert not (tmp_path / "out" / "model.safetensors").exists()
