@@ -1,4 +1,4 @@
-"""Training from folders of data, as `clew train gfm` does it: weights come out that load, rank, and stand for a recipe."""
+"""Training from folders of data, as `clew train gfm` does it: weights come out that load and stand for a recipe."""
 
 import json
 from pathlib import Path
