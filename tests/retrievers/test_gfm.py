@@ -90,6 +90,12 @@ def test_paths_lead_from_the_question_to_the_passage(index: Index) -> None:
         index.search(QUESTION, 5, "gfm", paths=-1)
 
 
+def test_no_path_states_a_triple_twice(index: Index) -> None:
+    for question, _ in questions()[:10]:
+        for path in index.search(question, 5, "gfm", paths=3).paths:
+            assert len(set(path.item)) == len(path.item)
+
+
 def test_without_the_edges_of_its_best_path_a_passage_loses_more_than_without_others(index: Index) -> None:
     gfm = retriever(index)
     walker = Walker(index.parts.scope, index.parts.lexical, PageRankWeights())

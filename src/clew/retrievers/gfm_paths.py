@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.retrievers.question_graph import QuestionGraph
     from clew.types import BoolArray, FloatArray
 
+_SPARE = 4  # times as many walks are looked for, since some come back to where they were
 Walk = tuple[float, tuple[int, ...]]
 """Importance, and positions of edges in a question's graph, in order."""
 
@@ -54,7 +55,8 @@ def walks_by_importance(
 ) -> list[Walk]:
     """Return the best walks from what the question names to each target that it does not name itself.
 
-    Only walks that raise the target's score explain why it was found.
+    Only walks that raise the target's score explain why it was found; one that comes back to where it was explains
+    nothing that the shorter one does not.
     """
     starts = np.flatnonzero(graph.seeds)
     targets = [target for target in targets if not graph.seeds[target]]
@@ -65,9 +67,15 @@ def walks_by_importance(
     for target, leaning in zip(targets, importances(logits, batch, targets, layers), strict=True):
         by_edge = np.empty_like(leaning)
         by_edge[:, order] = leaning
-        walks = best_walks(graph.senders, graph.receivers, by_edge, starts, target, count)
-        found += [(score, edges) for score, edges in walks if score > 0]
+        walks = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _SPARE * count)
+        straight = [(score, edges) for score, edges in walks if score > 0 and _straight(graph, edges)]
+        found += straight[:count]
     return found
+
+
+def _straight(graph: "QuestionGraph", edges: tuple[int, ...]) -> bool:
+    nodes = [int(graph.senders[edges[0]]), *(int(graph.receivers[edge]) for edge in edges)]
+    return len(set(nodes)) == len(nodes)
 
 
 class PathReader:
