@@ -1,0 +1,44 @@
+"""What `gfm` loses by looking at the nodes near a question's walk alone: `python bench/gfm_pruning.py [SET ...]`."""
+
+import sys
+import time
+
+import numpy as np
+
+from clew import index as indexes
+from clew.evaluation.datasets import load_questions
+from clew.retrievers.gfm_parts import gfm_retriever
+from clew.retrievers.question_walk import PageRankWeights, Walker
+from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+
+SIZES = (100, 250, 500, 1000, None)
+
+
+def main() -> None:
+    """Print recall and the median time of a question for each number of nodes."""
+    print(machine())
+    for name in sys.argv[1:] or ("2wiki", "hotpotqa", "musique-dev"):
+        benchmark = BENCHMARKS[name]
+        parts = indexes.open(indexed(benchmark)).parts
+        walker = Walker(parts.scope, parts.lexical, PageRankWeights())
+        questions = load_questions(DATA / benchmark.questions)
+        rows = []
+        for size in SIZES:
+            gfm = gfm_retriever(walker, parts.encoder, parts.encode_texts, parts.kept, size=size, paths=0)
+            gfm.retrieve([questions[-1].text], 5)
+            shares, milliseconds = [], []
+            for question in questions:
+                start = time.perf_counter()
+                (evidence,) = gfm.retrieve([question.text], 5)
+                milliseconds.append(1000 * (time.perf_counter() - start))
+                found = [{scored.item.id, scored.item.document_id} for scored in evidence.passages]
+                gold = {*question.gold}
+                shares.append([len(gold & set().union(*found[:k])) / len(gold) for k in (2, 5)])
+            two, five = np.mean(shares, axis=0)
+            rows.append([str(size or "all"), f"{100 * two:.1f}", f"{100 * five:.1f}", f"{np.median(milliseconds):.1f}"])
+        print()
+        print_table((f"{name}: nodes", "R@2", "R@5", "ms p50"), rows)
+
+
+if __name__ == "__main__":
+    main()
