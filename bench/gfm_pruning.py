@@ -7,8 +7,6 @@ import numpy as np
 
 from clew import index as indexes
 from clew.evaluation.datasets import load_questions
-from clew.retrievers.gfm_parts import gfm_retriever
-from clew.retrievers.question_walk import PageRankWeights, Walker
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 SIZES = (100, 250, 500, 1000, None)
@@ -19,12 +17,11 @@ def main() -> None:
     print(machine())
     for name in sys.argv[1:] or ("2wiki", "hotpotqa", "musique-dev"):
         benchmark = BENCHMARKS[name]
-        parts = indexes.open(indexed(benchmark)).parts
-        walker = Walker(parts.scope, parts.lexical, PageRankWeights())
+        index = indexes.open(indexed(benchmark))
         questions = load_questions(DATA / benchmark.questions)
         rows = []
         for size in SIZES:
-            gfm = gfm_retriever(walker, parts.encoder, parts.encode_texts, parts.kept, size=size, paths=0)
+            gfm = index.retriever(f"gfm:nodes={size or 'all'}", paths=0)
             gfm.retrieve([questions[-1].text], 5)
             shares, milliseconds = [], []
             for question in questions:

@@ -1,4 +1,4 @@
-"""Time of one warm question, in process: `python bench/latency.py [SET] [--retrievers a,b]`."""
+"""Time of one warm question, in process: `python bench/latency.py [SET] [--retrievers a,b] [--paths N]`."""
 
 import argparse
 import time
@@ -6,6 +6,7 @@ import time
 import numpy as np
 
 from clew import index as indexes
+from clew.retrievers.options import split_names
 from workbench import BENCHMARKS, indexed, machine, print_table, question_texts
 
 ROUNDS = 200
@@ -16,21 +17,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("set", nargs="?", default="2wiki")
     parser.add_argument("--retrievers", default="bm25,dense,pagerank")
+    parser.add_argument("--paths", type=int, default=0, help="explanations a passage, for gfm")
     arguments = parser.parse_args()
     benchmark = BENCHMARKS[arguments.set]
     index = indexes.open(indexed(benchmark))
     texts = question_texts(benchmark)
     print(machine())
     rows = []
-    for name in arguments.retrievers.split(","):
-        milliseconds = timed(index, name, texts)
+    for name in split_names(arguments.retrievers):
+        milliseconds = timed(index, name, texts, arguments.paths)
         rows.append([name, f"{np.median(milliseconds):.1f}", f"{np.percentile(milliseconds, 95):.1f}"])
     print_table((f"{benchmark.name}, {len(index.snapshot.passage_ids)} passages", "ms p50", "ms p95"), rows)
 
 
-def timed(index: indexes.Index, name: str, texts: list[str]) -> list[float]:
+def timed(index: indexes.Index, name: str, texts: list[str], paths: int = 0) -> list[float]:
     """Return the milliseconds of each question, k = 5."""
-    retriever = index.retriever(name, paths=0)
+    retriever = index.retriever(name, paths)
     for text in texts[-10:]:
         retriever.retrieve([text], 5)
     milliseconds = []

@@ -5,6 +5,7 @@ import json
 
 from clew import index as indexes
 from clew.measuring import measure
+from clew.retrievers.options import split_names
 from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
 
 RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2"
@@ -23,7 +24,7 @@ def main() -> None:
         benchmark = BENCHMARKS[name]
         index = indexes.open(indexed(benchmark, arguments.encoder))
         questions = DATA / benchmark.questions
-        report = measure(index, questions, arguments.retrievers.split(","), (2, 5, 10), None, None, lambda *_: None)
+        report = measure(index, questions, split_names(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None)
         (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))
         print(
             f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import corpora
+
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
 WORK = Path(os.environ.get("CLEW_BENCH", ROOT / "runs" / "bench"))
@@ -21,7 +23,7 @@ class Benchmark:
     """A corpus with questions.
 
     Attributes:
-        corpus: File below the data folder.
+        corpus: File below the data folder, or in the folder of the benchmarks when it is made (`MADE`).
         questions: File below the data folder.
         extractor: As `clew index --extractor`.
     """
@@ -38,12 +40,27 @@ BENCHMARKS = {
         Benchmark("2wiki", "2wiki/corpus.jsonl", "2wiki/questions.jsonl"),
         Benchmark("hotpotqa", "hotpotqa/corpus.jsonl", "hotpotqa/dev.jsonl"),
         Benchmark("musique-dev", "musique-dev/corpus.jsonl", "musique-dev/dev.jsonl"),
+        Benchmark("merged", "merged.jsonl", "2wiki/questions.jsonl"),
+        Benchmark("tenfold", "tenfold.jsonl", "2wiki/questions.jsonl"),
+        Benchmark("2wiki-untitled", "2wiki-untitled.jsonl", "2wiki/questions.jsonl"),
+        Benchmark("hotpotqa-untitled", "hotpotqa-untitled.jsonl", "hotpotqa/dev.jsonl"),
+        Benchmark("musique-dev-untitled", "musique-dev-untitled.jsonl", "musique-dev/dev.jsonl"),
         Benchmark("musique", "musique/corpus.jsonl", "musique/train.jsonl"),
         Benchmark(
             "musique-published", "musique/corpus.jsonl", "musique/train.jsonl", f"published:{DATA}/musique/openie.jsonl"
         ),
     )
 }
+
+
+MADE = {
+    "merged": ("merged", ("2wiki", "2wiki-train", "hotpotqa")),
+    "tenfold": ("tenfold", ("2wiki", "2wiki-train", "hotpotqa", "musique", "musique-dev")),
+    "2wiki-untitled": ("untitled", ("2wiki",)),
+    "hotpotqa-untitled": ("untitled", ("hotpotqa",)),
+    "musique-dev-untitled": ("untitled", ("musique-dev",)),
+}
+"""For each made corpus how, and from which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +96,22 @@ def clew(*arguments: str) -> Process:
 def indexed(benchmark: Benchmark, encoder: str = "all-MiniLM-L6-v2") -> Path:
     """Return the index of a benchmark, made when it is not there or not up to date."""
     folder = WORK / f"{benchmark.name}-{encoder}"
-    arguments = [str(DATA / benchmark.corpus), "--index", str(folder)]
+    arguments = [str(corpus(benchmark)), "--index", str(folder)]
     clew("index", *arguments, "--extractor", benchmark.extractor, "--encoder", encoder)
     return folder
+
+
+def corpus(benchmark: Benchmark) -> Path:
+    """Return the corpus of a benchmark, made when it is one of those that are made and is not there."""
+    if benchmark.name not in MADE:
+        return DATA / benchmark.corpus
+    path = WORK / benchmark.corpus
+    if not path.is_file():
+        kind, names = MADE[benchmark.name]
+        read = [list(records(DATA / f"{name}/corpus.jsonl")) for name in names]
+        made = {"merged": lambda: corpora.merged(read), "untitled": lambda: corpora.untitled(read[0])}
+        corpora.write(path, made[kind]() if kind in made else corpora.tenfold(read[0], read[1:]))
+    return path
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:

@@ -32,10 +32,11 @@ LEVELS = (
     ("updating",),
     ("index",),
     ("measuring", "reporting", "teaching"),
+    ("cli_training",),
     ("cli",),
     ("__init__", "__main__"),
 )
-PRINTING = ("cli.py", "reporting.py")
+PRINTING = ("cli.py", "cli_training.py", "reporting.py")
 FILE_LINES, FUNCTION_LINES, METHODS = 400, 60, 10
 OTHER_TESTS = {"browser", "contracts", "faults", "oracles"}
 OWN = {"self", "cls"}
@@ -200,11 +201,17 @@ def test_nothing_is_evaluated_or_unpickled() -> None:
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call):
                 pickled = [k for k in node.keywords if k.arg == "allow_pickle" and ast.unparse(k.value) != "False"]
-                if pickled or called(node) in UNSAFE_CALLS:
+                plain = called(node) == "torch.load" and "weights_only=True" in ast.unparse(node)
+                if pickled or (called(node) in UNSAFE_CALLS and not plain):
                     unsafe.append(f"{place(path, node)} {ast.unparse(node)}")
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
-                unsafe += [f"{place(path, node)} {name}" for name in names if name.split(".")[0] in UNSAFE_IMPORTS]
+                error = [alias.name for alias in node.names] == ["UnpicklingError"]
+                unsafe += [
+                    f"{place(path, node)} {name}"
+                    for name in names
+                    if name.split(".")[0] in UNSAFE_IMPORTS and not error
+                ]
     assert not unsafe, "data are read as data"
 
 

@@ -57,4 +57,4 @@ def test_vectors_of_triples_are_remembered(tmp_path: Path) -> None:
     for _ in range(2):
         index = clew.open(tmp_path / "index", lambda stage, done, _total: told.append((stage, done)))
         assert index.search("Who left Oslo?", 3, "hipporag2").passages
-    assert [stage for stage, _ in told] == ["encoding triples"]
+    assert [stage for stage, _ in told] == ["encoding short texts"]

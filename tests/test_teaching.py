@@ -1,6 +1,9 @@
 """Training from folders of data, as `clew train gfm` does it: weights come out that load and stand for a recipe."""
 
 import json
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,17 +11,32 @@ import pytest
 import torch
 
 from clew.errors import InputError
+from clew.index import Index
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.retrievers.gfm_weights import load_weights
 from clew.retrievers.question_graph import FEATURES
-from clew.teaching import DEVELOPMENT, TRAIN, GNNRecipe, laid_out, train_gfm
+from clew.retrievers.shipped import SHIPPED
+from clew.teaching import (
+    DEVELOPMENT,
+    TRAIN,
+    GNNRecipe,
+    adapt_gfm,
+    ground_of,
+    laid_out,
+    shape_of,
+    train_gfm,
+)
 from clew.training.document_retrieval import DocumentRetrieval, RetrievalLoss, recalls
 from clew.training.examples import FORMS, Examples
+from clew.training.kg_completion import CompletionRecipe
 from clew.training.loop import Recipe
+from clew.types import Document
 from conftest import EXAMPLES
 from faults.commands import clew
+from small_index import made
 
-RECIPE = GNNRecipe(width=16, layers=2, nodes=80, loop=Recipe(epochs=2, average=0.5))
+ENCODER = "all-MiniLM-L6-v2"
+RECIPE = GNNRecipe(width=16, layers=2, nodes=80, questions=60, loop=Recipe(epochs=2, average=0.5))
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -52,7 +70,7 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def questions(data: Path, out: Path) -> Examples:
-    return laid_out(data, TRAIN, out / "run", RECIPE, silent)
+    return laid_out(ground_of(data, out / "run", RECIPE, silent), data, TRAIN, RECIPE, silent)
 
 
 def test_weights_come_out_that_say_what_they_are(data: Path, out: Path) -> None:
@@ -68,7 +86,8 @@ def test_the_same_command_again_trains_nothing_and_gives_the_same_weights(data: 
     before = (out / "model.safetensors").read_bytes()
     result = train_gfm([data], [data], out, RECIPE, silent)
     assert (out / "model.safetensors").read_bytes() == before
-    assert len((out / "run" / "state" / "log.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+    (log,) = (out / "run").glob("state-*/log.jsonl")
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 2
     assert result.figures["mean"] > 0.5
 
 
@@ -77,11 +96,11 @@ def test_every_question_is_laid_out_in_every_form(questions: Examples) -> None:
     for item in questions.items:
         assert len(item.graphs) == len(item.vectors) == len(FORMS)
         whole, _, some, none = item.graphs
-        assert item.relevant(0).sum() <= sum(map(len, item.gold))
+        assert item.relevant[0].sum() <= sum(map(len, item.gold))
         assert none.soft or not none.seeds.any()
         assert set(some.nodes[(some.seeds > 0) & (not some.soft)]) <= set(whole.nodes[whole.seeds > 0])
         assert len(whole.nodes) <= 80 + 10
-    assert np.mean([item.relevant(0).sum() / len(item.gold) for item in questions.items]) > 0.9
+    assert np.mean([item.relevant[0].sum() / len(item.gold) for item in questions.items]) > 0.9
 
 
 def test_steps_lower_the_loss(questions: Examples) -> None:
@@ -110,7 +129,7 @@ def load_shape(questions: Examples) -> QueryGNNSettings:
 
 
 def test_batches_are_of_one_index_and_the_same_for_a_seed(questions: Examples) -> None:
-    other = Examples(questions.items[:5], questions.edges, questions.relations)
+    other = replace(questions, items=questions.items[:5])
     objective = DocumentRetrieval([questions, other], {}, RetrievalLoss(batch=4))
     one, same, different = (list(objective.batches(seed)) for seed in (3, 3, 4))
     assert [b.items for b in one] == [b.items for b in same]
@@ -149,3 +168,120 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere"):
         train_gfm([empty], [], tmp_path / "out", RECIPE, silent)
     assert not (tmp_path / "out" / "model.safetensors").exists()
+
+
+FACTS = replace(RECIPE, stage="pretrain", loss=RetrievalLoss(1.0), completion=CompletionRecipe(10, 4, 16, 20, 60))
+
+
+@pytest.mark.parametrize("targets", ["passages", "entities"])
+@pytest.mark.parametrize("stage", ["pretrain", "paths", "finetune"])
+def test_every_stage_for_both_kinds_of_network(data: Path, out: Path, tmp_path: Path, stage: str, targets: str) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
+    recipe = replace(FACTS if stage == "pretrain" else RECIPE, stage=stage, targets=targets)  # type: ignore[arg-type]
+    result = train_gfm([data], [], tmp_path, recipe, silent)
+    trained = load_weights(tmp_path)
+    assert trained.targets == targets
+    assert trained.model.settings == recipe.shape(384)
+    assert bool(result.figures) == (stage != "finetune")
+    about = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["about"]
+    assert about["stage"] == stage
+    evidence = Index(ground_index(out).table).search(
+        "Who founded the school where the boat James Caird is kept today?", 3, f"gfm:weights={tmp_path}"
+    )
+    assert len(evidence.passages) == 3
+
+
+def ground_index(out: Path) -> Index:
+    from clew.index import open as open_index
+
+    return open_index(out / "run" / "indexes" / "polar")
+
+
+def test_training_goes_on_from_weights_of_the_same_shape(data: Path, out: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
+    assert shape_of(out)["width"] == 16
+    recipe = replace(RECIPE, start=out, loop=Recipe(epochs=1, rate=1e-9, average=0.0))
+    train_gfm([data], [], tmp_path, recipe, silent)
+    before, after = load_weights(out).model.state_dict(), load_weights(tmp_path).model.state_dict()
+    assert all(torch.allclose(before[name], after[name], atol=1e-3) for name in before)
+    with pytest.raises(InputError, match="same shape"):
+        train_gfm([data], [], tmp_path, replace(recipe, width=8), silent)
+
+
+def test_a_share_of_the_questions(data: Path, out: Path) -> None:
+    ground = ground_of(data, out / "run", RECIPE, silent)
+    few = laid_out(ground, data, TRAIN, replace(RECIPE, fraction=0.2), silent)
+    assert len(few.items) == 6
+    assert len(laid_out(ground, data, DEVELOPMENT, replace(RECIPE, fraction=0.2), silent).items) == 30
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"stage": "learn"}, "pretrain, paths, finetune"),
+        ({"targets": "words"}, "passages, entities"),
+        ({"message": "rotate"}, "distmult"),
+        ({"aggregate": "max"}, "mean"),
+        ({"fraction": 0.0}, "above 0"),
+        ({"width": 0}, "at least 1"),
+    ],
+)
+def test_recipes_that_are_none(wrong: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        replace(RECIPE, **wrong)  # type: ignore[arg-type]
+
+
+def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_path: Path) -> None:
+    index = ground_index(out)
+    recipe = replace(RECIPE, stage="paths", questions=80, loop=Recipe(epochs=2, rate=1e-3, average=0.5))
+    won = adapt_gfm(index, SHIPPED / "gfm", tmp_path / "won", recipe, silent)
+    assert (won.learned, won.held_out) == (64, 16)
+    assert won.kept == (won.after["mean"] > won.before["mean"])
+    assert won.kept == (tmp_path / "won").exists()
+    useless = replace(recipe, loop=Recipe(epochs=1, rate=1e-12, average=0.0))
+    lost = adapt_gfm(index, SHIPPED / "gfm", tmp_path / "lost", useless, silent)
+    assert not lost.kept
+    assert lost.before == lost.after
+    assert not (tmp_path / "lost").exists()
+
+
+def test_weights_of_another_encoder_are_not_adapted(tmp_path: Path) -> None:
+    index = made(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
+    with pytest.raises(InputError, match="weights of the index's encoder"):
+        adapt_gfm(index, SHIPPED / "gfm", tmp_path / "out", RECIPE, silent)
+
+
+def test_documents_that_do_not_touch_give_no_questions(tmp_path: Path) -> None:
+    index = made(tmp_path / "index", [Document("a", "Oslo", "It rains."), Document("b", "Rome", "It is hot.")], ENCODER)
+    with pytest.raises(InputError, match="no two facts"):
+        adapt_gfm(index, SHIPPED / "gfm", tmp_path / "out", RECIPE, silent)
+
+
+@pytest.mark.slow
+def test_two_processes_train_one_model(data: Path, out: Path, tmp_path: Path) -> None:
+    """As `torchrun` starts them: the first alone writes, and both take every second batch."""
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "clew"]
+    options = [
+        "--data",
+        data,
+        "--validate",
+        data,
+        "--out",
+        tmp_path,
+        "--width",
+        "16",
+        "--epochs",
+        "2",
+        "--device",
+        "cpu",
+    ]
+    done = subprocess.run([*command, "train", "gfm", *map(str, options)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("weights in") == 1
+    assert load_weights(tmp_path).model.settings.width == 16
+    (log,) = (tmp_path / "run").glob("state-*/log.jsonl")
+    assert len(log.read_text(encoding="utf-8").splitlines()) == 2

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ from clew.retrievers.dense import DenseRetriever
 from clew.retrievers.entity_graph import EntityGraphRetriever
 from clew.retrievers.fused import FusedRetriever
 from clew.retrievers.hipporag2 import HippoRAG2Retriever
+from clew.retrievers.options import Options
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.question_walk import PageRankWeights, Walker
 from clew.retrievers.scope import Scope
+from clew.retrievers.shipped import SHIPPED
 from clew.retrievers.title_links import TitleLinksRetriever
 from clew.store.kept import kept_array
 from clew.store.vectors import VectorStore
@@ -27,6 +30,8 @@ from clew.store.vectors import VectorStore
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.retrievers.gfm_parts import Surroundings
+    from clew.retrievers.gfm_weights import TrainedGNN
     from clew.types import FloatArray
 
 LEXICAL = "lexical"
@@ -39,6 +44,7 @@ class Parts:
         scope: The snapshot and its filters.
         lexical: The words of the passages.
         paths: How many paths explain each passage, where each of them costs time.
+        options: What the user says of the retriever.
 
     Args:
         folder: The snapshot on disk.
@@ -58,6 +64,7 @@ class Parts:
         self.scope = Scope(load_snapshot(folder))
         self.lexical = LexicalIndex.load(folder / LEXICAL)
         self.paths = 1
+        self.options = Options()
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
@@ -70,6 +77,36 @@ class Parts:
         parts = copy(self)
         parts.paths = paths
         return parts
+
+    def told(self, options: Options) -> "Parts":
+        """Return the same parts with what the user says of the retriever."""
+        parts = copy(self)
+        parts.options = options
+        return parts
+
+    def weights(self, name: str) -> Path:
+        """Return the folder of a network's weights: the one asked for, the index's own, or those of the package."""
+        own = self.own_weights(name)
+        asked = self.options.text("weights", "")
+        return Path(asked).expanduser() if asked else own if own.is_dir() else SHIPPED / name
+
+    def own_weights(self, name: str) -> Path:
+        """Return the folder of the weights that were adapted to this index, whether they are there or not."""
+        return self._vectors.parent.parent / "weights" / name
+
+    def surroundings(self) -> "Surroundings":
+        """Return what the graph neural network is given of the index."""
+        from clew.models.encoders import open_reading
+        from clew.models.sentence_transformer import Reading
+        from clew.retrievers.gfm_parts import Surroundings
+
+        def own(trained: "TrainedGNN") -> Encoder:
+            encoder = trained.encoder
+            return open_reading(encoder.name, Reading(encoder.normalize, encoder.query, encoder.text))
+
+        encoder = self._open_encoder()
+        walker = Walker(self.scope, self.lexical, PageRankWeights())
+        return Surroundings(walker, encoder if encoder.dimension else None, own, self.encode_by, self.kept)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -90,6 +127,13 @@ class Parts:
         """Return unit rows (n, d) for short texts, remembering them on disk."""
         return VectorStore(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
 
+    def encode_by(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
+        """Return rows (n, d) for short texts by another encoder than the index's, remembering them on disk."""
+        place = self._vectors
+        if encoder.fingerprint != self._open_encoder().fingerprint:
+            place = place.with_name(f"vectors-{blake2b(encoder.fingerprint.encode(), digest_size=6).hexdigest()}.lance")
+        return VectorStore(place).get_or_encode(texts, encoder, self._on_progress)
+
     def kept(self, name: str, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
         """Return an array that depends on this version of the index and on `name`, made once and kept on disk."""
         return kept_array(self._vectors.parent / "arrays" / f"{self._folder.name}-{name}", make)
@@ -106,8 +150,7 @@ def _fused(parts: Parts) -> FusedRetriever:
 def _gfm(parts: Parts) -> Retriever:
     from clew.retrievers.gfm_parts import gfm_retriever  # loads torch, which takes seconds
 
-    walker = Walker(parts.scope, parts.lexical, PageRankWeights())
-    return gfm_retriever(walker, parts.encoder, parts.encode_texts, parts.kept, paths=parts.paths)
+    return gfm_retriever(parts.surroundings(), parts.weights("gfm"), parts.options, parts.paths)
 
 
 RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
@@ -123,14 +166,18 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
 
 
 def make_retriever(name: str, parts: Parts) -> Retriever:
-    """Return the retriever of a name.
+    """Return the retriever of a name, with settings after a colon: `gfm`, or `gfm:nodes=all,weights=FOLDER`.
 
     Raises:
-        InputError: There is none of that name, or it needs vectors that the index lacks.
+        InputError: There is none of that name or setting, or it needs vectors that the index lacks.
     """
-    if name not in RETRIEVERS:
-        raise InputError(f"no retriever is called {name!r}; choose one of {', '.join(RETRIEVERS)}")
-    return RETRIEVERS[name](parts)
+    called, _, settings = name.partition(":")
+    if called not in RETRIEVERS:
+        raise InputError(f"no retriever is called {called!r}; choose one of {', '.join(RETRIEVERS)}")
+    options = Options(settings, called)
+    made = RETRIEVERS[called](parts.told(options))
+    options.check()
+    return made
 
 
 def open_extractor(name: str) -> Extractor:

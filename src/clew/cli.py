@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
 import typer
 from typer.exceptions import TyperException
 
+from clew.cli_training import adapt, train, weights
 from clew.errors import ClewError, InputError
 
 if TYPE_CHECKING:
@@ -22,13 +23,16 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-train = typer.Typer(help="Train weights on your own data.", rich_markup_mode=None)
 app.add_typer(train, name="train")
+app.add_typer(weights, name="weights")
 
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
 RetrieverOption = Annotated[
     Optional[str],  # noqa: UP045 - typer reads Optional on every Python it supports
-    typer.Option("--retriever", help="bm25, dense, fused, title-links, entity-graph, pagerank, gfm or hipporag2."),
+    typer.Option(
+        "--retriever",
+        help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph or hipporag2; settings after a colon.",
+    ),
 ]
 CountOption = Annotated[Optional[int], typer.Option("-k", help="How many passages.")]  # noqa: UP045
 WhereOption = Annotated[
@@ -72,6 +76,7 @@ def index(
     with progress_on_stderr() as progress:
         opened = _open_or_create(index, extractor, encoder, progress)
         report = opened.add(documents, extractor)
+        opened.prepare()
     print_report(report, opened.table.count_rows())
 
 
@@ -106,10 +111,13 @@ def search(
     json_: JsonFlag = False,
 ) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
-    from clew.reporting import evidence_json, print_evidence
+    from clew.reporting import evidence_json, print_evidence, progress_on_stderr
 
     name, count = _defaults(retriever, k)
-    evidence = _open(index).search(question, count, name, where, paths)
+    with progress_on_stderr() as progress:
+        opened = _open(index, progress)
+        name = opened.retriever_name(name)
+        evidence = opened.search(question, count, name, where, paths)
     if json_:
         _print_json(evidence_json(question, name, evidence))
     else:
@@ -127,10 +135,13 @@ def ask(
     json_: JsonFlag = False,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
-    from clew.reporting import answer_json, print_answer
+    from clew.reporting import answer_json, print_answer, progress_on_stderr
 
     name, count = _defaults(retriever, k)
-    answer = _open(index).ask(question, count, name, where, paths)
+    with progress_on_stderr() as progress:
+        opened = _open(index, progress)
+        name = opened.retriever_name(name)
+        answer = opened.ask(question, count, name, where, paths)
     if json_:
         _print_json(answer_json(question, name, answer))
     else:
@@ -155,6 +166,7 @@ def evaluate(
     """Measure retrievers on questions whose evidence is known, side by side."""
     from clew.measuring import measure
     from clew.reporting import print_scores, progress_on_stderr
+    from clew.retrievers.options import split_names
 
     if json_ is not None and json_.is_dir():
         raise InputError(f"--json is {str(json_)!r}, which is a folder: name a file in it")
@@ -164,7 +176,8 @@ def evaluate(
     with progress_on_stderr() as progress:
         opened = _open(index, progress)
         ks = _numbers(cutoffs)
-        report = measure(opened, questions, names.split(","), ks, where, runs, progress, answers=answer, paths=paths)
+        chosen = [opened.retriever_name(name) for name in split_names(names)]
+        report = measure(opened, questions, chosen, ks, where, runs, progress, answers=answer, paths=paths)
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)
@@ -236,33 +249,6 @@ def compact(index: IndexOption) -> None:
     print(f"dropped {opened.compact()} older versions")
 
 
-@train.command()
-def gfm(
-    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and train.jsonl to learn from.")],
-    out: Annotated[Path, typer.Option(help="Gets the weights; the run is kept in it, and goes on after a stop.")],
-    validate: Annotated[
-        Optional[list[Path]],  # noqa: UP045
-        typer.Option(help="Folders with corpus.jsonl and dev.jsonl; they choose the epoch."),
-    ] = None,
-    width: Annotated[int, typer.Option(help="Width of a node's state.")] = 128,
-    layers: Annotated[int, typer.Option(help="How many steps a message goes.")] = 3,
-    nodes: Annotated[int, typer.Option(help="Nodes of a question's graph, at most.")] = 500,
-    epochs: Annotated[int, typer.Option(help="How often each question is seen.")] = 5,
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
-) -> None:
-    """Train the graph neural network of the retriever gfm on questions whose evidence is known."""
-    from clew.reporting import progress_on_stderr
-    from clew.teaching import GNNRecipe, train_gfm
-    from clew.training.loop import Recipe
-
-    recipe = GNNRecipe(width, layers, nodes, loop=Recipe(epochs=epochs, seed=seed))
-    with progress_on_stderr() as progress:
-        result = train_gfm(data, validate or (), out, recipe, progress)
-    for name, value in result.figures.items():
-        print(f"{name}: {value:.3f}")
-    print(f"weights in {out}, best epoch {result.best + 1}, {result.seconds:.0f} s of training")
-
-
 @app.command()
 def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Names shown a kind.")] = 10) -> None:
     """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
@@ -273,6 +259,9 @@ def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Nam
     print_difference(changes, limit)
     if not changes.empty:
         raise typer.Exit(1)
+
+
+app.command()(adapt)
 
 
 def main() -> NoReturn:

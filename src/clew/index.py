@@ -14,6 +14,7 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.readers import read
 from clew.models.encoders import open_encoder
 from clew.protocols import Encoder, Retriever
+from clew.retrievers.shipped import SHIPPED, read_by
 from clew.settings import Settings, load_settings
 from clew.snapshots import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
 from clew.store.location import locate
@@ -21,6 +22,8 @@ from clew.store.lock import writing
 from clew.store.table import PassageTable
 from clew.types import Answer, Document, Evidence, Failure, Filter
 from clew.updating import Report, Updater
+
+AUTO = "auto"
 
 
 def silent(_stage: str, _done: int, _total: int) -> None:
@@ -63,7 +66,10 @@ class Index:
             try:
                 check_snapshot(folder)
                 return Parts(
-                    folder, vectors, lambda: self._encoder, lambda count: self._progress("encoding triples", count, 0)
+                    folder,
+                    vectors,
+                    lambda: self._encoder,
+                    lambda count: self._progress("encoding short texts", count, 0),
                 )
             except IndexFormatError:
                 if folder.is_dir():
@@ -134,28 +140,45 @@ class Index:
         """Return a retriever over this version by its name (see `clew.RETRIEVERS`).
 
         Args:
-            name: Of the retriever.
+            name: Of the retriever; "auto" for the best that the index has vectors for.
             paths: How many paths explain each passage found, for a retriever that has to compute them (`gfm`).
 
         Raises:
             InputError: There is none of that name, or it needs vectors that the index lacks.
         """
+        name = self.retriever_name(name)
         if (name, paths) not in self._retrievers:
             self._retrievers[name, paths] = make_retriever(name, self.parts.explaining(paths))
         return self._retrievers[name, paths]
 
+    def retriever_name(self, name: str = AUTO) -> str:
+        """Return what "auto" stands for here, and any other name as it is.
+
+        That is `gfm` where the index has vectors of the encoder that its weights read, else `pagerank`.
+        """
+        if name != AUTO:
+            return name
+        own = self.table.location.derived.parent / "weights" / "gfm"
+        fits = read_by(own if own.is_dir() else SHIPPED / "gfm") == self.table.settings["encoder_fingerprint"]
+        return "gfm" if fits else "pagerank"
+
     def search(
-        self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None, paths: int = 1
+        self, question: str, k: int = 5, retriever: str = AUTO, where: Filter | None = None, paths: int = 1
     ) -> Evidence:
         """Return the evidence for one question."""
         return self.retriever(retriever, paths).retrieve([question], k, where)[0]
 
     def ask(
-        self, question: str, k: int = 5, retriever: str = "pagerank", where: Filter | None = None, paths: int = 1
+        self, question: str, k: int = 5, retriever: str = AUTO, where: Filter | None = None, paths: int = 1
     ) -> Answer:
         """Return an answer quoted from the evidence, without a language model."""
         encoder = self._encoder if self.table.dimension else None
         return LocalAnswerer(encoder).answer(question, self.search(question, k, retriever, where, paths))
+
+    def prepare(self) -> None:
+        """Make what the retriever of "auto" keeps beside the index, so that the first search need not wait for it."""
+        if len(self.snapshot.passage_ids):
+            self.retriever(AUTO, paths=0)
 
     def compact(self) -> int:
         """Rewrite many small files as few and drop older versions; returns how many were dropped.

@@ -51,7 +51,8 @@ def measure(
     depth = max(DEPTH, *cutoffs)
     scored = []
     for name, retriever in zip(names, made, strict=True):
-        kept = _kept(runs, index, questions, name, depth, where)
+        called = f"{name}\0{getattr(retriever, 'weights_key', '')}"
+        kept = _kept(runs, index, questions, called, depth, where)
         if kept is not None and kept.is_file():
             run = Run.load(kept)
         else:
@@ -86,12 +87,13 @@ def _answer_scores(
 def _kept(
     runs: Path | None, index: Index, questions: Sequence[Question], name: str, depth: int, where: Filter | None
 ) -> Path | None:
-    """Return the file of a run, named by everything that it depends on."""
+    """Return the file of a run, named by everything that it depends on; `name` may go on after a zero."""
     if runs is None:
         return None
     with ForeignErrors(str(runs), "keeping the rankings in"):
         runs.mkdir(parents=True, exist_ok=True)
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
-    key = blake2b(f"{sorted(files.items())}\0{asked}\0{depth}\0{where}".encode(), digest_size=6).hexdigest()
-    return runs / f"{name}-{key}.json"
+    key = blake2b(f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{name}".encode(), digest_size=6).hexdigest()
+    called = name.partition("\0")[0].partition(":")[0]  # its settings may hold a path
+    return runs / f"{called}-{key}.json"

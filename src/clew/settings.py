@@ -21,7 +21,7 @@ class Settings(BaseSettings):
         passage_overlap: Words that neighbouring passages share.
         tau: Cosine from which two names are equivalent (GFM-RAG and HippoRAG: 0.8).
         neighbours: Equivalent names kept a name (GFM-RAG and HippoRAG: 100).
-        retriever: For search and ask.
+        retriever: For search and ask; "auto" for `gfm` where the index has the vectors that it reads, else `pagerank`.
         k: Passages returned.
     """
 
@@ -33,7 +33,7 @@ class Settings(BaseSettings):
     passage_overlap: int = Field(default=0, ge=0)
     tau: float = Field(default=0.8, gt=0.0, le=1.0)
     neighbours: int = Field(default=100, ge=1)
-    retriever: str = "pagerank"
+    retriever: str = "auto"
     k: int = Field(default=5, ge=1)
 
     @classmethod

@@ -1,34 +1,55 @@
-"""Trains weights from folders of data: each is indexed once, its questions are laid out, and one loop does the rest.
+"""Trains the network of `gfm` from folders of data, or on an index itself: graphs are laid out, one loop does the rest.
 
-A folder of data holds `corpus.jsonl` {id, title, text} and questions {id, question, gold: [passage ids]} in
-`train.jsonl` to learn from and `dev.jsonl` to choose the epoch by.
+A folder of data holds `corpus.jsonl` {id, title, text} and, for the stage that learns from questions, {id, question,
+gold: [passage ids]} in `train.jsonl` to learn from and `dev.jsonl` to choose the epoch by.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import torch
 
+from clew.assemble import Parts
 from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
-from clew.graph.relations import passage_graph, relation_texts
+from clew.graph.relations import entity_graph, inverse_text, passage_graph, relation_texts
 from clew.index import Index, create
 from clew.index import open as open_index
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.retrievers.gfm_weights import save_weights
+from clew.retrievers.entity_question_graph import EntityQuestionGraphs
+from clew.retrievers.gfm_parts import similarity
+from clew.retrievers.gfm_rankers import EntityRanker, PassageRanker
+from clew.retrievers.gfm_weights import Targets, TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.retrievers.question_graph import FEATURES, QuestionGraphs
 from clew.retrievers.question_walk import PageRankWeights, Walker
 from clew.settings import Settings
 from clew.snapshots import Progress
+from clew.store.derived import discard
 from clew.store.location import locate
 from clew.store.opening import open_dataset
+from clew.training.distributed import Group
 from clew.training.document_retrieval import DocumentRetrieval, RetrievalLoss
-from clew.training.examples import Examples, examples
-from clew.training.loop import Recipe, Trained, train
+from clew.training.examples import Examples, Ground, examples
+from clew.training.kg_completion import CompletionRecipe, Facts, KGCompletion
+from clew.training.loop import ALONE, Recipe, Trained, train
+from clew.training.path_questions import PathQuestions
+from clew.types import Question
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
 
 CORPUS, TRAIN, DEVELOPMENT = "corpus.jsonl", "train.jsonl", "dev.jsonl"
+NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
+"""Of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""
+
+HELD_OUT = 0.2
+"""Share of questions made from an index that is not trained on, and judges."""
+
+Stage = Literal["pretrain", "paths", "finetune"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,31 +57,114 @@ class GNNRecipe:
     """What is trained, and how.
 
     Attributes:
+        stage: "pretrain" completes facts, "paths" answers questions made from the graph, "finetune" those of people.
+        targets: "passages", or "entities" as published.
         width: Of a node's state.
         layers: How many steps a message goes.
         nodes: How many nodes a question's graph has at most.
+        features: Whether nodes bring what the walk knows of them; passages only.
+        prior: Whether scores start from the walk's ranking; passages only.
+        message: "distmult" or "transe".
+        aggregate: "sum" or "mean".
+        start: Weights to begin with; None for random ones.
+        fraction: Share of the training questions that is used.
+        questions: Path questions made of each index.
         loss: What is minimised.
+        completion: How facts are drawn.
         loop: Epochs, rates and the seed.
     """
 
-    width: int = 128
+    stage: Stage = "finetune"
+    targets: Targets = "passages"
+    width: int = 64
     layers: int = 3
-    nodes: int = 500
+    nodes: int = NODES["passages"]
+    features: bool = True
+    prior: bool = True
+    message: str = "distmult"
+    aggregate: str = "sum"
+    start: Path | None = None
+    fraction: float = 1.0
+    questions: int = 1000
     loss: RetrievalLoss = field(default_factory=RetrievalLoss)
+    completion: CompletionRecipe = field(default_factory=CompletionRecipe)
     loop: Recipe = field(default_factory=Recipe)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained."""
+        wrong = [
+            f"{name} is {value!r}; wanted {', '.join(choices)}"
+            for name, value, choices in (
+                ("stage", self.stage, ("pretrain", "paths", "finetune")),
+                ("targets", self.targets, ("passages", "entities")),
+                ("message", self.message, ("distmult", "transe")),
+                ("aggregate", self.aggregate, ("sum", "mean")),
+            )
+            if value not in choices
+        ]
+        if min(self.width, self.layers, self.nodes, self.questions) < 1 or not 0 < self.fraction <= 1:
+            wrong.append("width, layers, nodes and questions must be at least 1, the fraction above 0 and at most 1")
+        if wrong:
+            raise InputError("; ".join(wrong))
+
+    def shape(self, text_width: int) -> QueryGNNSettings:
+        """Return the shape of the network, for vectors of a width."""
+        own = self.targets == "passages"
+        return QueryGNNSettings(
+            self.width,
+            text_width,
+            self.layers,
+            len(FEATURES) if own and self.features else 0,
+            prior=own and self.prior,
+            learned_inverse=own,
+            message=self.message,
+            aggregate=self.aggregate,
+        )
+
+
+ADAPTING = GNNRecipe("paths", questions=1500, loop=Recipe(epochs=1, rate=2e-4, average=0.98))
+"""How weights are adapted to an index; their shape stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """What adapting to an index gave.
+
+    Attributes:
+        kept: Whether the new weights won on the questions held out, and were written.
+        before: Figures on them of the weights it started from.
+        after: Of the best epoch.
+        learned: Questions learned from.
+        held_out: Questions that judged.
+        seconds: Of training.
+    """
+
+    kept: bool
+    before: dict[str, float]
+    after: dict[str, float]
+    learned: int
+    held_out: int
+    seconds: float
 
 
 def train_gfm(
-    data: Sequence[Path], validation: Sequence[Path], out: Path, recipe: GNNRecipe, progress: Progress
+    data: Sequence[Path],
+    validation: Sequence[Path],
+    out: Path,
+    recipe: GNNRecipe,
+    progress: Progress,
+    group: Group = ALONE,
 ) -> Trained:
-    """Train the graph neural network on the questions of some folders, and write its weights.
+    """Train the graph neural network on some folders of data, and write its weights.
 
     Args:
-        data: Folders with a corpus and `train.jsonl`.
-        validation: Folders with a corpus and `dev.jsonl`; with none the last epoch's weights are kept.
+        data: Folders with a corpus, and `train.jsonl` to fine-tune.
+        validation: Folders with a corpus and `dev.jsonl`; without any a part of what the indexes themselves give is
+            held out, or, to fine-tune, the last epoch's weights are kept.
         out: Gets the weights; `out`/run keeps the indexes and the state of the run, which goes on after a kill.
         recipe: What and how.
         progress: Told the stage and how much of how much is done.
+        group: The processes that share the work.
 
     Raises:
         InputError: A folder lacks a file, questions do not fit their corpus, or `out`/run is the run of another recipe.
@@ -69,32 +173,71 @@ def train_gfm(
     for folder in (*data, *validation):
         if not (folder / CORPUS).is_file():
             raise InputError(f"{folder} has no {CORPUS}: give folders with {CORPUS} and {TRAIN} or {DEVELOPMENT}")
-    trained = [laid_out(folder, TRAIN, run, recipe, progress) for folder in data]
-    validated = {folder.name: laid_out(folder, DEVELOPMENT, run, recipe, progress) for folder in validation}
-    torch.manual_seed(recipe.loop.seed)
-    source = trained[0]
-    settings = QueryGNNSettings(
-        recipe.width, source.relations.shape[1], recipe.layers, len(FEATURES), prior=True, learned_inverse=True
-    )
-    model = QueryGNN(settings)
-    result = train(model, DocumentRetrieval(trained, validated, recipe.loss), recipe.loop, run / "state", progress)
+    with group.first():
+        grounds = {folder: seen_by(_opened(folder, run, progress), recipe) for folder in (*data, *validation)}
+    sources = [grounds[folder] for folder in data]
+    model, encoder = _start(recipe, sources[0])
+    validated = {folder.name: laid_out(grounds[folder], folder, DEVELOPMENT, recipe, progress) for folder in validation}
+    state = run / f"state-{_key(recipe, data)}"
+    if recipe.stage == "pretrain":
+        facts = [Facts(ground, _relation_questions(ground), recipe.completion.nodes) for ground in sources]
+        completion = KGCompletion(facts, recipe.loss, recipe.completion, recipe.loop.seed)
+        result = train(model, completion, recipe.loop, state, progress, group)
+        size = 0
+    else:
+        learned, held = _questions(data, sources, recipe, progress)
+        retrieval = DocumentRetrieval(learned, validated or held, recipe.loss)
+        result = train(model, retrieval, recipe.loop, state, progress, group)
+        size = sum(len(one.items) for one in learned)
     about: dict[str, Any] = {
-        "stage": "document retrieval",
+        **_told(recipe),
         "data": [folder.name for folder in data],
         "validation": [folder.name for folder in validation],
-        "questions": sum(len(one.items) for one in trained),
-        "epochs": recipe.loop.epochs,
-        "seed": recipe.loop.seed,
+        "questions": size,
         "best epoch": result.best,
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
     }
-    encoder = _opened(data[0], run, progress).table.settings["encoder_fingerprint"]
-    save_weights(out, model, str(encoder), recipe.nodes, about)
+    with group.first():
+        if not group.rank:
+            save_weights(out, TrainedGNN(model, recipe.targets, encoder, recipe.nodes, ""), about)
     return result
 
 
-def laid_out(folder: Path, questions: str, run: Path, recipe: GNNRecipe, progress: Progress) -> Examples:
-    """Return the questions of a folder of data as the network sees them, indexing its corpus where that is not done.
+def adapt_gfm(index: Index, start: Path, out: Path, recipe: GNNRecipe, progress: Progress) -> Adapted:
+    """Tune weights on questions made from an index itself, and write them where they win on those held out.
+
+    Args:
+        index: What is adapted to; no question or label is needed.
+        start: The weights to begin with.
+        out: Gets the new weights, if they win.
+        recipe: How; the shape is that of the weights.
+        progress: Told the stage and how much of how much is done.
+
+    Raises:
+        InputError: The index gives no questions, or the weights are of another encoder.
+    """
+    trained = load_weights(start)
+    ground = seen_by(index.parts, recipe, trained)
+    made = PathQuestions(ground.snapshot, recipe.loop.seed).make(recipe.questions)
+    learned, held = _apart(made, recipe.loop.seed)
+    progress("laying out questions", 0, 0)
+    objective = DocumentRetrieval(
+        [examples(ground, learned, recipe.loop.seed)],
+        {"held out": examples(ground, held, recipe.loop.seed)},
+        recipe.loss,
+    )
+    version = f"{index.table.version}-{trained.key}-{_key(recipe, (), loop=True)}"
+    state = index.table.location.derived / "adapting" / version
+    result = train(trained.model, objective, recipe.loop, state, progress)
+    discard(state)
+    if result.best >= 0:
+        about = {"adapted from": trained.key, "questions": len(learned), **_told(recipe), "figures": result.figures}
+        save_weights(out, trained, about)
+    return Adapted(result.best >= 0, result.started_at, result.figures, len(learned), len(held), result.seconds)
+
+
+def laid_out(ground: Ground, folder: Path, questions: str, recipe: GNNRecipe, progress: Progress) -> Examples:
+    """Return the questions of a folder of data as the network sees them.
 
     Raises:
         InputError: The folder lacks the questions, or they do not fit the corpus.
@@ -102,16 +245,120 @@ def laid_out(folder: Path, questions: str, run: Path, recipe: GNNRecipe, progres
     path = folder / questions
     if not path.is_file():
         raise InputError(f"{folder} has no {questions}: give a folder with {CORPUS} and {questions}")
-    parts = _opened(folder, run, progress).parts
+    progress(f"laying out {folder.name}", 0, 0)
+    asked = load_questions(path)
+    if questions == TRAIN and recipe.fraction < 1:
+        chosen = np.random.default_rng(recipe.loop.seed).permutation(len(asked))
+        asked = [asked[i] for i in sorted(chosen[: max(1, round(recipe.fraction * len(asked)))])]
+    return examples(ground, asked, recipe.loop.seed)
+
+
+def shape_of(start: Path) -> dict[str, Any]:
+    """Return what of a recipe some weights decide."""
+    given = load_weights(start)
+    shape = given.model.settings
+    return {
+        "targets": given.targets,
+        "width": shape.width,
+        "layers": shape.layers,
+        "nodes": NODES[given.targets] if given.nodes is None else given.nodes,
+        "features": bool(shape.features),
+        "prior": shape.prior,
+        "message": shape.message,
+        "aggregate": shape.aggregate,
+    }
+
+
+def ground_of(folder: Path, run: Path, recipe: GNNRecipe, progress: Progress) -> Ground:
+    """Return a folder of data as a network sees it; its corpus is indexed in `run` where that is not done."""
+    return seen_by(_opened(folder, run, progress), recipe)
+
+
+def _questions(
+    data: Sequence[Path], sources: Sequence[Ground], recipe: GNNRecipe, progress: Progress
+) -> tuple[list[Examples], dict[str, Examples]]:
+    """Return what is learned from, and what is held out of it."""
+    pairs = list(zip(data, sources, strict=True))
+    if recipe.stage == "finetune":
+        return [laid_out(ground, folder, TRAIN, recipe, progress) for folder, ground in pairs], {}
+    learned: list[Examples] = []
+    held: dict[str, Examples] = {}
+    for folder, ground in pairs:
+        progress(f"making questions of {folder.name}", 0, 0)
+        made = PathQuestions(ground.snapshot, recipe.loop.seed).make(recipe.questions)
+        own, others = _apart(made, recipe.loop.seed)
+        learned.append(examples(ground, own, recipe.loop.seed))
+        held[folder.name] = examples(ground, others, recipe.loop.seed)
+    return learned, held
+
+
+def _apart(questions: Sequence[Question], seed: int) -> tuple[list[Question], list[Question]]:
+    """Return questions to learn from, and those held out."""
+    if len(questions) < 5:
+        raise InputError(f"only {len(questions)} questions can be made of this index; at least 5 are needed")
+    order = np.random.default_rng(seed).permutation(len(questions)).tolist()
+    cut = max(1, round(HELD_OUT * len(questions)))
+    return [questions[i] for i in order[cut:]], [questions[i] for i in order[:cut]]
+
+
+def seen_by(parts: Parts, recipe: GNNRecipe, trained: TrainedGNN | None = None) -> Ground:
+    """Return an index as a network sees it: the one of a recipe, or a trained one.
+
+    Raises:
+        InputError: The trained one reads vectors of another encoder.
+    """
     snapshot = parts.scope.snapshot
     walker = Walker(parts.scope, parts.lexical, PageRankWeights())
-    graphs = QuestionGraphs(passage_graph(snapshot), snapshot, recipe.nodes)
-    relations = parts.encode_texts(relation_texts(snapshot))
-    progress(f"laying out {folder.name}", 0, 0)
-    return examples(walker, graphs, parts.encoder, relations, load_questions(path), recipe.loop.seed)
+    if trained is not None and trained.encoder.fingerprint != parts.encoder.fingerprint:
+        raise InputError(
+            f"the weights read vectors of {trained.encoder.name}, and the index was made with {parts.encoder.name}: "
+            "give weights of the index's encoder"
+        )
+    entities = (recipe.targets if trained is None else trained.targets) == "entities"
+    nodes = recipe.nodes if trained is None else trained.nodes
+    relations = parts.encode_texts(relation_texts(snapshot, inverses=entities))
+    if entities:
+        graphs = EntityQuestionGraphs(entity_graph(snapshot), snapshot, nodes, similarity(walker, parts.encoder))
+        ranker = EntityRanker(snapshot, weighted=True)
+        return Ground(snapshot, graphs, ranker, parts.encoder, relations, parts.encode_texts, entities=True)
+    own = QuestionGraphs(passage_graph(snapshot), walker, nodes)
+    return Ground(snapshot, own, PassageRanker(), parts.encoder, relations, parts.encode_texts, entities=False)
 
 
-def _opened(folder: Path, run: Path, progress: Progress) -> Index:
+def _relation_questions(ground: Ground) -> "FloatArray":
+    """Return the vectors of the relations' texts, and of their inverses', as questions."""
+    texts = relation_texts(ground.snapshot)
+    return ground.encode_texts([*texts, *map(inverse_text, texts)])
+
+
+def _start(recipe: GNNRecipe, ground: Ground) -> tuple[QueryGNN, TextEncoder]:
+    """Return the network that training begins with, and the encoder it reads."""
+    encoder = TextEncoder(ground.encoder.name, ground.encoder.fingerprint)
+    shape = recipe.shape(ground.relations.shape[1])
+    if recipe.start is None:
+        torch.manual_seed(recipe.loop.seed)
+        return QueryGNN(shape), encoder
+    given = load_weights(recipe.start)
+    if (given.model.settings, given.targets, given.encoder.fingerprint) != (shape, recipe.targets, encoder.fingerprint):
+        raise InputError(
+            f"the weights in {recipe.start} are {given.model.settings} for {given.targets}, and this run trains "
+            f"{shape} for {recipe.targets}: give weights of the same shape and encoder"
+        )
+    return given.model, encoder
+
+
+def _told(recipe: GNNRecipe) -> dict[str, Any]:
+    start = None if recipe.start is None else load_weights(recipe.start).key
+    return {**asdict(recipe), "start": start}
+
+
+def _key(recipe: GNNRecipe, data: Sequence[Path], *, loop: bool = False) -> str:
+    """Return what tells the runs in one folder apart; what the loop itself checks only when asked."""
+    told = {name: value for name, value in _told(recipe).items() if loop or name != "loop"}
+    return blake2b(repr((told, [folder.name for folder in data])).encode(), digest_size=6).hexdigest()
+
+
+def _opened(folder: Path, run: Path, progress: Progress) -> Parts:
     place = run / "indexes" / folder.name
     place.parent.mkdir(parents=True, exist_ok=True)
     if open_dataset(locate(place)) is None:
@@ -120,4 +367,4 @@ def _opened(folder: Path, run: Path, progress: Progress) -> Index:
     report = index.add([folder / CORPUS])
     if report.failures:
         raise InputError(f"{folder / CORPUS}: {report.failures[0].item}: {report.failures[0].reason}")
-    return index
+    return index.parts

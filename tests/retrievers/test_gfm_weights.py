@@ -9,21 +9,24 @@ from safetensors.torch import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.retrievers.gfm_weights import SHIPPED, load_weights, save_weights
+from clew.retrievers.gfm_weights import TextEncoder, TrainedGNN, load_weights, save_weights
+from clew.retrievers.shipped import SHIPPED
 
+ENCODER = TextEncoder("some-encoder", "abc", normalize=False, query="ask: ")
 SETTINGS = QueryGNNSettings(width=4, text_width=6, layers=2, features=7, prior=True, learned_inverse=True)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     torch.manual_seed(0)
-    save_weights(tmp_path / "w", QueryGNN(SETTINGS), "some-encoder", 300, {"seed": 0})
+    save_weights(tmp_path / "w", TrainedGNN(QueryGNN(SETTINGS), "passages", ENCODER, 300, ""), {"seed": 0})
     return tmp_path / "w"
 
 
 def test_what_is_saved_is_loaded(folder: Path) -> None:
     trained = load_weights(folder)
-    assert (trained.encoder, trained.nodes, trained.model.settings) == ("some-encoder", 300, SETTINGS)
+    assert (trained.encoder, trained.nodes, trained.model.settings) == (ENCODER, 300, SETTINGS)
+    assert trained.targets == "passages"
     torch.manual_seed(0)
     for one, other in zip(trained.model.parameters(), QueryGNN(SETTINGS).parameters(), strict=True):
         assert torch.equal(one, other.half().float())
@@ -40,8 +43,8 @@ def test_the_key_follows_the_weights(folder: Path) -> None:
 
 
 def test_the_shipped_weights_are_small_and_finite() -> None:
-    trained = load_weights(SHIPPED)
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 20 * 2**20
+    trained = load_weights(SHIPPED / "gfm")
+    assert sum(path.stat().st_size for path in (SHIPPED / "gfm").iterdir()) < 20 * 2**20
     assert trained.model.settings.features == 7
 
 
@@ -62,12 +65,15 @@ def test_a_damaged_file(folder: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"format": 2}, "format 1"),
+        ({"format": 1}, "format 2"),
         ({"width": 8}, "another model"),
         ({"layers": 3}, "another model"),
         ({"width": "4"}, "width"),
         ({"prior": 1}, "prior"),
         ({"encoder": None}, "encoder"),
+        ({"encoder": {"name": "x"}}, "encoder"),
+        ({"nodes": 0}, "nodes"),
+        ({"targets": "words"}, "targets"),
     ],
 )
 def test_a_configuration_that_does_not_fit(folder: Path, change: dict[str, object], said: str) -> None:
@@ -93,3 +99,12 @@ def test_a_tensor_too_many_or_too_few(folder: Path) -> None:
     save_file(tensors, folder / "model.safetensors")
     with pytest.raises(InputError, match=r"rel_mlp\.bias"):
         load_weights(folder)
+
+
+def test_single_precision_is_kept_where_asked(tmp_path: Path) -> None:
+    model = QueryGNN(SETTINGS)
+    save_weights(tmp_path, TrainedGNN(model, "entities", ENCODER, None, ""), {}, half=False)
+    trained = load_weights(tmp_path)
+    assert (trained.targets, trained.nodes) == ("entities", None)
+    for one, other in zip(trained.model.parameters(), model.parameters(), strict=True):
+        assert torch.equal(one, other)

@@ -34,6 +34,10 @@ class Line:
         for _ in range(4):
             yield torch.randn(8, 1, generator=generator)
 
+    def halves(self, batch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        cut = len(batch) // 2
+        return (batch[:cut], batch[cut:]) if cut else None
+
     def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
         error: torch.Tensor = ((model(batch) - 3 * batch) ** 2).mean()
         return error * torch.nan if self._broken else error
@@ -137,3 +141,43 @@ def test_a_damaged_state_is_told(tmp_path: Path) -> None:
 def test_recipes_that_train_nothing_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="at least 1"):
         Recipe(**wrong)  # type: ignore[arg-type]
+
+
+class Small(Line):
+    """A device that holds few rows at once."""
+
+    def __init__(self, rows: int) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
+        if len(batch) > self.rows:
+            raise torch.OutOfMemoryError("out of memory")
+        return super().loss(model, batch)
+
+
+def plain() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Linear(1, 1)
+
+
+def test_a_step_that_does_not_fit_the_memory_is_cut_and_gives_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, cut = plain(), plain()
+    train(whole, Small(8), RECIPE, tmp_path / "whole", silent)
+    assert not caplog.records
+    train(cut, Small(2), RECIPE, tmp_path / "cut", silent)
+    assert "in two halves" in caplog.text
+    for one, other in zip(whole.parameters(), cut.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_one_question_that_does_not_fit_the_memory_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match="smaller --batch"):
+        train(plain(), Small(0), RECIPE, tmp_path, silent)
+
+
+def test_it_says_what_the_start_was_worth(tmp_path: Path) -> None:
+    result = train(model(), Line(figures=(2.0, 1.0, 3.0)), Recipe(epochs=2), tmp_path, silent)
+    assert (result.started_at, result.figures) == ({"score": 2.0}, {"score": 3.0})

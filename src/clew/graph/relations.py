@@ -17,7 +17,7 @@ from numba import njit
 from clew.graph.snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from clew.types import IntArray, LongArray
+    from clew.types import BoolArray, IntArray, LongArray
 
 MENTIONS = "mentions"
 EQUIVALENT = "equivalent to"
@@ -47,9 +47,25 @@ class RelationalEdges:
         return len(self.indptr) - 1
 
 
-def relation_texts(snapshot: Snapshot) -> list[str]:
-    """Return the texts of the R relations of a snapshot's graphs."""
-    return [*snapshot.relations, MENTIONS, EQUIVALENT]
+def relation_texts(snapshot: Snapshot, *, inverses: bool = False) -> list[str]:
+    """Return the texts of the R relations of a snapshot's graphs, and those of their inverses after them when asked."""
+    texts = [*snapshot.relations, MENTIONS, EQUIVALENT]
+    return [*texts, *map(inverse_text, texts)] if inverses else texts
+
+
+def inverse_text(relation: str) -> str:
+    """Return the text of a relation's inverse, as the authors of GFM-RAG write it."""
+    return f"inverse_{relation}"
+
+
+def stated(edges: RelationalEdges, positions: "LongArray", snapshot: Snapshot, allowed: "BoolArray") -> "BoolArray":
+    """Return for some edges (m,) whether an allowed passage (P,) states them; what is no triple counts as stated."""
+    triples = edges.triples[positions]
+    kept: BoolArray = triples < 0
+    asked = np.unique(triples[~kept])
+    open_ = np.array([bool(allowed[snapshot.triple_passages.row(int(t))].any()) for t in asked], dtype=bool)
+    kept[~kept] = open_[asked.searchsorted(triples[~kept])]
+    return kept
 
 
 def passage_graph(snapshot: Snapshot) -> RelationalEdges:

@@ -8,7 +8,7 @@ from clew.errors import InputError, ProviderError
 from clew.models.hashing import HashingEncoder
 from clew.models.minilm import MODEL_FILES, MiniLM
 from clew.models.no_encoder import NoEncoder
-from clew.models.sentence_transformer import SentenceTransformerEncoder
+from clew.models.sentence_transformer import Reading, SentenceTransformerEncoder
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
@@ -45,6 +45,23 @@ def open_encoder(name: str) -> "Encoder":
     if model and not Path(name).exists():
         return SentenceTransformerEncoder(model, revision)
     return SentenceTransformerEncoder(name)
+
+
+def open_reading(name: str, reading: Reading) -> "Encoder":
+    """Return the encoder of a name that makes rows as a network was trained with.
+
+    Args:
+        name: As for `open_encoder`.
+        reading: Normalisation and prompts; the default encoder and those without weights have their own, unit rows.
+
+    Raises:
+        InputError: As `open_encoder`.
+    """
+    if isinstance(open_encoder(name), SentenceTransformerEncoder):
+        model, _, revision = name.rpartition("@")
+        named = bool(model) and not Path(name).exists()
+        return SentenceTransformerEncoder(model if named else name, revision if named else None, reading)
+    return open_encoder(name)
 
 
 def default_weights() -> Path:

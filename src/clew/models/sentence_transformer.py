@@ -29,6 +29,22 @@ class _Loaded:
     limit: int
     query_prompt: str
     text_prompt: str
+    normalize: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How rows are made, where the model does not decide it.
+
+    Attributes:
+        normalize: Whether rows are brought to unit length; else they are what the model gives.
+        query: Put before questions.
+        text: Put before texts.
+    """
+
+    normalize: bool = True
+    query: str = ""
+    text: str = ""
 
 
 @final
@@ -41,11 +57,13 @@ class SentenceTransformerEncoder:
     Args:
         name: "owner/name" on the hub, or a folder.
         revision: A commit, tag or branch of the hub's repository; None for its main branch.
+        reading: How its rows are made where that is not the model's own way, as for the encoder of a network.
     """
 
-    def __init__(self, name: str, revision: str | None = None) -> None:
+    def __init__(self, name: str, revision: str | None = None, reading: "Reading | None" = None) -> None:
         self._name = name
         self._revision = revision
+        self._reading = reading
         self._model: _Loaded | None = None
         self._lock = threading.Lock()
 
@@ -79,7 +97,9 @@ class SentenceTransformerEncoder:
         """
         require_unicode(texts)
         loaded = self._load()
-        return encode_rows(_tokens(loaded, loaded.text_prompt, texts), loaded.dimension, _forward(loaded.model))
+        return encode_rows(
+            _tokens(loaded, loaded.text_prompt, texts), loaded.dimension, _forward(loaded.model, loaded.normalize)
+        )
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Encode questions one by one, with the model's prompt for queries.
@@ -96,7 +116,7 @@ class SentenceTransformerEncoder:
         """
         require_unicode(texts)
         loaded = self._load()
-        forward = _forward(loaded.model)
+        forward = _forward(loaded.model, loaded.normalize)
         rows = np.empty((len(texts), loaded.dimension), dtype=np.float32)
         for place, ids in enumerate(_tokens(loaded, loaded.query_prompt, texts)):
             rows[place] = forward(ids[None, :].astype(np.int64), np.ones((1, len(ids)), dtype=np.bool_))[0]
@@ -105,11 +125,11 @@ class SentenceTransformerEncoder:
     def _load(self) -> _Loaded:
         with self._lock:
             if self._model is None:
-                self._model = _open(self._name, self._revision)
+                self._model = _open(self._name, self._revision, self._reading)
             return self._model
 
 
-def _open(name: str, revision: str | None) -> _Loaded:
+def _open(name: str, revision: str | None, reading: "Reading | None") -> _Loaded:
     try:
         from huggingface_hub.errors import HFValidationError
         from huggingface_hub.utils._validators import validate_repo_id
@@ -139,6 +159,9 @@ def _open(name: str, revision: str | None) -> _Loaded:
     prompts: dict[str, str] = {key: value or "" for key, value in model.prompts.items()}
     default = prompts.get(model.default_prompt_name or "", "")
     width = _forward(model)(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.bool_)).shape[1]
+    if reading is not None:
+        fingerprint = f"{_fingerprint(model, limit)}-{blake2b(repr(reading).encode(), digest_size=4).hexdigest()}"
+        return _Loaded(model, width, fingerprint, limit, reading.query, reading.text, reading.normalize)
     return _Loaded(
         model,
         width,
@@ -167,15 +190,15 @@ def _fingerprint(model: Any, limit: int) -> str:
     return f"sentence-transformers-{digest.hexdigest()}"
 
 
-def _forward(model: Any) -> "Callable[[LongArray, BoolArray], FloatArray]":
+def _forward(model: Any, normalize: bool = True) -> "Callable[[LongArray, BoolArray], FloatArray]":
     import torch
 
     def forward(ids: "LongArray", real: "BoolArray") -> "FloatArray":
         batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(real.astype(np.int64))}
         with torch.inference_mode():
             rows = model.forward(batch)["sentence_embedding"].float()
-            unit: FloatArray = torch.nn.functional.normalize(rows, dim=1).numpy()
-        return unit
+            found: FloatArray = (torch.nn.functional.normalize(rows, dim=1) if normalize else rows).numpy()
+        return found
 
     return forward
 

@@ -1,12 +1,12 @@
 """GFM-RAG: a graph neural network that has never seen the corpus ranks its passages in one step.
 
-A question's walk chooses the nodes near what it asks about; the network passes messages along their relations and gives
-each passage a logit, starting from the walk's own ranking. The projections of relations depend on no question and are
+The nodes near what a question asks about are chosen by a walk; the network passes messages along their relations and
+gives each a logit, from which a ranker orders the passages. The projections of relations depend on no question and are
 kept with the snapshot.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025).
-Differs from the source: passages are nodes and are scored directly; only the nodes near the question's walk take part
-unless all are asked for; nodes bring features and a prior; no language model.
+Differs from the source: only the nodes near the question take part unless all are asked for; with the shipped weights
+passages are nodes, are scored directly, and nodes bring features and a prior; no language model.
 """
 
 import time
@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from clew.graph.relations import RelationalEdges
+from clew.linking import link
 from clew.models.one_thread import one_thread, workers
 from clew.protocols import Encoder
-from clew.ranks import top_order
 from clew.retrievers.gfm_batch import Batch, side_by_side
 from clew.retrievers.gfm_paths import PathReader, walks_by_importance
-from clew.retrievers.question_graph import QuestionGraph, QuestionGraphs
-from clew.retrievers.question_walk import NOTHING, Walker
-from clew.retrievers.scope import EMPTY_QUESTION, check_k, found
+from clew.retrievers.gfm_rankers import Ranker
+from clew.retrievers.question_graph import GraphSource, QuestionGraph
+from clew.retrievers.question_walk import NOTHING
+from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from clew.nn.query_gnn import QueryGNN
-    from clew.types import BoolArray
+    from clew.types import BoolArray, FloatArray
 
-SOFT = "the question names nothing in the index: the passages nearest in meaning stand in for names"
 _ONE_THREAD_NODES = 5_000  # beyond this two cores are faster than one
 
 
@@ -44,73 +43,85 @@ class GFMRetriever:
     """Ranks passages by the network's logits.
 
     Args:
-        walker: Walks from questions through the index.
+        scope: What is searched.
         encoder: The one the network was trained with.
-        edges: The graph of passages.
+        graphs: Makes the graphs of questions.
         model: The network.
-        projected: (R, layers, width) projections of the index's relations, float16 or float32.
-        size: How many nodes a question's graph has at most; None for the whole graph.
+        projected: Projections (.., layers, width) of the index's relations, and of their inverses after them where the
+            model has no learned inverse; float16 or float32.
+        ranker: Orders the passages.
+        reader: Reads edges as triples.
         paths: How many paths explain each passage; each costs a backward pass.
+        weights_key: What tells these weights from others.
     """
 
     def __init__(
         self,
-        walker: Walker,
+        scope: Scope,
         encoder: Encoder,
-        edges: RelationalEdges,
+        graphs: GraphSource,
         model: "QueryGNN",
         projected: "NDArray[Any]",
-        size: int | None,
+        ranker: Ranker,
+        reader: PathReader,
         paths: int = 1,
+        weights_key: str = "",
     ) -> None:
-        self._walker = walker
-        self._scope = walker.scope
+        self.weights_key = weights_key
+        self._scope = scope
         self._encoder = encoder
+        self._graphs = graphs
         self._model = model
         self._projected = projected
+        self._ranker = ranker
+        self._reader = reader
         self._paths = paths
-        self._graphs = QuestionGraphs(edges, walker.scope.snapshot, size)
-        self._reader = PathReader(walker.scope.snapshot, edges)
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question.
 
         Several questions are scored on all cores, each in one thread: side by side in one product their scores would
-        depend on their neighbours in the last bits.
+        depend on their neighbours in the last bits. A single one is encoded while its walk goes on.
         """
         check_k(k)
         allowed = self._scope.mask(where)
         if len(questions) < 2:
-            return [self._one(question, k, allowed) for question in questions]
+            return [self._one(question, k, allowed, self._beside) for question in questions]
         with ThreadPoolExecutor(workers()) as pool:
-            return list(pool.map(lambda question: self._one(question, k, allowed), questions))
+            return list(pool.map(lambda question: self._one(question, k, allowed, None), questions))
 
     def logits(self, batch: Batch, edge_weights: "Sequence[Tensor] | None" = None) -> "Tensor":
         """Return a logit (n,) for each node of a batch, differentiable in the weights of the edges when given."""
-        rows = torch.from_numpy(np.asarray(self._projected[batch.relations], dtype=np.float32))
+        wanted = batch.needed(self._model)
+        rows = torch.from_numpy(np.asarray(self._projected[wanted], dtype=np.float32))
         small = len(batch.seeds) < _ONE_THREAD_NODES
         with torch.set_grad_enabled(edge_weights is not None), one_thread() if small else nullcontext():
             return batch.logits(self._model, rows, edge_weights)
 
-    def _one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
+    def _one(self, question: str, k: int, allowed: "BoolArray", beside: ThreadPoolExecutor | None) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
             return found((), (), (EMPTY_QUESTION,), started)
-        walk = self._walker.walk(question, allowed)
-        # A lone surrogate, which no encoder takes, counts as a question mark.
-        vector = self._encoder.encode_queries([question.encode(errors="replace").decode()])[0]
-        graph = self._graphs.of(walk, vector, allowed)
-        own = np.flatnonzero(graph.passages)
-        if not len(own):
-            return found((), (), (*walk.notes, NOTHING), started)
+        if beside is None:
+            vector = self._encoded(question)
+            graph = self._graphs.of(link(self._scope.snapshot, question), lambda: vector, allowed)
+        else:
+            coming = beside.submit(self._encoded, question)
+            graph = self._graphs.of(link(self._scope.snapshot, question), coming.result, allowed)
+            vector = coming.result()
+        if not graph.targets.any():
+            return found((), (), (*graph.notes, NOTHING), started)
         batch = side_by_side([graph], [vector], self._graphs.edges)
-        values = self.logits(batch).numpy()[own]
-        best = own[top_order(values, k)]
-        scores = 1.0 / (1.0 + np.exp(-np.sort(values)[::-1][: len(best)].astype(np.float64)))
-        ranked = [(int(node), float(score)) for node, score in zip(graph.nodes[best], scores, strict=True)]
-        paths = self._explained(batch, graph, best.tolist(), allowed) if self._paths else ()
-        notes = (*walk.notes, *((SOFT,) if graph.soft else ()))
-        return found(self._scope.passages(ranked), paths, notes, started)
+        ranked = self._ranker.rank(graph, self.logits(batch).numpy(), vector, k, allowed)
+        targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
+        paths = self._explained(batch, graph, targets, allowed) if self._paths else ()
+        return found(self._scope.passages(ranked.passages), paths, graph.notes, started)
+
+    def _encoded(self, question: str) -> "FloatArray":
+        # A lone surrogate, which no encoder takes, counts as a question mark.
+        vector: FloatArray = self._encoder.encode_queries([question.encode(errors="replace").decode()])[0]
+        return vector
 
     def _explained(
         self, batch: Batch, graph: QuestionGraph, targets: Sequence[int], allowed: "BoolArray"

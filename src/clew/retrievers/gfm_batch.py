@@ -25,28 +25,49 @@ class Batch:
     Attributes:
         graph: Its relations are numbered anew: below u as in `relations`, u and above for their inverses.
         relations: (u,) the relations of the index that occur, ascending.
+        relation_count: How many relations the index has.
         questions: (b, t).
         owners: (n,) the question of each node.
         seeds: (n,).
         features: (n, f).
         prior: (n,).
-        passages: (n,) nodes that may be found.
+        targets: (n,) nodes that are ranked.
     """
 
     graph: RelationalGraph
     relations: "LongArray"
+    relation_count: int
     questions: "Tensor"
     owners: "Tensor"
     seeds: "Tensor"
     features: "Tensor"
     prior: "Tensor"
-    passages: "Tensor"
+    targets: "Tensor"
+
+    def needed(self, model: "QueryGNN") -> "LongArray":
+        """Return the relations whose vectors a model wants.
+
+        They are those that occur, and after them their inverses, numbered from `relation_count`, unless the model has a
+        learned inverse.
+        """
+        if model.settings.learned_inverse:
+            return self.relations
+        return np.concatenate([self.relations, self.relations + self.relation_count])
+
+    def to(self, device: "torch.device") -> "Batch":
+        """Return the batch on another device."""
+        if self.seeds.device == device:
+            return self
+        tensors = (self.questions, self.owners, self.seeds, self.features, self.prior, self.targets)
+        moved = (part.to(device) for part in tensors)
+        return Batch(self.graph.to(device), self.relations, self.relation_count, *moved)
 
     def logits(
         self, model: "QueryGNN", projected: "Tensor", edge_weights: "Sequence[Tensor] | None" = None
     ) -> "Tensor":
-        """Return a logit for each node, (n,), given the projections (u, layers, width) of `relations`."""
-        both = torch.cat([projected, model.inverses(projected)])
+        """Return a logit for each node, (n,), given the projections of the relations `needed`, (.., layers, width)."""
+        learned = model.settings.learned_inverse
+        both = torch.cat([projected, model.inverses(projected)]) if learned else projected
         return model(  # type: ignore[no-any-return]
             self.graph, both, self.questions, self.owners, self.seeds, self.features, self.prior, edge_weights
         )
@@ -78,10 +99,11 @@ def side_by_side(graphs: "Sequence[QuestionGraph]", vectors: "Sequence[FloatArra
     return Batch(
         together,
         used.astype(np.int64),
+        count,
         torch.from_numpy(np.stack(list(vectors))),
         torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)),
         *(
             torch.from_numpy(np.concatenate([getattr(graph, name) for graph in graphs]))
-            for name in ("seeds", "features", "prior", "passages")
+            for name in ("seeds", "features", "prior", "targets")
         ),
     )

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from clew.graph.layered import best_walks
-from clew.graph.relations import MENTIONS, RelationalEdges
+from clew.graph.relations import EQUIVALENT, MENTIONS, RelationalEdges
 from clew.graph.snapshot import Snapshot
 from clew.types import Path, Triple
 
@@ -84,11 +84,13 @@ class PathReader:
     Args:
         snapshot: The index.
         edges: The whole graph.
+        entities: Whether its nodes are entities; else the first of them are passages.
     """
 
-    def __init__(self, snapshot: Snapshot, edges: RelationalEdges) -> None:
+    def __init__(self, snapshot: Snapshot, edges: RelationalEdges, *, entities: bool = False) -> None:
         self._snapshot = snapshot
         self._edges = edges
+        self._entities = entities
         order = np.argsort(snapshot.entity_nodes, kind="stable")
         self._by_node = order, snapshot.entity_nodes[order]
 
@@ -103,9 +105,13 @@ class PathReader:
             return self._snapshot.triple(triple, allowed)
         ends = int(graph.nodes[graph.receivers[edge]]), int(graph.nodes[graph.senders[edge]])
         head, tail = ends if self._edges.relations[position] < self._edges.relation_count else ends[::-1]
+        if self._edges.relations[position] % self._edges.relation_count == self._edges.relation_count - 1:
+            return Triple(self._name(head), EQUIVALENT, self._name(tail))
         return Triple(self._name(head), MENTIONS, self._name(tail), (self._snapshot.passage_ids[head],))
 
     def _name(self, node: int) -> str:
+        if self._entities:
+            return self._snapshot.entities[node]
         if node < len(self._snapshot.passage_ids):
             return self._snapshot.titles[node] or self._snapshot.passage_ids[node]
         order, nodes = self._by_node

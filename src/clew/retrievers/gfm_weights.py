@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from safetensors import SafetensorError
@@ -15,10 +15,30 @@ from safetensors.torch import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.retrievers.shipped import CONFIG
 
-SHIPPED = Path(__file__).parents[1] / "weights" / "gfm"
-CONFIG, TENSORS = "config.json", "model.safetensors"
-FORMAT = 1
+Targets = Literal["passages", "entities"]
+TENSORS = "model.safetensors"
+FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoder:
+    """The encoder of a network's questions and relations.
+
+    Attributes:
+        name: As `clew index --encoder` takes it.
+        fingerprint: Of its weights; "" where they are not known, as for weights made elsewhere.
+        normalize: Whether its rows are brought to unit length.
+        query: Put before a question.
+        text: Put before a relation.
+    """
+
+    name: str
+    fingerprint: str = ""
+    normalize: bool = True
+    query: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +47,16 @@ class TrainedGNN:
 
     Attributes:
         model: In evaluation mode, float32.
-        encoder: Fingerprint of the encoder whose vectors it reads.
-        nodes: How many nodes of a question's graph it was trained on.
-        key: Changes whenever the weights do.
+        targets: "passages" or "entities": what it scores.
+        encoder: Whose vectors it reads.
+        nodes: How many nodes of a question's graph it was trained on; None for the whole graph.
+        key: Changes whenever the weights do, or what they are used with.
     """
 
     model: QueryGNN
-    encoder: str
-    nodes: int
+    targets: Targets
+    encoder: TextEncoder
+    nodes: int | None
     key: str
 
 
@@ -71,17 +93,27 @@ def load_weights(folder: Path) -> TrainedGNN:
         raise InputError(f"the tensor {broken[0]} in {folder / TENSORS} holds NaN or infinite numbers: train again")
     model.load_state_dict({name: value.float() for name, value in tensors.items()})
     model.eval()
-    return TrainedGNN(model, str(config["encoder"]), int(config["nodes"]), _key(tensors))
+    return TrainedGNN(
+        model, config["targets"], TextEncoder(**config["encoder"]), config["nodes"], _key(tensors, config)
+    )
 
 
-def save_weights(folder: Path, model: QueryGNN, encoder: str, nodes: int, about: dict[str, Any]) -> None:
-    """Write a model into a folder, made when absent, in half precision; a reader sees the old weights or the new.
+def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, half: bool = True) -> None:
+    """Write a model into a folder, made when absent; a reader sees the old weights or the new.
+
+    Args:
+        folder: Gets the two files.
+        trained: What is written.
+        about: How it was made.
+        half: In half precision, which costs a ranking nothing; else in single.
 
     Raises:
         ProviderError: The disk refused.
     """
-    tensors = {name: value.detach().half().contiguous() for name, value in model.state_dict().items()}
-    config = {"format": FORMAT, **asdict(model.settings), "encoder": encoder, "nodes": nodes, "about": about}
+    kind = torch.float16 if half else torch.float32
+    tensors = {name: v.detach().to("cpu", kind).contiguous() for name, v in trained.model.state_dict().items()}
+    config: dict[str, Any] = {"format": FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
+    config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save_file(tensors, folder / f"{TENSORS}.part")
@@ -96,14 +128,28 @@ def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     kinds = {field.name: type(field.default) for field in fields(QueryGNNSettings)}
     given = {name: config.get(name) for name in kinds}
     wrong = [name for name, value in given.items() if type(value) is not kinds[name]]
-    wrong += [name for name in ("encoder", "nodes") if name not in config]
+    nodes = config.get("nodes", 0)
+    if nodes is not None and (type(nodes) is not int or nodes < 1):
+        wrong.append("nodes")
+    if config.get("targets") not in ("passages", "entities"):
+        wrong.append("targets")
+    if not _is_encoder(config.get("encoder")):
+        wrong.append("encoder")
     if wrong:
         raise InputError(f"{folder / CONFIG} has no usable {wrong[0]!r}: train the weights again")
     return QueryGNNSettings(**given)  # type: ignore[arg-type]
 
 
-def _key(tensors: "dict[str, torch.Tensor]") -> str:
-    digest = blake2b(digest_size=8)
+def _is_encoder(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    kinds = {field.name: bool if field.name == "normalize" else str for field in fields(TextEncoder)}
+    return value.keys() == kinds.keys() and all(type(value[name]) is kind for name, kind in kinds.items())
+
+
+def _key(tensors: "dict[str, torch.Tensor]", config: dict[str, Any]) -> str:
+    told = {name: value for name, value in config.items() if name != "about"}
+    digest = blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=8)
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].contiguous().numpy().tobytes())

@@ -15,20 +15,20 @@ import torch
 from clew.errors import InputError
 from clew.nn.losses import binary, listwise, ratio
 from clew.nn.query_gnn import QueryGNN
-from clew.ranks import top_order
 from clew.retrievers.gfm_batch import Batch, side_by_side
 from clew.training.examples import FORMS, Example, Examples
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from clew.types import FloatArray
 
 Ranking = Literal["listwise", "paper", "code"]
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalLoss:
-    """What is minimised, for each question.
+    """What is minimised, for each question, or for each fact that is to be completed.
 
     Attributes:
         alpha: Share of the cross-entropy; the ranking loss has the rest.
@@ -100,6 +100,14 @@ class DocumentRetrieval:
             forms = tuple(int(form) for form in random.choice(len(FORMS), size=len(chosen), p=odds))
             yield Asked(source, tuple(source.items[i] for i in chosen), forms)
 
+    def halves(self, batch: Asked) -> tuple[Asked, Asked] | None:
+        """Return the two halves of a batch; None for a single question."""
+        cut = len(batch.items) // 2
+        if not cut:
+            return None
+        first = Asked(batch.source, batch.items[:cut], batch.forms[:cut])
+        return first, Asked(batch.source, batch.items[cut:], batch.forms[cut:])
+
     def loss(self, model: "nn.Module", batch: Asked) -> "Tensor | None":
         """Return the mean loss of the questions whose graph holds some gold passage, and some other."""
         assert isinstance(model, QueryGNN)
@@ -107,8 +115,8 @@ class DocumentRetrieval:
         losses: list[Tensor] = []
         start = 0
         for item, form, size in zip(batch.items, batch.forms, sizes, strict=True):
-            own = together.passages[start : start + size]
-            relevant = torch.from_numpy(item.relevant(form))[own]
+            own = together.targets[start : start + size].to(logits.device)
+            relevant = torch.from_numpy(item.relevant[form]).to(own.device)[own]
             if relevant.any() and not relevant.all():
                 losses.append(self._loss.of(logits[start : start + size][own], relevant))
             start += size
@@ -131,21 +139,40 @@ def scored(
     graphs = [item.graphs[form] for item, form in zip(items, forms, strict=True)]
     vectors = [item.vectors[form] for item, form in zip(items, forms, strict=True)]
     batch = side_by_side(graphs, vectors, source.edges)
-    texts = torch.from_numpy(source.relations[batch.relations].astype(np.float32))
-    return batch.logits(model, model.project_relations(texts)), batch, [len(graph.nodes) for graph in graphs]
+    return on_device(model, batch, source.relations), batch, [len(graph.nodes) for graph in graphs]
 
 
-def recalls(model: QueryGNN, source: Examples, cutoffs: Sequence[int], form: int = 0) -> list[float]:
-    """Return the recall of gold at each cut-off, as a mean over the questions, in one form."""
+def on_device(model: QueryGNN, batch: Batch, relations: "FloatArray") -> "Tensor":
+    """Return the logits (n,) of a batch, computed where the model is, given the text vectors (.., t) of relations."""
+    device = next(model.parameters()).device
+    texts = torch.from_numpy(relations[batch.needed(model)].astype(np.float32)).to(device)
+    return batch.to(device).logits(model, model.project_relations(texts))
+
+
+def recalls(
+    model: QueryGNN, source: Examples, cutoffs: Sequence[int], form: int = 0, *, whole: bool = False
+) -> list[float]:
+    """Return the recall of gold at each cut-off, as a mean over the questions, in one form.
+
+    Args:
+        model: What ranks.
+        source: The questions.
+        cutoffs: How many passages are looked at.
+        form: See `FORMS`.
+        whole: A question counts only when all its evidence is found.
+    """
     found: list[list[float]] = []
+    everything = np.ones(source.passages, dtype=bool)
     with torch.inference_mode():
         for start in range(0, len(source.items), 16):
             items = source.items[start : start + 16]
-            logits, batch, sizes = scored(model, source, items, [form] * len(items))
-            values = torch.where(batch.passages, logits, -torch.inf).numpy()
-            for item, part in zip(items, np.split(values, np.cumsum(sizes)[:-1]), strict=True):
-                ranked = item.graphs[form].nodes[top_order(part, max(cutoffs))] if len(part) else part
-                found.append([_recall(item, ranked[:k].tolist()) for k in cutoffs])
+            logits, _, sizes = scored(model, source, items, [form] * len(items))
+            parts = np.split(logits.cpu().numpy(), np.cumsum(sizes)[:-1])
+            for item, part in zip(items, parts, strict=True):
+                ranked = source.ranker.rank(item.graphs[form], part, item.vectors[form], max(cutoffs), everything)
+                places = [place for place, _ in ranked.passages]
+                shares = [_recall(item, places[:k]) for k in cutoffs]
+                found.append([float(share == 1.0) for share in shares] if whole else shares)
     return [float(value) for value in np.mean(found, axis=0)]
 
 

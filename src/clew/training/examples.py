@@ -4,22 +4,23 @@ A model that only ever saw questions whose names all link fails on the others. S
 it is, in lower case, with some of its names not known, and with none known.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.errors import InputError
+from clew.graph.snapshot import Snapshot
 from clew.linking import LinkedQuestion, link
 from clew.protocols import Encoder
-from clew.retrievers.question_graph import QuestionGraph, QuestionGraphs
-from clew.retrievers.question_walk import Walker
+from clew.retrievers.gfm_rankers import Ranker
+from clew.retrievers.question_graph import GraphSource, QuestionGraph
 from clew.types import Question
 
 if TYPE_CHECKING:
     from clew.graph.relations import RelationalEdges
-    from clew.types import BoolArray, FloatArray
+    from clew.types import BoolArray, FloatArray, LongArray
 
 FORMS = ("whole", "lower case", "names dropped", "no names")
 DROPPED = 0.3
@@ -33,18 +34,14 @@ class Example:
     Attributes:
         graphs: One a form.
         vectors: (d,) one a form.
-        gold: For each piece of evidence the passages (nodes) that count as having found it.
+        relevant: (n,) one a form: which nodes are to be found.
+        gold: For each piece of evidence the passages that count as having found it.
     """
 
     graphs: tuple[QuestionGraph, ...]
     vectors: tuple["FloatArray", ...]
+    relevant: tuple["BoolArray", ...]
     gold: tuple[tuple[int, ...], ...]
-
-    def relevant(self, form: int) -> "BoolArray":
-        """Return which nodes (n,) of a form's graph are gold."""
-        wanted = [node for nodes in self.gold for node in nodes]
-        found: BoolArray = np.isin(self.graphs[form].nodes, wanted)
-        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,30 +50,47 @@ class Examples:
 
     Attributes:
         items: The questions.
-        edges: The graph of passages.
-        relations: (R, t) text vectors of its relations.
+        passages: How many the index has.
+        edges: The graph.
+        relations: (R, t) text vectors of its relations, and of their inverses after them where the model reads them.
+        ranker: From scores of nodes to passages.
     """
 
     items: tuple[Example, ...]
+    passages: int
     edges: "RelationalEdges"
     relations: "FloatArray"
+    ranker: Ranker
 
 
-def examples(
-    walker: Walker,
-    graphs: QuestionGraphs,
-    encoder: Encoder,
-    relations: "FloatArray",
-    questions: Sequence[Question],
-    seed: int = 0,
-) -> Examples:
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """What examples are made from: an index as one kind of network sees it.
+
+    Attributes:
+        snapshot: The index.
+        graphs: Makes the graphs of questions.
+        ranker: From scores of nodes to passages.
+        encoder: Of the network.
+        relations: (R, t), or (2 R, t) with inverses.
+        encode_texts: Gives the rows of other short texts.
+        entities: Whether entities are to be found; else passages.
+    """
+
+    snapshot: Snapshot
+    graphs: GraphSource
+    ranker: Ranker
+    encoder: Encoder
+    relations: "FloatArray"
+    encode_texts: "Callable[[Sequence[str]], FloatArray]"
+    entities: bool
+
+
+def examples(ground: Ground, questions: Sequence[Question], seed: int = 0) -> Examples:
     """Return questions as the network sees them.
 
     Args:
-        walker: Over the index.
-        graphs: Of the same.
-        encoder: The index's.
-        relations: (R, t).
+        ground: The index.
         questions: With gold ids of passages or documents.
         seed: Chooses the names that are dropped.
 
@@ -85,16 +99,10 @@ def examples(
     """
     if not questions:
         raise InputError("there are no questions to learn from: give a file with at least one")
-    snapshot = walker.scope.snapshot
-    places: dict[str, list[int]] = {}
-    for place, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
-        places.setdefault(document, []).append(place)
-        if id_ != document:
-            places.setdefault(id_, []).append(place)
+    places = _places(ground.snapshot)
     random = np.random.default_rng(seed)
-    everything = walker.scope.mask(None)
-    whole = encoder.encode_queries([question.text for question in questions])
-    lower = encoder.encode_queries([question.text.lower() for question in questions])
+    whole = ground.encoder.encode_queries([question.text for question in questions])
+    lower = ground.encoder.encode_queries([question.text.lower() for question in questions])
     items: list[Example] = []
     for question, vector, lowered in zip(questions, whole, lower, strict=True):
         if absent := [id_ for id_ in question.gold if id_ not in places]:
@@ -102,14 +110,45 @@ def examples(
                 f"the question {question.id!r} has the gold passage {absent[0]!r}, which is not in the index: give the "
                 "corpus that its questions were made for"
             )
-        linked = _forms(link(snapshot, question.text), link(snapshot, question.text.lower()), random)
-        vectors = (vector, lowered, vector, vector)
-        made = tuple(
-            graphs.of(walker.walk_from(form, everything), v, everything)
-            for form, v in zip(linked, vectors, strict=True)
-        )
-        items.append(Example(made, vectors, tuple(tuple(places[id_]) for id_ in question.gold)))
-    return Examples(tuple(items), graphs.edges, relations)
+        gold = tuple(tuple(places[id_]) for id_ in question.gold)
+        text = question.text
+        linked = _forms(link(ground.snapshot, text), link(ground.snapshot, text.lower()), random)
+        items.append(_example(ground, linked, (vector, lowered, vector, vector), gold))
+    passages = len(ground.snapshot.passage_ids)
+    return Examples(tuple(items), passages, ground.graphs.edges, ground.relations, ground.ranker)
+
+
+def _places(snapshot: Snapshot) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for place, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
+        places.setdefault(document, []).append(place)
+        if id_ != document:
+            places.setdefault(id_, []).append(place)
+    return places
+
+
+def _example(
+    ground: Ground,
+    linked: Sequence[LinkedQuestion],
+    vectors: tuple["FloatArray", ...],
+    gold: tuple[tuple[int, ...], ...],
+) -> Example:
+    everything = np.ones(len(ground.snapshot.passage_ids), dtype=bool)
+    graphs = tuple(ground.graphs.of(form, _given(v), everything) for form, v in zip(linked, vectors, strict=True))
+    wanted = _wanted(ground, [passage for passages in gold for passage in passages])
+    relevant = tuple(np.isin(graph.nodes, wanted) & graph.targets for graph in graphs)
+    return Example(graphs, vectors, relevant, gold)
+
+
+def _given(vector: "FloatArray") -> "Callable[[], FloatArray]":
+    return lambda: vector
+
+
+def _wanted(ground: Ground, passages: Sequence[int]) -> "LongArray":
+    """Return the nodes that are to be found when these passages are."""
+    if not ground.entities or not passages:
+        return np.array(passages, dtype=np.int64)
+    return np.unique(np.concatenate([ground.snapshot.mentions.row(passage) for passage in passages])).astype(np.int64)
 
 
 def _forms(

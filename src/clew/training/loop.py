@@ -6,26 +6,31 @@ seed and the epoch.
 """
 
 import json
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from clew.errors import InputError
+from clew.errors import InputError, ProviderError
 from clew.training.checkpoint import Checkpoint, Moving, load_checkpoint, save_checkpoint
+from clew.training.distributed import Group
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Item = TypeVar("Item")
 LOG = "log.jsonl"
+_warnings = logging.getLogger(__name__)
+ALONE = Group(0, 1, torch.device("cpu"))
 
 
 class Objective(Protocol[Item]):
@@ -39,8 +44,12 @@ class Objective(Protocol[Item]):
         """Return how many batches an epoch has."""
         ...
 
+    def halves(self, batch: Item) -> tuple[Item, Item] | None:
+        """Return a batch as two, for a device whose memory it exceeds; None where it cannot be cut."""
+        ...
+
     def loss(self, model: nn.Module, batch: Item) -> "Tensor | None":
-        """Return the loss of a batch; None for one that has nothing to learn from."""
+        """Return the loss of a batch, computed where the model is; None for one that has nothing to learn from."""
         ...
 
     def validate(self, model: nn.Module) -> dict[str, float]:
@@ -90,11 +99,13 @@ class Trained:
         best: The epoch, from 0; -1 when the weights it started from were the best.
         figures: What `validate` said of it.
         seconds: Of the whole run.
+        started_at: What `validate` said of the weights it started from.
     """
 
     best: int
     figures: dict[str, float]
     seconds: float
+    started_at: dict[str, float]
 
 
 def train(
@@ -103,6 +114,7 @@ def train(
     recipe: Recipe,
     folder: Path,
     progress: Callable[[str, int, int], None],
+    group: Group = ALONE,
 ) -> Trained:
     """Train a model in place, and leave it with the weights of its best epoch.
 
@@ -112,62 +124,126 @@ def train(
         recipe: How.
         folder: Of the run: its log, and the state from which it goes on when it is called again.
         progress: Told the stage and how much of how much is done.
+        group: The processes that share the work, and this one's device.
 
     Raises:
         InputError: The folder holds the run of another recipe, or the loss is no longer a number.
+        ProviderError: A single question does not fit the device's memory.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    model.to(group.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
-    total = max(recipe.epochs * len(objective), 1)
+    steps = -(-len(objective) // group.size)
+    total = max(recipe.epochs * steps, 1)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, recipe.warmup, total))
     average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
     moving, chosen = Moving(model, average, optimizer, schedule), asdict(recipe)
-    state = load_checkpoint(folder, chosen, moving)
-    if state is None:
-        state = Checkpoint(-1, -1, objective.validate(model), 0.0)
-        save_checkpoint(folder, chosen, state, moving, best=True)
+    start = objective.validate(model)
+    with group.first():
+        state = load_checkpoint(folder, chosen, moving)
+        if state is None:
+            state = Checkpoint(-1, -1, start, 0.0)
+            if not group.rank:
+                save_checkpoint(folder, chosen, state, moving, best=True)
+    stepper = _Stepper(moving, objective, recipe, group)
     for epoch in range(state.epoch + 1, recipe.epochs):
         if recipe.patience and epoch - max(state.best, 0) > recipe.patience:
             break
         started = time.perf_counter()
-        loss = _epoch(moving, objective, recipe, epoch, progress)
+        loss = stepper.epoch(epoch, lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps))  # type: ignore[misc]
         figures = objective.validate(average.module)
         better = not figures or next(iter(figures.values())) > next(iter(state.figures.values()))
         seconds = state.seconds + time.perf_counter() - started
         state = Checkpoint(epoch, epoch if better else state.best, figures if better else state.figures, seconds)
-        save_checkpoint(folder, chosen, state, moving, best=better)
-        _log(folder, {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)})
+        with group.first():
+            if not group.rank:
+                save_checkpoint(folder, chosen, state, moving, best=better)
+                _log(folder, {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)})
     load_checkpoint(folder, chosen, moving, best=True)
     model.load_state_dict(average.module.state_dict())
-    return Trained(state.best, state.figures, state.seconds)
+    model.to("cpu")
+    return Trained(state.best, state.figures, state.seconds, start)
 
 
-def _epoch(
-    moving: Moving,
-    objective: Objective[Item],
-    recipe: Recipe,
-    epoch: int,
-    progress: Callable[[str, int, int], None],
-) -> float:
-    torch.manual_seed(recipe.seed * 100_003 + epoch)
-    moving.model.train()
-    losses: list[float] = []
-    for done, batch in enumerate(objective.batches(recipe.seed * 100_003 + epoch), 1):
-        loss = objective.loss(moving.model, batch)
+class _Loss(nn.Module, Generic[Item]):
+    """An objective as a module, so that gradients of several processes can be averaged as it is left."""
+
+    def __init__(self, model: nn.Module, objective: Objective[Item]) -> None:
+        super().__init__()
+        self.model = model
+        self._objective = objective
+
+    def forward(self, batch: Item | None) -> "Tensor":
+        """Return the loss; 0, with a gradient of 0, where there is nothing to learn from."""
+        loss = None if batch is None else self._objective.loss(self.model, batch)
         if loss is not None:
-            if not torch.isfinite(loss):
-                raise InputError(f"the loss is {loss.item()} in epoch {epoch}: lower the learning rate and start anew")
+            return loss
+        return torch.stack([parameter.sum() for parameter in self.model.parameters()]).sum() * 0.0
+
+
+class _Stepper(Generic[Item]):
+    """Takes the steps of an epoch."""
+
+    def __init__(self, moving: Moving, objective: Objective[Item], recipe: Recipe, group: Group) -> None:
+        self._moving = moving
+        self._objective = objective
+        self._recipe = recipe
+        self._group = group
+        self._loss: nn.Module = _Loss(moving.model, objective)
+        if group.size > 1:
+            self._loss = DistributedDataParallel(self._loss, find_unused_parameters=True)
+
+    def epoch(self, epoch: int, progress: Callable[[int], None]) -> float:
+        """Return the mean loss."""
+        moving, seed = self._moving, self._recipe.seed * 100_003 + epoch
+        torch.manual_seed(seed)
+        moving.model.train()
+        losses: list[float] = []
+        for done, batch in enumerate(self._group.share(self._objective.batches(seed)), 1):
             moving.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(moving.model.parameters(), recipe.clip)
-            moving.optimizer.step()
-            moving.average.update_parameters(moving.model)
-            losses.append(float(loss.detach()))
-        moving.schedule.step()
-        progress(f"epoch {epoch + 1} of {recipe.epochs}", done, len(objective))
-    moving.model.eval()
-    moving.average.eval()
-    return float(np.mean(losses)) if losses else 0.0
+            loss = self._backward(batch)
+            if not math.isfinite(loss):
+                raise InputError(f"the loss is {loss} in epoch {epoch}: lower the learning rate and start anew")
+            if loss or self._group.size > 1:
+                nn.utils.clip_grad_norm_(moving.model.parameters(), self._recipe.clip)
+                moving.optimizer.step()
+                moving.average.update_parameters(moving.model)
+                losses.append(loss)
+            moving.schedule.step()
+            progress(done)
+        moving.model.eval()
+        moving.average.eval()
+        return float(np.mean(losses)) if losses else 0.0
+
+    def _backward(self, batch: Item | None) -> float:
+        """Add the gradient of a batch and return its loss, in halves where the device's memory does not hold it."""
+        try:
+            loss = self._loss(batch)
+            loss.backward()
+            return float(loss.detach())
+        except torch.OutOfMemoryError as error:
+            halves = None if batch is None or self._group.size > 1 else self._objective.halves(batch)
+            if halves is None:
+                raise ProviderError(
+                    "the device's memory does not hold one step: use a smaller --batch, --width or --nodes"
+                ) from error
+        self._moving.optimizer.zero_grad()
+        return self._in_halves(halves)
+
+    def _in_halves(self, halves: tuple[Item, Item]) -> float:
+        """Add the gradient of a batch given as two, each weighing half."""
+        _warnings.warning("a step of training exceeds the device's memory and is taken in two halves")
+        total = 0.0
+        gradients: list[Tensor] = []
+        parameters = [p for p in self._moving.model.parameters() if p.requires_grad]
+        for half in halves:
+            self._moving.optimizer.zero_grad()
+            total += 0.5 * self._backward(half)
+            own = [torch.zeros_like(p) if p.grad is None else 0.5 * p.grad for p in parameters]
+            gradients = own if not gradients else [a + b for a, b in zip(gradients, own, strict=True)]
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        return total
 
 
 def _rate(step: int, warmup: int, total: int) -> float:

@@ -1,0 +1,234 @@
+"""How the network of `gfm` is best trained: `python bench/gfm_training.py EXPERIMENT [--seeds 0,1,2] [--2wiki]`.
+
+    stages     random start, completed facts, path questions; each alone, and before questions of people
+    losses     the share of cross-entropy, and the three ranking losses
+    parts      without features, prior, learned inverses; other messages and sums; depth
+    width      width 32 to 512, fitted and plotted
+    data       shares of the training questions, fitted and plotted
+    transfer   learned on one corpus, measured on each
+    published  entities as targets, as in the paper, with each ranker
+
+Development questions choose the epoch and are what is printed; 2wiki is only measured when asked for.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from clew.nn.query_gnn import QueryGNN
+from clew.retrievers.gfm_rankers import EntityRanker
+from clew.teaching import GNNRecipe
+from clew.training.document_retrieval import RetrievalLoss
+from clew.training.kg_completion import CompletionRecipe
+from clew.training.loop import Recipe
+from gnn_lab import LEARNED, Lab, measured, percent
+from workbench import WORK, machine, print_table
+
+OURS = GNNRecipe(width=64, layers=3, nodes=100, loop=Recipe(epochs=4))
+COLUMNS = (("hotpotqa", "dev", 2), ("hotpotqa", "dev", 5), ("musique-dev", "dev", 5), ("musique-dev", "dev", 10))
+HELD_BACK = (("2wiki", "questions", 2), ("2wiki", "questions", 5))
+
+Network = tuple[str, QueryGNN, float]
+"""A label, a trained network, and the seconds it took."""
+
+
+def main() -> None:
+    """Run one experiment and print its table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiment", choices=EXPERIMENTS)
+    parser.add_argument("--seeds", default="0")
+    parser.add_argument("--2wiki", action="store_true", dest="held_back")
+    arguments = parser.parse_args()
+    seeds = [int(seed) for seed in arguments.seeds.split(",")]
+    columns = (*COLUMNS, *(HELD_BACK if arguments.held_back else ()))
+    print(machine(), f"seeds {arguments.seeds}", flush=True)
+    if arguments.experiment == "published":
+        published(seeds, arguments.held_back)
+        return
+    lab = Lab(OURS)
+    found: dict[str, list[list[float]]] = {}
+    sizes: dict[str, float] = {}
+    for seed in seeds:
+        for label, model, seconds in EXPERIMENTS[arguments.experiment](lab, seed):
+            figures = [measured(model, lab.laid_out(name, q), (k,)).recall[k] for name, q, k in columns]
+            found.setdefault(label, []).append([*figures, seconds])
+            sizes[label] = sum(parameter.numel() for parameter in model.parameters())
+            print(label, seed, *(f"{100 * f:.1f}" for f in figures), f"{seconds:.0f} s", file=sys.stderr, flush=True)
+    rows = [
+        [
+            label,
+            *(percent([run[i] for run in runs]) for i in range(len(columns))),
+            f"{np.mean([r[-1] for r in runs]):.0f}",
+        ]
+        for label, runs in found.items()
+    ]
+    print_table((arguments.experiment, *(f"{name} R@{k}" for name, _, k in columns), "seconds"), rows)
+    if arguments.experiment in ("width", "data"):
+        across = {label: (sizes[label] if arguments.experiment == "width" else float(label)) for label in found}
+        law(
+            arguments.experiment,
+            {across[label]: float(np.mean([r[:4] for r in runs])) for label, runs in found.items()},
+        )
+
+
+def stages(lab: Lab, seed: int) -> Iterator[Network]:
+    """Train without labels, and with them after that."""
+    own = replace(OURS, loop=replace(OURS.loop, seed=seed))
+    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    model, done = lab.fit(own, labelled)
+    yield "questions of people", model, done.seconds
+    facts = replace(own, loss=RetrievalLoss(1.0), completion=CompletionRecipe(steps=600, nodes=100))
+    model, done = lab.complete(replace(facts, loop=Recipe(epochs=2, seed=seed)), LEARNED)
+    yield "facts", model, done.seconds
+    model, again = lab.fit(own, labelled, model)
+    yield "facts, then questions of people", model, done.seconds + again.seconds
+    made = [lab.path_questions(name, 1000) for name in LEARNED]
+    model, done = lab.fit(replace(own, loop=replace(own.loop, epochs=3)), made)
+    yield "path questions", model, done.seconds
+    model, again = lab.fit(own, labelled, model)
+    yield "path questions, then questions of people", model, done.seconds + again.seconds
+
+
+def losses(lab: Lab, seed: int) -> Iterator[Network]:
+    """Vary the two losses and their share."""
+    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    for ranking in ("listwise", "paper", "code"):
+        for alpha in (0.0, 0.3, 0.7):
+            loss = RetrievalLoss(alpha, ranking)  # type: ignore[arg-type]
+            model, done = lab.fit(replace(OURS, loss=loss, loop=replace(OURS.loop, seed=seed)), labelled)
+            yield f"{ranking}, alpha {alpha}", model, done.seconds
+    model, done = lab.fit(replace(OURS, loss=RetrievalLoss(1.0), loop=replace(OURS.loop, seed=seed)), labelled)
+    yield "alpha 1", model, done.seconds
+
+
+def parts(lab: Lab, seed: int) -> Iterator[Network]:
+    """Take out or change one part at a time."""
+    own = replace(OURS, loop=replace(OURS.loop, seed=seed))
+    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    changes = {
+        "as shipped": own,
+        "no features": replace(own, features=False),
+        "no prior": replace(own, prior=False),
+        "neither": replace(own, features=False, prior=False),
+        "TransE": replace(own, message="transe"),
+        "mean": replace(own, aggregate="mean"),
+        "2 layers": replace(own, layers=2),
+        "6 layers": replace(own, layers=6),
+        "no averaged weights": replace(own, loop=replace(own.loop, average=0.0)),
+        "whole questions alone": replace(own, loss=RetrievalLoss(forms=(1.0, 0.0, 0.0, 0.0))),
+    }
+    for label, recipe in changes.items():
+        model, done = lab.fit(recipe, labelled)
+        yield label, model, done.seconds
+
+
+def width(lab: Lab, seed: int) -> Iterator[Network]:
+    """Widen the states."""
+    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    for value in (32, 64, 128, 256, 512):
+        rate = 2e-3 if value < 256 else 1e-3  # wider ones do not hold the higher rate
+        model, done = lab.fit(replace(OURS, width=value, loop=replace(OURS.loop, rate=rate, seed=seed)), labelled)
+        yield str(value), model, done.seconds
+
+
+def data(lab: Lab, seed: int) -> Iterator[Network]:
+    """Use more questions, the number of steps being equal."""
+    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    for share in (0.05, 0.1, 0.2, 0.5, 1.0):
+        epochs = round(OURS.loop.epochs / share)
+        recipe = replace(OURS, fraction=share, loop=replace(OURS.loop, epochs=epochs, patience=epochs // 2, seed=seed))
+        model, done = lab.fit(recipe, labelled)
+        yield str(share), model, done.seconds
+
+
+def transfer(lab: Lab, seed: int) -> Iterator[Network]:
+    """Learn on one corpus alone."""
+    own = replace(OURS, loop=replace(OURS.loop, seed=seed))
+    for name in LEARNED:
+        model, done = lab.fit(own, [lab.laid_out(name, "train")])
+        yield name, model, done.seconds
+    model, done = lab.fit(own, [lab.laid_out(name, "train") for name in LEARNED])
+    yield "all three", model, done.seconds
+
+
+def published(seeds: Sequence[int], held_back: bool) -> None:
+    """Print what the paper's own form finds, trained as the paper says, with each ranker."""
+    sets = [("hotpotqa", "dev"), ("musique-dev", "dev"), *([("2wiki", "questions")] if held_back else [])]
+    shape = replace(OURS, targets="entities", width=128, layers=6, nodes=1000)
+    lab = Lab(shape)
+    found: dict[tuple[str, str], list[list[float]]] = {}
+    for seed in seeds:
+        start = time.perf_counter()
+        facts = replace(
+            shape,
+            loss=RetrievalLoss(1.0, "paper", batch=4),
+            completion=CompletionRecipe(steps=1000, batch=4, negatives=128, nodes=250),
+            loop=Recipe(epochs=2, rate=5e-4, decay=0.01, average=0.0, seed=seed),
+        )
+        model, _ = lab.complete(facts, LEARNED)
+        loss = RetrievalLoss(0.3, "paper", forms=(1.0, 0.0, 0.0, 0.0), batch=4)
+        loop = Recipe(epochs=5, rate=5e-4, decay=0.01, average=0.0, seed=seed)
+        labelled = [lab.laid_out(name, "train") for name in LEARNED]
+        model, done = lab.fit(replace(shape, loss=loss, loop=loop), labelled, model)
+        print(
+            f"seed {seed}: {time.perf_counter() - start:.0f} s, best epoch {done.best + 1}", file=sys.stderr, flush=True
+        )
+        for name, questions in sets:
+            source = lab.laid_out(name, questions)
+            snapshot = lab.ground(name).snapshot
+            rankers = {
+                "paper": EntityRanker(snapshot, weighted=False),
+                "weighted": EntityRanker(snapshot, weighted=True),
+                "weighted, all entities": EntityRanker(snapshot, weighted=True, entities=None),
+                "weighted, no rarity": EntityRanker(snapshot, weighted=True, rarity=False),
+            }
+            for label, ranker in rankers.items():
+                m = measured(model, replace(source, ranker=ranker))
+                found.setdefault((name, label), []).append([m.recall[2], m.recall[5], m.all_gold, m.recall[10]])
+    rows = [[*key, *(percent([run[i] for run in runs]) for i in range(4))] for key, runs in found.items()]
+    print_table(("set", "ranker", "R@2", "R@5", "all gold@5", "R@10"), rows)
+
+
+def law(name: str, recall: dict[float, float]) -> None:
+    """Fit what is missed as a power of what grows, print the fit, and draw it."""
+    from matplotlib import pyplot as plt
+
+    sizes = np.array(sorted(recall))
+    missed = np.array([1.0 - recall[size] for size in sizes])
+    slope, constant = np.polyfit(np.log(sizes), np.log(missed), 1)
+    residual = np.log(missed) - (slope * np.log(sizes) + constant)
+    spread = np.log(missed) - np.log(missed).mean()
+    explained = 1.0 - float(residual @ residual) / max(float(spread @ spread), 1e-12)
+    steps = ", ".join(f"{100 * (b - a):+.1f}" for a, b in pairwise(1.0 - missed))
+    across = "parameters" if name == "width" else "share of the training questions"
+    print(f"\nmissed = {np.exp(constant):.3f} x ({across}) ** {slope:.3f}, R squared {explained:.2f}; steps: {steps}")
+    plt.figure(figsize=(5, 3.5))
+    plt.loglog(sizes, missed, "o", label="measured")
+    plt.loglog(sizes, np.exp(constant) * sizes**slope, label=f"power {slope:.3f}")
+    plt.xlabel(across)
+    plt.ylabel("share of evidence missed")
+    plt.legend()
+    plt.tight_layout()
+    path = Path(WORK) / f"gfm-{name}.svg"
+    plt.savefig(path)
+    print(f"drawn in {path.name} beside the indexes")
+
+
+EXPERIMENTS: dict[str, Callable[[Lab, int], Iterator[Network]]] = {
+    "stages": stages,
+    "losses": losses,
+    "parts": parts,
+    "width": width,
+    "data": data,
+    "transfer": transfer,
+    "published": stages,
+}
+
+if __name__ == "__main__":
+    main()

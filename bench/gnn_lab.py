@@ -1,0 +1,140 @@
+"""What the benchmarks of training share: questions laid out once, and networks trained and measured on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from clew import index as indexes
+from clew.evaluation.datasets import load_questions
+from clew.graph.relations import inverse_text, relation_texts
+from clew.nn.query_gnn import QueryGNN
+from clew.teaching import GNNRecipe, seen_by
+from clew.training.document_retrieval import DocumentRetrieval, recalls
+from clew.training.examples import Examples, Ground, examples
+from clew.training.kg_completion import Facts, KGCompletion
+from clew.training.loop import Trained, train
+from clew.training.path_questions import PathQuestions
+from workbench import DATA, WORK, clew
+
+if TYPE_CHECKING:
+    from clew.types import Question
+
+LEARNED = ("2wiki-train", "hotpotqa", "musique")
+"""Corpora with questions to learn from."""
+
+CHOSEN_BY = ("hotpotqa", "musique-dev")
+"""Corpora whose development questions choose; 2wiki chooses nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Recall of a set.
+
+    Attributes:
+        recall: At each cut-off, as a mean.
+        all_gold: Share of questions whose evidence is all among the first five.
+    """
+
+    recall: dict[int, float]
+    all_gold: float
+
+
+class Lab:
+    """Indexes and questions as one kind of network sees them, laid out when they are first asked for.
+
+    Args:
+        recipe: Decides what a network sees: `targets` and `nodes`.
+        seed: Of the layout.
+    """
+
+    def __init__(self, recipe: GNNRecipe, seed: int = 0) -> None:
+        self.recipe = recipe
+        self._seed = seed
+        self._grounds: dict[str, Ground] = {}
+        self._learned: dict[tuple[str, str, int], Examples] = {}
+
+    def ground(self, name: str) -> Ground:
+        """Return an index as the network sees it."""
+        if name not in self._grounds:
+            folder = WORK / f"{name}-all-MiniLM-L6-v2"
+            clew("index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", "all-MiniLM-L6-v2")
+            self._grounds[name] = seen_by(indexes.open(folder).parts, self.recipe)
+        return self._grounds[name]
+
+    def laid_out(self, name: str, questions: str) -> Examples:
+        """Return a file of questions over a corpus."""
+        key = (name, questions, 0)
+        if key not in self._learned:
+            asked = load_questions(DATA / name / f"{questions}.jsonl")
+            self._learned[key] = examples(self.ground(name), asked, self._seed)
+        return self._learned[key]
+
+    def path_questions(self, name: str, count: int) -> Examples:
+        """Return questions made of a corpus."""
+        key = (name, "paths", count)
+        if key not in self._learned:
+            ground = self.ground(name)
+            made: list[Question] = PathQuestions(ground.snapshot, self._seed).make(count)
+            self._learned[key] = examples(ground, made, self._seed)
+        return self._learned[key]
+
+    def facts(self, name: str) -> Facts:
+        """Return the facts of a corpus as questions."""
+        ground = self.ground(name)
+        texts = relation_texts(ground.snapshot)
+        questions = ground.encode_texts([*texts, *map(inverse_text, texts)])
+        return Facts(ground, questions, self.recipe.completion.nodes)
+
+    def network(self, recipe: GNNRecipe) -> QueryGNN:
+        """Return a network of random weights."""
+        torch.manual_seed(recipe.loop.seed)
+        return QueryGNN(recipe.shape(self.ground("musique-dev").relations.shape[1]))
+
+    def fit(
+        self,
+        recipe: GNNRecipe,
+        learned: Sequence[Examples],
+        start: QueryGNN | None = None,
+        chosen_by: Sequence[str] = CHOSEN_BY,
+    ) -> tuple[QueryGNN, Trained]:
+        """Train on questions; the development questions of some corpora choose the epoch."""
+        model = self.network(recipe) if start is None else start
+        validated = {name: self.laid_out(name, "dev") for name in chosen_by}
+        with TemporaryDirectory() as folder:
+            objective = DocumentRetrieval([part(one, recipe) for one in learned], validated, recipe.loss)
+            return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None)
+
+    def complete(self, recipe: GNNRecipe, names: Sequence[str]) -> tuple[QueryGNN, Trained]:
+        """Train on the facts of some corpora."""
+        model = self.network(recipe)
+        with TemporaryDirectory() as folder:
+            objective = KGCompletion(
+                [self.facts(name) for name in names], recipe.loss, recipe.completion, recipe.loop.seed
+            )
+            return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None)
+
+
+def part(whole: Examples, recipe: GNNRecipe) -> Examples:
+    """Return the share of the questions that a recipe uses."""
+    if recipe.fraction == 1:
+        return whole
+    order = np.random.default_rng(recipe.loop.seed).permutation(len(whole.items))
+    chosen = sorted(order[: max(1, round(recipe.fraction * len(whole.items)))].tolist())
+    return replace(whole, items=tuple(whole.items[i] for i in chosen))
+
+
+def measured(model: QueryGNN, questions: Examples, cutoffs: Sequence[int] = (2, 5, 10), form: int = 0) -> Measured:
+    """Return what a network finds."""
+    found = recalls(model, questions, (*cutoffs, 5), form)
+    return Measured(dict(zip(cutoffs, found, strict=False)), recalls(model, questions, (5,), form, whole=True)[0])
+
+
+def percent(values: Sequence[float]) -> str:
+    """Return the mean in %, and the least and the greatest where there are several."""
+    mean = f"{100 * float(np.mean(values)):.1f}"
+    return mean if len(values) == 1 else f"{mean} ({100 * min(values):.1f}-{100 * max(values):.1f})"

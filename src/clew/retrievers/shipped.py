@@ -1,0 +1,24 @@
+"""Where trained weights lie, and which indexes they fit; nothing heavy is loaded to know that."""
+
+import json
+from pathlib import Path
+
+from clew.errors import ProviderError
+
+SHIPPED = Path(__file__).parents[1] / "weights"
+"""The weights of the package, a folder a retriever."""
+
+CONFIG = "config.json"
+
+
+def read_by(folder: Path) -> str:
+    """Return the fingerprint of the encoder whose vectors a folder of weights reads.
+
+    Raises:
+        ProviderError: The folder's configuration is missing or damaged.
+    """
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        return str(config["encoder"]["fingerprint"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ProviderError(f"the weights in {folder} cannot be read ({error}): install or train them again") from error

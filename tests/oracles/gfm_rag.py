@@ -1,0 +1,74 @@
+"""The published GFM-RAG from its description: the whole graph of entities, one node and one edge at a time."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch.nn import functional
+
+Tensors = Mapping[str, torch.Tensor]
+
+
+def logits(
+    tensors: Tensors,
+    layers: int,
+    entities: Sequence[str],
+    facts: Sequence[tuple[str, str, str]],
+    question: torch.Tensor,
+    seeds: Mapping[str, float],
+    encode: Callable[[str], torch.Tensor],
+) -> dict[str, float]:
+    """Return a logit for each entity.
+
+    Args:
+        tensors: Of the checkpoint.
+        layers: How many.
+        entities: All of them.
+        facts: Distinct (head, relation, tail); the head hears the tail, and the tail the head through the inverse.
+        question: (t,) its vector, as the text encoder gives it.
+        seeds: Weight of the entities that the question names.
+        encode: Gives the vector (t,) of a relation's text.
+    """
+
+    def linear(name: str, x: torch.Tensor) -> torch.Tensor:
+        product: torch.Tensor = tensors[f"{name}.weight"] @ x + tensors[f"{name}.bias"]
+        return product
+
+    asked = linear("question_mlp", question)
+    heard_by: dict[str, list[tuple[str, str]]] = {entity: [] for entity in entities}
+    for head, relation, tail in facts:
+        heard_by[head].append((relation, tail))
+        heard_by[tail].append((f"inverse_{relation}", head))
+    texts = {relation for edges in heard_by.values() for relation, _ in edges}
+    through = {text: linear("rel_mlp", encode(text)) for text in texts}
+    start = {entity: asked * seeds.get(entity, 0.0) for entity in entities}
+    states = dict(start)
+    for number in range(layers):
+        name = f"entity_model.layers.{number}"
+        projected = {
+            text: linear(
+                f"{name}.relation_projection.2", linear(f"{name}.relation_projection.0", vector).clamp_min(0.0)
+            )
+            for text, vector in through.items()
+        }
+        following = {}
+        for entity in entities:
+            heard = start[entity].clone()
+            for relation, sender in heard_by[entity]:
+                heard = heard + states[sender] * projected[relation]
+            mixed = linear(f"{name}.linear", torch.cat([states[entity], heard]))
+            scale, shift = tensors[f"{name}.layer_norm.weight"], tensors[f"{name}.layer_norm.bias"]
+            following[entity] = states[entity] + functional.layer_norm(mixed, mixed.shape, scale, shift).clamp_min(0.0)
+        states = following
+    hidden = {e: linear("entity_model.mlp.0", torch.cat([state, asked])).clamp_min(0.0) for e, state in states.items()}
+    return {entity: float(linear("entity_model.mlp.2", value)) for entity, value in hidden.items()}
+
+
+def passages(
+    scores: Mapping[str, float], mentions: Mapping[str, set[str]], k: int, top: int = 20
+) -> list[tuple[str, float]]:
+    """Return the passages that mention one of the best entities, by the sum of one over each one's passages."""
+    order = list(scores)
+    best = sorted(order, key=lambda entity: (-scores[entity], order.index(entity)))[:top]
+    weight = {entity: 1.0 / sum(entity in found for found in mentions.values()) for entity in best}
+    total = {id_: sum(weight[e] for e in best if e in found) for id_, found in mentions.items()}
+    return sorted(((id_, value) for id_, value in total.items() if value > 0), key=lambda x: (-x[1], x[0]))[:k]

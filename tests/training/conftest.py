@@ -1,0 +1,23 @@
+"""Indexes that objectives are tried on."""
+
+import pytest
+
+from clew.index import Index
+from clew.types import Document
+from conftest import EXAMPLES
+from small_index import made
+
+
+@pytest.fixture(scope="package")
+def polar(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """The example corpus."""
+    index = made(tmp_path_factory.mktemp("polar") / "index", ())
+    assert not index.add([EXAMPLES / "polar"]).failures
+    return index
+
+
+@pytest.fixture
+def empty_index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """Two documents that say nothing of anything."""
+    documents = [Document("a", "Oslo", "It rains."), Document("b", "Rome", "It is hot.")]
+    return made(tmp_path_factory.mktemp("empty") / "index", documents)
