@@ -13,12 +13,10 @@ import torch
 from clew.errors import InputError
 from clew.index import Index
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.retrievers.gfm_weights import load_weights
+from clew.retrievers.gfm_weights import TrainedGNN, load_weights, save_weights
 from clew.retrievers.question_graph import FEATURES
 from clew.retrievers.shipped import SHIPPED
 from clew.teaching import (
-    DEVELOPMENT,
-    TRAIN,
     GNNRecipe,
     adapt_gfm,
     ground_of,
@@ -26,6 +24,7 @@ from clew.teaching import (
     shape_of,
     train_gfm,
 )
+from clew.teaching_data import DEVELOPMENT, TRAIN, names_of
 from clew.training.document_retrieval import DocumentRetrieval, RetrievalLoss, recalls
 from clew.training.examples import FORMS, Examples
 from clew.training.kg_completion import CompletionRecipe
@@ -83,9 +82,9 @@ def test_weights_come_out_that_say_what_they_are(data: Path, out: Path) -> None:
 
 
 def test_the_same_command_again_trains_nothing_and_gives_the_same_weights(data: Path, out: Path) -> None:
-    before = (out / "model.safetensors").read_bytes()
+    before = load_weights(out).key
     result = train_gfm([data], [data], out, RECIPE, silent)
-    assert (out / "model.safetensors").read_bytes() == before
+    assert load_weights(out).key == before
     (log,) = (out / "run").glob("state-*/log.jsonl")
     assert len(log.read_text(encoding="utf-8").splitlines()) == 2
     assert result.figures["mean"] > 0.5
@@ -195,7 +194,8 @@ def test_every_stage_for_both_kinds_of_network(data: Path, out: Path, tmp_path: 
 def ground_index(out: Path) -> Index:
     from clew.index import open as open_index
 
-    return open_index(out / "run" / "indexes" / "polar")
+    (place,) = (out / "run" / "indexes").glob("polar-*")
+    return open_index(place)
 
 
 def test_training_goes_on_from_weights_of_the_same_shape(data: Path, out: Path, tmp_path: Path) -> None:
@@ -206,8 +206,49 @@ def test_training_goes_on_from_weights_of_the_same_shape(data: Path, out: Path, 
     train_gfm([data], [], tmp_path, recipe, silent)
     before, after = load_weights(out).model.state_dict(), load_weights(tmp_path).model.state_dict()
     assert all(torch.allclose(before[name], after[name], atol=1e-3) for name in before)
-    with pytest.raises(InputError, match="same shape"):
+    with pytest.raises(InputError, match="width 16, not 8: give weights of the same shape"):
         train_gfm([data], [], tmp_path, replace(recipe, width=8), silent)
+
+
+def test_other_data_is_another_run(data: Path, tmp_path: Path) -> None:
+    changing, same = tmp_path / "one" / "polar", tmp_path / "other" / "polar"
+    for folder in (changing, same):
+        folder.mkdir(parents=True)
+        for name in ("corpus.jsonl", TRAIN):
+            (folder / name).write_bytes((data / name).read_bytes())
+    assert set(names_of([changing, same]).values()) == {"one/polar", "other/polar"}
+    assert names_of([changing, changing])[changing] == "polar"
+    recipe = replace(RECIPE, loop=Recipe(epochs=1))
+    train_gfm([changing], [], tmp_path / "out", recipe, silent)
+    first = load_weights(tmp_path / "out").key
+    lines = (data / TRAIN).read_text(encoding="utf-8").splitlines(keepends=True)
+    (changing / TRAIN).write_text("".join(lines[:5]), encoding="utf-8")
+    train_gfm([changing], [], tmp_path / "out", recipe, silent)
+    assert load_weights(tmp_path / "out").key != first
+    documents = (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (changing / "corpus.jsonl").write_text("".join(documents[:-1]), encoding="utf-8")
+    counts = [
+        len(ground_of(f, tmp_path / "out" / "run", RECIPE, silent).snapshot.passage_ids) for f in (changing, same)
+    ]
+    assert counts == [len(documents) - 1, len(documents)]
+
+
+def test_what_judges_the_facts_may_be_another_index(data: Path, out: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "corpus.jsonl").write_bytes((data / "corpus.jsonl").read_bytes())
+    assert train_gfm([data], [bare], tmp_path, FACTS, silent).figures["reciprocal rank"] > 0
+
+
+def test_what_cannot_be_a_place_for_weights(data: Path, out: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="is a file"):
+        train_gfm([data], [], file, RECIPE, silent)
+    with pytest.raises(InputError, match="is a file"):
+        adapt_gfm(ground_index(out), out, file, RECIPE, silent)
 
 
 def test_a_share_of_the_questions(data: Path, out: Path) -> None:
@@ -240,6 +281,14 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     assert (won.learned, won.held_out) == (64, 16)
     assert won.kept == (won.after["mean"] > won.before["mean"])
     assert won.kept == (tmp_path / "won").exists()
+    torch.manual_seed(0)
+    raw = QueryGNN(replace(RECIPE, prior=False).shape(384))  # knows nothing, and has no ranking to start from
+    save_weights(tmp_path / "raw", TrainedGNN(raw, "passages", load_weights(out).encoder, 80, ""), {})
+    longer = replace(recipe, loop=Recipe(epochs=4, rate=5e-3, average=0.5))
+    learnt = adapt_gfm(index, tmp_path / "raw", tmp_path / "learnt", longer, silent)
+    assert learnt.after["mean"] > learnt.before["mean"]
+    assert learnt.kept
+    assert load_weights(tmp_path / "learnt").key != load_weights(tmp_path / "raw").key
     useless = replace(recipe, loop=Recipe(epochs=1, rate=1e-12, average=0.0))
     lost = adapt_gfm(index, SHIPPED / "gfm", tmp_path / "lost", useless, silent)
     assert not lost.kept
@@ -260,11 +309,11 @@ def test_documents_that_do_not_touch_give_no_questions(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_train_one_model(data: Path, out: Path, tmp_path: Path) -> None:
-    """As `torchrun` starts them: the first alone writes, and both take every second batch."""
+def test_three_processes_train_one_model(data: Path, out: Path, tmp_path: Path) -> None:
+    """As `torchrun` starts them: the first alone writes, and each takes every third batch."""
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "clew"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "3", "-m", "clew"]
     options = [
         "--data",
         data,

@@ -22,7 +22,7 @@ from clew.retrievers.options import Options
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.question_walk import PageRankWeights, Walker
 from clew.retrievers.scope import Scope
-from clew.retrievers.shipped import SHIPPED
+from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights
 from clew.retrievers.title_links import TitleLinksRetriever
 from clew.store.kept import kept_array
 from clew.store.vectors import VectorStore
@@ -88,11 +88,11 @@ class Parts:
         """Return the folder of a network's weights: the one asked for, the index's own, or those of the package."""
         own = self.own_weights(name)
         asked = self.options.text("weights", "")
-        return Path(asked).expanduser() if asked else own if own.is_dir() else SHIPPED / name
+        return Path(asked).expanduser() if asked else own if (own / CONFIG).is_file() else SHIPPED / name
 
     def own_weights(self, name: str) -> Path:
         """Return the folder of the weights that were adapted to this index, whether they are there or not."""
-        return self._vectors.parent.parent / "weights" / name
+        return own_weights(self._vectors.parent, name)
 
     def surroundings(self) -> "Surroundings":
         """Return what the graph neural network is given of the index."""

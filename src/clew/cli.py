@@ -218,13 +218,15 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
 @app.command()
 def verify(index: IndexOption) -> None:
     """Read every row and every derived file and check them; exit 1 when damage is found."""
+    from clew.retrievers.gfm_weights import weights_problems
     from clew.snapshots import snapshot_folder, snapshot_problems
     from clew.store.table import PassageTable
     from clew.store.verify import verify as check
 
     problems = check(index)
     if not problems:
-        problems = snapshot_problems(snapshot_folder(PassageTable.open(index)))
+        table = PassageTable.open(index)
+        problems = snapshot_problems(snapshot_folder(table)) + weights_problems(table.location.derived)
     for problem in problems:
         print(problem)
     if problems:

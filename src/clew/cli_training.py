@@ -24,7 +24,7 @@ def gfm(
     out: Annotated[Path, typer.Option(help="Gets the weights; the run is kept in it, and goes on after a stop.")],
     validate: Annotated[
         Optional[list[Path]],  # noqa: UP045
-        typer.Option(help="Folders with corpus.jsonl and dev.jsonl; they choose the epoch."),
+        typer.Option(help="Folders with corpus.jsonl, and dev.jsonl but to pretrain; they choose the epoch."),
     ] = None,
     stage: Annotated[
         str, typer.Option(help="pretrain (complete facts), paths (questions made of the graph) or finetune.")
@@ -34,7 +34,7 @@ def gfm(
     width: Annotated[Whole, typer.Option(help="Width of a node's state; 64.")] = None,
     layers: Annotated[Whole, typer.Option(help="How many steps a message goes; 3.")] = None,
     nodes: Annotated[
-        Whole, typer.Option(help="Nodes of a question's graph, at most; 100, or 1000 of entities.")
+        Whole, typer.Option(help="Nodes of a question's graph, at most; 100, or 1000 of entities; 250 to pretrain.")
     ] = None,
     message: Annotated[Word, typer.Option(help="distmult or transe.")] = None,
     aggregate: Annotated[Word, typer.Option(help="sum or mean.")] = None,
@@ -74,7 +74,8 @@ def gfm(
             return
     for name, value in result.figures.items():
         print(f"{name}: {value:.3f}")
-    print(f"weights in {out}, best epoch {result.best + 1}, {result.seconds:.0f} s of training")
+    best = f"best epoch {result.best + 1}" if result.best >= 0 else "no epoch was better than the start, which they are"
+    print(f"weights in {out}, {best}, {result.seconds:.0f} s of training")
 
 
 def _recipe(

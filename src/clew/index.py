@@ -14,7 +14,7 @@ from clew.indexing.chunking import Chunker
 from clew.indexing.readers import read
 from clew.models.encoders import open_encoder
 from clew.protocols import Encoder, Retriever
-from clew.retrievers.shipped import SHIPPED, read_by
+from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights, read_by
 from clew.settings import Settings, load_settings
 from clew.snapshots import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
 from clew.store.location import locate
@@ -158,8 +158,10 @@ class Index:
         """
         if name != AUTO:
             return name
-        own = self.table.location.derived.parent / "weights" / "gfm"
-        fits = read_by(own if own.is_dir() else SHIPPED / "gfm") == self.table.settings["encoder_fingerprint"]
+        own = own_weights(self.table.location.derived, "gfm")
+        fits = (
+            read_by(own if (own / CONFIG).is_file() else SHIPPED / "gfm") == self.table.settings["encoder_fingerprint"]
+        )
         return "gfm" if fits else "pagerank"
 
     def search(

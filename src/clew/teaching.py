@@ -4,11 +4,11 @@ A folder of data holds `corpus.jsonl` {id, title, text} and, for the stage that 
 gold: [passage ids]} in `train.jsonl` to learn from and `dev.jsonl` to choose the epoch by.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,20 +17,18 @@ from clew.assemble import Parts
 from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
 from clew.graph.relations import entity_graph, inverse_text, passage_graph, relation_texts
-from clew.index import Index, create
-from clew.index import open as open_index
+from clew.index import Index
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.protocols import Encoder
 from clew.retrievers.entity_question_graph import EntityQuestionGraphs
 from clew.retrievers.gfm_parts import similarity
 from clew.retrievers.gfm_rankers import EntityRanker, PassageRanker
 from clew.retrievers.gfm_weights import Targets, TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.retrievers.question_graph import FEATURES, QuestionGraphs
 from clew.retrievers.question_walk import PageRankWeights, Walker
-from clew.settings import Settings
 from clew.snapshots import Progress
 from clew.store.derived import discard
-from clew.store.location import locate
-from clew.store.opening import open_dataset
+from clew.teaching_data import CORPUS, DEVELOPMENT, TRAIN, contents, names_of, opened
 from clew.training.distributed import Group
 from clew.training.document_retrieval import DocumentRetrieval, RetrievalLoss
 from clew.training.examples import Examples, Ground, examples
@@ -39,10 +37,6 @@ from clew.training.loop import ALONE, Recipe, Trained, train
 from clew.training.path_questions import PathQuestions
 from clew.types import Question
 
-if TYPE_CHECKING:
-    from clew.types import FloatArray
-
-CORPUS, TRAIN, DEVELOPMENT = "corpus.jsonl", "train.jsonl", "dev.jsonl"
 NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
 """Of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""
 
@@ -159,40 +153,43 @@ def train_gfm(
 
     Args:
         data: Folders with a corpus, and `train.jsonl` to fine-tune.
-        validation: Folders with a corpus and `dev.jsonl`; without any a part of what the indexes themselves give is
-            held out, or, to fine-tune, the last epoch's weights are kept.
+        validation: Folders with a corpus, and `dev.jsonl` but to pretrain, that choose the epoch; without any a part of
+            what the indexes themselves give is held out, or, to fine-tune, the last epoch's weights are kept.
         out: Gets the weights; `out`/run keeps the indexes and the state of the run, which goes on after a kill.
         recipe: What and how.
         progress: Told the stage and how much of how much is done.
         group: The processes that share the work.
 
     Raises:
-        InputError: A folder lacks a file, questions do not fit their corpus, or `out`/run is the run of another recipe.
+        InputError: A folder lacks a file, questions do not fit their corpus, or there is nothing to learn from.
     """
     run = out / "run"
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; the weights need a folder: give another place")
     for folder in (*data, *validation):
         if not (folder / CORPUS).is_file():
             raise InputError(f"{folder} has no {CORPUS}: give folders with {CORPUS} and {TRAIN} or {DEVELOPMENT}")
+    names = names_of([*data, *validation])
     with group.first():
-        grounds = {folder: seen_by(_opened(folder, run, progress), recipe) for folder in (*data, *validation)}
+        grounds = {folder: seen_by(opened(folder, run, progress), recipe) for folder in (*data, *validation)}
     sources = [grounds[folder] for folder in data]
     model, encoder = _start(recipe, sources[0])
-    validated = {folder.name: laid_out(grounds[folder], folder, DEVELOPMENT, recipe, progress) for folder in validation}
-    state = run / f"state-{_key(recipe, data)}"
+    state = run / f"state-{_key(recipe, contents(data, TRAIN), contents(validation, DEVELOPMENT))}"
+    size = 0
     if recipe.stage == "pretrain":
-        facts = [Facts(ground, _relation_questions(ground), recipe.completion.nodes) for ground in sources]
-        completion = KGCompletion(facts, recipe.loss, recipe.completion, recipe.loop.seed)
+        learnt, judging = ([_facts(grounds[folder], recipe) for folder in folders] for folders in (data, validation))
+        completion = KGCompletion(learnt, recipe.loss, recipe.completion, recipe.loop.seed, judging)
         result = train(model, completion, recipe.loop, state, progress, group)
-        size = 0
     else:
-        learned, held = _questions(data, sources, recipe, progress)
-        retrieval = DocumentRetrieval(learned, validated or held, recipe.loss)
+        judges = {names[f]: laid_out(grounds[f], f, DEVELOPMENT, recipe, progress) for f in validation}
+        learned, held = _questions(data, sources, names, recipe, progress)
+        retrieval = DocumentRetrieval(learned, judges or held, recipe.loss)
         result = train(model, retrieval, recipe.loop, state, progress, group)
         size = sum(len(one.items) for one in learned)
     about: dict[str, Any] = {
         **_told(recipe),
-        "data": [folder.name for folder in data],
-        "validation": [folder.name for folder in validation],
+        "data": [names[folder] for folder in data],
+        "validation": [names[folder] for folder in validation],
         "questions": size,
         "best epoch": result.best,
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
@@ -216,6 +213,8 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GNNRecipe, progress:
     Raises:
         InputError: The index gives no questions, or the weights are of another encoder.
     """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; the weights need a folder: give another place")
     trained = load_weights(start)
     ground = seen_by(index.parts, recipe, trained)
     made = PathQuestions(ground.snapshot, recipe.loop.seed).make(recipe.questions)
@@ -226,7 +225,7 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GNNRecipe, progress:
         {"held out": examples(ground, held, recipe.loop.seed)},
         recipe.loss,
     )
-    version = f"{index.table.version}-{trained.key}-{_key(recipe, (), loop=True)}"
+    version = f"{index.table.version}-{trained.key}-{_key(recipe, loop=True)}"
     state = index.table.location.derived / "adapting" / version
     result = train(trained.model, objective, recipe.loop, state, progress)
     discard(state)
@@ -271,11 +270,15 @@ def shape_of(start: Path) -> dict[str, Any]:
 
 def ground_of(folder: Path, run: Path, recipe: GNNRecipe, progress: Progress) -> Ground:
     """Return a folder of data as a network sees it; its corpus is indexed in `run` where that is not done."""
-    return seen_by(_opened(folder, run, progress), recipe)
+    return seen_by(opened(folder, run, progress), recipe)
 
 
 def _questions(
-    data: Sequence[Path], sources: Sequence[Ground], recipe: GNNRecipe, progress: Progress
+    data: Sequence[Path],
+    sources: Sequence[Ground],
+    names: Mapping[Path, str],
+    recipe: GNNRecipe,
+    progress: Progress,
 ) -> tuple[list[Examples], dict[str, Examples]]:
     """Return what is learned from, and what is held out of it."""
     pairs = list(zip(data, sources, strict=True))
@@ -284,11 +287,11 @@ def _questions(
     learned: list[Examples] = []
     held: dict[str, Examples] = {}
     for folder, ground in pairs:
-        progress(f"making questions of {folder.name}", 0, 0)
+        progress(f"making questions of {names[folder]}", 0, 0)
         made = PathQuestions(ground.snapshot, recipe.loop.seed).make(recipe.questions)
         own, others = _apart(made, recipe.loop.seed)
         learned.append(examples(ground, own, recipe.loop.seed))
-        held[folder.name] = examples(ground, others, recipe.loop.seed)
+        held[names[folder]] = examples(ground, others, recipe.loop.seed)
     return learned, held
 
 
@@ -309,11 +312,8 @@ def seen_by(parts: Parts, recipe: GNNRecipe, trained: TrainedGNN | None = None) 
     """
     snapshot = parts.scope.snapshot
     walker = Walker(parts.scope, parts.lexical, PageRankWeights())
-    if trained is not None and trained.encoder.fingerprint != parts.encoder.fingerprint:
-        raise InputError(
-            f"the weights read vectors of {trained.encoder.name}, and the index was made with {parts.encoder.name}: "
-            "give weights of the index's encoder"
-        )
+    if trained is not None:
+        _check_encoder(trained, parts.encoder)
     entities = (recipe.targets if trained is None else trained.targets) == "entities"
     nodes = recipe.nodes if trained is None else trained.nodes
     relations = parts.encode_texts(relation_texts(snapshot, inverses=entities))
@@ -325,10 +325,10 @@ def seen_by(parts: Parts, recipe: GNNRecipe, trained: TrainedGNN | None = None) 
     return Ground(snapshot, own, PassageRanker(), parts.encoder, relations, parts.encode_texts, entities=False)
 
 
-def _relation_questions(ground: Ground) -> "FloatArray":
-    """Return the vectors of the relations' texts, and of their inverses', as questions."""
+def _facts(ground: Ground, recipe: GNNRecipe) -> Facts:
+    """Return the facts of an index as questions: the texts of their relations, and of the inverses of these."""
     texts = relation_texts(ground.snapshot)
-    return ground.encode_texts([*texts, *map(inverse_text, texts)])
+    return Facts(ground, ground.encode_texts([*texts, *map(inverse_text, texts)]), recipe.completion.nodes)
 
 
 def _start(recipe: GNNRecipe, ground: Ground) -> tuple[QueryGNN, TextEncoder]:
@@ -339,32 +339,34 @@ def _start(recipe: GNNRecipe, ground: Ground) -> tuple[QueryGNN, TextEncoder]:
         torch.manual_seed(recipe.loop.seed)
         return QueryGNN(shape), encoder
     given = load_weights(recipe.start)
-    if (given.model.settings, given.targets, given.encoder.fingerprint) != (shape, recipe.targets, encoder.fingerprint):
-        raise InputError(
-            f"the weights in {recipe.start} are {given.model.settings} for {given.targets}, and this run trains "
-            f"{shape} for {recipe.targets}: give weights of the same shape and encoder"
-        )
+    _check_encoder(given, ground.encoder)
+    theirs = {**asdict(given.model.settings), "targets": given.targets}
+    ours = {**asdict(shape), "targets": recipe.targets}
+    if other := [f"{name} {theirs[name]}, not {ours[name]}" for name in ours if theirs[name] != ours[name]]:
+        raise InputError(f"the weights in {recipe.start} have {'; '.join(other)}: give weights of the same shape")
     return given.model, encoder
+
+
+def _check_encoder(given: TrainedGNN, encoder: Encoder) -> None:
+    if not given.encoder.fingerprint:
+        raise InputError(
+            "the weights were imported and bring an encoder of their own; only weights that were trained here can be "
+            "trained on: leave --start out, or give others"
+        )
+    if given.encoder.fingerprint != encoder.fingerprint:
+        raise InputError(
+            f"the weights read vectors of {given.encoder.name}, and the index was made with {encoder.name}: give "
+            "weights of the index's encoder"
+        )
 
 
 def _told(recipe: GNNRecipe) -> dict[str, Any]:
     start = None if recipe.start is None else load_weights(recipe.start).key
-    return {**asdict(recipe), "start": start}
+    own = recipe.targets == "passages"  # entities have neither features nor a prior, whatever was asked
+    return {**asdict(recipe), "start": start, "features": own and recipe.features, "prior": own and recipe.prior}
 
 
-def _key(recipe: GNNRecipe, data: Sequence[Path], *, loop: bool = False) -> str:
-    """Return what tells the runs in one folder apart; what the loop itself checks only when asked."""
+def _key(recipe: GNNRecipe, *contents: list[str], loop: bool = False) -> str:
+    """Return what tells the runs in one folder apart: recipe and data; what the loop itself checks only when asked."""
     told = {name: value for name, value in _told(recipe).items() if loop or name != "loop"}
-    return blake2b(repr((told, [folder.name for folder in data])).encode(), digest_size=6).hexdigest()
-
-
-def _opened(folder: Path, run: Path, progress: Progress) -> Parts:
-    place = run / "indexes" / folder.name
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if open_dataset(locate(place)) is None:
-        create(place, Settings(), progress)
-    index = open_index(place, progress)
-    report = index.add([folder / CORPUS])
-    if report.failures:
-        raise InputError(f"{folder / CORPUS}: {report.failures[0].item}: {report.failures[0].reason}")
-    return index.parts
+    return blake2b(repr((told, contents)).encode(), digest_size=6).hexdigest()

@@ -149,3 +149,14 @@ def test_a_changed_word_in_the_manifest_is_noticed(sound: Path, tmp_path: Path) 
         outcome = clew(command, "--index", index)
         assert outcome.code == {"stats": 2, "verify": 1}[command]
         assert "not as it was written" in outcome.out + outcome.err
+
+
+def test_verify_reads_the_weights_adapted_to_an_index(sound: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    shutil.copytree(sound, folder)
+    (folder / "weights" / "gfm").mkdir(parents=True)
+    assert clew("verify", "--index", folder).code == 0
+    (folder / "weights" / "gfm" / "config.json").write_text("{}", encoding="utf-8")
+    done = clew("verify", "--index", folder)
+    assert done.code == 1
+    assert "is not of format" in done.out

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.retrievers.gfm_weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.retrievers.shipped import SHIPPED
@@ -58,7 +58,7 @@ def test_a_missing_file(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
 def test_a_damaged_file(folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"\x00damaged")
-    with pytest.raises(ProviderError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         load_weights(folder)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from clew.assemble import make_retriever
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.index import Index
 from clew.linking import link
 from clew.models.sentence_transformer import Reading, SentenceTransformerEncoder
@@ -89,7 +89,7 @@ def test_scores_equal_the_description_to_five_places(
     entities = list(s.entities)
     facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
     alike = {(a, b) for a in range(len(entities)) for b in s.equivalences.row(a).tolist()}
-    facts |= {(entities[a], "equivalent to", entities[b]) for a, b in alike}
+    facts |= {(entities[a], "equivalent", entities[b]) for a, b in alike}
     mentions = {id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)}
     for question in QUESTIONS:
         linked = link(s, question)
@@ -150,6 +150,10 @@ def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
         (("model_config", "entity_model", "hidden_dims"), [8] * 5, "has entity_model.layers.5"),
         (("model_config", "entity_model", "hidden_dims"), [8] * 7, "lacks entity_model.layers.6"),
         (("model_config", "entity_model", "message_func"), "rotate", "transe"),
+        (("model_config", "entity_model", "aggregate_func"), "mean", "aggregate_func = 'mean', which is not read"),
+        (("model_config", "entity_model", "activation"), "tanh", "activation = 'tanh', which is not read"),
+        (("model_config", "entity_model", "input_dim"), -1, "whole numbers"),
+        (("model_config", "rel_emb_dim"), 10**9, "has shape"),
         (("model_config", "entity_model", "short_cut"), "no", "switched on"),
         (("model_config", "rel_emb_dim"), WIDTH + 1, "has shape"),
         (("text_emb_model_config",), {}, "text_emb_model_name"),
@@ -170,16 +174,28 @@ def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no model\.pth"):
         read_published(tmp_path)
     (tmp_path / "model.pth").write_bytes(b"no zip")
-    with pytest.raises(ProviderError, match="fetch the checkpoint again"):
+    with pytest.raises(InputError, match="fetch the checkpoint again"):
         read_published(tmp_path)
     torch.save({"weights": {}}, tmp_path / "model.pth")
     with pytest.raises(InputError, match="under the key 'model'"):
         read_published(tmp_path)
     tensors = write(tmp_path, first_generation("x"))
+    for strange in (tensors["rel_mlp.bias"].to_sparse(), tensors["rel_mlp.bias"].to(torch.complex64)):
+        torch.save({"model": {**tensors, "rel_mlp.bias": strange}}, tmp_path / "model.pth")
+        with pytest.raises(InputError, match="no plain tensor of real numbers"):
+            read_published(tmp_path)
     tensors["rel_mlp.bias"][0] = float("nan")
     torch.save({"model": tensors}, tmp_path / "model.pth")
     with pytest.raises(InputError, match="NaN"):
         read_published(tmp_path)
+
+
+def test_a_checkpoint_of_another_width_than_its_encoder(tmp_path: Path) -> None:
+    write(tmp_path / "in", first_generation("hashing:80"))
+    clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
+    index = made(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
+    with pytest.raises(InputError, match=f"width {WIDTH}, and those of hashing:80 have 80"):
+        index.retriever(f"gfm:weights={tmp_path / 'out'}")
 
 
 class Harmful:
@@ -192,7 +208,7 @@ class Harmful:
 def test_nothing_in_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, first_generation("x"), extra=Harmful())
-    with pytest.raises(ProviderError, match="plain tensors"):
+    with pytest.raises(InputError, match="plain tensors"):
         read_published(tmp_path)
     assert not (tmp_path / "harm.txt").exists()
 

@@ -127,3 +127,16 @@ def test_an_index_without_facts_is_refused(empty_index: Index) -> None:
 def test_recipes_that_draw_nothing_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError, match="at least 1"):
         CompletionRecipe(**wrong)
+
+
+def test_facts_that_judge_are_never_asked_for_from_either_end(facts: Facts) -> None:
+    objective = KGCompletion([facts], RetrievalLoss(1.0), CompletionRecipe(held_out=50))
+    judged = {edge for masked in objective._held_out for edge in masked.edges}
+    ((_, trained),) = objective._trained
+    assert len(judged) == 50
+    assert not set(facts.facts[list(judged)].tolist()) & set(facts.facts[trained].tolist())
+    edges, receivers = facts.edges, np.repeat(np.arange(facts.edges.nodes), np.diff(facts.edges.indptr))
+    for edge in list(judged)[:20]:
+        back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
+        other = (edges.senders == receivers[edge]) & (receivers == edges.senders[edge]) & (edges.relations == back)
+        assert facts.facts[np.flatnonzero(other)].tolist() == [facts.facts[edge]]

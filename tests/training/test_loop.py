@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
 from clew.errors import InputError, ProviderError
+from clew.training import checkpoint
 from clew.training.loop import Recipe, train
 
 
@@ -137,12 +139,6 @@ def test_a_damaged_state_is_told(tmp_path: Path) -> None:
         train(model(), Line(), Recipe(epochs=1), tmp_path, silent)
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"rate": 0.0}, {"clip": -1.0}])
-def test_recipes_that_train_nothing_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="at least 1"):
-        Recipe(**wrong)  # type: ignore[arg-type]
-
-
 class Small(Line):
     """A device that holds few rows at once."""
 
@@ -181,3 +177,56 @@ def test_one_question_that_does_not_fit_the_memory_ends_the_run(tmp_path: Path) 
 def test_it_says_what_the_start_was_worth(tmp_path: Path) -> None:
     result = train(model(), Line(figures=(2.0, 1.0, 3.0)), Recipe(epochs=2), tmp_path, silent)
     assert (result.started_at, result.figures) == ({"score": 2.0}, {"score": 3.0})
+
+
+def test_what_chooses_is_the_first_figure_after_a_kill_too(tmp_path: Path) -> None:
+    """The names are in no order of the alphabet, and the second figure would choose otherwise."""
+
+    class Two(Line):
+        def validate(self, model: nn.Module) -> dict[str, float]:
+            (score,) = super().validate(model).values()
+            return {"score": score, "another": -score}
+
+    with pytest.raises(StoppedError):
+        train(model(), Two(2, figures=(0.0, 1.0)), Recipe(epochs=3), tmp_path, silent)
+    resumed = train(model(), Two(figures=(0.0, 2.0, 1.5)), Recipe(epochs=3), tmp_path, silent)
+    assert (resumed.best, resumed.figures["score"]) == (1, 2.0)
+
+
+def test_a_kill_between_the_two_files_of_a_state_loses_no_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = model()
+    train(whole, Line(figures=(0.0, 1.0, 5.0, 2.0)), Recipe(epochs=3), tmp_path / "whole", silent)
+    written: list[Path] = []
+    replace = checkpoint._replace
+
+    def killed(path: Path, *rest: Any) -> None:
+        written.append(path)
+        if len(written) == 6:  # the start and two epochs, each the best so far: the last file of the second epoch
+            raise StoppedError
+        replace(path, *rest)
+
+    monkeypatch.setattr(checkpoint, "_replace", killed)
+    with pytest.raises(StoppedError):
+        train(model(), Line(figures=(0.0, 1.0, 5.0)), Recipe(epochs=3), tmp_path / "cut", silent)
+    monkeypatch.undo()
+    resumed = model()
+    result = train(resumed, Line(figures=(0.0, 5.0, 2.0)), Recipe(epochs=3), tmp_path / "cut", silent)
+    assert result.figures == {"score": 5.0}
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seed": -1}, {"rate": float("nan")}, {"patience": -1}, {"epochs": 0}, {"average": 1.0}]
+)
+def test_numbers_that_train_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .* is wanted"):
+        Recipe(**wrong)
+
+
+def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
+    class Nothing(Line):
+        def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
+            return None
+
+    with pytest.raises(InputError, match="nothing to learn from"):
+        train(model(), Nothing(), RECIPE, tmp_path, silent)

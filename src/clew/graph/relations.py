@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray, LongArray
 
 MENTIONS = "mentions"
-EQUIVALENT = "equivalent to"
+EQUIVALENT = "equivalent"  # as published; imported networks read it
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -53,7 +53,7 @@ class EntityQuestionGraphs:
         """Return the graph of a question; its seeds weigh one over the number of passages that mention them."""
         blocked = self._blocked(allowed)
         named = [e for name in linked.known for e in name.entities if not blocked[e]]
-        soft = [] if named else self._soft_seeds(linked.text, allowed)
+        soft = [] if named else self._soft_seeds(linked.text, allowed, blocked)
         starts = np.unique(np.array(named or soft, dtype=np.int32))
         nodes = self._kept(starts, blocked)
         senders, receivers, edges = induced(self.edges, nodes)
@@ -97,16 +97,16 @@ class EntityQuestionGraphs:
             blocked[self._snapshot.mentions.indices[pairs]] = False
         return blocked
 
-    def _soft_seeds(self, question: str, allowed: "BoolArray") -> list[int]:
+    def _soft_seeds(self, question: str, allowed: "BoolArray", blocked: "BoolArray") -> list[int]:
         """Return the subjects of near passages, or all that a near passage without a title mentions."""
-        if self._near is None:
+        open_ = np.flatnonzero(allowed)
+        if self._near is None or not len(open_):
             return []
-        near = np.where(allowed, self._near(question), np.float32(-1.0))
         found: list[int] = []
-        for passage in top_order(near, SOFT_SEEDS).tolist():
+        for passage in open_[top_order(self._near(question)[open_], SOFT_SEEDS)].tolist():
             title = int(self._snapshot.title_entities[passage])
             found += [title] if title >= 0 else self._snapshot.mentions.row(passage).tolist()
-        return found
+        return [entity for entity in found if not blocked[entity]]
 
     def _kept(self, starts: "IntArray", blocked: "BoolArray") -> "IntArray":
         if self._size is None:

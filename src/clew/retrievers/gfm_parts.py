@@ -81,6 +81,11 @@ def gfm_retriever(around: Surroundings, weights: Path, options: Options, paths: 
             similar=own,
         )
     encoder = around.encoder if own and around.encoder is not None else around.open_encoder(trained)
+    if encoder.dimension != trained.model.settings.text_width:
+        raise InputError(
+            f"the weights in {weights} read vectors of width {trained.model.settings.text_width}, and those of "
+            f"{encoder.name} have {encoder.dimension}: their configuration names another encoder than theirs"
+        )
     texts = relation_texts(snapshot, inverses=not trained.model.settings.learned_inverse)
     projected = around.kept(trained.key, lambda: projections(trained.model, around.encode_texts(texts, encoder)))
     reader = PathReader(snapshot, graphs.edges, entities=trained.targets == "entities")

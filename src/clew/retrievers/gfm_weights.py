@@ -1,9 +1,12 @@
-"""Trained weights of the graph neural network, as a folder: `config.json` and `model.safetensors`.
+"""Trained weights of the graph neural network, as a folder: `config.json`, and the file of tensors that it names.
 
-The configuration holds plain numbers and names, which are checked; it never names a class to construct.
+The configuration holds plain numbers and names, which are checked; it never names a class to construct. It is what is
+replaced last, so a folder holds the old weights or the new ones, whenever a run is killed.
 """
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from hashlib import blake2b
 from pathlib import Path
@@ -15,11 +18,12 @@ from safetensors.torch import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.retrievers.shipped import CONFIG
+from clew.retrievers.shipped import CONFIG, own_weights
 
 Targets = Literal["passages", "entities"]
 TENSORS = "model.safetensors"
 FORMAT = 2
+_FILE = re.compile(r"model(?:-[0-9a-f]{16})?\.safetensors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +69,15 @@ def load_weights(folder: Path) -> TrainedGNN:
 
     Raises:
         InputError: It is no such folder, of another format, or its tensors do not fit its configuration or are not
-            finite.
-        ProviderError: A file is damaged.
+            finite, or a file is damaged.
     """
-    try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        tensors = load_file(folder / TENSORS)
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} holds no weights ({error.filename} is missing): give a folder made by `clew train gfm`"
-        ) from error
-    except (OSError, ValueError, SafetensorError) as error:
-        raise ProviderError(f"the weights in {folder} cannot be read ({error}): install or train them again") from error
+    config = _read(folder / CONFIG, lambda path: json.loads(path.read_text(encoding="utf-8")))
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise InputError(f"{folder / CONFIG} is not of format {FORMAT}: train the weights again, or update Clew")
+    file = config.get("tensors", TENSORS)
+    if not isinstance(file, str) or not _FILE.fullmatch(file):
+        raise InputError(f"{folder / CONFIG} names the tensors {file!r}; wanted {TENSORS}: train the weights again")
+    tensors = _read(folder / file, load_file)
     settings = _settings(config, folder)
     model = QueryGNN(settings)
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
@@ -98,8 +97,31 @@ def load_weights(folder: Path) -> TrainedGNN:
     )
 
 
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+    if not path.is_file():
+        raise InputError(
+            f"{path.parent} holds no weights ({path.name} is missing): give a folder made by `clew train gfm`"
+        )
+    try:
+        return read(path)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise InputError(f"the weights in {path} cannot be read ({error}): install or train them again") from error
+
+
+def weights_problems(derived: Path) -> list[str]:
+    """Return what is wrong with the weights adapted to an index, by its folder of what is derived; nothing for none."""
+    folder = own_weights(derived, "gfm")
+    if not (folder / CONFIG).is_file():
+        return []
+    try:
+        load_weights(folder)
+    except InputError as error:
+        return [f"{error}; or remove {folder}, and the weights of the package are used"]
+    return []
+
+
 def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, half: bool = True) -> None:
-    """Write a model into a folder, made when absent; a reader sees the old weights or the new.
+    """Write a model into a folder, made when absent; whoever reads it sees the old weights or the new.
 
     Args:
         folder: Gets the two files.
@@ -114,12 +136,17 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     tensors = {name: v.detach().to("cpu", kind).contiguous() for name, v in trained.model.state_dict().items()}
     config: dict[str, Any] = {"format": FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
+    # Files of their own for other weights: those in use stay until the configuration names the new ones.
+    config["tensors"] = TENSORS if not (folder / CONFIG).exists() else f"model-{_key(tensors, config)}.safetensors"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save_file(tensors, folder / f"{TENSORS}.part")
         (folder / f"{CONFIG}.part").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        (folder / f"{TENSORS}.part").replace(folder / TENSORS)
+        (folder / f"{TENSORS}.part").replace(folder / config["tensors"])
         (folder / f"{CONFIG}.part").replace(folder / CONFIG)
+        for old in folder.glob("model*.safetensors"):
+            if old.name != config["tensors"]:
+                old.unlink()
     except (OSError, SafetensorError) as error:
         raise ProviderError(f"the weights could not be written to {folder} ({error}): free some space") from error
 
@@ -148,7 +175,7 @@ def _is_encoder(value: Any) -> bool:
 
 
 def _key(tensors: "dict[str, torch.Tensor]", config: dict[str, Any]) -> str:
-    told = {name: value for name, value in config.items() if name != "about"}
+    told = {name: value for name, value in config.items() if name not in ("about", "tensors")}
     digest = blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=8)
     for name in sorted(tensors):
         digest.update(name.encode())

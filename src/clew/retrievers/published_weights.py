@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.retrievers.gfm_weights import TextEncoder, TrainedGNN
 
@@ -29,15 +29,16 @@ def read_published(folder: Path) -> TrainedGNN:
     """Return the network of a published checkpoint, to score entities of the whole graph.
 
     Raises:
-        InputError: The folder is no such checkpoint, is of a model that is not read, or its tensors do not fit.
-        ProviderError: A file is damaged.
+        InputError: The folder is no such checkpoint, is of a model that is not read, its tensors do not fit, or a file
+            is damaged.
     """
     config = _config(folder)
     model_config = _part(config, "model_config", folder)
     settings = _settings(model_config, folder)
     tensors = _tensors(folder)
+    with torch.device("meta"):
+        _check(tensors, QueryGNN(settings), folder)  # before anything as large as it claims to be is made
     model = QueryGNN(settings)
-    _check(tensors, model, folder)
     model.load_state_dict({name: value.float() for name, value in tensors.items()})
     model.eval()
     return TrainedGNN(model, "entities", _encoder(config, folder), None, "")
@@ -49,7 +50,7 @@ def _config(folder: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise InputError(f"{folder} has no {CONFIG}: give the folder of a GFM-RAG checkpoint") from error
     except (OSError, ValueError) as error:
-        raise ProviderError(f"{folder / CONFIG} cannot be read ({error}): fetch the checkpoint again") from error
+        raise InputError(f"{folder / CONFIG} cannot be read ({error}): fetch the checkpoint again") from error
     if not isinstance(config, dict):
         raise InputError(f"{folder / CONFIG} holds a {type(config).__name__}; wanted an object with 'model_config'")
     return config
@@ -78,15 +79,27 @@ def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     text_width = config.get("feat_dim", config.get("rel_emb_dim"))
     message, aggregate = str(inner.get("message_func", "distmult")), str(inner.get("aggregate_func", "sum"))
     shaped = isinstance(hidden, list) and hidden and all(h == width for h in hidden)
-    if not shaped or not isinstance(width, int) or not isinstance(text_width, int):
+    if not shaped or not _is_count(width) or not _is_count(text_width):
         raise InputError(
             f"{folder / CONFIG} has input_dim {width!r}, hidden_dims {hidden!r} and a text width of {text_width!r}; "
             "wanted whole numbers, all hidden_dims equal to input_dim"
         )
-    if message not in ("distmult", "transe") or aggregate not in ("sum", "mean"):
-        raise InputError(f"{folder / CONFIG} has {message} and {aggregate}; wanted distmult or transe, sum or mean")
+    # The other forms of the authors' code compute another function than ours: sums of other things, other curves.
+    for name, value, read in (
+        ("message_func", message, ("distmult", "transe")),
+        ("aggregate_func", aggregate, ("sum",)),
+        ("activation", str(inner.get("activation", "relu")), ("relu",)),
+    ):
+        if value not in read:
+            raise InputError(f"{folder / CONFIG} has {name} = {value!r}, which is not read; wanted {' or '.join(read)}")
     assert isinstance(hidden, list)
+    assert isinstance(width, int)
+    assert isinstance(text_width, int)
     return QueryGNNSettings(width, text_width, len(hidden), message=message, aggregate=aggregate)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
 
 
 def _tensors(folder: Path) -> dict[str, torch.Tensor]:
@@ -96,8 +109,8 @@ def _tensors(folder: Path) -> dict[str, torch.Tensor]:
     except FileNotFoundError as error:
         raise InputError(f"{folder} has no {TENSORS}: give the folder of a GFM-RAG checkpoint") from error
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, UnpicklingError) as error:
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise ProviderError(f"{path} cannot be read as plain tensors ({reason}): fetch the checkpoint again") from error
+        reason = str(error) if isinstance(error, OSError) else "it is damaged, or holds more than tensors"
+        raise InputError(f"{path} cannot be read as plain tensors ({reason}): fetch the checkpoint again") from error
     found = state.get("model") if isinstance(state, dict) else None
     if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
         raise InputError(f"{path} holds no tensors under the key 'model': give the folder of a GFM-RAG checkpoint")
@@ -105,6 +118,8 @@ def _tensors(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def _check(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Path) -> None:
+    if strange := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_complex()]:
+        raise InputError(f"{folder / TENSORS}: {strange[0]} is no plain tensor of real numbers: it is another model")
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     seen = {name: tuple(value.shape) for name, value in tensors.items()}
     if missing := sorted(wanted.keys() - seen.keys()):

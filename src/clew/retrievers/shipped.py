@@ -22,3 +22,13 @@ def read_by(folder: Path) -> str:
         return str(config["encoder"]["fingerprint"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProviderError(f"the weights in {folder} cannot be read ({error}): install or train them again") from error
+
+
+def own_weights(derived: Path, name: str) -> Path:
+    """Return the folder of the weights that were adapted to an index, whether they are there or not.
+
+    Args:
+        derived: The index's folder of what is derived; the weights lie beside it, for they cannot be made again.
+        name: Of the retriever.
+    """
+    return derived.parent / "weights" / name

@@ -64,8 +64,10 @@ def save_checkpoint(folder: Path, recipe: dict[str, Any], state: Checkpoint, mov
     tensors = {name: value.detach().clone().contiguous() for name, value in tensors.items()}
     header = {"recipe": recipe, "state": asdict(state), "step": moving.schedule.last_epoch}
     # The header travels inside the file of tensors, so that one rename changes both.
-    metadata = {"clew": json.dumps(header, sort_keys=True)}
-    for name in (LAST, BEST) if best else (LAST,):
+    # In the order of the figures: the first of them is the one that chooses.
+    metadata = {"clew": json.dumps(header)}
+    # The best goes first: a kill between the two repeats the epoch, to the same weights, and loses none.
+    for name in (BEST, LAST) if best else (LAST,):
         _replace(folder / f"{name}.safetensors", tensors, metadata)
 
 

@@ -35,11 +35,11 @@ class Group:
 
     @contextmanager
     def first(self) -> Iterator[None]:
-        """Let the first process do something alone, and the others the same thing after it."""
-        if self.rank:
+        """Let the processes do something one after the other, the first one first."""
+        for _ in range(self.rank):
             distributed.barrier()
         yield
-        if self.size > 1 and not self.rank:
+        for _ in range(self.rank, self.size if self.size > 1 else 0):
             distributed.barrier()
 
     def share(self, batches: Iterator[Item]) -> Iterator[Item | None]:

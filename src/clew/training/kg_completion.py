@@ -44,7 +44,7 @@ class CompletionRecipe:
         steps: Batches an epoch.
         batch: Facts a step, all of one index.
         negatives: Nodes that are not the answer, drawn for each fact (paper: 128; code: 256).
-        held_out: Facts of each index that are never trained on.
+        held_out: Facts of each index that judge; they are never asked for in training, from either end.
         nodes: Nodes of a fact's graph, at most.
     """
 
@@ -90,6 +90,16 @@ class Facts:
     def relations(self) -> "FloatArray":
         """The relations' vectors as the network reads them."""
         return self._ground.relations
+
+    @cached_property
+    def facts(self) -> "LongArray":
+        """The fact that each edge states, by a number; both directions of one fact have the same."""
+        edges = self._edges
+        back = edges.relations >= edges.relation_count
+        heads = np.where(back, edges.senders, self._receivers).astype(np.int64)
+        tails = np.where(back, self._receivers, edges.senders).astype(np.int64)
+        relations = (edges.relations % edges.relation_count).astype(np.int64)
+        return (heads * edges.nodes + tails) * edges.relation_count + relations
 
     @cached_property
     def askable(self) -> "LongArray":
@@ -175,24 +185,36 @@ class KGCompletion:
         graphs: The facts of some indexes.
         loss: What is minimised; the paper's has alpha 1.
         recipe: How facts are drawn.
-        seed: Chooses the facts that are held out.
+        seed: Chooses the facts that judge.
+        judging: Indexes whose facts judge; without any, some facts of each of `graphs` do.
 
     Raises:
         InputError: There are no facts to learn from.
     """
 
-    def __init__(self, graphs: Sequence[Facts], loss: RetrievalLoss, recipe: CompletionRecipe, seed: int = 0) -> None:
+    def __init__(
+        self,
+        graphs: Sequence[Facts],
+        loss: RetrievalLoss,
+        recipe: CompletionRecipe,
+        seed: int = 0,
+        judging: Sequence[Facts] = (),
+    ) -> None:
         self._loss = loss
         self._recipe = recipe
         random = np.random.default_rng(seed)
         self._trained: list[tuple[Facts, LongArray]] = []
         self._held_out: list[Masked] = []
+        for facts in judging:
+            chosen = random.permutation(facts.askable)[: recipe.held_out]
+            self._held_out += [Masked(facts, (int(edge),), 0) for edge in chosen]
         for facts in graphs:
             edges = random.permutation(facts.askable)
-            held = min(recipe.held_out, len(edges) // 10)
-            self._held_out += [Masked(facts, (int(edge),), 0) for edge in edges[:held]]
-            if len(edges) > held:
-                self._trained.append((facts, np.sort(edges[held:])))
+            judged = edges[: 0 if judging else min(recipe.held_out, len(edges) // 10)]
+            self._held_out += [Masked(facts, (int(edge),), 0) for edge in judged]
+            rest = edges[~np.isin(facts.facts[edges], facts.facts[judged])]
+            if len(rest):
+                self._trained.append((facts, np.sort(rest)))
         if not self._trained:
             raise InputError("there are no facts to learn from: the graphs have no edges; give other documents")
 

@@ -87,8 +87,17 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse numbers that train nothing."""
-        if self.epochs < 1 or self.rate <= 0 or self.clip <= 0 or not 0 <= self.average < 1:
-            raise InputError(f"{self}: epochs must be at least 1, rate and clip above 0, average from 0 to below 1")
+        numbers = {"rate": self.rate, "clip": self.clip}
+        wrong = [f"{name} is {value}: above 0" for name, value in numbers.items() if not 0 < value < math.inf]
+        whole = {"epochs": (self.epochs, 1), "patience": (self.patience, 0), "seed": (self.seed, 0)}
+        whole["warmup"] = (self.warmup, 0)
+        wrong += [f"{name} is {value}: at least {least}" for name, (value, least) in whole.items() if value < least]
+        if not 0 <= self.average < 1:
+            wrong.append(f"average is {self.average}: from 0 to below 1")
+        if not 0 <= self.decay < math.inf:
+            wrong.append(f"decay is {self.decay}: at least 0")
+        if wrong:
+            raise InputError(f"{wrong[0]} is wanted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,11 +218,17 @@ class _Stepper(Generic[Item]):
                 moving.optimizer.step()
                 moving.average.update_parameters(moving.model)
                 losses.append(loss)
-            moving.schedule.step()
+            if losses:  # torch complains of a schedule that is ahead of its optimizer
+                moving.schedule.step()
             progress(done)
         moving.model.eval()
         moving.average.eval()
-        return float(np.mean(losses)) if losses else 0.0
+        if not losses:
+            raise InputError(
+                "no question has both a passage to find and one to leave, so there is nothing to learn from: give more "
+                "documents, or questions whose gold passages the names in them lead to"
+            )
+        return float(np.mean(losses))
 
     def _backward(self, batch: Item | None) -> float:
         """Add the gradient of a batch and return its loss, in halves where the device's memory does not hold it."""

@@ -1,0 +1,62 @@
+"""Folders of data to learn from: what to call them, whether they have changed, and the indexes of their corpora.
+
+A folder holds `corpus.jsonl` {id, title, text} and, for the stage that learns from questions, {id, question, gold:
+[passage ids]} in `train.jsonl` to learn from and `dev.jsonl` to choose the epoch by.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from hashlib import blake2b, file_digest
+from pathlib import Path
+
+from clew.assemble import Parts
+from clew.errors import InputError
+from clew.index import create
+from clew.index import open as open_index
+from clew.settings import load_settings
+from clew.snapshots import Progress
+from clew.store.location import locate
+from clew.store.opening import open_dataset
+
+CORPUS, TRAIN, DEVELOPMENT = "corpus.jsonl", "train.jsonl", "dev.jsonl"
+
+
+def contents(folders: Sequence[Path], questions: str) -> list[str]:
+    """Return a hash of each folder's corpus and questions."""
+    return ["".join(map(content, (folder / CORPUS, folder / questions))) for folder in folders]
+
+
+def content(path: Path) -> str:
+    """Return a hash of a file's bytes; "-" where there is none."""
+    if not path.is_file():
+        return "-"
+    with path.open("rb") as stream:
+        return file_digest(stream, lambda: blake2b(digest_size=6)).hexdigest()
+
+
+def names_of(folders: Sequence[Path]) -> dict[Path, str]:
+    """Return what to call each folder: its name, after its parent's where two have the same."""
+    places = {folder: folder.resolve() for folder in folders}
+    taken = Counter(place.name for place in set(places.values()))
+    return {
+        folder: place.name if taken[place.name] == 1 else f"{place.parent.name}/{place.name}"
+        for folder, place in places.items()
+    }
+
+
+def opened(folder: Path, run: Path, progress: Progress) -> Parts:
+    """Return the index of a folder's corpus, made below `run` where it is not there.
+
+    Raises:
+        InputError: A document cannot be read.
+    """
+    # By what is in it: a corpus that has changed, or another one of the same name, gets an index of its own.
+    place = run / "indexes" / f"{folder.resolve().name}-{content(folder / CORPUS)}"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if open_dataset(locate(place)) is None:
+        create(place, load_settings(), progress)
+    index = open_index(place, progress)
+    report = index.add([folder / CORPUS])
+    if report.failures:
+        raise InputError(f"{folder / CORPUS}: {report.failures[0].item}: {report.failures[0].reason}")
+    return index.parts
