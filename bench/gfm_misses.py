@@ -69,7 +69,7 @@ def main() -> None:
     print_table(("set", *columns), rows)
 
 
-def reached(edges: RelationalEdges, starts: list[int], steps: int) -> np.ndarray:  # type: ignore[type-arg]
+def reached(edges: RelationalEdges, starts: list[int], steps: int) -> np.ndarray:
     """Return which nodes (n,) lie within some edges of the starts."""
     receivers = np.repeat(np.arange(edges.nodes), np.diff(edges.indptr))
     near = np.zeros(edges.nodes, dtype=bool)

@@ -77,7 +77,7 @@ def test_eval_takes_every_option_of_search() -> None:
         for name in ("search", "eval", "ask")
     }
     assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
-    assert options["eval"] >= options["search"]
+    assert options["eval"] >= options["search"] - {"--trace"}  # the steps of many questions are no figure
     assert options["eval"] >= options["ask"]
 
 
@@ -85,8 +85,8 @@ def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
     done = clew("search", QUESTION, "--index", index, "--retriever", "bm25", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
-    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage"]
-    assert found["usage"].keys() == {"seconds", "calls", "input_tokens", "output_tokens"}
+    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps"]
+    assert found["usage"].keys() == {"seconds", "calls", "input_tokens", "output_tokens", "cost"}
     for passage in found["passages"]:
         source = next(row for row in ROWS if row["id"] == passage["document_id"])
         assert passage["text"] == str(source["text"])[passage["start"] : passage["end"]]
@@ -333,3 +333,28 @@ def test_our_own_fault_is_exit_code_1(index: Path, tmp_path: Path) -> None:
     assert done.code == 1
     assert done.err.count("\n") == 1
     assert "could not be written" in done.err
+
+
+def test_an_agent_shows_its_steps(plain_folder: Path) -> None:
+    options = (
+        "--index",
+        plain_folder,
+        "--retriever",
+        "gear",
+        "--base",
+        "pagerank",
+        "--reader",
+        "local",
+        "--steps",
+        "2",
+    )
+    found = json.loads(clew("search", QUESTION, *options, "--json").out)
+    assert found["retriever"] == "gear:base=pagerank,reader=local,steps=2"
+    assert 1 <= len(found["steps"]) <= 2
+    assert found["steps"][0].keys() >= {"query", "read", "linked", "new", "gist", "verdict", "reasoning", "usage"}
+    shown = clew("search", QUESTION, *options, "--trace")
+    assert (shown.code, shown.err) == (0, "")
+    assert f"): {QUESTION}" in shown.out
+    wrong = clew("search", QUESTION, "--index", plain_folder, "--retriever", "bm25", "--steps", "2")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "bm25 has no setting 'steps'" in wrong.err

@@ -7,16 +7,24 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from clew.agents.gear import GearAgent, GearSettings
+from clew.agents.ircot import IRCoTAgent
 from clew.errors import InputError
+from clew.graph.beam import BeamSettings, TripleGraph
 from clew.graph.snapshot import load_snapshot
+from clew.graph.triple_vectors import TripleVectors
 from clew.indexing.published import PublishedExtractor
 from clew.indexing.rules import RuleExtractor
 from clew.lexical import LexicalIndex
-from clew.protocols import Encoder, Extractor, Retriever
+from clew.protocols import Encoder, Extractor, Reader, Retriever
+from clew.reading.local import LocalReader
 from clew.retrievers.bm25 import BM25Retriever
 from clew.retrievers.dense import DenseRetriever
 from clew.retrievers.entity_graph import EntityGraphRetriever
 from clew.retrievers.fused import FusedRetriever
+from clew.retrievers.graph_expansion import ExpansionSettings, GraphExpansion, GraphExpansionRetriever
 from clew.retrievers.hipporag2 import HippoRAG2Retriever
 from clew.retrievers.options import Options
 from clew.retrievers.pagerank import PageRankRetriever
@@ -127,6 +135,15 @@ class Parts:
         """Return unit rows (n, d) for short texts, remembering them on disk."""
         return VectorStore(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
 
+    def question_vectors(self, questions: Sequence[str]) -> "FloatArray":
+        """Return unit rows (n, d) to search with; what UTF-8 cannot write is replaced, as everywhere in a question."""
+        return self.encoder.encode_queries([question.encode(errors="replace").decode() for question in questions])
+
+    def kept_texts(self, name: str, texts: Sequence[str]) -> "FloatArray":
+        """Return unit rows (n, d) for all names or relations of the snapshot, mapped from disk after the first time."""
+        rows: FloatArray = self.kept(f"{name}-{self.encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
+        return rows
+
     def encode_by(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
         """Return rows (n, d) for short texts by another encoder than the index's, remembering them on disk."""
         place = self._vectors
@@ -137,6 +154,73 @@ class Parts:
     def kept(self, name: str, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
         """Return an array that depends on this version of the index and on `name`, made once and kept on disk."""
         return kept_array(self._vectors.parent / "arrays" / f"{self._folder.name}-{name}", make)
+
+
+GRAPH_BASES = ("entity-graph", "gfm", "hipporag2", "pagerank", "title-links")
+"""Retrievers that follow the graph themselves; an expansion may overrule them less than those that read words alone."""
+
+
+def _base(parts: Parts, default: str = "bm25") -> tuple[str, Retriever]:
+    """Return the base retriever that an expansion or an agent is to have, and its name."""
+    name = parts.options.text("base", default, [name for name in RETRIEVERS if name not in STEPWISE])
+    return name, RETRIEVERS[name](parts.explaining(0).told(Options()))
+
+
+def expansion_of(parts: Parts, base: str) -> GraphExpansion:
+    """Return what follows triples through the index, as the options say."""
+    s, options = parts.scope.snapshot, parts.options
+    beam = BeamSettings(
+        options.whole("width", BeamSettings().width),
+        options.whole("length", BeamSettings().length),
+        options.number("gamma", BeamSettings().gamma),
+    )
+    given = ExpansionSettings(
+        beam,
+        options.number("context", ExpansionSettings().context),
+        options.whole("read", ExpansionSettings().read),
+        options.number("weight", 2.0 if base in GRAPH_BASES else 1.0),
+        options.number("constant", ExpansionSettings().rank_constant),
+    )
+    names, relations = parts.kept_texts("names", s.entities), parts.kept_texts("relations", s.relations)
+    vectors = TripleVectors(s.triples, names, relations, s.triple_passages, s.vectors)
+    nodes = int(s.entity_nodes.max(initial=-1)) + 1
+    graph = TripleGraph(s.entity_nodes.astype(np.int64)[s.triples[:, [0, 2]]], nodes)
+    return GraphExpansion(parts.scope, graph, vectors, parts.question_vectors, given)
+
+
+def _reader(parts: Parts, expansion: GraphExpansion) -> Reader:
+    """Return who reads, as the options say."""
+    parts.options.text("reader", "local", ("local",))
+    return LocalReader(parts.scope.snapshot, expansion.vectors, parts.question_vectors)
+
+
+def _naive_ge(parts: Parts) -> Retriever:
+    name, base = _base(parts)
+    return GraphExpansionRetriever(base, expansion_of(parts, name))
+
+
+def _sync_ge(parts: Parts) -> Retriever:
+    name, base = _base(parts)
+    expansion = expansion_of(parts, name)
+    return GraphExpansionRetriever(base, expansion, _reader(parts, expansion))
+
+
+def _gear(parts: Parts) -> Retriever:
+    name, base = _base(parts)
+    expansion = expansion_of(parts, name)
+    settings = GearSettings(
+        parts.options.whole("steps", GearSettings().steps),
+        parts.options.text("expand", "yes", ("yes", "no")) == "yes",
+        parts.options.text("gist", "yes", ("yes", "no")) == "yes",
+        later_weight=parts.options.number("later", 1.0 if name in GRAPH_BASES else 0.5),
+        gist_weight=parts.options.number("gist_weight", GearSettings().gist_weight),
+    )
+    return GearAgent(base, expansion, _reader(parts, expansion), settings)
+
+
+def _ircot(parts: Parts) -> Retriever:
+    name, base = _base(parts)
+    return IRCoTAgent(base, _reader(parts, expansion_of(parts, name)), parts.options.whole("steps", 4))
 
 
 def _dense(parts: Parts) -> DenseRetriever:
@@ -158,11 +242,18 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "dense": _dense,
     "entity-graph": lambda parts: EntityGraphRetriever(parts.scope, parts.lexical),
     "fused": _fused,
+    "gear": _gear,
     "gfm": _gfm,
     "hipporag2": lambda parts: HippoRAG2Retriever(parts.scope, _dense(parts), parts.encode_texts),
+    "ircot": _ircot,
+    "naive-ge": _naive_ge,
     "pagerank": lambda parts: PageRankRetriever(parts.scope, parts.lexical, PageRankWeights()),
+    "sync-ge": _sync_ge,
     "title-links": lambda parts: TitleLinksRetriever(parts.scope, _fused(parts)),
 }
+
+STEPWISE = ("gear", "ircot", "naive-ge", "sync-ge")
+"""Retrievers over a base retriever: they take `base=NAME`."""
 
 
 def make_retriever(name: str, parts: Parts) -> Retriever:

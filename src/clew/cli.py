@@ -31,7 +31,8 @@ RetrieverOption = Annotated[
     Optional[str],  # noqa: UP045 - typer reads Optional on every Python it supports
     typer.Option(
         "--retriever",
-        help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph or hipporag2; settings after a colon.",
+        help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear or "
+        "ircot; settings after a colon.",
     ),
 ]
 CountOption = Annotated[Optional[int], typer.Option("-k", help="How many passages.")]  # noqa: UP045
@@ -39,6 +40,15 @@ WhereOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--where", help="Keep passages whose metadata meet a condition: year >= 1990 AND lang = 'en'."),
 ]
+BaseOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--base", help="Base retriever of naive-ge, sync-ge, gear and ircot; bm25."),
+]
+ReaderOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--reader", help="Who reads for sync-ge, gear and ircot: local, without a language model."),
+]
+StepsOption = Annotated[Optional[int], typer.Option("--steps", help="Steps of gear and ircot, at most; 4.")]  # noqa: UP045
 PathsOption = Annotated[int, typer.Option("--paths", help="Paths a passage, for gfm; each costs milliseconds.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -108,20 +118,26 @@ def search(
     k: CountOption = None,
     where: WhereOption = None,
     paths: PathsOption = 1,
+    base: BaseOption = None,
+    reader: ReaderOption = None,
+    steps: StepsOption = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Print every step of an agent.")] = False,
     json_: JsonFlag = False,
 ) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
-    from clew.reporting import evidence_json, print_evidence, progress_on_stderr
+    from clew.reporting import evidence_json, print_evidence, print_steps, progress_on_stderr
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress)
-        name = opened.retriever_name(name)
+        name = _with(opened.retriever_name(name), {"base": base, "reader": reader, "steps": steps})
         evidence = opened.search(question, count, name, where, paths)
     if json_:
         _print_json(evidence_json(question, name, evidence))
-    else:
-        print_evidence(evidence)
+        return
+    print_evidence(evidence)
+    if trace:
+        print_steps(evidence.steps)
 
 
 @app.command()
@@ -132,6 +148,9 @@ def ask(
     k: CountOption = None,
     where: WhereOption = None,
     paths: PathsOption = 1,
+    base: BaseOption = None,
+    reader: ReaderOption = None,
+    steps: StepsOption = None,
     json_: JsonFlag = False,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
@@ -140,7 +159,7 @@ def ask(
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress)
-        name = opened.retriever_name(name)
+        name = _with(opened.retriever_name(name), {"base": base, "reader": reader, "steps": steps})
         answer = opened.ask(question, count, name, where, paths)
     if json_:
         _print_json(answer_json(question, name, answer))
@@ -162,6 +181,9 @@ def evaluate(
         typer.Option(help="Keep the rankings in this folder; those found there are scored, not run again."),
     ] = None,
     answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False,
+    base: BaseOption = None,
+    reader: ReaderOption = None,
+    steps: StepsOption = None,
 ) -> None:
     """Measure retrievers on questions whose evidence is known, side by side."""
     from clew.measuring import measure
@@ -176,7 +198,8 @@ def evaluate(
     with progress_on_stderr() as progress:
         opened = _open(index, progress)
         ks = _numbers(cutoffs)
-        chosen = [opened.retriever_name(name) for name in split_names(names)]
+        given = {"base": base, "reader": reader, "steps": steps}
+        chosen = [_with(opened.retriever_name(name), given) for name in split_names(names)]
         report = measure(opened, questions, chosen, ks, where, runs, progress, answers=answer, paths=paths)
     if json_ is not None:
         _write_json(json_, report)
@@ -309,6 +332,14 @@ def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:
 
     settings = load_settings()
     return settings.retriever if retriever is None else retriever, settings.k if k is None else k
+
+
+def _with(retriever: str, given: dict[str, str | int | None]) -> str:
+    """Return a retriever's name with the settings of the options that were given."""
+    name, _, settings = retriever.partition(":")
+    more = [f"{key}={value}" for key, value in given.items() if value is not None]
+    together = ",".join(part for part in (settings, *more) if part)
+    return f"{name}:{together}" if together else name
 
 
 def _numbers(text: str) -> list[int]:

@@ -3,7 +3,19 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from clew.types import Evidence, Extraction, Failure, Filter, Passage
+from clew.types import (
+    Evidence,
+    Extraction,
+    Failure,
+    Filter,
+    Passage,
+    Prompt,
+    Reading,
+    Reply,
+    Sought,
+    Thought,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -79,4 +91,42 @@ class TextScorer(Protocol):
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return scores (len(texts),), higher is better."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """Prompts in, typed replies out."""
+
+    @property
+    def name(self) -> str:
+        """The name a user gives to ask for this model: `openai:gpt-4o-mini`."""
+        ...
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Reply | Failure]:
+        """Return one result a prompt, in order; many are asked at once.
+
+        Raises:
+            BudgetError: The budget is spent; every reply that came before is kept in the cache.
+        """
+        ...
+
+
+class Reader(Protocol):
+    """What a multi-step search asks of whoever reads for it: a language model, or the local parts."""
+
+    @property
+    def name(self) -> str:
+        """`local`, or the name of a model."""
+        ...
+
+    def read(self, asked: Sequence[Sought]) -> list[Reading]:
+        """Return the facts in each one's passages that bear on its question (proximal triples), best first."""
+        ...
+
+    def judge(self, asked: Sequence[Sought]) -> list[Verdict]:
+        """Return for each whether its gist answers its question, and if not, the next query."""
+        ...
+
+    def think(self, asked: Sequence[Sought]) -> list[Thought]:
+        """Return for each the next step of reasoning from its passages."""
         ...

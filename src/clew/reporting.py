@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from io import StringIO
@@ -14,11 +14,12 @@ from rich.table import Table
 
 from clew.graph.difference import Difference
 from clew.snapshots import Progress as ProgressFunction
-from clew.types import Answer, Evidence, Passage, Path, Scored
+from clew.types import Answer, Evidence, Passage, Path, Scored, Step
 from clew.updating import Report
 
 _SHOWN_CHARACTERS = 300
 _SHOWN_FAILURES = 20
+_SHOWN_VALUES = 5
 _SECONDS_A_LINE = 10.0
 _CONTROL = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
 
@@ -35,6 +36,7 @@ def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str
         ],
         "notes": list(evidence.notes),
         "usage": asdict(evidence.usage),
+        "steps": [asdict(step) for step in evidence.steps],
     }
 
 
@@ -63,6 +65,19 @@ def print_evidence(evidence: Evidence) -> None:
     for path in evidence.paths:
         _say(f"  {_path_text(path.item)}")
     _print_notes(evidence.notes)
+
+
+def print_steps(steps: Sequence[Step]) -> None:
+    """Print what an agent did, step by step."""
+    for number, step in enumerate(steps, 1):
+        usage = step.usage
+        cost = f"{usage.seconds:.2f} s, {usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens"
+        _say(f"\nStep {number} ({cost}): {step.query}")
+        for label, values in (("read", step.read), ("linked", step.linked), ("noted", step.gist), ("new", step.new)):
+            if values:
+                more = f"; ... ({len(values)})" if len(values) > _SHOWN_VALUES else ""
+                _say(f"  {label}: {'; '.join(values[:_SHOWN_VALUES])}{more}")
+        _say(f"  {step.verdict}{f': {step.reasoning}' if step.reasoning else ''}")
 
 
 def print_answer(answer: Answer) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from pydantic import BaseModel
 
     FloatArray = NDArray[np.float32]
     IntArray = NDArray[np.int32]
@@ -77,22 +78,67 @@ class Scored(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call cost: wall-clock seconds, and for language models calls and tokens."""
+    """What a call cost: wall-clock seconds, and for language models calls, tokens and money.
+
+    Attributes:
+        calls: Calls that a model answered; those that a cache answered cost nothing and are not counted.
+        cost: In the currency of the price table, US dollars unless a user says otherwise; 0 where no price is known.
+    """
 
     seconds: float = 0.0
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Return both together."""
+        return Usage(
+            self.seconds + other.seconds,
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an agent did in one step.
+
+    Attributes:
+        query: What it searched for.
+        read: Proximal triples that the reader took from the passages found.
+        linked: The triples of the index they stand for.
+        new: Ids of passages that no step before had found.
+        gist: Facts added to the memory.
+        verdict: "enough", "go on" or why it stopped.
+        reasoning: The reader's words, or an agent's thought.
+    """
+
+    query: str
+    read: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    gist: tuple[str, ...] = ()
+    verdict: str = ""
+    reasoning: str = ""
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a search returns for one question: passages and paths, best first, and notes for people."""
+    """What a search returns for one question: passages and paths, best first, and notes for people.
+
+    Attributes:
+        steps: What an agent did; () for a retriever of one step.
+    """
 
     passages: tuple[Scored[Passage], ...] = ()
     paths: tuple[Scored[Path], ...] = ()
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,3 +217,112 @@ class Failure:
 
     item: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a language model is asked, and the form its reply must have.
+
+    Attributes:
+        name: Which prompt, for logs and the cache.
+        instructions: What to do: ours alone.
+        content: Passages and questions: data, whatever it says.
+        reply: A pydantic model that the reply, a JSON object, has to fit.
+    """
+
+    name: str
+    instructions: str
+    content: str
+    reply: type["BaseModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a language model answered.
+
+    Attributes:
+        value: An instance of the prompt's `reply`.
+        usage: What it cost; nothing when it came from the cache.
+        cached: Whether it did.
+    """
+
+    value: "BaseModel"
+    usage: Usage = Usage()
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a reader takes from a passage: a triple in words.
+
+    Attributes:
+        triple: Its position among the triples of the index, when it was taken from there; else -1, to be linked.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    triple: int = -1
+
+    @property
+    def text(self) -> str:
+        """The triple as a phrase."""
+        return f"{self.head} {self.relation} {self.tail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What a reader is shown.
+
+    Attributes:
+        question: As the user asked it.
+        passages: What was found, best first.
+        gist: What was read so far, in order.
+        queries: What was searched for so far; the first is the question.
+        thoughts: What an agent has concluded so far, a sentence each.
+    """
+
+    question: str
+    passages: tuple[Passage, ...] = ()
+    gist: tuple[Fact, ...] = ()
+    queries: tuple[str, ...] = ()
+    thoughts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The facts that bear on a question."""
+
+    facts: tuple[Fact, ...] = ()
+    usage: Usage = Usage()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether what was read is enough, and if not, what to look for.
+
+    Attributes:
+        query: The next one; "" when there is none.
+    """
+
+    enough: bool
+    reasoning: str = ""
+    query: str = ""
+    usage: Usage = Usage()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """One step of reasoning.
+
+    Attributes:
+        text: A sentence, searched for next; "" when there is none.
+        answered: Whether it answers the question.
+    """
+
+    text: str
+    answered: bool = False
+    usage: Usage = Usage()
+    notes: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ Order is by id or key everywhere, so equal contents have equal bytes.
 """
 
 import json
+from bisect import bisect_left
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +83,10 @@ class Snapshot:
             end=int(self.ends[position]),
             metadata=json.loads(self.metadata[position]),
         )
+
+    def position(self, passage_id: str) -> int:
+        """Return the position of a passage that is in the index, given its id."""
+        return bisect_left(self.passage_ids, passage_id)
 
     def triple(self, position: int, allowed: "NDArray[np.bool_] | None" = None) -> Triple:
         """Return the triple at a position (0 to T - 1) with the ids of its passages, of those `allowed` (P,)."""

@@ -44,11 +44,24 @@ class FusedRetriever:
 
 def reciprocal_rank_fusion(rankings: Sequence[Sequence[Passage]]) -> list[Scored[Passage]]:
     """Return every passage of the rankings with the sum of 1 / (60 + rank), best first, ties by id."""
+    return weighted_rank_fusion(rankings, [1.0] * len(rankings))
+
+
+def weighted_rank_fusion(
+    rankings: Sequence[Sequence[Passage]], weights: Sequence[float], constant: float = RANK_CONSTANT
+) -> list[Scored[Passage]]:
+    """Return every passage of the rankings with the sum of weight / (constant + rank), best first, ties by id.
+
+    Args:
+        rankings: Passages, best first.
+        weights: One a ranking.
+        constant: The smaller, the more the first ranks count.
+    """
     scores: dict[str, float] = {}
     passages: dict[str, Passage] = {}
-    for ranking in rankings:
+    for ranking, weight in zip(rankings, weights, strict=True):
         for rank, passage in enumerate(ranking, 1):
-            scores[passage.id] = scores.get(passage.id, 0.0) + 1.0 / (RANK_CONSTANT + rank)
+            scores[passage.id] = scores.get(passage.id, 0.0) + weight / (constant + rank)
             passages[passage.id] = passage
     order = sorted(scores, key=lambda id_: (-scores[id_], id_))
     return [Scored(passages[id_], scores[id_]) for id_ in order]

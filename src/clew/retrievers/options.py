@@ -1,5 +1,6 @@
 """What a user says of a retriever after its name: `gfm:nodes=all,ranker=paper`."""
 
+import math
 from collections.abc import Sequence
 
 from clew.errors import InputError
@@ -53,6 +54,33 @@ class Options:
         if not (value.isascii() and value.isdigit() and int(value)):
             raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number of at least 1, or all")
         return int(value)
+
+    def whole(self, name: str, default: int) -> int:
+        """Return the value of a name as a whole number of at least 1.
+
+        Raises:
+            InputError: It is none.
+        """
+        found = self.count(name, default)
+        if found is None:
+            raise InputError(f"{self._retriever}: {name} is 'all'; wanted a whole number of at least 1")
+        return found
+
+    def number(self, name: str, default: float) -> float:
+        """Return the value of a name as a number of at least 0.
+
+        Raises:
+            InputError: It is none.
+        """
+        self._taken.add(name)
+        value = self._values.get(name)
+        try:
+            number = default if value is None else float(value)
+        except ValueError:
+            number = -1.0
+        if not 0.0 <= number < math.inf:
+            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a number of at least 0")
+        return number
 
     def check(self) -> None:
         """Refuse names that no one asked for.

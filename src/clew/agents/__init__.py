@@ -1,0 +1,1 @@
+"""Agents: retrievers that search in several steps."""

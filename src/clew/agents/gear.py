@@ -1,0 +1,189 @@
+"""GeAR: a base retriever, graph expansion and a gist memory, in steps until what was read is enough.
+
+Source: Shen et al., "GeAR: Graph-enhanced Agent for Retrieval-augmented Generation" (2024).
+Differs from the source: all questions take their steps together, so that a language model is asked for many at once;
+a step that finds nothing new ends a search; the fusion may weigh the first step more (`ExpansionSettings`).
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.agents.steps import KEPT, Budgeted, said
+from clew.protocols import Reader, Retriever
+from clew.retrievers.fused import weighted_rank_fusion
+from clew.retrievers.graph_expansion import DEPTH, Expanded, GraphExpansion
+from clew.retrievers.scope import EMPTY_QUESTION, check_k, found
+from clew.types import Evidence, Fact, Filter, Passage, Path, Scored, Sought, Step, Usage, Verdict
+
+if TYPE_CHECKING:
+    from clew.types import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class GearSettings:
+    """How the agent goes.
+
+    Attributes:
+        steps: At most.
+        expand: Whether passages are looked for along triples.
+        gist: Whether the memory's triples bring passages to the final ranking.
+        noted: Facts that a step adds to the memory, at most.
+        read_later: Passages that are read after the first step, whose head is what the query asked for.
+        later_weight: What the ranking of each later step weighs against the first step's; 1 as published.
+        gist_weight: What the passages of one noted triple weigh in the final ranking; 1 as published.
+    """
+
+    steps: int = 4
+    expand: bool = True
+    gist: bool = True
+    noted: int = 5
+    read_later: int = 3
+    later_weight: float = 1.0
+    gist_weight: float = 0.1
+
+
+@dataclass(slots=True)
+class _Search:
+    """One question under way."""
+
+    question: str
+    vector: "FloatArray"
+    queries: list[str]
+    rankings: list[list[Passage]] = field(default_factory=list)
+    gist: list[Fact] = field(default_factory=list)
+    paths: list[Scored[Path]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    done: bool = False
+
+
+class GearAgent:
+    """Searches in steps.
+
+    Args:
+        base: Any retriever.
+        expansion: Of the same index.
+        reader: Reads, judges and rewrites.
+        settings: How.
+    """
+
+    def __init__(self, base: Retriever, expansion: GraphExpansion, reader: Reader, settings: GearSettings) -> None:
+        self._base = base
+        self._expansion = expansion
+        self._reader = reader
+        self._settings = settings
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return at most `k` passages a question, the beams as paths and every step."""
+        check_k(k)
+        allowed = self._expansion.scope.mask(where)
+        asked = [question for question in questions if question.strip()]
+        vectors = self._expansion.question_vectors(asked) if asked else np.zeros((0, 1), dtype=np.float32)
+        searches = [_Search(question, vector, [question]) for question, vector in zip(asked, vectors, strict=True)]
+        budget = Budgeted()
+        for _ in range(self._settings.steps):
+            active = [search for search in searches if not search.done]
+            if not active or budget.spent:
+                break
+            self._step(active, max(k, DEPTH), where, allowed, budget)
+        made = iter(self._evidence(search, k, allowed) for search in searches)
+        empty = found((), (), (EMPTY_QUESTION,), time.perf_counter())
+        return [next(made) if question.strip() else empty for question in questions]
+
+    def _step(
+        self, active: Sequence[_Search], depth: int, where: Filter | None, allowed: "BoolArray", budget: Budgeted
+    ) -> None:
+        started = time.perf_counter()
+        bases = self._base.retrieve([search.queries[-1] for search in active], depth, where)
+        read = self._settings.read_later if active[0].steps else self._expansion.settings.read
+        firsts = [tuple(s.item for s in base.passages) for base in bases]
+        readings = budget.read(self._reader, [_sought(s, p[:read]) for s, p in zip(active, firsts, strict=True)])
+        linked = [self._expansion.linked(reading.facts, allowed) for reading in readings]
+        expanded = [
+            self._expansion.expand(search.vector, starts, allowed) if self._settings.expand else Expanded((), ())
+            for search, starts in zip(active, linked, strict=True)
+        ]
+        rankings = [
+            [s.item for s in self._expansion.fused(first, more)] for first, more in zip(firsts, expanded, strict=True)
+        ]
+        noted = budget.read(
+            self._reader,
+            [
+                _sought(search, self._passages(more)[:read] or ranking[:read])
+                for search, more, ranking in zip(active, expanded, rankings, strict=True)
+            ],
+        )
+        fresh = [self._note(search, reading.facts) for search, reading in zip(active, noted, strict=True)]
+        verdicts = budget.judge(self._reader, [_sought(s, r[:read]) for s, r in zip(active, rankings, strict=True)])
+        each = (time.perf_counter() - started) / len(active)
+        for place, search in enumerate(active):
+            used = replace(readings[place].usage + noted[place].usage + verdicts[place].usage, seconds=each)
+            step = Step(
+                search.queries[-1],
+                tuple(fact.text for fact in readings[place].facts),
+                tuple(self._expansion.text(triple) for triple in linked[place]),
+                _new(search, rankings[place]),
+                tuple(fact.text for fact in fresh[place]),
+                usage=used + replace(bases[place].usage, seconds=0.0),
+            )
+            search.notes += [*bases[place].notes, *readings[place].notes, *verdicts[place].notes]
+            search.paths += expanded[place].paths
+            search.rankings.append(rankings[place])
+            _decide(search, step, verdicts[place], budget)
+
+    def _passages(self, expanded: Expanded) -> tuple[Passage, ...]:
+        return tuple(self._expansion.scope.snapshot.passage(position) for position in expanded.passages)
+
+    def _note(self, search: _Search, facts: Sequence[Fact]) -> list[Fact]:
+        """Add the best facts that are not in the memory yet."""
+        known = {fact.text for fact in search.gist}
+        fresh = list({fact.text: fact for fact in facts if fact.text not in known}.values())[: self._settings.noted]
+        search.gist += fresh
+        return fresh
+
+    def _evidence(self, search: _Search, k: int, allowed: "BoolArray") -> Evidence:
+        started = time.perf_counter()
+        rankings: list[Sequence[Passage]] = list(search.rankings)
+        settings = self._expansion.settings
+        weights = [1.0, *[self._settings.later_weight] * (len(rankings) - 1)]
+        if self._settings.gist:
+            facts = self._expansion.linked(search.gist, allowed)
+            rankings += [self._expansion.stating(triple, allowed) for triple in facts]
+            weights += [self._settings.gist_weight] * len(facts)
+        passages = weighted_rank_fusion(rankings, weights, settings.rank_constant)[:k]
+        paths = sorted(search.paths, key=lambda path: -path.score)
+        usage = sum((step.usage for step in search.steps), Usage())
+        spent = replace(usage, seconds=usage.seconds + time.perf_counter() - started)
+        notes = [*dict.fromkeys(search.notes), *map(said, range(1, len(search.steps) + 1), search.steps)]
+        return Evidence(tuple(passages), tuple(paths), tuple(notes), spent, tuple(search.steps))
+
+
+def _sought(search: _Search, passages: Sequence[Passage]) -> Sought:
+    return Sought(search.question, tuple(passages), tuple(search.gist), tuple(search.queries))
+
+
+def _new(search: _Search, ranking: Sequence[Passage]) -> tuple[str, ...]:
+    """Return the ids among the first of a ranking that were among the first of none before."""
+    known = {passage.id for before in search.rankings for passage in before[:KEPT]}
+    return tuple(passage.id for passage in ranking[:KEPT] if passage.id not in known)
+
+
+def _decide(search: _Search, step: Step, verdict: Verdict, budget: Budgeted) -> None:
+    """End a search, or give it its next query."""
+    if budget.spent:
+        why = budget.spent
+    elif verdict.enough:
+        why = "enough"
+    elif search.steps and not step.new and not step.gist:
+        why = "stopped: the step added nothing"
+    elif not verdict.query or verdict.query in search.queries:
+        why = "stopped: no new query"
+    else:
+        why = "go on"
+        search.queries.append(verdict.query)
+    search.done = why != "go on"
+    search.steps.append(replace(step, verdict=why, reasoning=verdict.reasoning))

@@ -1,0 +1,1 @@
+"""Who reads for an agent: the local parts, or a language model."""

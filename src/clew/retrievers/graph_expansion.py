@@ -1,0 +1,225 @@
+"""Graph expansion: from triples, by diverse beam search, to the passages that chains of them lead to.
+
+`naive-ge` starts from all triples of the base retriever's passages; `sync-ge` from those that a reader takes from them,
+linked to triples of the index.
+
+Source: Shen et al., "GeAR" (2024): NaiveGE, SyncGE, and reciprocal rank fusion with the base.
+Differs from the source: a chain's score also looks at the passage that states its last triple (`context`; 0 for the
+published score); the base's own ranking may weigh more than the expansion (`base_weight`; 1 as published).
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.beam import Beam, BeamSettings, TripleGraph, diverse_beam_search
+from clew.graph.triple_vectors import TripleVectors
+from clew.protocols import Reader, Retriever
+from clew.retrievers.fused import weighted_rank_fusion
+from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.types import Evidence, Fact, Filter, Passage, Path, Scored, Sought, Usage
+
+if TYPE_CHECKING:
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
+
+DEPTH = 100
+NO_FACT = "no triple to expand from: the ranking of the base alone"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionSettings:
+    """How a ranking is expanded.
+
+    Attributes:
+        beam: Of the search.
+        context: 0 to 1, how much the passage that states a chain's last triple counts in the chain's score.
+        read: Passages of the base that are read.
+        base_weight: What the base's ranking weighs against the expansion's.
+        rank_constant: Of the fusion: 60 as published; the smaller, the more the first ranks count.
+    """
+
+    beam: BeamSettings = field(default_factory=BeamSettings)
+    context: float = 0.7
+    read: int = 10
+    base_weight: float = 2.0
+    rank_constant: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """What an expansion led to.
+
+    Attributes:
+        passages: Positions, in the order of the beams.
+        paths: The beams.
+    """
+
+    passages: tuple[int, ...]
+    paths: tuple[Scored[Path], ...]
+    beams: tuple[Beam, ...] = ()
+
+
+class GraphExpansion:
+    """Searches chains of triples in one index.
+
+    Args:
+        scope: What is searched.
+        graph: Its triples, by what they share.
+        vectors: Of its triples.
+        encode: Texts to unit rows (n, d), as questions are encoded.
+        settings: How.
+
+    Attributes:
+        scope: As given.
+        settings: As given.
+        vectors: As given.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        graph: TripleGraph,
+        vectors: TripleVectors,
+        encode: "Callable[[Sequence[str]], FloatArray]",
+        settings: ExpansionSettings,
+    ) -> None:
+        self.scope = scope
+        self.settings = settings
+        self._graph = graph
+        self.vectors = vectors
+        self._encode = encode
+
+    def question_vectors(self, questions: Sequence[str]) -> "FloatArray":
+        """Return unit rows (n, d)."""
+        return self._encode(questions)
+
+    def expand(
+        self, question: "FloatArray", starts: "LongArray | IntArray | Sequence[int]", allowed: "BoolArray"
+    ) -> Expanded:
+        """Return the passages that chains from some triples lead to.
+
+        Args:
+            question: (d,) unit vector.
+            starts: Positions of triples.
+            allowed: (P,) passages that may state a triple.
+        """
+        everything = bool(allowed.all())
+        scores = self.vectors.path_scores(question, self.settings.context, None if everything else allowed)
+        open_ = None if everything else self._stated_by(allowed)
+        beams = diverse_beam_search(self._graph, [int(t) for t in starts], scores, self.settings.beam, open_)
+        stated = self.scope.snapshot.triple_passages
+        passages = dict.fromkeys(
+            int(passage)
+            for beam in beams
+            for triple in beam.triples
+            for passage in stated.row(triple)
+            if allowed[passage]
+        )
+        paths = tuple(
+            Scored(tuple(self.scope.snapshot.triple(t, allowed) for t in beam.triples), beam.score) for beam in beams
+        )
+        return Expanded(tuple(passages), paths, tuple(beams))
+
+    def triples_of(self, passages: Sequence[Passage]) -> "LongArray":
+        """Return the triples that some passages state, ascending."""
+        s = self.scope.snapshot
+        rows = [s.passage_triples.row(s.position(passage.id)) for passage in passages]
+        return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
+
+    def linked(self, facts: Sequence[Fact], allowed: "BoolArray") -> list[int]:
+        """Return for each fact the nearest triple that an allowed passage states, or its own where it has one.
+
+        A fact that nothing is near to is left out.
+        """
+        strange = [fact for fact in facts if fact.triple < 0]
+        places: dict[Fact, int] = {}
+        if strange and len(self.scope.snapshot.triples):
+            near = self.vectors.similarities(self._encode([fact.text for fact in strange]))
+            near = np.where(self._stated_by(allowed), near, -np.inf)
+            for fact, row in zip(strange, near, strict=True):
+                if np.isfinite(row.max()):
+                    places[fact] = int(row.argmax())
+        every = (fact.triple if fact.triple >= 0 else places.get(fact, -1) for fact in facts)
+        return list(dict.fromkeys(triple for triple in every if triple >= 0))
+
+    def text(self, triple: int) -> str:
+        """Return a triple in words."""
+        found = self.scope.snapshot.triple(triple)
+        return f"{found.head} {found.relation} {found.tail}"
+
+    def stating(self, triple: int, allowed: "BoolArray") -> tuple[Passage, ...]:
+        """Return the allowed passages that state a triple."""
+        s = self.scope.snapshot
+        return tuple(s.passage(int(p)) for p in s.triple_passages.row(triple) if allowed[p])
+
+    def fused(self, base: Sequence[Passage], expanded: Expanded) -> list[Scored[Passage]]:
+        """Return the base's ranking and the expansion's as one."""
+        more = [self.scope.snapshot.passage(position) for position in expanded.passages]
+        weights = (self.settings.base_weight, 1.0)
+        return weighted_rank_fusion([base, more], weights, self.settings.rank_constant)
+
+    def _stated_by(self, allowed: "BoolArray") -> "BoolArray":
+        """Return which triples (T,) some allowed passage states."""
+        stated = self.scope.snapshot.triple_passages
+        if allowed.all() or not stated.rows:
+            return np.ones(stated.rows, dtype=bool)
+        return np.add.reduceat(allowed[stated.indices].astype(np.int64), stated.indptr[:-1]) > 0
+
+
+class GraphExpansionRetriever:
+    """Fuses a base ranking with what expanding it leads to.
+
+    Args:
+        base: Any retriever.
+        expansion: Of the same index.
+        reader: Chooses the triples to start from; without one, all triples of the passages read.
+    """
+
+    def __init__(self, base: Retriever, expansion: GraphExpansion, reader: Reader | None = None) -> None:
+        self._base = base
+        self._expansion = expansion
+        self._reader = reader
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return at most `k` passages a question with the beams as paths."""
+        check_k(k)
+        started = time.perf_counter()
+        allowed = self._expansion.scope.mask(where)
+        asked = [question for question in questions if question.strip()]
+        bases = self._base.retrieve(asked, max(k, DEPTH), where) if asked else []
+        shown = [
+            Sought(question, tuple(s.item for s in base.passages[: self._expansion.settings.read]), queries=(question,))
+            for question, base in zip(asked, bases, strict=True)
+        ]
+        starts, usages, notes = self._starts(shown, allowed)
+        vectors = self._expansion.question_vectors(asked) if asked else np.zeros((0, 1), dtype=np.float32)
+        each = (time.perf_counter() - started) / max(len(asked), 1)
+        made = iter(
+            self._one(base, self._expansion.expand(vector, start, allowed), k, usage, note, each)
+            for base, vector, start, usage, note in zip(bases, vectors, starts, usages, notes, strict=True)
+        )
+        empty = found((), (), (EMPTY_QUESTION,), time.perf_counter())
+        return [next(made) if question.strip() else empty for question in questions]
+
+    def _starts(
+        self, shown: Sequence[Sought], allowed: "BoolArray"
+    ) -> tuple[list["LongArray | list[int]"], list[Usage], list[tuple[str, ...]]]:
+        """Return for each question the triples to start from, what reading cost, and notes."""
+        if self._reader is None:
+            every: list[LongArray | list[int]] = [self._expansion.triples_of(sought.passages) for sought in shown]
+            return every, [Usage()] * len(shown), [()] * len(shown)
+        readings = self._reader.read(shown)
+        linked: list[LongArray | list[int]] = [self._expansion.linked(r.facts, allowed) for r in readings]
+        return linked, [r.usage for r in readings], [r.notes for r in readings]
+
+    def _one(
+        self, base: Evidence, expanded: Expanded, k: int, usage: Usage, notes: tuple[str, ...], seconds: float
+    ) -> Evidence:
+        started = time.perf_counter()
+        passages = self._expansion.fused([s.item for s in base.passages], expanded)[:k]
+        said = dict.fromkeys([*base.notes, *notes, *(() if expanded.passages else (NO_FACT,))])
+        spent = replace(base.usage + usage, seconds=seconds + time.perf_counter() - started)
+        return Evidence(tuple(passages), expanded.paths or base.paths, tuple(said), spent)

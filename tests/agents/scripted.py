@@ -1,0 +1,46 @@
+"""A reader that says what a test wrote down, and keeps what it was asked."""
+
+from collections.abc import Mapping, Sequence
+
+from clew.errors import BudgetError
+from clew.types import Fact, Reading, Sought, Thought, Usage, Verdict
+
+COST = Usage(calls=1, input_tokens=100, output_tokens=10)
+
+
+class Scripted:
+    """Reads facts by query, and goes from query to query.
+
+    Args:
+        facts: Of each query.
+        following: The query after each; what has none is enough.
+        calls: Answers given before the budget is spent.
+    """
+
+    name = "scripted"
+
+    def __init__(self, facts: Mapping[str, Sequence[Fact]], following: Mapping[str, str], calls: int = 10**6) -> None:
+        self.asked: list[tuple[str, Sought]] = []
+        self._facts = facts
+        self._following = following
+        self._calls = calls
+
+    def read(self, asked: Sequence[Sought]) -> list[Reading]:
+        self._note("read", asked)
+        return [Reading(tuple(self._facts.get(sought.queries[-1], ())), COST) for sought in asked]
+
+    def judge(self, asked: Sequence[Sought]) -> list[Verdict]:
+        self._note("judge", asked)
+        following = [self._following.get(sought.queries[-1], "") for sought in asked]
+        return [Verdict(not query, f"then {query}" if query else "known", query, COST) for query in following]
+
+    def think(self, asked: Sequence[Sought]) -> list[Thought]:
+        self._note("think", asked)
+        last = [(sought.question, *sought.thoughts)[-1] for sought in asked]
+        thoughts = [self._following.get(text, "") for text in last]
+        return [Thought(thought, answered=not thought, usage=COST) for thought in thoughts]
+
+    def _note(self, what: str, asked: Sequence[Sought]) -> None:
+        if len(self.asked) >= self._calls:
+            raise BudgetError("the budget of 3 calls is spent")
+        self.asked += [(what, sought) for sought in asked]

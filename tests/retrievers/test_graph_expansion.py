@@ -1,0 +1,80 @@
+"""Expansion along triples: where it starts, what it leads to, and what a filter or a stranger's fact does to it."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from clew.assemble import expansion_of, make_retriever
+from clew.errors import InputError
+from clew.index import Index
+from clew.types import Fact
+from small_index import ids
+
+QUESTION = "Who founded the school where the boat James Caird is kept today?"
+
+
+def test_the_passages_stand_in_the_order_of_the_beams(polar: Index) -> None:
+    expansion = expansion_of(polar.parts, "bm25")
+    everything = np.ones(len(polar.snapshot.passage_ids), dtype=bool)
+    (vector,) = expansion.question_vectors([QUESTION])
+    start = polar.snapshot.passage_triples.row(polar.snapshot.position("james-caird.md"))
+    found = expansion.expand(vector, start, everything)
+    assert len(found.beams) == len(found.paths) == 10
+    scores = [beam.score for beam in found.beams]
+    assert scores == sorted(scores, reverse=True)
+    order = [p for beam in found.beams for t in beam.triples for p in polar.snapshot.triple_passages.row(t)]
+    assert list(found.passages) == list(dict.fromkeys(order))
+    for beam in found.beams:
+        ends = [set(polar.snapshot.entity_nodes[polar.snapshot.triples[t, [0, 2]]].tolist()) for t in beam.triples]
+        assert all(one & other for one, other in pairwise(ends))
+    assert expansion.expand(vector, [], everything).passages == ()
+
+
+def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
+    expansion, s = expansion_of(polar.parts, "bm25"), polar.snapshot
+    everything = np.ones(len(s.passage_ids), dtype=bool)
+    for triple in range(0, len(s.triples), 97):
+        known = s.triple(triple)
+        (linked,) = expansion.linked([Fact(known.head, known.relation, known.tail)], everything)
+        assert s.triple(linked).head == known.head or linked == triple
+        assert expansion.linked([Fact("x", "y", "z", triple)], everything) == [triple]
+    allowed = everything.copy()
+    allowed[s.position("james-caird.md")] = False
+    (linked,) = expansion.linked([Fact("James Caird (boat)", "is kept at", "Dulwich College")], allowed)
+    assert allowed[s.triple_passages.row(linked)].any()
+    assert expansion.linked([Fact("a", "b", "c")], np.zeros_like(allowed)) == []
+
+
+@pytest.mark.parametrize("name", ["naive-ge", "sync-ge"])
+def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
+    base = ids(polar.search(QUESTION, 10, "bm25"))
+    expanded = polar.search(QUESTION, 10, f"{name}:length=2")
+    assert expanded.paths
+    assert set(ids(expanded)) - set(base)
+    assert all(len(path.item) <= 2 for path in expanded.paths)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("base=gear", "base is 'gear'; wanted one of bm25"),
+        ("base=nothing", "wanted one of bm25"),
+        ("width=0", "at least 1"),
+        ("width=all", "wanted a whole number of at least 1"),
+        ("gamma=-1", "a number of at least 0"),
+        ("gamma=x", "a number of at least 0"),
+        ("reader=nobody", "wanted one of local"),
+        ("stride=3", "has no setting 'stride'"),
+    ],
+)
+def test_settings_that_are_none(polar: Index, settings: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        make_retriever(f"sync-ge:{settings}", polar.parts)
+
+
+@pytest.mark.parametrize("name", ["naive-ge", "sync-ge", "gear", "ircot"])
+@pytest.mark.parametrize("base", ["bm25", "dense", "pagerank"])
+def test_any_base_can_be_had(polar: Index, name: str, base: str) -> None:
+    evidence = polar.search(QUESTION, 5, f"{name}:base={base}")
+    assert len(evidence.passages) == 5
