@@ -153,7 +153,7 @@ class Parts:
 
     def kept(self, name: str, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
         """Return an array that depends on this version of the index and on `name`, made once and kept on disk."""
-        return kept_array(self._vectors.parent / "arrays" / f"{self._folder.name}-{name}", make)
+        return kept_array(self._vectors.parent / "arrays" / self._folder.name / name, make)
 
 
 GRAPH_BASES = ("entity-graph", "gfm", "hipporag2", "pagerank", "title-links")

@@ -86,7 +86,8 @@ def index(
     with progress_on_stderr() as progress:
         opened = _open_or_create(index, extractor, encoder, progress)
         report = opened.add(documents, extractor)
-        opened.prepare()
+        if report.passages == opened.table.count_rows():  # else the first search makes what is missing, in a second
+            opened.prepare()
     print_report(report, opened.table.count_rows())
 
 

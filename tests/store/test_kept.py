@@ -15,17 +15,20 @@ def test_made_once_and_made_again_when_damaged(tmp_path: Path) -> None:
         return np.arange(1000, dtype=np.float16)
 
     for _ in range(2):
-        assert kept_array(tmp_path / "arrays" / "a", make).tolist() == list(range(1000))
+        assert kept_array(tmp_path / "arrays" / "v" / "a", make).tolist() == list(range(1000))
     assert len(made) == 1
-    path = tmp_path / "arrays" / "a" / "array.npy"
+    path = tmp_path / "arrays" / "v" / "a" / "array.npy"
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
-    assert kept_array(tmp_path / "arrays" / "a", make).tolist() == list(range(1000))
+    assert kept_array(tmp_path / "arrays" / "v" / "a", make).tolist() == list(range(1000))
     assert len(made) == 2
 
 
-def test_only_the_newest_two_stay(tmp_path: Path) -> None:
-    for name in "abcd":
-        kept_array(tmp_path / name, lambda: np.zeros(3, dtype=np.float32))
+def test_only_the_newest_two_versions_stay_with_all_that_is_in_them(tmp_path: Path) -> None:
+    names = ("gfm", "names", "relations", "others")
+    for version in "abcd":
+        for name in names:
+            kept_array(tmp_path / version / name, lambda: np.zeros(3, dtype=np.float32))
     assert {path.name for path in tmp_path.iterdir()} == {"c", "d"}
+    assert {path.name for path in (tmp_path / "d").iterdir()} == set(names)

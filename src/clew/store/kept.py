@@ -1,4 +1,7 @@
-"""One large array that is costly to make, kept beside an index: mapped when it is whole, made again when it is not."""
+"""Large arrays that are costly to make, kept beside an index: mapped when whole, made again when not.
+
+They lie in a folder of each version of the index; those of older versions go, so a disk does not fill.
+"""
 
 from collections.abc import Callable
 from hashlib import blake2b, file_digest
@@ -19,7 +22,8 @@ def kept_array(folder: Path, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any
     """Return the array of a folder, mapped into memory; it is made when the folder is absent or damaged.
 
     Args:
-        folder: Its name stands for everything the array depends on; those beside it, but the newest, are dropped.
+        folder: Its name and its parent's, which is that of the version, stand for everything the array depends on.
+            Versions beside the parent, but the newest, are dropped.
         make: Makes the array.
 
     Raises:
@@ -30,10 +34,12 @@ def kept_array(folder: Path, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any
         with atomic_folder(folder) as temporary:
             np.save(temporary / _ARRAY, array, allow_pickle=False)
             (temporary / _SUM).write_text(_checksum(temporary / _ARRAY), encoding="ascii")
-        others = sorted(folder.parent.glob("[0-9a-z]*"), key=lambda other: (other.stat().st_mtime_ns, other.name))
-        for other in others[:-2]:
-            if other != folder:
-                discard(other)
+        versions = sorted(
+            folder.parent.parent.glob("[0-9a-z]*"), key=lambda other: (other.stat().st_mtime_ns, other.name)
+        )
+        for version in versions[:-2]:
+            if version != folder.parent:
+                discard(version)
     return np.asarray(np.load(folder / _ARRAY, mmap_mode="r", allow_pickle=False))
 
 
