@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 LEXICAL = "lexical"
+_REMEMBERED = 1024  # questions
 
 
 class Parts:
@@ -73,6 +74,7 @@ class Parts:
         self.lexical = LexicalIndex.load(folder / LEXICAL)
         self.paths = 1
         self.options = Options()
+        self._questions: dict[str, FloatArray] = {}
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
@@ -136,13 +138,29 @@ class Parts:
         return VectorStore(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
 
     def question_vectors(self, questions: Sequence[str]) -> "FloatArray":
-        """Return unit rows (n, d) to search with; what UTF-8 cannot write is replaced, as everywhere in a question."""
-        return self.encoder.encode_queries([question.encode(errors="replace").decode() for question in questions])
+        """Return unit rows (n, d) to search with; what UTF-8 cannot write is replaced, as everywhere in a question.
 
-    def kept_texts(self, name: str, texts: Sequence[str]) -> "FloatArray":
-        """Return unit rows (n, d) for all names or relations of the snapshot, mapped from disk after the first time."""
-        rows: FloatArray = self.kept(f"{name}-{self.encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
-        return rows
+        Those of the last questions are remembered: an agent asks for the same ones at every step.
+        """
+        known = dict(self._questions)
+        fresh = [question for question in dict.fromkeys(questions) if question not in known]
+        if fresh:
+            rows = self.encoder.encode_queries([question.encode(errors="replace").decode() for question in fresh])
+            known |= dict(zip(fresh, rows, strict=True))
+            self._questions.clear()
+            self._questions.update(list(known.items())[-_REMEMBERED:])
+        found = [known[question] for question in questions]
+        return np.stack(found) if found else np.zeros((0, self.encoder.dimension), dtype=np.float32)
+
+    @cached_property
+    def triple_vectors(self) -> TripleVectors:
+        """The vectors of the index's triples; those of names and relations are mapped after the first time."""
+        s, encoder = self.scope.snapshot, self.encoder
+        names, relations = (
+            self.kept(f"{kind}-{encoder.fingerprint}", lambda texts=texts: self.encode_texts(list(texts)))  # type: ignore[misc]
+            for kind, texts in (("names", s.entities), ("relations", s.relations))
+        )
+        return TripleVectors(s.triples, names, relations, s.triple_passages, s.vectors)
 
     def encode_by(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
         """Return rows (n, d) for short texts by another encoder than the index's, remembering them on disk."""
@@ -160,9 +178,9 @@ GRAPH_BASES = ("entity-graph", "gfm", "hipporag2", "pagerank", "title-links")
 """Retrievers that follow the graph themselves; an expansion may overrule them less than those that read words alone."""
 
 
-def _base(parts: Parts, default: str = "bm25") -> tuple[str, Retriever]:
+def _base(parts: Parts) -> tuple[str, Retriever]:
     """Return the base retriever that an expansion or an agent is to have, and its name."""
-    name = parts.options.text("base", default, [name for name in RETRIEVERS if name not in STEPWISE])
+    name = parts.options.text("base", "bm25", [name for name in RETRIEVERS if name not in STEPWISE])
     return name, RETRIEVERS[name](parts.explaining(0).told(Options()))
 
 
@@ -181,17 +199,16 @@ def expansion_of(parts: Parts, base: str) -> GraphExpansion:
         options.number("weight", 2.0 if base in GRAPH_BASES else 1.0),
         options.number("constant", ExpansionSettings().rank_constant),
     )
-    names, relations = parts.kept_texts("names", s.entities), parts.kept_texts("relations", s.relations)
-    vectors = TripleVectors(s.triples, names, relations, s.triple_passages, s.vectors)
     nodes = int(s.entity_nodes.max(initial=-1)) + 1
     graph = TripleGraph(s.entity_nodes.astype(np.int64)[s.triples[:, [0, 2]]], nodes)
-    return GraphExpansion(parts.scope, graph, vectors, parts.question_vectors, given)
+    return GraphExpansion(parts.scope, graph, parts.triple_vectors, parts.question_vectors, given)
 
 
-def _reader(parts: Parts, expansion: GraphExpansion) -> Reader:
+def reader_of(parts: Parts) -> Reader:
     """Return who reads, as the options say."""
     parts.options.text("reader", "local", ("local",))
-    return LocalReader(parts.scope.snapshot, expansion.vectors, parts.question_vectors)
+    context = parts.options.number("context", ExpansionSettings().context)
+    return LocalReader(parts.scope.snapshot, parts.triple_vectors, parts.question_vectors, context)
 
 
 def _naive_ge(parts: Parts) -> Retriever:
@@ -201,13 +218,11 @@ def _naive_ge(parts: Parts) -> Retriever:
 
 def _sync_ge(parts: Parts) -> Retriever:
     name, base = _base(parts)
-    expansion = expansion_of(parts, name)
-    return GraphExpansionRetriever(base, expansion, _reader(parts, expansion))
+    return GraphExpansionRetriever(base, expansion_of(parts, name), reader_of(parts))
 
 
 def _gear(parts: Parts) -> Retriever:
     name, base = _base(parts)
-    expansion = expansion_of(parts, name)
     settings = GearSettings(
         parts.options.whole("steps", GearSettings().steps),
         parts.options.text("expand", "yes", ("yes", "no")) == "yes",
@@ -215,12 +230,12 @@ def _gear(parts: Parts) -> Retriever:
         later_weight=parts.options.number("later", 1.0 if name in GRAPH_BASES else 0.5),
         gist_weight=parts.options.number("gist_weight", GearSettings().gist_weight),
     )
-    return GearAgent(base, expansion, _reader(parts, expansion), settings)
+    return GearAgent(base, expansion_of(parts, name), reader_of(parts), settings)
 
 
 def _ircot(parts: Parts) -> Retriever:
-    name, base = _base(parts)
-    return IRCoTAgent(base, _reader(parts, expansion_of(parts, name)), parts.options.whole("steps", 4))
+    _, base = _base(parts)
+    return IRCoTAgent(base, reader_of(parts), parts.options.whole("steps", 4))
 
 
 def _dense(parts: Parts) -> DenseRetriever:

@@ -9,9 +9,7 @@ from clew.types import (
     Failure,
     Filter,
     Passage,
-    Prompt,
     Reading,
-    Reply,
     Sought,
     Thought,
     Verdict,
@@ -94,25 +92,8 @@ class TextScorer(Protocol):
         ...
 
 
-class LanguageModel(Protocol):
-    """Prompts in, typed replies out."""
-
-    @property
-    def name(self) -> str:
-        """The name a user gives to ask for this model: `openai:gpt-4o-mini`."""
-        ...
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Reply | Failure]:
-        """Return one result a prompt, in order; many are asked at once.
-
-        Raises:
-            BudgetError: The budget is spent; every reply that came before is kept in the cache.
-        """
-        ...
-
-
 class Reader(Protocol):
-    """What a multi-step search asks of whoever reads for it: a language model, or the local parts."""
+    """What a multi-step search asks of whoever reads for it; a `BudgetError` ends the search with what it has."""
 
     @property
     def name(self) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from pydantic import BaseModel
 
     FloatArray = NDArray[np.float32]
     IntArray = NDArray[np.int32]
@@ -217,38 +216,6 @@ class Failure:
 
     item: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """What a language model is asked, and the form its reply must have.
-
-    Attributes:
-        name: Which prompt, for logs and the cache.
-        instructions: What to do: ours alone.
-        content: Passages and questions: data, whatever it says.
-        reply: A pydantic model that the reply, a JSON object, has to fit.
-    """
-
-    name: str
-    instructions: str
-    content: str
-    reply: type["BaseModel"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a language model answered.
-
-    Attributes:
-        value: An instance of the prompt's `reply`.
-        usage: What it cost; nothing when it came from the cache.
-        cached: Whether it did.
-    """
-
-    value: "BaseModel"
-    usage: Usage = Usage()
-    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

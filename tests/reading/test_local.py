@@ -2,7 +2,6 @@
 
 import pytest
 
-from clew.assemble import expansion_of
 from clew.index import Index
 from clew.reading.local import NOTE, LocalReader
 from clew.types import Fact, Passage, Sought
@@ -13,8 +12,7 @@ QUESTION = "Who founded the school where the boat James Caird is kept today?"
 @pytest.fixture(scope="module")
 def reader(plain_polar: Index) -> LocalReader:
     parts = plain_polar.parts
-    vectors = expansion_of(parts, "bm25").vectors
-    return LocalReader(plain_polar.snapshot, vectors, parts.encoder.encode_queries, facts=12)
+    return LocalReader(plain_polar.snapshot, parts.triple_vectors, parts.question_vectors, 0.7, facts=12)
 
 
 def passages(index: Index, *names: str) -> tuple[Passage, ...]:

@@ -2,7 +2,7 @@
 
 Source: Shen et al., "GeAR: Graph-enhanced Agent for Retrieval-augmented Generation" (2024).
 Differs from the source: all questions take their steps together, so that a language model is asked for many at once;
-a step that finds nothing new ends a search; the fusion may weigh the first step more (`ExpansionSettings`).
+a step that finds nothing new ends a search; later steps and noted triples may weigh less (`GearSettings`).
 """
 
 import time
@@ -14,10 +14,10 @@ import numpy as np
 
 from clew.agents.steps import KEPT, Budgeted, said
 from clew.protocols import Reader, Retriever
-from clew.retrievers.fused import weighted_rank_fusion
-from clew.retrievers.graph_expansion import DEPTH, Expanded, GraphExpansion
+from clew.retrievers.fused import DEPTH, weighted_rank_fusion
+from clew.retrievers.graph_expansion import Expanded, GraphExpansion
 from clew.retrievers.scope import EMPTY_QUESTION, check_k, found
-from clew.types import Evidence, Fact, Filter, Passage, Path, Scored, Sought, Step, Usage, Verdict
+from clew.types import Evidence, Fact, Filter, Passage, Path, Reading, Scored, Sought, Step, Usage, Verdict
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray
@@ -101,7 +101,8 @@ class GearAgent:
         bases = self._base.retrieve([search.queries[-1] for search in active], depth, where)
         read = self._settings.read_later if active[0].steps else self._expansion.settings.read
         firsts = [tuple(s.item for s in base.passages) for base in bases]
-        readings = budget.read(self._reader, [_sought(s, p[:read]) for s, p in zip(active, firsts, strict=True)])
+        shown = [_sought(search, first[:read]) for search, first in zip(active, firsts, strict=True)]
+        readings = budget.ask(self._reader.read, shown, Reading())
         linked = [self._expansion.linked(reading.facts, allowed) for reading in readings]
         expanded = [
             self._expansion.expand(search.vector, starts, allowed) if self._settings.expand else Expanded((), ())
@@ -110,15 +111,17 @@ class GearAgent:
         rankings = [
             [s.item for s in self._expansion.fused(first, more)] for first, more in zip(firsts, expanded, strict=True)
         ]
-        noted = budget.read(
-            self._reader,
+        noted = budget.ask(
+            self._reader.read,
             [
                 _sought(search, self._passages(more)[:read] or ranking[:read])
                 for search, more, ranking in zip(active, expanded, rankings, strict=True)
             ],
+            Reading(),
         )
         fresh = [self._note(search, reading.facts) for search, reading in zip(active, noted, strict=True)]
-        verdicts = budget.judge(self._reader, [_sought(s, r[:read]) for s, r in zip(active, rankings, strict=True)])
+        judged = [_sought(search, ranking[:read]) for search, ranking in zip(active, rankings, strict=True)]
+        verdicts = budget.ask(self._reader.judge, judged, Verdict(enough=False))
         each = (time.perf_counter() - started) / len(active)
         for place, search in enumerate(active):
             used = replace(readings[place].usage + noted[place].usage + verdicts[place].usage, seconds=each)

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from clew.agents.steps import KEPT, Budgeted, said
 from clew.protocols import Reader, Retriever
-from clew.retrievers.fused import reciprocal_rank_fusion
+from clew.retrievers.fused import DEPTH, reciprocal_rank_fusion
 from clew.retrievers.scope import EMPTY_QUESTION, check_k, found
 from clew.types import Evidence, Filter, Passage, Sought, Step, Thought, Usage
-
-DEPTH = 100
 
 
 @dataclass(slots=True)
@@ -78,7 +76,7 @@ class IRCoTAgent:
             )
             for search in active
         ]
-        thoughts = budget.think(self._reader, asked)
+        thoughts = budget.ask(self._reader.think, asked, Thought(""))
         each = (time.perf_counter() - started) / len(active)
         for search, base, new, thought in zip(active, bases, fresh, thoughts, strict=True):
             used = replace(thought.usage + base.usage, seconds=each)

@@ -1,10 +1,12 @@
 """What the agents share: a budget that ends all searches at once, and steps in words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from clew.errors import BudgetError
-from clew.protocols import Reader
-from clew.types import Reading, Sought, Step, Thought, Verdict
+from clew.types import Sought, Step
+
+T = TypeVar("T")
 
 KEPT = 10
 """Passages at the head of a ranking that count as found by a step."""
@@ -20,29 +22,13 @@ class Budgeted:
     def __init__(self) -> None:
         self.spent = ""
 
-    def read(self, reader: Reader, asked: Sequence[Sought]) -> list[Reading]:
-        """Return what the reader reads."""
+    def ask(self, answers: Callable[[Sequence[Sought]], list[T]], asked: Sequence[Sought], empty: T) -> list[T]:
+        """Return what a reader's method answers, or empty answers."""
         try:
-            return [Reading()] * len(asked) if self.spent else reader.read(asked)
+            return [empty] * len(asked) if self.spent else answers(asked)
         except BudgetError as error:
             self.spent = f"stopped: {error}"
-            return [Reading()] * len(asked)
-
-    def judge(self, reader: Reader, asked: Sequence[Sought]) -> list[Verdict]:
-        """Return the reader's verdicts."""
-        try:
-            return [Verdict(enough=False)] * len(asked) if self.spent else reader.judge(asked)
-        except BudgetError as error:
-            self.spent = f"stopped: {error}"
-            return [Verdict(enough=False)] * len(asked)
-
-    def think(self, reader: Reader, asked: Sequence[Sought]) -> list[Thought]:
-        """Return the reader's next thoughts."""
-        try:
-            return [Thought("")] * len(asked) if self.spent else reader.think(asked)
-        except BudgetError as error:
-            self.spent = f"stopped: {error}"
-            return [Thought("")] * len(asked)
+            return [empty] * len(asked)
 
 
 def said(number: int, step: Step) -> str:

@@ -5,6 +5,7 @@ Order is by id or key everywhere, so equal contents have equal bytes.
 
 import json
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +88,18 @@ class Snapshot:
     def position(self, passage_id: str) -> int:
         """Return the position of a passage that is in the index, given its id."""
         return bisect_left(self.passage_ids, passage_id)
+
+    def triples_of(self, passage_ids: Iterable[str]) -> "LongArray":
+        """Return the positions of the triples that some passages state, ascending."""
+        rows = [self.passage_triples.row(self.position(id_)) for id_ in passage_ids]
+        return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
+
+    def stated_by(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
+        """Return which triples (T,) some allowed passage (P,) states; every triple is stated by one."""
+        if allowed.all() or not len(self.triples):
+            return np.ones(len(self.triples), dtype=bool)
+        stated = self.triple_passages
+        return np.asarray(np.logical_or.reduceat(allowed[stated.indices], stated.indptr[:-1]))
 
     def triple(self, position: int, allowed: "NDArray[np.bool_] | None" = None) -> Triple:
         """Return the triple at a position (0 to T - 1) with the ids of its passages, of those `allowed` (P,)."""

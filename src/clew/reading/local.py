@@ -17,12 +17,11 @@ from clew.graph.snapshot import Snapshot
 from clew.graph.triple_vectors import TripleVectors
 from clew.linking import link
 from clew.text.names import without_parentheses
-from clew.types import Fact, Passage, Reading, Sought, Thought, Verdict
+from clew.types import Fact, Reading, Sought, Thought, Verdict
 
 if TYPE_CHECKING:
-    from clew.types import FloatArray, LongArray
+    from clew.types import FloatArray
 
-CONTEXT = 0.7
 NOTE = "no language model was used: triples of the index stand in for what a reader would note"
 
 
@@ -33,7 +32,8 @@ class LocalReader:
         snapshot: The index.
         vectors: Of its triples.
         encode: Texts to unit rows (n, d), as questions are encoded.
-        facts: Triples taken from the passages together, at most; None for all, in the order of their passages.
+        context: 0 to 1, how much the passage that states a triple counts in its score.
+        facts: Triples taken from the passages together, at most.
     """
 
     name = "local"
@@ -43,11 +43,13 @@ class LocalReader:
         snapshot: Snapshot,
         vectors: TripleVectors,
         encode: "Callable[[Sequence[str]], FloatArray]",
-        facts: int | None = 40,
+        context: float,
+        facts: int = 40,
     ) -> None:
         self._snapshot = snapshot
         self._vectors = vectors
         self._encode = encode
+        self._context = context
         self._most = facts
 
     def read(self, asked: Sequence[Sought]) -> list[Reading]:
@@ -71,18 +73,13 @@ class LocalReader:
         return thoughts
 
     def _near(self, sought: Sought, question: "FloatArray") -> tuple[Fact, ...]:
-        triples = self._stated(sought.passages)
-        noted = {fact.triple for fact in sought.gist}
-        triples = triples[[int(triple) not in noted for triple in triples]] if noted and len(triples) else triples
+        triples = self._snapshot.triples_of(passage.id for passage in sought.passages)
+        triples = triples[~np.isin(triples, [fact.triple for fact in sought.gist])]
         if not len(triples):
             return ()
-        scores = self._vectors.path_scores(question, CONTEXT)((), triples)
+        scores = self._vectors.path_scores(question, self._context)((), triples)
         best = triples[np.argsort(-scores, kind="stable")][: self._most]
         return tuple(self._fact(int(triple)) for triple in best)
-
-    def _stated(self, passages: Sequence[Passage]) -> "LongArray":
-        rows = [self._snapshot.passage_triples.row(self._snapshot.position(passage.id)) for passage in passages]
-        return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
 
     def _fact(self, triple: int) -> Fact:
         s = self._snapshot

@@ -18,14 +18,13 @@ import numpy as np
 from clew.graph.beam import Beam, BeamSettings, TripleGraph, diverse_beam_search
 from clew.graph.triple_vectors import TripleVectors
 from clew.protocols import Reader, Retriever
-from clew.retrievers.fused import weighted_rank_fusion
+from clew.retrievers.fused import DEPTH, weighted_rank_fusion
 from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
 from clew.types import Evidence, Fact, Filter, Passage, Path, Scored, Sought, Usage
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
-DEPTH = 100
 NO_FACT = "no triple to expand from: the ranking of the base alone"
 
 
@@ -75,7 +74,6 @@ class GraphExpansion:
     Attributes:
         scope: As given.
         settings: As given.
-        vectors: As given.
     """
 
     def __init__(
@@ -89,7 +87,7 @@ class GraphExpansion:
         self.scope = scope
         self.settings = settings
         self._graph = graph
-        self.vectors = vectors
+        self._vectors = vectors
         self._encode = encode
 
     def question_vectors(self, questions: Sequence[str]) -> "FloatArray":
@@ -107,8 +105,8 @@ class GraphExpansion:
             allowed: (P,) passages that may state a triple.
         """
         everything = bool(allowed.all())
-        scores = self.vectors.path_scores(question, self.settings.context, None if everything else allowed)
-        open_ = None if everything else self._stated_by(allowed)
+        scores = self._vectors.path_scores(question, self.settings.context, None if everything else allowed)
+        open_ = None if everything else self.scope.snapshot.stated_by(allowed)
         beams = diverse_beam_search(self._graph, [int(t) for t in starts], scores, self.settings.beam, open_)
         stated = self.scope.snapshot.triple_passages
         passages = dict.fromkeys(
@@ -123,12 +121,6 @@ class GraphExpansion:
         )
         return Expanded(tuple(passages), paths, tuple(beams))
 
-    def triples_of(self, passages: Sequence[Passage]) -> "LongArray":
-        """Return the triples that some passages state, ascending."""
-        s = self.scope.snapshot
-        rows = [s.passage_triples.row(s.position(passage.id)) for passage in passages]
-        return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
-
     def linked(self, facts: Sequence[Fact], allowed: "BoolArray") -> list[int]:
         """Return for each fact the nearest triple that an allowed passage states, or its own where it has one.
 
@@ -137,8 +129,8 @@ class GraphExpansion:
         strange = [fact for fact in facts if fact.triple < 0]
         places: dict[Fact, int] = {}
         if strange and len(self.scope.snapshot.triples):
-            near = self.vectors.similarities(self._encode([fact.text for fact in strange]))
-            near = np.where(self._stated_by(allowed), near, -np.inf)
+            near = self._vectors.similarities(self._encode([fact.text for fact in strange]))
+            near = np.where(self.scope.snapshot.stated_by(allowed), near, -np.inf)
             for fact, row in zip(strange, near, strict=True):
                 if np.isfinite(row.max()):
                     places[fact] = int(row.argmax())
@@ -160,13 +152,6 @@ class GraphExpansion:
         more = [self.scope.snapshot.passage(position) for position in expanded.passages]
         weights = (self.settings.base_weight, 1.0)
         return weighted_rank_fusion([base, more], weights, self.settings.rank_constant)
-
-    def _stated_by(self, allowed: "BoolArray") -> "BoolArray":
-        """Return which triples (T,) some allowed passage states."""
-        stated = self.scope.snapshot.triple_passages
-        if allowed.all() or not stated.rows:
-            return np.ones(stated.rows, dtype=bool)
-        return np.add.reduceat(allowed[stated.indices].astype(np.int64), stated.indptr[:-1]) > 0
 
 
 class GraphExpansionRetriever:
@@ -209,7 +194,8 @@ class GraphExpansionRetriever:
     ) -> tuple[list["LongArray | list[int]"], list[Usage], list[tuple[str, ...]]]:
         """Return for each question the triples to start from, what reading cost, and notes."""
         if self._reader is None:
-            every: list[LongArray | list[int]] = [self._expansion.triples_of(sought.passages) for sought in shown]
+            s = self._expansion.scope.snapshot
+            every: list[LongArray | list[int]] = [s.triples_of(p.id for p in sought.passages) for sought in shown]
             return every, [Usage()] * len(shown), [()] * len(shown)
         readings = self._reader.read(shown)
         linked: list[LongArray | list[int]] = [self._expansion.linked(r.facts, allowed) for r in readings]

@@ -85,13 +85,11 @@ class HippoRAG2Retriever:
         return found(passages, self._paths(triples, ranked, allowed), (), started)
 
     def _nearest_triples(self, question: str, allowed: "BoolArray") -> list[tuple[int, float]]:
-        stated = self._scope.snapshot.triple_passages
         if not len(self._scope.snapshot.triples):
             return []
         scores = self._triple_vectors @ self._dense.question_vector(question)
         if not allowed.all():
-            open_ = np.add.reduceat(allowed[stated.indices].astype(np.int64), stated.indptr[:-1]) > 0
-            scores = np.where(open_, scores, -np.inf).astype(np.float32)
+            scores = np.where(self._scope.snapshot.stated_by(allowed), scores, -np.inf).astype(np.float32)
         best = top_order(scores, TRIPLES)
         return [(int(t), float(scores[t])) for t in best if np.isfinite(scores[t])]
 
