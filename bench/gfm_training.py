@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,7 +35,8 @@ OURS = GNNRecipe(width=64, layers=3, nodes=100, loop=Recipe(epochs=4))
 COLUMNS = (("hotpotqa", "dev", 2), ("hotpotqa", "dev", 5), ("musique-dev", "dev", 5), ("musique-dev", "dev", 10))
 HELD_BACK = (("2wiki", "questions", 2), ("2wiki", "questions", 5))
 
-WIDTHS: list[int] = []
+WIDTHS = (32, 64, 128, 256, 512)
+
 Network = tuple[str, QueryGNN, float]
 """A label, a trained network, and the seconds it took."""
 
@@ -42,12 +44,13 @@ Network = tuple[str, QueryGNN, float]
 def main() -> None:
     """Run one experiment and print its table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", choices=EXPERIMENTS)
+    parser.add_argument("experiment", choices=(*EXPERIMENTS, "published"))
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--2wiki", action="store_true", dest="held_back")
-    parser.add_argument("--widths", default="32,64,128,256,512", help="512 takes hours on two cores")
+    parser.add_argument("--widths", default=",".join(map(str, WIDTHS)), help="512 takes hours on two cores")
     arguments = parser.parse_args()
-    WIDTHS.extend(int(width) for width in arguments.widths.split(","))
+    widths = [int(width) for width in arguments.widths.split(",")]
+    experiments = EXPERIMENTS | {"width": partial(width, widths)}
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     columns = (*COLUMNS, *(HELD_BACK if arguments.held_back else ()))
     print(machine(), f"seeds {arguments.seeds}", flush=True)
@@ -58,7 +61,7 @@ def main() -> None:
     found: dict[str, list[list[float]]] = {}
     sizes: dict[str, float] = {}
     for seed in seeds:
-        for label, model, seconds in EXPERIMENTS[arguments.experiment](lab, seed):
+        for label, model, seconds in experiments[arguments.experiment](lab, seed):
             figures = [measured(model, lab.laid_out(name, q), (k,)).recall[k] for name, q, k in columns]
             found.setdefault(label, []).append([*figures, seconds])
             sizes[label] = sum(parameter.numel() for parameter in model.parameters())
@@ -131,10 +134,10 @@ def parts(lab: Lab, seed: int) -> Iterator[Network]:
         yield label, model, done.seconds
 
 
-def width(lab: Lab, seed: int) -> Iterator[Network]:
+def width(widths: Sequence[int], lab: Lab, seed: int) -> Iterator[Network]:
     """Widen the states."""
     labelled = [lab.laid_out(name, "train") for name in LEARNED]
-    for value in WIDTHS:
+    for value in widths:
         rate = 2e-3 if value < 256 else 1e-3  # wider ones do not hold the higher rate
         model, done = lab.fit(replace(OURS, width=value, loop=replace(OURS.loop, rate=rate, seed=seed)), labelled)
         yield str(value), model, done.seconds
@@ -227,10 +230,9 @@ EXPERIMENTS: dict[str, Callable[[Lab, int], Iterator[Network]]] = {
     "stages": stages,
     "losses": losses,
     "parts": parts,
-    "width": width,
+    "width": partial(width, WIDTHS),
     "data": data,
     "transfer": transfer,
-    "published": stages,
 }
 
 if __name__ == "__main__":
