@@ -1,6 +1,5 @@
-"""Indexes that many tests search, made once a run; settings of the user's machine are out of sight."""
+"""Indexes that many tests search, made once a run; keys, settings and all other machines are out of reach."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,16 +8,15 @@ import pytest
 import clew
 from clew.index import Index
 from clew.settings import Settings
+from only_this_machine import only_this_machine
 from small_index import DOCUMENTS, made
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_settings_of_the_user() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("CLEW_")]:
-            patch.delenv(name)
+def _nothing_of_the_user_and_no_network() -> Iterator[None]:
+    with only_this_machine():
         yield
 
 

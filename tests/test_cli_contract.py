@@ -14,7 +14,20 @@ from clew.cli import app
 from faults.commands import Outcome, clew, write_lines
 
 QUESTION = "Where was the commander of the Vega born?"
-COMMANDS = ("index", "search", "ask", "eval", "corpus", "remove", "stats", "verify", "repair", "compact", "diff")
+COMMANDS = (
+    "index",
+    "search",
+    "ask",
+    "eval",
+    "corpus",
+    "remove",
+    "stats",
+    "verify",
+    "repair",
+    "compact",
+    "diff",
+    "export",
+)
 LONG = "\n\n".join(f"Part {name} tells of {name}. " + "It drifts with the ice. " * 90 for name in ("seals", "gulls"))
 ROWS = (
     {"id": "log", "title": "The Log", "text": LONG, "metadata": {"lang": "en"}},
@@ -101,7 +114,7 @@ def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
 
 
 def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
-    keys = {"question", "retriever", "answer", "weak", "citations", "candidates", "notes", "evidence"}
+    keys = {"question", "retriever", "answer", "weak", "citations", "candidates", "notes", "usage", "evidence"}
     for question, weak in (("Where was Louis Palander born?", False), ("zeppelin", True)):
         done = clew("ask", question, "--index", small_folder, "--json")
         assert (done.code, done.err) == (0, "")

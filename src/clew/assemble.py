@@ -15,10 +15,12 @@ from clew.errors import InputError
 from clew.graph.beam import BeamSettings, TripleGraph
 from clew.graph.snapshot import load_snapshot
 from clew.graph.triple_vectors import TripleVectors
+from clew.indexing.llm import LanguageModelExtractor
 from clew.indexing.published import PublishedExtractor
 from clew.indexing.rules import RuleExtractor
 from clew.lexical import LexicalIndex
-from clew.protocols import Encoder, Extractor, Reader, Retriever
+from clew.protocols import Encoder, Extractor, LanguageModel, Reader, Retriever
+from clew.reading.by_model import ModelReader
 from clew.reading.local import LocalReader
 from clew.retrievers.bm25 import BM25Retriever
 from clew.retrievers.dense import DenseRetriever
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 LEXICAL = "lexical"
+LOCAL = "local"
+LLM = "llm"
 _REMEMBERED = 1024  # questions
 
 
@@ -54,11 +58,13 @@ class Parts:
         lexical: The words of the passages.
         paths: How many paths explain each passage, where each of them costs time.
         options: What the user says of the retriever.
+        open_model: Gives the language model of a name.
 
     Args:
         folder: The snapshot on disk.
         vectors: Where vectors of short texts are remembered.
         open_encoder: Gives the encoder that made the passages' vectors.
+        open_model: As above.
         on_progress: Told how many texts were encoded, when a retriever has to encode many.
     """
 
@@ -67,6 +73,7 @@ class Parts:
         folder: Path,
         vectors: Path,
         open_encoder: Callable[[], Encoder],
+        open_model: Callable[[str], LanguageModel],
         on_progress: Callable[[int], None] | None = None,
     ) -> None:
         # Both are mapped now, not when first used: the files may be replaced while this version is still held.
@@ -78,6 +85,7 @@ class Parts:
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
+        self.open_model = open_model
         self._on_progress = on_progress
 
     def explaining(self, paths: int) -> "Parts":
@@ -205,9 +213,13 @@ def expansion_of(parts: Parts, base: str) -> GraphExpansion:
 
 
 def reader_of(parts: Parts) -> Reader:
-    """Return who reads, as the options say."""
-    parts.options.text("reader", "local", ("local",))
+    """Return who reads, as the options say: `local`, or a language model."""
     context = parts.options.number("context", ExpansionSettings().context)
+    name = parts.options.text("reader", LOCAL)
+    if ":" in name:
+        return ModelReader(parts.open_model(name))
+    if name != LOCAL:
+        raise InputError(f"reader is {name!r}; wanted local, or a language model such as openai:gpt-4o-mini")
     return LocalReader(parts.scope.snapshot, parts.triple_vectors, parts.question_vectors, context)
 
 
@@ -286,15 +298,28 @@ def make_retriever(name: str, parts: Parts) -> Retriever:
     return made
 
 
-def open_extractor(name: str) -> Extractor:
-    """Return the extractor of a name: `rules`, or `published:FILE` for triples that were extracted elsewhere.
+def open_extractor(
+    name: str,
+    open_model: Callable[[str], LanguageModel] | None = None,
+    calls: int = 2,
+    on_done: Callable[[int], None] | None = None,
+) -> Extractor:
+    """Return the extractor of a name.
+
+    Args:
+        name: `rules`, `published:FILE` for triples that were extracted elsewhere, or `llm:PROVIDER:NAME`.
+        open_model: Gives the language model of a name; None where there can be none.
+        calls: Of a language model a passage, 1 or 2.
+        on_done: Told how many passages more a language model is done with.
 
     Raises:
-        InputError: There is none of that name, or the file cannot be read.
+        InputError: There is none of that name, the file cannot be read, or the language model cannot be used.
     """
     if name == "rules":
         return RuleExtractor()
-    kind, _, file = name.partition(":")
-    if kind == "published" and file:
-        return PublishedExtractor(Path(file))
-    raise InputError(f"no extractor is called {name!r}; choose rules or published:FILE")
+    kind, _, rest = name.partition(":")
+    if kind == "published" and rest:
+        return PublishedExtractor(Path(rest))
+    if kind == LLM and rest and open_model is not None:
+        return LanguageModelExtractor(open_model(rest), calls, on_done)
+    raise InputError(f"no extractor is called {name!r}; choose rules, published:FILE or llm:PROVIDER:NAME")

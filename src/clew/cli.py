@@ -9,11 +9,31 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
 import typer
 from typer.exceptions import TyperException
 
+from clew.cli_calls import cache
+from clew.cli_indexing import export, index
+from clew.cli_options import (
+    BaseOption,
+    BaseUrlOption,
+    CacheFlag,
+    CostOption,
+    CountOption,
+    IndexOption,
+    JsonFlag,
+    ModelOption,
+    PathsOption,
+    ReaderOption,
+    RetrieverOption,
+    StepsOption,
+    TokensOption,
+    WhereOption,
+    asking_of,
+)
 from clew.cli_training import adapt, train, weights
 from clew.errors import ClewError, InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
+    from clew.models.asking import Asking
 
 app = typer.Typer(
     name="clew",
@@ -25,32 +45,7 @@ app = typer.Typer(
 
 app.add_typer(train, name="train")
 app.add_typer(weights, name="weights")
-
-IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
-RetrieverOption = Annotated[
-    Optional[str],  # noqa: UP045 - typer reads Optional on every Python it supports
-    typer.Option(
-        "--retriever",
-        help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear or "
-        "ircot; settings after a colon.",
-    ),
-]
-CountOption = Annotated[Optional[int], typer.Option("-k", help="How many passages.")]  # noqa: UP045
-WhereOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--where", help="Keep passages whose metadata meet a condition: year >= 1990 AND lang = 'en'."),
-]
-BaseOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--base", help="Base retriever of naive-ge, sync-ge, gear and ircot; bm25."),
-]
-ReaderOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--reader", help="Who reads for sync-ge, gear and ircot: local, without a language model."),
-]
-StepsOption = Annotated[Optional[int], typer.Option("--steps", help="Steps of gear and ircot, at most; 4.")]  # noqa: UP045
-PathsOption = Annotated[int, typer.Option("--paths", help="Paths a passage, for gfm; each costs milliseconds.")]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+app.add_typer(cache, name="cache")
 
 
 @app.callback(invoke_without_command=True)
@@ -68,47 +63,7 @@ def start(
         print(context.get_help())
 
 
-@app.command()
-def index(
-    paths: Annotated[list[str], typer.Argument(help="Files and folders to read; - reads standard input.")],
-    index: IndexOption,
-    extractor: Annotated[Optional[str], typer.Option(help="rules, or published:FILE.")] = None,  # noqa: UP045
-    encoder: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index."),
-    ] = None,
-) -> None:
-    """Add documents to an index, making it where there is none; what has not changed costs nothing."""
-    from clew.indexing.readers import read
-    from clew.reporting import print_report, progress_on_stderr
-
-    documents = read(list(paths))  # a path that does not exist fails here, before an index is made
-    with progress_on_stderr() as progress:
-        opened = _open_or_create(index, extractor, encoder, progress)
-        report = opened.add(documents, extractor)
-        if report.passages == opened.table.count_rows():  # else the first search makes what is missing, in a second
-            opened.prepare()
-    print_report(report, opened.table.count_rows())
-
-
-def _open_or_create(location: str, extractor: str | None, encoder: str | None, progress: Any) -> "Index":
-    from clew import index as indexes
-    from clew.models.encoders import open_encoder
-    from clew.settings import load_settings
-    from clew.store.location import locate
-    from clew.store.opening import open_dataset
-
-    if open_dataset(locate(location)) is not None:
-        opened = indexes.open(location, progress)
-        if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
-            raise InputError(
-                f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
-                "leave --encoder out, or choose another --index"
-            )
-        return opened
-    given = {"extractor": extractor, "encoder": encoder}
-    chosen = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
-    return indexes.create(location, chosen, progress)
+app.command()(index)
 
 
 @app.command()
@@ -123,6 +78,10 @@ def search(
     reader: ReaderOption = None,
     steps: StepsOption = None,
     trace: Annotated[bool, typer.Option("--trace", help="Print every step of an agent.")] = False,
+    base_url: BaseUrlOption = None,
+    max_cost: CostOption = None,
+    max_tokens: TokensOption = None,
+    cache: CacheFlag = True,
     json_: JsonFlag = False,
 ) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
@@ -130,7 +89,7 @@ def search(
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
-        opened = _open(index, progress)
+        opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
         name = _with(opened.retriever_name(name), {"base": base, "reader": reader, "steps": steps})
         evidence = opened.search(question, count, name, where, paths)
     if json_:
@@ -145,6 +104,7 @@ def search(
 def ask(
     question: str,
     index: IndexOption,
+    model: ModelOption = None,
     retriever: RetrieverOption = None,
     k: CountOption = None,
     where: WhereOption = None,
@@ -152,20 +112,28 @@ def ask(
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
+    base_url: BaseUrlOption = None,
+    max_cost: CostOption = None,
+    max_tokens: TokensOption = None,
+    cache: CacheFlag = True,
     json_: JsonFlag = False,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
-    from clew.reporting import answer_json, print_answer, progress_on_stderr
+    from clew.reporting import answer_json, growing_answer, print_answer, progress_on_stderr
+    from clew.settings import load_settings
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
-        opened = _open(index, progress)
+        opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
+        answerer = opened.answerer(load_settings().model if model is None else model)
         name = _with(opened.retriever_name(name), {"base": base, "reader": reader, "steps": steps})
-        answer = opened.ask(question, count, name, where, paths)
+        evidence = opened.search(question, count, name, where, paths)
+    growing = None if json_ else growing_answer()
+    answer = answerer.answers([question], [evidence], growing)[0]
     if json_:
         _print_json(answer_json(question, name, answer))
     else:
-        print_answer(answer)
+        print_answer(answer, growing)
 
 
 @app.command(name="eval")
@@ -182,14 +150,20 @@ def evaluate(
         typer.Option(help="Keep the rankings in this folder; those found there are scored, not run again."),
     ] = None,
     answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False,
+    model: ModelOption = None,
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
+    base_url: BaseUrlOption = None,
+    max_cost: CostOption = None,
+    max_tokens: TokensOption = None,
+    cache: CacheFlag = True,
 ) -> None:
     """Measure retrievers on questions whose evidence is known, side by side."""
     from clew.measuring import measure
     from clew.reporting import print_scores, progress_on_stderr
     from clew.retrievers.options import split_names
+    from clew.settings import load_settings
 
     if json_ is not None and json_.is_dir():
         raise InputError(f"--json is {str(json_)!r}, which is a folder: name a file in it")
@@ -197,11 +171,12 @@ def evaluate(
         raise InputError(f"--json is {str(json_)!r}, which lies below a file: choose another place")
     names, _ = _defaults(retriever, None)
     with progress_on_stderr() as progress:
-        opened = _open(index, progress)
+        opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
         ks = _numbers(cutoffs)
         given = {"base": base, "reader": reader, "steps": steps}
         chosen = [_with(opened.retriever_name(name), given) for name in split_names(names)]
-        report = measure(opened, questions, chosen, ks, where, runs, progress, answers=answer, paths=paths)
+        answerer = opened.answerer(load_settings().model if model is None else model) if answer else None
+        report = measure(opened, questions, chosen, ks, where, runs, progress, answerer=answerer, paths=paths)
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)
@@ -287,6 +262,7 @@ def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Nam
         raise typer.Exit(1)
 
 
+app.command()(export)
 app.command()(adapt)
 
 
@@ -322,10 +298,10 @@ def _fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _open(location: str, progress: Any = None) -> "Index":
+def _open(location: str, progress: Any = None, asking: "Asking | None" = None) -> "Index":
     from clew import index as indexes
 
-    return indexes.open(location, progress) if progress else indexes.open(location)
+    return indexes.open(location, progress or indexes.silent, asking)
 
 
 def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:

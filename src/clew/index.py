@@ -1,29 +1,34 @@
 """An index: documents in, evidence and answers out. The Python face of everything the command line does."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clew.answering import LocalAnswerer
+from clew.answering.by_model import ModelAnswerer
+from clew.answering.local import LocalAnswerer
 from clew.assemble import Parts, make_retriever, open_extractor
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
+from clew.indexing.llm import LanguageModelExtractor
 from clew.indexing.readers import read
+from clew.models.asking import Asking
+from clew.models.call_cache import CALLS
 from clew.models.encoders import open_encoder
-from clew.protocols import Encoder, Retriever
+from clew.protocols import Answerer, Encoder, LanguageModel, Retriever
 from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights, read_by
 from clew.settings import Settings, load_settings
 from clew.snapshots import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
-from clew.store.location import locate
+from clew.store.location import Location, locate
 from clew.store.lock import writing
 from clew.store.table import PassageTable
 from clew.types import Answer, Document, Evidence, Failure, Filter
 from clew.updating import Report, Updater
 
 AUTO = "auto"
+EXTRACTION_CALLS = "extraction_calls"
 
 
 def silent(_stage: str, _done: int, _total: int) -> None:
@@ -37,11 +42,13 @@ class Index:
 
     Attributes:
         table: The passages on disk.
+        asking: How language models are asked, and what was spent on them.
     """
 
-    def __init__(self, table: PassageTable, progress: Progress = silent) -> None:
+    def __init__(self, table: PassageTable, progress: Progress = silent, asking: Asking | None = None) -> None:
         self.table = table
         self._progress = progress
+        self.asking = asking or Asking()
         self._retrievers: dict[tuple[str, int], Retriever] = {}
 
     @cached_property
@@ -69,6 +76,7 @@ class Index:
                     folder,
                     vectors,
                     lambda: self._encoder,
+                    self.model,
                     lambda count: self._progress("encoding short texts", count, 0),
                 )
             except IndexFormatError:
@@ -81,16 +89,22 @@ class Index:
         return self.parts.scope.snapshot
 
     def add(
-        self, documents: Iterable[Document | Failure] | Sequence[str | Path], extractor: str | None = None
+        self,
+        documents: Iterable[Document | Failure] | Sequence[str | Path],
+        extractor: str | None = None,
+        *,
+        retry_failed: bool = False,
     ) -> Report:
         """Add documents, replace those that have changed, and leave the others alone.
 
         Args:
             documents: Documents, or paths of files and folders ("-" for standard input).
-            extractor: `published:FILE` when the published triples have moved; else what the index was made with.
+            extractor: `published:FILE` when the published triples have moved, or `llm:MODEL` for another model; else
+                what the index was made with.
+            retry_failed: Whether passages that the extractor failed at before are extracted again after that.
 
         Returns:
-            Counts and failures. What was committed stays, whatever happens later.
+            Counts and failures. What was committed stays, whatever happens later; `stopped` says why a run ended early.
 
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
@@ -105,14 +119,17 @@ class Index:
             raise InputError(f"{type(strange).__name__} {strange!r:.80} cannot be indexed; give a Document or a path")
         found = [*(read(paths) if paths else ()), *given]
         settings = self.table.settings
-        chosen = _same_kind(extractor, str(settings["extractor"]))
+        chosen = extractor_for(extractor, str(settings["extractor"]))
         with writing(self.table.location):
             started = time.perf_counter()
             self._move(self.table.latest())
             chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
-            updater = Updater(self.table, chunker, open_extractor(chosen), self._encoder, self._progress)
+            calls = int(settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
+            opened = open_extractor(chosen, self.model, calls, _counted(self._progress))
+            slow = isinstance(opened, LanguageModelExtractor)
+            updater = Updater(self.table, chunker, opened, self._encoder, self._progress, slow)
             try:
-                report = updater.update(found)
+                report = updater.update(found, retry_failed=retry_failed)
             finally:
                 self._move(self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
@@ -171,16 +188,35 @@ class Index:
         return self.retriever(retriever, paths).retrieve([question], k, where)[0]
 
     def ask(
-        self, question: str, k: int = 5, retriever: str = AUTO, where: Filter | None = None, paths: int = 1
+        self,
+        question: str,
+        k: int = 5,
+        retriever: str = AUTO,
+        where: Filter | None = None,
+        paths: int = 1,
+        model: str = "",
     ) -> Answer:
-        """Return an answer quoted from the evidence, without a language model."""
-        encoder = self._encoder if self.table.dimension else None
-        return LocalAnswerer(encoder).answer(question, self.search(question, k, retriever, where, paths))
+        """Return an answer quoted from the evidence, or written by a language model with quotes that were checked."""
+        return self.answerer(model).answers([question], [self.search(question, k, retriever, where, paths)])[0]
 
-    def prepare(self) -> None:
-        """Make what the retriever of "auto" keeps beside the index, so that the first search need not wait for it."""
-        if len(self.snapshot.passage_ids):
-            self.retriever(AUTO, paths=0)
+    def answerer(self, model: str = "") -> Answerer:
+        """Return who answers from evidence.
+
+        Args:
+            model: `provider:model`; "" for sentences quoted without a language model.
+
+        Raises:
+            InputError: The provider is not known, or a package or its key is missing.
+        """
+        if model:
+            return ModelAnswerer(self.model(model))
+        return LocalAnswerer(self._encoder if self.table.dimension else None)
+
+    @property
+    def model(self) -> Callable[[str], LanguageModel]:
+        """What gives the language model of a name (`provider:model`), whose replies are kept beside this index."""
+        kept = calls_file(self.table.location)
+        return lambda name: self.asking.open(name, kept)
 
     def compact(self) -> int:
         """Rewrite many small files as few and drop older versions; returns how many were dropped.
@@ -219,28 +255,34 @@ class Index:
         self.__dict__.pop("parts", None)
 
 
-def open(location: str | Path, progress: Progress = silent) -> Index:  # noqa: A001
+def open(location: str | Path, progress: Progress = silent, asking: Asking | None = None) -> Index:  # noqa: A001
     """Open the newest version of an index.
 
     Args:
         location: A folder, or an object-store URI such as `s3://bucket/prefix`.
         progress: Told the stage and how much is done, when something takes long.
+        asking: How language models are asked, where one is.
 
     Raises:
         IndexFormatError: There is no index, or one this version of Clew cannot read.
     """
-    return Index(PassageTable.open(location), progress)
+    return Index(PassageTable.open(location), progress, asking)
 
 
-def create(location: str | Path, settings: Settings | None = None, progress: Progress = silent) -> Index:
+def create(
+    location: str | Path, settings: Settings | None = None, progress: Progress = silent, asking: Asking | None = None
+) -> Index:
     """Make an empty index; what it is made with is stored in it and need not be said again.
 
     Raises:
-        InputError: There is an index already, or the encoder or extractor is not known.
+        InputError: There is an index already, the encoder or extractor is not known, or its language model cannot be
+            used.
     """
     chosen = load_settings() if settings is None else settings
     encoder = open_encoder(chosen.encoder)
-    open_extractor(chosen.extractor)
+    asked = asking or Asking()
+    place = locate(location)
+    open_extractor(chosen.extractor, lambda name: asked.open(name, calls_file(place)), chosen.extraction_calls)
     stored = {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
@@ -249,13 +291,36 @@ def create(location: str | Path, settings: Settings | None = None, progress: Pro
         "passage_overlap": chosen.passage_overlap,
         "tau": chosen.tau,
         "neighbours": chosen.neighbours,
+        EXTRACTION_CALLS: chosen.extraction_calls,
     }
     Chunker(chosen.passage_tokens, chosen.passage_overlap)
-    with writing(locate(location)):
-        return Index(PassageTable.create(location, stored, encoder.dimension), progress)
+    with writing(place):
+        return Index(PassageTable.create(place, stored, encoder.dimension), progress, asked)
 
 
-def _same_kind(asked: str | None, made_with: str) -> str:
+def calls_file(place: Location) -> Path:
+    """Return where the replies of language models are kept for an index."""
+    return place.derived.parent / CALLS
+
+
+def _counted(progress: Progress) -> Callable[[int], None]:
+    """Return what adds up the passages that a language model is done with."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        progress("asking the model, passages", done, 0)
+
+    return count
+
+
+def extractor_for(asked: str | None, made_with: str) -> str:
+    """Return the extractor to use on an index: the one asked for, else the one that the index was made with.
+
+    Raises:
+        InputError: They are of different kinds, whose triples do not go together.
+    """
     if asked is None or asked == made_with:
         return made_with
     if asked.partition(":")[0] != made_with.partition(":")[0]:

@@ -10,11 +10,15 @@ from clew.evaluation.datasets import load_questions
 from clew.evaluation.run import Run, execute
 from clew.evaluation.scoring import compare, report, score
 from clew.index import Index
+from clew.protocols import Answerer, Retriever
+from clew.retrievers.scope import fingerprint_of
 from clew.snapshots import Progress, read_manifest, snapshot_folder
 from clew.store.foreign import ForeignErrors
-from clew.types import Filter, Question
+from clew.types import Answer, Filter, Question, Usage
 
 DEPTH = 10
+SHOWN = 5
+TOGETHER = 64
 
 
 def measure(
@@ -26,7 +30,7 @@ def measure(
     runs: Path | None,
     progress: Progress,
     *,
-    answers: bool = False,
+    answerer: Answerer | None = None,
     paths: int = 0,
 ) -> dict[str, Any]:
     """Return the figures of each retriever, and paired comparisons of the first with each other one.
@@ -40,7 +44,7 @@ def measure(
         runs: A folder that keeps rankings; one made of the same index, questions and options is scored, not run.
         progress: Told the questions done.
         paths: How many paths explain each passage, where that costs time.
-        answers: Also score the answers that `Index.ask` reads from the passages.
+        answerer: Whose answers from what each retriever finds are scored too; None for none.
 
     Raises:
         InputError: The questions cannot be read, or a retriever is not known.
@@ -51,7 +55,7 @@ def measure(
     depth = max(DEPTH, *cutoffs)
     scored = []
     for name, retriever in zip(names, made, strict=True):
-        called = f"{name}\0{getattr(retriever, 'weights_key', '')}"
+        called = f"{name}\0{fingerprint_of(retriever)}"
         kept = _kept(runs, index, questions, called, depth, where)
         if kept is not None and kept.is_file():
             run = Run.load(kept)
@@ -65,23 +69,39 @@ def measure(
     snapshot = index.snapshot
     ids = {*snapshot.passage_ids, *snapshot.document_ids}
     result = report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
-    if answers:
-        for name in names:
-            result["retrievers"][name] |= _answer_scores(index, questions, name, where, progress)
+    if answerer is not None:
+        for name, retriever in zip(names, made, strict=True):
+            result["retrievers"][name] |= _answer_scores(answerer, retriever, questions, where, name, progress)
     return result
 
 
 def _answer_scores(
-    index: Index, questions: Sequence[Question], name: str, where: Filter | None, progress: Progress
+    answerer: Answerer,
+    retriever: Retriever,
+    questions: Sequence[Question],
+    where: Filter | None,
+    name: str,
+    progress: Progress,
 ) -> dict[str, float]:
-    texts: list[str] = []
-    weak = 0
-    for done, question in enumerate(questions, 1):
-        answer = index.ask(question.text, retriever=name, where=where)
-        texts.append(answer.text)
-        weak += answer.weak
-        progress(f"{name} answers", done, len(questions))
-    return {**score_answers(questions, texts), "abstained": weak / len(questions)}
+    """Return the measures of the answers and what a question cost, with `SHOWN` passages a question.
+
+    Questions are answered `TOGETHER` at a time: a language model is asked for all of them at once.
+    """
+    answers: list[Answer] = []
+    for start in range(0, len(questions), TOGETHER):
+        texts = [question.text for question in questions[start : start + TOGETHER]]
+        answers += answerer.answers(texts, retriever.retrieve(texts, SHOWN, where))
+        progress(f"{name} answers", len(answers), len(questions))
+    spent = sum((answer.usage for answer in answers), Usage())
+    each = {
+        "abstained": sum(not answer.text for answer in answers),
+        "unsupported": sum(bool(answer.text) and answer.weak for answer in answers),
+        "answer_calls": spent.calls,
+        "answer_tokens": spent.input_tokens + spent.output_tokens,
+        "answer_cost": spent.cost,
+    }
+    scores = score_answers(questions, [answer.text for answer in answers])
+    return {**scores, **{measure: total / len(answers) for measure, total in each.items()}}
 
 
 def _kept(

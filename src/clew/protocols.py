@@ -1,15 +1,18 @@
 """The seams between the parts: batch-first and synchronous; results come in the order of the arguments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from clew.types import (
+    Answer,
     Evidence,
     Extraction,
     Failure,
     Filter,
     Passage,
+    Prompt,
     Reading,
+    Reply,
     Sought,
     Thought,
     Verdict,
@@ -92,12 +95,67 @@ class TextScorer(Protocol):
         ...
 
 
+class Answerer(Protocol):
+    """Evidence in, an answer out."""
+
+    def answers(
+        self,
+        questions: Sequence[str],
+        evidence: Sequence[Evidence],
+        on_text: Callable[[str], None] | None = None,
+    ) -> list[Answer]:
+        """Return one answer a question, in their order.
+
+        Args:
+            questions: Any strings.
+            evidence: What a search found for each.
+            on_text: Told the growing text of the answer to a single question, where it is written word by word.
+
+        Raises:
+            InputError: There are not as many questions as pieces of evidence.
+            ProviderError: A language model cannot be used at all.
+            BudgetError: A limit on tokens or money was reached.
+        """
+        ...
+
+
+class LanguageModel(Protocol):
+    """Prompts in, typed replies out."""
+
+    @property
+    def name(self) -> str:
+        """The name a user gives to ask for this model."""
+        ...
+
+    def complete(
+        self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
+    ) -> list[Reply | Failure]:
+        """Return one result a prompt, in order; nothing is raised for what a model or its server does.
+
+        A failure with `because` was not tried, since the budget is spent or the provider cannot be used at all.
+
+        Args:
+            prompts: Asked at the same time, as far as the model allows.
+            on_text: Told the growing text of a reply from its start on; for a single prompt.
+        """
+        ...
+
+
 class Reader(Protocol):
-    """What a multi-step search asks of whoever reads for it; a `BudgetError` ends the search with what it has."""
+    """What a multi-step search asks of whoever reads for it; one result each, in order.
+
+    A result that says why the reader `stopped` ends the search with what it has; a `ProviderError` is raised when the
+    reader cannot be used at all.
+    """
 
     @property
     def name(self) -> str:
         """`local`, or the name of a model."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever what it says of the same passages would."""
         ...
 
     def read(self, asked: Sequence[Sought]) -> list[Reading]:

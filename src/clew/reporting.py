@@ -12,9 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from clew.estimating import Estimate
 from clew.graph.difference import Difference
+from clew.models.call_cache import Kept
 from clew.snapshots import Progress as ProgressFunction
-from clew.types import Answer, Evidence, Passage, Path, Scored, Step
+from clew.types import Answer, Evidence, Passage, Path, Scored, Step, Usage
 from clew.updating import Report
 
 _SHOWN_CHARACTERS = 300
@@ -50,6 +52,7 @@ def answer_json(question: str, retriever: str, answer: Answer) -> dict[str, Any]
         "citations": [asdict(citation) for citation in answer.citations],
         "candidates": [{"text": c.item, "score": c.score} for c in answer.candidates],
         "notes": list(answer.notes),
+        "usage": asdict(answer.usage),
         "evidence": evidence_json(question, retriever, answer.evidence),
     }
 
@@ -80,9 +83,38 @@ def print_steps(steps: Sequence[Step]) -> None:
         _say(f"  {step.verdict}{f': {step.reasoning}' if step.reasoning else ''}")
 
 
-def print_answer(answer: Answer) -> None:
-    """Print an answer, the sentences it stands on, and other candidates."""
-    _say(answer.text or "No answer: the evidence does not hold one.")
+class GrowingAnswer:
+    """Shows an answer while it is written.
+
+    Attributes:
+        said: What stands on the terminal.
+    """
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    def __call__(self, text: str) -> None:
+        """Add what is new; a text that starts anew gets a line of its own."""
+        if not text.startswith(self.said):
+            sys.stdout.write("\n")
+            self.said = ""
+        sys.stdout.write(text[len(self.said) :].translate(_CONTROL))
+        sys.stdout.flush()
+        self.said = text
+
+
+def growing_answer() -> GrowingAnswer | None:
+    """Return what shows an answer while it is written; None where no one watches."""
+    return GrowingAnswer() if sys.stdout.isatty() else None
+
+
+def print_answer(answer: Answer, grown: GrowingAnswer | None = None) -> None:
+    """Print an answer, the sentences it stands on, and other candidates; what has been shown is not said again."""
+    said = "" if grown is None else grown.said
+    if said:
+        sys.stdout.write("\n")
+    if not said or " ".join(said.split()) != answer.text:
+        _say(answer.text or "No answer: the evidence does not hold one.")
     for number, citation in enumerate(answer.citations, 1):
         place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
         _say(f"\n[{number}] {citation.title or citation.document_id} ({place})")
@@ -95,18 +127,48 @@ def print_answer(answer: Answer) -> None:
         for path in answer.evidence.paths[:3]:
             _say(f"  {_path_text(path.item)}")
     _print_notes(answer.notes)
+    _print_spent(answer.usage)
 
 
-def print_report(report: Report, passages: int) -> None:
-    """Print what an indexing run did, and every failure."""
+def print_report(report: Report, passages: int, spent: Usage = Usage()) -> None:  # noqa: B008 - it cannot change
+    """Print what an indexing run did, what a language model was paid for it, and every failure."""
     counts = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
     )
-    _say(f"{counts} in {report.seconds:.1f} s; the index holds {passages} passages")
+    retried = f", {report.retried} passages tried again" if report.retried else ""
+    _say(f"{counts}{retried} in {report.seconds:.1f} s; the index holds {passages} passages")
+    if report.stopped is not None:
+        _say(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
+    _print_spent(spent)
     for failure in report.failures[:_SHOWN_FAILURES]:
         _warn(f"failed: {failure.item}: {failure.reason}")
     if len(report.failures) > _SHOWN_FAILURES:
         _warn(f"... and {len(report.failures) - _SHOWN_FAILURES} more")
+
+
+def print_estimate(estimate: Estimate) -> None:
+    """Print what indexing would take, and what cannot be read."""
+    unchanged = f", {estimate.unchanged:,} unchanged" if estimate.unchanged else ""
+    _say(f"{estimate.documents:,} documents to index{unchanged}: {estimate.passages:,} passages")
+    if not estimate.model:
+        _say("no language model is asked: no calls, no money")
+    else:
+        kept = f" ({estimate.cached:,} more are answered by kept replies)" if estimate.cached else ""
+        _say(f"{estimate.model}: about {estimate.calls:,} calls{kept}")
+        _say(f"tokens    {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
+        unknown = "not known: add a price of the model to clew.toml under [prices]"
+        _say(f"money     {unknown if estimate.cost is None else f'{estimate.cost:.4f}'}")
+        _say(f"time      {_duration(estimate.seconds)}, {estimate.at_once} calls at once")
+    for failure in estimate.failures[:_SHOWN_FAILURES]:
+        _warn(f"failed: {failure.item}: {failure.reason}")
+
+
+def print_kept_calls(kept: Sequence[Kept]) -> None:
+    """Print the replies of language models that are kept, a line for each model and prompt."""
+    for entry in kept:
+        _say(f"{entry.model}  {entry.prompt}: {_spent(entry.usage)}")
+    if not kept:
+        _say("no replies are kept")
 
 
 def print_stats(figures: dict[str, Any]) -> None:
@@ -234,6 +296,21 @@ def _path_text(path: Path) -> str:
 def _print_notes(notes: tuple[str, ...]) -> None:
     if notes:
         _say("\n" + "\n".join(f"note: {note}" for note in notes))
+
+
+def _spent(usage: Usage) -> str:
+    tokens = f"{usage.calls:,} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
+    return f"{tokens}, {usage.cost:.4f} of money" if usage.cost else tokens
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def _print_spent(usage: Usage) -> None:
+    if usage.calls:
+        _say(f"spent: {_spent(usage)}, {usage.seconds:.1f} s")
 
 
 def _shortened(text: str) -> str:

@@ -1,5 +1,7 @@
 """Defaults, and where they come from: the environment (`CLEW_...`), then `clew.toml` in this folder, then here."""
 
+from typing import TYPE_CHECKING, Literal
+
 from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
@@ -9,6 +11,9 @@ from pydantic_settings import (
 )
 
 from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.models.asking import Asking
 
 
 class Settings(BaseSettings):
@@ -23,6 +28,19 @@ class Settings(BaseSettings):
         neighbours: Equivalent names kept a name (GFM-RAG and HippoRAG: 100).
         retriever: For search and ask; "auto" for `gfm` where the index has the vectors that it reads, else `pagerank`.
         k: Passages returned.
+        model: Language model that writes answers, `provider:name`; "" for none.
+        base_url: Of a server that speaks OpenAI's protocol; "" for the provider's own.
+        extraction_calls: Calls a passage that `--extractor llm:MODEL` makes: names and triples at once, or one after
+            the other, as HippoRAG does.
+        calls_at_once: To a language model, at most.
+        call_timeout: Seconds for one answer of a language model.
+        reply_tokens: Longest reply of a language model.
+        temperature: Of a language model; 0 for the likeliest words.
+        model_output: How a reply's schema is asked for: "prompted", which any server takes, or "native".
+        call_cache: Whether replies of language models are kept and used again.
+        max_cost: Money that one command may spend on language models.
+        max_tokens: Tokens that one command may spend, in and out together.
+        prices: By model, money for a million tokens in and for a million out; before the public price table.
     """
 
     model_config = SettingsConfigDict(env_prefix="CLEW_", toml_file="clew.toml", extra="forbid", frozen=True)
@@ -35,6 +53,35 @@ class Settings(BaseSettings):
     neighbours: int = Field(default=100, ge=1)
     retriever: str = "auto"
     k: int = Field(default=5, ge=1)
+    model: str = ""
+    base_url: str = ""
+    extraction_calls: int = Field(default=2, ge=1, le=2)
+    calls_at_once: int = Field(default=16, ge=1)
+    call_timeout: float = Field(default=120.0, gt=0.0)
+    reply_tokens: int = Field(default=2048, ge=1)
+    temperature: float = Field(default=0.0, ge=0.0)
+    model_output: Literal["prompted", "native"] = "prompted"
+    call_cache: bool = True
+    max_cost: float | None = Field(default=None, ge=0.0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    prices: dict[str, tuple[float, float]] = Field(default_factory=dict)
+
+    def asking(self) -> "Asking":
+        """Return how language models are asked."""
+        from clew.models.asking import Asking
+        from clew.models.budget import Budget
+        from clew.models.language_model import CallSettings
+        from clew.models.prices import Prices
+
+        calls = CallSettings(
+            base_url=self.base_url,
+            at_once=self.calls_at_once,
+            timeout=self.call_timeout,
+            reply_tokens=self.reply_tokens,
+            temperature=self.temperature,
+            output=self.model_output,
+        )
+        return Asking(calls, self.call_cache, Budget(self.max_tokens, self.max_cost), Prices(self.prices))
 
     @classmethod
     def settings_customise_sources(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from pydantic import BaseModel
 
     FloatArray = NDArray[np.float32]
     IntArray = NDArray[np.int32]
@@ -177,7 +178,8 @@ class Answer:
     Attributes:
         text: The answer; "" when the evidence does not hold one.
         candidates: Entities that may be the answer, best first.
-        weak: True when the evidence hardly touches the question.
+        weak: True when the evidence hardly touches the question, or nothing in it supports the answer.
+        usage: What a language model was paid for the answer alone.
     """
 
     text: str
@@ -186,6 +188,7 @@ class Answer:
     evidence: Evidence
     weak: bool = False
     notes: tuple[str, ...] = ()
+    usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +215,49 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why one item of a batch has no result."""
+    """Why one item of a batch has no result.
+
+    Attributes:
+        usage: What was spent on it all the same.
+        because: The error that ended the run before this item was tried; None when the item itself failed.
+    """
 
     item: str
     reason: str
+    usage: Usage = Usage()
+    because: Exception | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One call of a language model.
+
+    Attributes:
+        name: Of the template, with the hash of its words and schema.
+        instructions: What is to be done: words of Clew alone.
+        content: What it is to be done with: text of users and of the corpus, which is data and never an instruction.
+        reply: What the reply has to be.
+    """
+
+    name: str
+    instructions: str
+    content: str
+    reply: "type[BaseModel]"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a language model answered.
+
+    Attributes:
+        value: Of the class that the prompt asked for.
+        usage: Of all attempts; nothing where a cache answered.
+        cached: Whether a cache answered.
+    """
+
+    value: "BaseModel"
+    usage: Usage = Usage()
+    cached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +300,16 @@ class Sought:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The facts that bear on a question."""
+    """The facts that bear on a question.
+
+    Attributes:
+        stopped: Why the reader was not asked, its budget being spent; "" where it was.
+    """
 
     facts: tuple[Fact, ...] = ()
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
+    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +318,7 @@ class Verdict:
 
     Attributes:
         query: The next one; "" when there is none.
+        stopped: As of a `Reading`.
     """
 
     enough: bool
@@ -278,6 +326,7 @@ class Verdict:
     query: str = ""
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
+    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +336,11 @@ class Thought:
     Attributes:
         text: A sentence, searched for next; "" when there is none.
         answered: Whether it answers the question.
+        stopped: As of a `Reading`.
     """
 
     text: str
     answered: bool = False
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
+    stopped: str = ""

@@ -8,7 +8,9 @@ import pytest
 from clew.assemble import open_extractor
 from clew.errors import InputError
 from clew.protocols import Extractor
-from clew.types import Extraction, Failure, Passage
+from clew.types import Extraction, Failure, Passage, Prompt
+from indexing.playing_model import reply_to
+from models.scripted_model import ScriptedModel
 
 TEXTS = {
     "a": "The Fram left Oslo in 1893.",
@@ -20,11 +22,19 @@ TEXTS = {
 PASSAGES = [Passage(id_, "d", "Title", text, 5, 5 + len(text)) for id_, text in TEXTS.items()]
 
 
-@pytest.fixture(params=["rules", "published"])
+def said(prompt: Prompt) -> dict[str, object]:
+    return reply_to(prompt.reply.__name__, prompt.content)
+
+
+def opened(name: str) -> Extractor:
+    return open_extractor(name, lambda _: ScriptedModel(said))
+
+
+@pytest.fixture(params=["rules", "published", "llm"])
 def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The name of an extractor; results of all passages but the last are published."""
-    if request.param == "rules":
-        return "rules"
+    if request.param != "published":
+        return "rules" if request.param == "rules" else "llm:scripted:model"
     path = tmp_path / "openie.jsonl"
     entries = [{"id": p.id, "entities": ["Oslo"], "triples": [["Fram", "left", "Oslo"]]} for p in PASSAGES[:-1]]
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
@@ -33,7 +43,7 @@ def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def extractor(name: str) -> Extractor:
-    return open_extractor(name)
+    return opened(name)
 
 
 def test_each_passage_has_a_result_in_its_place(extractor: Extractor) -> None:
@@ -66,23 +76,23 @@ def test_a_result_depends_on_its_own_passage_only(extractor: Extractor) -> None:
 
 
 def test_a_second_extractor_is_the_same(extractor: Extractor, name: str) -> None:
-    again = open_extractor(name)
+    again = opened(name)
     assert again.fingerprint == extractor.fingerprint
     assert again.extract(PASSAGES) == extractor.extract(PASSAGES)
 
 
 def test_fingerprints_tell_extractors_apart(tmp_path: Path) -> None:
-    prints = {open_extractor("rules").fingerprint}
+    prints = {open_extractor("rules").fingerprint, opened("llm:scripted:model").fingerprint}
     for number in range(2):
         path = tmp_path / f"{number}.jsonl"
         path.write_text(json.dumps({"id": "a", "entities": [f"Name {number}"], "triples": []}) + "\n", encoding="utf-8")
         prints.add(open_extractor(f"published:{path}").fingerprint)
-    assert len(prints) == 3
+    assert len(prints) == 4
 
 
 def test_the_kinds_that_fail_and_those_that_do_not(extractor: Extractor, name: str) -> None:
     failures = [found.item for found in extractor.extract(PASSAGES) if isinstance(found, Failure)]
-    assert failures == ([] if name == "rules" else ["missing"])
+    assert failures == (["missing"] if name.startswith("published") else [])
 
 
 @pytest.mark.parametrize("wrong", ["", "RULES", "published", "published:", "published:/no/such/file", "llm:gpt"])

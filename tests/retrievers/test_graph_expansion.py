@@ -67,7 +67,8 @@ def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
         ("width=all", "wanted a whole number of at least 1"),
         ("gamma=-1", "a number of at least 0"),
         ("gamma=x", "a number of at least 0"),
-        ("reader=nobody", "wanted one of local"),
+        ("reader=nobody", "wanted local, or a language model"),
+        ("reader=nobody:4", "wanted PROVIDER:NAME"),
         ("stride=3", "has no setting 'stride'"),
     ],
 )

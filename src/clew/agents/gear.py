@@ -16,7 +16,7 @@ from clew.agents.steps import KEPT, Budgeted, said
 from clew.protocols import Reader, Retriever
 from clew.retrievers.fused import DEPTH, weighted_rank_fusion
 from clew.retrievers.graph_expansion import Expanded, GraphExpansion
-from clew.retrievers.scope import EMPTY_QUESTION, check_k, found
+from clew.retrievers.scope import EMPTY_QUESTION, check_k, fingerprint_of, found
 from clew.types import Evidence, Fact, Filter, Passage, Path, Reading, Scored, Sought, Step, Usage, Verdict
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ class GearSettings:
         steps: At most.
         expand: Whether passages are looked for along triples.
         gist: Whether the memory's triples bring passages to the final ranking.
-        noted: Facts that a step adds to the memory, at most.
+        noted: Facts of the base's passages that a step adds to the memory, at most.
+        noted_along: Facts of further passages, which expansion led to, that it adds, at most.
         read_later: Passages that are read after the first step, whose head is what the query asked for.
         later_weight: What the ranking of each later step weighs against the first step's; 1 as published.
         gist_weight: What the passages of one noted triple weigh in the final ranking; 1 as published.
@@ -40,7 +41,8 @@ class GearSettings:
     steps: int = 4
     expand: bool = True
     gist: bool = True
-    noted: int = 5
+    noted: int = 4
+    noted_along: int = 2
     read_later: int = 3
     later_weight: float = 1.0
     gist_weight: float = 0.1
@@ -69,9 +71,13 @@ class GearAgent:
         expansion: Of the same index.
         reader: Reads, judges and rewrites.
         settings: How.
+
+    Attributes:
+        fingerprint: What tells its rankings from those of other readers and bases.
     """
 
     def __init__(self, base: Retriever, expansion: GraphExpansion, reader: Reader, settings: GearSettings) -> None:
+        self.fingerprint = fingerprint_of(base, reader)
         self._base = base
         self._expansion = expansion
         self._reader = reader
@@ -111,20 +117,19 @@ class GearAgent:
         rankings = [
             [s.item for s in self._expansion.fused(first, more)] for first, more in zip(firsts, expanded, strict=True)
         ]
-        noted = budget.ask(
-            self._reader.read,
-            [
-                _sought(search, self._passages(more)[:read] or ranking[:read])
-                for search, more, ranking in zip(active, expanded, rankings, strict=True)
-            ],
-            Reading(),
+        further = [self._further(more, sought.passages)[:read] for more, sought in zip(expanded, shown, strict=True)]
+        along = budget.ask(
+            self._reader.read, [_sought(search, f) for search, f in zip(active, further, strict=True)], Reading()
         )
-        fresh = [self._note(search, reading.facts) for search, reading in zip(active, noted, strict=True)]
+        fresh = [
+            self._note(search, first.facts, second.facts)
+            for search, first, second in zip(active, readings, along, strict=True)
+        ]
         judged = [_sought(search, ranking[:read]) for search, ranking in zip(active, rankings, strict=True)]
         verdicts = budget.ask(self._reader.judge, judged, Verdict(enough=False))
         each = (time.perf_counter() - started) / len(active)
         for place, search in enumerate(active):
-            used = replace(readings[place].usage + noted[place].usage + verdicts[place].usage, seconds=each)
+            used = replace(readings[place].usage + along[place].usage + verdicts[place].usage, seconds=each)
             step = Step(
                 search.queries[-1],
                 tuple(fact.text for fact in readings[place].facts),
@@ -133,20 +138,26 @@ class GearAgent:
                 tuple(fact.text for fact in fresh[place]),
                 usage=used + replace(bases[place].usage, seconds=0.0),
             )
-            search.notes += [*bases[place].notes, *readings[place].notes, *verdicts[place].notes]
+            read_twice = (*readings[place].notes, *along[place].notes)
+            search.notes += [*bases[place].notes, *read_twice, *verdicts[place].notes]
             search.paths += expanded[place].paths
             search.rankings.append(rankings[place])
             _decide(search, step, verdicts[place], budget)
 
-    def _passages(self, expanded: Expanded) -> tuple[Passage, ...]:
-        return tuple(self._expansion.scope.snapshot.passage(position) for position in expanded.passages)
+    def _further(self, expanded: Expanded, shown: Sequence[Passage]) -> tuple[Passage, ...]:
+        """Return the passages that expansion led to and that were not shown: nothing is read twice in a step."""
+        known = {passage.id for passage in shown}
+        passages = map(self._expansion.scope.snapshot.passage, expanded.passages)
+        return tuple(passage for passage in passages if passage.id not in known)
 
-    def _note(self, search: _Search, facts: Sequence[Fact]) -> list[Fact]:
-        """Add the best facts that are not in the memory yet."""
-        known = {fact.text for fact in search.gist}
-        fresh = list({fact.text: fact for fact in facts if fact.text not in known}.values())[: self._settings.noted]
-        search.gist += fresh
-        return fresh
+    def _note(self, search: _Search, first: Sequence[Fact], along: Sequence[Fact]) -> list[Fact]:
+        """Add the best facts of both readings that are not in the memory yet."""
+        added: list[Fact] = []
+        for facts, most in ((first, self._settings.noted), (along, self._settings.noted_along)):
+            known = {fact.text for fact in [*search.gist, *added]}
+            added += list({fact.text: fact for fact in facts if fact.text not in known}.values())[:most]
+        search.gist += added
+        return added
 
     def _evidence(self, search: _Search, k: int, allowed: "BoolArray") -> Evidence:
         started = time.perf_counter()

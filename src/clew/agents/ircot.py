@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from clew.agents.steps import KEPT, Budgeted, said
 from clew.protocols import Reader, Retriever
 from clew.retrievers.fused import DEPTH, reciprocal_rank_fusion
-from clew.retrievers.scope import EMPTY_QUESTION, check_k, found
+from clew.retrievers.scope import EMPTY_QUESTION, check_k, fingerprint_of, found
 from clew.types import Evidence, Filter, Passage, Sought, Step, Thought, Usage
 
 
@@ -37,9 +37,13 @@ class IRCoTAgent:
         reader: Thinks.
         steps: At most.
         shown: Passages that the reader sees: the best of all steps so far.
+
+    Attributes:
+        fingerprint: What tells its rankings from those of other readers and bases.
     """
 
     def __init__(self, base: Retriever, reader: Reader, steps: int = 4, shown: int = 10) -> None:
+        self.fingerprint = fingerprint_of(base, reader)
         self._base = base
         self._reader = reader
         self._steps = steps

@@ -3,17 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from clew.errors import BudgetError
-from clew.types import Sought, Step
+from clew.types import Reading, Sought, Step, Thought, Verdict
 
-T = TypeVar("T")
+T = TypeVar("T", Reading, Verdict, Thought)
 
 KEPT = 10
 """Passages at the head of a ranking that count as found by a step."""
 
 
 class Budgeted:
-    """Asks a reader until the budget is spent; from then on answers are empty, and a search ends with what it has.
+    """Asks a reader until its budget is spent; from then on answers are empty, and a search ends with what it has.
 
     Attributes:
         spent: What the budget's end said; "" before that.
@@ -24,11 +23,12 @@ class Budgeted:
 
     def ask(self, answers: Callable[[Sequence[Sought]], list[T]], asked: Sequence[Sought], empty: T) -> list[T]:
         """Return what a reader's method answers, or empty answers."""
-        try:
-            return [empty] * len(asked) if self.spent else answers(asked)
-        except BudgetError as error:
-            self.spent = f"stopped: {error}"
+        if self.spent:
             return [empty] * len(asked)
+        found = answers(asked)
+        stopped = next((answer.stopped for answer in found if answer.stopped), "")
+        self.spent = f"stopped: {stopped}" if stopped else ""
+        return found
 
 
 def said(number: int, step: Step) -> str:

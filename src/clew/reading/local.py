@@ -36,7 +36,7 @@ class LocalReader:
         facts: Triples taken from the passages together, at most.
     """
 
-    name = "local"
+    name = fingerprint = "local"
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class GFMRetriever:
         ranker: Orders the passages.
         reader: Reads edges as triples.
         paths: How many paths explain each passage; each costs a backward pass.
-        weights_key: What tells these weights from others.
+        fingerprint: What tells these weights from others.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class GFMRetriever:
         ranker: Ranker,
         reader: PathReader,
         paths: int = 1,
-        weights_key: str = "",
+        fingerprint: str = "",
     ) -> None:
-        self.weights_key = weights_key
+        self.fingerprint = fingerprint
         self._scope = scope
         self._encoder = encoder
         self._graphs = graphs

@@ -19,7 +19,7 @@ from clew.graph.beam import Beam, BeamSettings, TripleGraph, diverse_beam_search
 from clew.graph.triple_vectors import TripleVectors
 from clew.protocols import Reader, Retriever
 from clew.retrievers.fused import DEPTH, weighted_rank_fusion
-from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, fingerprint_of, found
 from clew.types import Evidence, Fact, Filter, Passage, Path, Scored, Sought, Usage
 
 if TYPE_CHECKING:
@@ -161,9 +161,13 @@ class GraphExpansionRetriever:
         base: Any retriever.
         expansion: Of the same index.
         reader: Chooses the triples to start from; without one, all triples of the passages read.
+
+    Attributes:
+        fingerprint: What tells its rankings from those of other readers and bases.
     """
 
     def __init__(self, base: Retriever, expansion: GraphExpansion, reader: Reader | None = None) -> None:
+        self.fingerprint = fingerprint_of(base, reader)
         self._base = base
         self._expansion = expansion
         self._reader = reader
@@ -199,7 +203,8 @@ class GraphExpansionRetriever:
             return every, [Usage()] * len(shown), [()] * len(shown)
         readings = self._reader.read(shown)
         linked: list[LongArray | list[int]] = [self._expansion.linked(r.facts, allowed) for r in readings]
-        return linked, [r.usage for r in readings], [r.notes for r in readings]
+        notes = [(*r.notes, *((f"stopped: {r.stopped}",) if r.stopped else ())) for r in readings]
+        return linked, [r.usage for r in readings], notes
 
     def _one(
         self, base: Evidence, expanded: Expanded, k: int, usage: Usage, notes: tuple[str, ...], seconds: float

@@ -77,6 +77,14 @@ class Scope:
         return tuple(Scored(self.snapshot.passage(position), score) for position, score in ranked)
 
 
+def fingerprint_of(*parts: object) -> str:
+    """Return what tells the rankings of these parts from those of others of their names: weights, models, prompts.
+
+    Most parts are told by their name and the index alone, and have no `fingerprint`.
+    """
+    return "\0".join(str(getattr(part, "fingerprint", "")) for part in parts)
+
+
 def check_k(k: int) -> None:
     """Refuse a `k` below 1.
 

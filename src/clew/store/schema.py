@@ -82,15 +82,23 @@ def rows_to_table(rows: Sequence[Row], dimension: int) -> pa.Table:
     schema = passages_schema(dimension)
     columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in schema.names if name != "vector"}
     columns["metadata"] = [canonical_json(row.metadata, f"the metadata of {row.document_id!r}") for row in rows]
-    columns["mentions"] = [
-        [{"name": m.name, "kind": m.kind, "start": m.start, "end": m.end} for m in row.mentions] for row in rows
-    ]
-    columns["triples"] = [[{"head": h, "relation": r, "tail": t} for h, r, t in row.triples] for row in rows]
+    columns["mentions"] = [mention_cells(row.mentions) for row in rows]
+    columns["triples"] = [triple_cells(row.triples) for row in rows]
     arrays = [
         _vectors(rows, dimension) if column.name == "vector" else _column(columns[column.name], column)
         for column in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def mention_cells(mentions: Sequence[Mention]) -> list[dict[str, Any]]:
+    """Return the mentions of one passage as they are stored."""
+    return [{"name": m.name, "kind": m.kind, "start": m.start, "end": m.end} for m in mentions]
+
+
+def triple_cells(triples: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
+    """Return the triples of one passage as they are stored."""
+    return [{"head": head, "relation": relation, "tail": tail} for head, relation, tail in triples]
 
 
 def canonical_json(value: Mapping[str, Any], what: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, final
 
-from clew.answer_types import Asked, asked, asked_deed, figures, first_year, fit, nationality, stem, stems, year_in
+from clew.answering.kinds import Asked, asked, asked_deed, figures, first_year, fit, nationality, stem, stems, year_in
 from clew.errors import InputError
 from clew.indexing.rules import sentence_mentions
 from clew.text.gazetteer import COMMON_WORDS
@@ -128,12 +128,11 @@ class LocalAnswerer:
         self._name_finder = name_finder
         self._encoded = encoded
 
-    def answers(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Answer]:
-        """Return one answer a question, in their order.
-
-        Raises:
-            InputError: There are not as many questions as pieces of evidence.
-        """
+    def answers(
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
+    ) -> list[Answer]:
+        """Return one answer a question (see `Answerer`); nothing is written, so `on_text` is told nothing."""
+        del on_text
         if len(questions) != len(evidence):
             raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one a question")
         return [self.answer(*pair) for pair in zip(questions, evidence, strict=True)]

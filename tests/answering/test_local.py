@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.answer_types import asked, asked_deed, figures, first_year, fit, nationality, stem, year_in
-from clew.answering import COMPARED, GUESSED, HARDLY, MISSING, NO_MODEL, UNDECIDED, LocalAnswerer
+from clew.answering.kinds import asked, asked_deed, figures, first_year, fit, nationality, stem, year_in
+from clew.answering.local import COMPARED, GUESSED, HARDLY, MISSING, NO_MODEL, UNDECIDED, LocalAnswerer
 from clew.errors import InputError
 from clew.models.hashing import HashingEncoder
 from clew.models.no_encoder import NoEncoder

@@ -1,0 +1,111 @@
+"""`gear` beside `ircot` with the same reader: `python bench/agent_calls.py [SET ...] [--bases bm25,pagerank]`.
+
+Both agents run with the local reader. Each time it is asked, the prompt that a language model would be asked in its
+place is made and its tokens are estimated, with those of a reply that says what the local reader said; so calls and
+tokens are those of the same steps with a model, and recall is that of the local reader.
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+
+import numpy as np
+
+from clew import index as indexes
+from clew.agents.gear import GearAgent, GearSettings
+from clew.agents.ircot import IRCoTAgent
+from clew.assemble import GRAPH_BASES, RETRIEVERS, expansion_of, reader_of
+from clew.evaluation.datasets import load_questions
+from clew.models.prices import estimated_tokens
+from clew.prompts import proximal_triples, sufficiency, thought
+from clew.protocols import Reader, Retriever
+from clew.retrievers.options import Options
+from clew.types import Evidence, Prompt, Question, Reading, Sought, Thought, Verdict
+from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+
+CUTOFFS = (5, 10)
+
+
+class Counting:
+    """A reader that counts what a language model in its place would be asked, and would say."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.calls = self.tokens = 0
+        self.name, self.fingerprint = reader.name, reader.fingerprint
+        self._reader = reader
+
+    def read(self, asked: Sequence[Sought]) -> list[Reading]:
+        """Count one call for each question with passages; a model names twenty facts at most."""
+        found = self._reader.read(asked)
+        for sought, reading in zip(asked, found, strict=True):
+            if sought.passages:
+                said = [[fact.head, fact.relation, fact.tail] for fact in reading.facts[:20]]
+                self._count(proximal_triples.prompt(sought.question, sought.passages, sought.gist), {"triples": said})
+        return found
+
+    def judge(self, asked: Sequence[Sought]) -> list[Verdict]:
+        """Count one call a question."""
+        found = self._reader.judge(asked)
+        for sought, verdict in zip(asked, found, strict=True):
+            said = {"answerable": verdict.enough, "reasoning": verdict.reasoning, "next_query": verdict.query}
+            self._count(sufficiency.prompt(sought.question, sought.gist, sought.queries), said)
+        return found
+
+    def think(self, asked: Sequence[Sought]) -> list[Thought]:
+        """Count one call a question."""
+        found = self._reader.think(asked)
+        for sought, next_thought in zip(asked, found, strict=True):
+            said = {"thought": next_thought.text, "answered": next_thought.answered}
+            self._count(thought.prompt(sought.question, sought.passages, sought.thoughts), said)
+        return found
+
+    def _count(self, prompt: Prompt, said: object) -> None:
+        told = f"{prompt.instructions}{json.dumps(prompt.reply.model_json_schema())}{prompt.content}"
+        self.calls += 1
+        self.tokens += estimated_tokens(told) + estimated_tokens(json.dumps(said))
+
+
+def main() -> None:
+    """Print a table a set."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev"])
+    parser.add_argument("--bases", default="bm25,pagerank")
+    arguments = parser.parse_args()
+    print(machine())
+    for name in arguments.sets:
+        benchmark = BENCHMARKS[name]
+        index = indexes.open(indexed(benchmark))
+        questions = load_questions(DATA / benchmark.questions)
+        rows = []
+        for base in arguments.bases.split(","):
+            parts = index.parts.explaining(0).told(Options(f"base={base}"))
+            below = RETRIEVERS[base](parts.told(Options()))
+            later = 1.0 if base in GRAPH_BASES else 0.5
+            for label in ("gear", "ircot"):
+                reader = Counting(reader_of(parts))
+                agent: Retriever = IRCoTAgent(below, reader)
+                if label == "gear":
+                    agent = GearAgent(below, expansion_of(parts, base), reader, GearSettings(later_weight=later))
+                found = agent.retrieve([question.text for question in questions], max(CUTOFFS))
+                rows.append([f"{label} over {base}", *figures(questions, found), *spent(reader, len(questions))])
+        print()
+        print_table((name, *(f"R@{k}" for k in CUTOFFS), "steps", "calls", "tokens a question"), rows)
+
+
+def figures(questions: Sequence[Question], found: Sequence[Evidence]) -> list[str]:
+    """Return recall at each cut-off, and steps."""
+    shares = []
+    for question, evidence in zip(questions, found, strict=True):
+        ids = [{scored.item.id, scored.item.document_id} for scored in evidence.passages]
+        shares.append([len(set(question.gold) & set().union(*ids[:k])) / len(question.gold) for k in CUTOFFS])
+    steps = np.mean([len(evidence.steps) for evidence in found])
+    return [*(f"{100 * share:.1f}" for share in np.mean(shares, axis=0)), f"{steps:.1f}"]
+
+
+def spent(reader: Counting, questions: int) -> list[str]:
+    """Return calls and tokens a question."""
+    return [f"{reader.calls / questions:.1f}", f"{reader.tokens / questions:,.0f}"]
+
+
+if __name__ == "__main__":
+    main()

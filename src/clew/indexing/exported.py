@@ -1,0 +1,81 @@
+"""What extractors found, as files that `published:FILE` and other programs read.
+
+    layout     an entry                                                                     of
+    lines      {id, entities: [name], triples: [[head, relation, tail]]}                    this project
+    hipporag   {docs: [{idx, passage, extracted_entities, extracted_triples}], averages}    HippoRAG's result files
+
+Source: the result files of HippoRAG (Gutiérrez et al., 2024) and HippoRAG 2 (2025).
+Differs from the source: a passage with a title is written as `title`, a line's end and the text, as in its data sets.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import md5
+from typing import NamedTuple
+
+from clew.errors import InputError
+from clew.types import Extraction
+
+
+class Extracted(NamedTuple):
+    """A passage and what was found in it."""
+
+    id: str
+    title: str
+    text: str
+    found: Extraction
+
+
+def exported(layout: str, passages: Iterable[Extracted]) -> Iterator[str]:
+    """Return the lines of a file of results.
+
+    Args:
+        layout: One of `LAYOUTS`.
+        passages: Those that an extractor read; one that it failed at has no entry.
+
+    Raises:
+        InputError: There is no such layout.
+    """
+    if layout not in LAYOUTS:
+        raise InputError(f"no layout is called {layout!r}; choose {' or '.join(LAYOUTS)}")
+    return LAYOUTS[layout](passages)
+
+
+def _lines(passages: Iterable[Extracted]) -> Iterator[str]:
+    for passage in passages:
+        entry = {"id": passage.id, "entities": _names(passage), "triples": passage.found.triples}
+        yield f"{_json(entry)}\n"
+
+
+def _hipporag(passages: Iterable[Extracted]) -> Iterator[str]:
+    names = letters = words = 0
+    before = '{"docs": [\n'
+    for passage in passages:
+        text = f"{passage.title}\n{passage.text}" if passage.title else passage.text
+        found = _names(passage)
+        entry = {
+            # The name by which HippoRAG knows a text; nothing is kept safe by it.
+            "idx": f"chunk-{md5(text.encode(), usedforsecurity=False).hexdigest()}",
+            "passage": text,
+            "extracted_entities": found,
+            "extracted_triples": passage.found.triples,
+        }
+        yield f"{before}{_json(entry)}"
+        before = ",\n"
+        names += len(found)
+        letters += sum(map(len, found))
+        words += sum(len(name.split()) for name in found)
+    start = '{"docs": [' if not before.startswith(",") else "\n"
+    averages = [round(total / names, 4) if names else 0.0 for total in (letters, words)]
+    yield f'{start}], "avg_ent_chars": {averages[0]}, "avg_ent_words": {averages[1]}}}\n'
+
+
+def _names(passage: Extracted) -> list[str]:
+    return list(dict.fromkeys(mention.name for mention in passage.found.mentions))
+
+
+def _json(entry: Mapping[str, object]) -> str:
+    return json.dumps(entry, ensure_ascii=False)
+
+
+LAYOUTS: dict[str, Callable[[Iterable[Extracted]], Iterator[str]]] = {"lines": _lines, "hipporag": _hipporag}

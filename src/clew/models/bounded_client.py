@@ -1,0 +1,73 @@
+"""An HTTP client that reads no more than a reply can need, and tells a server of one's own nothing of a provider's.
+
+The packages of the providers send what they find in the environment with every request: the account, the project,
+headers with keys of their own. A server that was named by its address gets none of it.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import final
+
+import httpx2
+from pydantic_ai.models import create_async_httpx2_client
+
+_CONNECT = 10.0
+_PLAIN = {
+    "accept",
+    "accept-encoding",
+    "anthropic-version",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+    "user-agent",
+}
+
+
+@final
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of an answer, up to a limit."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream = stream
+        self._most = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for piece in self._stream:
+            read += len(piece)
+            if read > self._most:
+                raise httpx2.ReadError(f"the answer is longer than {self._most:,} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def bounded_client(timeout: float, most: int, only: Mapping[str, str] | None) -> httpx2.AsyncClient:
+    """Return a client.
+
+    Args:
+        timeout: Seconds without a byte.
+        most: Bytes of one answer. Nothing compressed is taken, since a few bytes can stand for any number.
+        only: All that is sent besides plain headers; None to send what the provider's package sends.
+    """
+
+    async def strip(request: httpx2.Request) -> None:
+        if only is not None:
+            for name in [name for name in request.headers if name.lower() not in _PLAIN]:
+                del request.headers[name]
+            request.headers.update(only)
+
+    async def bound(response: httpx2.Response) -> None:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Bounded(response.stream, most)
+
+    waits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT), pool=None)
+    client = create_async_httpx2_client(timeout=waits)
+    client.headers["Accept-Encoding"] = "identity"
+    client.event_hooks["request"].append(strip)
+    client.event_hooks["response"].append(bound)
+    return client

@@ -1,0 +1,80 @@
+"""What may be spent on language models: tokens and money, over all calls of a run."""
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+from clew.errors import BudgetError, InputError
+from clew.types import Usage
+
+
+@dataclass(slots=True)
+class Budget:
+    """Counts what calls cost, and admits no call that could go beyond a limit.
+
+    A call is admitted with the most that it can cost, which is set aside until the call is over; so calls that are
+    under way together cannot pass a limit that each of them alone would keep.
+
+    Attributes:
+        max_tokens: In and out together; None for no limit.
+        max_cost: Money, in the currency of the price table; None for no limit.
+        spent: So far. A request that was sent and never answered counts as the most that it can have cost, since a
+            provider may charge it all the same.
+    """
+
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    spent: Usage = field(default_factory=Usage)
+    _aside: Usage = field(default_factory=Usage, repr=False)
+    _lock: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse limits below 0."""
+        for limit in (self.max_tokens, self.max_cost):
+            if limit is not None and not limit >= 0:
+                raise InputError(f"a budget of {limit} is below 0: give 0 or more")
+
+    def admit(self, most: Usage) -> bool:
+        """Set aside the most that a call can cost; False where calls under way have to end first.
+
+        Raises:
+            BudgetError: The call does not fit even when nothing else is under way.
+        """
+        with self._lock:
+            if self._fits(self.spent + self._aside + most):
+                self._aside = self._aside + most
+                return True
+            if self._aside.calls:
+                return False
+            raise BudgetError(f"the budget of {self._reached(most)}; what was done is kept")
+
+    def settle(self, most: Usage, used: Usage) -> None:
+        """Count what a call cost in the place of what was set aside for it."""
+        with self._lock:
+            self._aside = Usage(
+                0.0,
+                self._aside.calls - most.calls,
+                self._aside.input_tokens - most.input_tokens,
+                self._aside.output_tokens - most.output_tokens,
+                self._aside.cost - most.cost,
+            )
+            if not self._aside.calls:
+                self._aside = Usage()  # sums of money do not always come back to 0
+            self.spent = self.spent + used
+
+    def _fits(self, usage: Usage) -> bool:
+        tokens = self.max_tokens is None or _total(usage) <= self.max_tokens
+        return tokens and (self.max_cost is None or usage.cost <= self.max_cost)
+
+    def _reached(self, most: Usage) -> str:
+        limits, state = [], []
+        if self.max_tokens is not None:
+            limits.append(f"{self.max_tokens:,} tokens")
+            state.append(f"{_total(self.spent):,} tokens are spent and a call may take {_total(most):,}")
+        if self.max_cost is not None:
+            limits.append(f"{self.max_cost:g} of money")
+            state.append(f"{self.spent.cost:.4f} of money is spent and a call may cost {most.cost:.4f}")
+        return f"{' and '.join(limits)} is reached ({'; '.join(state)})"
+
+
+def _total(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens

@@ -1,0 +1,111 @@
+"""Replies of language models, kept by what was asked: the model, the prompt with its schema, and the settings.
+
+One SQLite file, safe for several processes. Each reply is written as it comes, so a run that is killed pays for nothing
+twice.
+"""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from clew.errors import ProviderError
+from clew.types import Prompt, Reply, Usage
+
+CALLS = "calls.sqlite"
+_TABLE = """CREATE TABLE IF NOT EXISTS calls (
+    key TEXT PRIMARY KEY, model TEXT NOT NULL, prompt TEXT NOT NULL, reply TEXT NOT NULL, made REAL NOT NULL,
+    input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, seconds REAL NOT NULL, cost REAL NOT NULL
+)"""
+
+
+def call_key(model: str, prompt: Prompt, settings: Mapping[str, Any]) -> str:
+    """Return what a call is kept by."""
+    asked = [model, prompt.name, prompt.instructions, prompt.content, prompt.reply.model_json_schema(), dict(settings)]
+    return blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of one model and prompt: how many replies there are, and what they cost when they were made."""
+
+    model: str
+    prompt: str
+    usage: Usage
+
+
+class CallCache:
+    """The file of replies.
+
+    Args:
+        path: Made with its folder when the first reply is kept.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, key: str, prompt: Prompt) -> Reply | None:
+        """Return a kept reply; None where there is none, or none that fits the schema any more."""
+        return self.found({key: prompt}).get(key)
+
+    def found(self, asked: Mapping[str, Prompt]) -> dict[str, Reply]:
+        """Return the kept replies to prompts, by key, as far as there are any and they fit the schema."""
+        if not asked or not self._path.exists():
+            return {}
+        replies: dict[str, Reply] = {}
+        with self._open() as connection:
+            for key, prompt in asked.items():
+                row = connection.execute("SELECT reply FROM calls WHERE key = ?", (key,)).fetchone()
+                with suppress(ValidationError):
+                    if row is not None:
+                        replies[key] = Reply(prompt.reply.model_validate_json(row[0]), cached=True)
+        return replies
+
+    def put(self, key: str, model: str, prompt: Prompt, reply: Reply) -> None:
+        """Keep a reply."""
+        usage = reply.usage
+        counts = (usage.input_tokens, usage.output_tokens, usage.seconds, usage.cost)
+        row = (key, model, prompt.name, reply.value.model_dump_json(), time.time(), *counts)
+        with self._open() as connection, connection:
+            connection.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def listed(self) -> list[Kept]:
+        """Return what is kept, by model and prompt."""
+        if not self._path.exists():
+            return []
+        sums = "SELECT model, prompt, SUM(seconds), COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cost)"
+        with self._open() as connection:
+            rows = connection.execute(f"{sums} FROM calls GROUP BY model, prompt ORDER BY model, prompt").fetchall()
+        return [Kept(model, prompt, Usage(*counts)) for model, prompt, *counts in rows]
+
+    def prune(self, older_than: float = 0.0, model: str | None = None) -> int:
+        """Drop replies that are older than some seconds, of one model where it is named; returns how many."""
+        if not self._path.exists():
+            return 0
+        with self._open() as connection, connection:
+            values = (time.time() - older_than, model, model)
+            gone = connection.execute("DELETE FROM calls WHERE made <= ? AND (? IS NULL OR model = ?)", values)
+        with self._open() as connection:
+            connection.execute("VACUUM")
+        return gone.rowcount
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=60.0)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(_TABLE)
+                yield connection
+        except (sqlite3.Error, OSError) as error:
+            raise ProviderError(
+                f"the kept replies at {self._path} cannot be used ({error}): make room or give leave to write there, "
+                "remove the file where it is damaged, or do without it (--no-cache)"
+            ) from error

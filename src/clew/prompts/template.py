@@ -1,0 +1,45 @@
+"""The words of a prompt and the shape of its reply, known by a hash of both."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+
+from pydantic import BaseModel
+
+from clew.types import Prompt
+
+_MARK = re.compile(
+    r"<(?=/?(?:question|title|passage|names|noted-facts|searched|thoughts|connections)\b)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A prompt without its content.
+
+    Attributes:
+        name: Of its file.
+        instructions: Words of Clew alone; nothing of a corpus or a user is ever put into them.
+        reply: The class of the reply.
+    """
+
+    name: str
+    instructions: str
+    reply: type[BaseModel]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """`name@hash`: changes with the words and with the shape of the reply."""
+        told = json.dumps([self.instructions, self.reply.model_json_schema()], sort_keys=True)
+        return f"{self.name}@{blake2b(told.encode(), digest_size=4).hexdigest()}"
+
+    def prompt(self, content: str) -> Prompt:
+        """Return the prompt about some content."""
+        return Prompt(self.fingerprint, self.instructions, content.encode(errors="replace").decode(), self.reply)
+
+
+def tagged(tag: str, text: str) -> str:
+    """Return a text between marks; what looks like a mark inside it is broken up, so that none ends early."""
+    return f"<{tag}>\n{_MARK.sub('< ', text)}\n</{tag}>"

@@ -1,0 +1,117 @@
+"""`clew ask --model` and `clew eval --answer --model` as a user runs them, with a model behind a server of the test."""
+
+import json
+import sys
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from clew.reporting import GrowingAnswer
+from faults.commands import Outcome, clew, write_lines
+from faults.model_server import Part, Played, Request, model_server
+
+QUESTION = "Where was the commander of the Vega born?"
+QUOTE = "Louis Palander was born in Karlskrona in 1842."
+
+
+def reply(request: Request, _: int) -> Part:
+    """Answer the question about Palander, with one quote that stands and one that does not; abstain from others."""
+    shown = request["messages"][-1]["content"]
+    if QUESTION not in shown:
+        return Part(json.dumps({"answerable": False}), tokens=(900, 100))
+    quotes = [{"passage": 1, "quote": QUOTE}, {"passage": 1, "quote": "Palander was born in Hamburg."}]
+    return Part(json.dumps({"answerable": True, "answer": "Karlskrona", "quotations": quotes}), tokens=(900, 100))
+
+
+@pytest.fixture
+def server() -> Iterator[Played]:
+    with model_server(reply) as played:
+        yield played
+
+
+def asked(folder: Path, server: Played, question: str, *options: str) -> Outcome:
+    return clew("ask", question, "--index", folder, "--model", "openai:test", "--base-url", server.url, *options)
+
+
+def test_an_answer_with_checked_quotes(small_folder: Path, server: Played) -> None:
+    done = asked(small_folder, server, QUESTION, "--no-cache")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Karlskrona\n\n[1] Louis Palander (palander, characters 0-46)\n")
+    assert f"“{QUOTE}”" in done.out
+    assert "note: dropped a quote that stands in no passage: 'Palander was born in Hamburg.'" in done.out
+    assert "spent: 1 calls, 900 + 100 tokens" in done.out
+    (request,) = server.requests
+    assert request["authorization"] == "Bearer none"
+    assert request["temperature"] == 0.0
+
+
+def test_the_same_as_json(small_folder: Path, server: Played) -> None:
+    answer = json.loads(asked(small_folder, server, QUESTION, "--no-cache", "--json").out)
+    (citation,) = answer["citations"]
+    assert (answer["answer"], answer["weak"]) == ("Karlskrona", False)
+    assert (citation["quote"], citation["document_id"], citation["start"]) == (QUOTE, "palander", 0)
+    assert answer["usage"]["input_tokens"] == 900
+    assert not server.requests[0]["stream"]
+
+
+def test_no_answer(small_folder: Path, server: Played) -> None:
+    done = asked(small_folder, server, "Who commanded the Fram?", "--no-cache")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("No answer: the evidence does not hold one.\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (("--model", "nobody"), 2, "the language model is 'nobody'; wanted PROVIDER:NAME"),
+        (("--model", "openai:gpt-4o-mini"), 2, "OPENAI_API_KEY is not set"),
+        (("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1"), 1, "cannot be reached"),
+        (
+            ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-tokens", "10"),
+            1,
+            "the budget of 10 tokens",
+        ),
+        (("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-tokens", "-1"), 2, "below 0"),
+        (
+            ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-cost", "1"),
+            2,
+            "no price of openai:x is known",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_one_line(small_folder: Path, options: tuple[str, ...], code: int, said: str) -> None:
+    done = clew("ask", QUESTION, "--index", small_folder, "--no-cache", *options)
+    assert (done.code, done.out) == (code, "")
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_answers_are_scored_with_what_they_cost(small_folder: Path, server: Played, tmp_path: Path) -> None:
+    rows = [
+        {"id": "1", "question": QUESTION, "gold": ["palander"], "answers": ["Karlskrona"]},
+        {"id": "2", "question": "Who commanded the Fram?", "gold": ["vega"], "answers": ["nobody"]},
+    ]
+    questions = write_lines(tmp_path / "questions.jsonl", rows)
+    options = ("--answer", "--model", "openai:test", "--base-url", server.url, "--no-cache", "--retriever", "bm25")
+    done = clew("eval", "--index", small_folder, "--questions", questions, "--json", tmp_path / "out.json", *options)
+    assert done.code == 0, done
+    figures = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["retrievers"]["bm25"]
+    assert (figures["em"], figures["f1"], figures["containment"], figures["abstained"]) == (0.5, 0.5, 0.5, 0.5)
+    assert (figures["answer_calls"], figures["answer_tokens"], figures["answer_cost"]) == (1.0, 1000.0, 0.0)
+    assert figures["unsupported"] == 0.0
+    assert len(server.requests) == 2
+    assert "answer_tokens" in done.out
+
+
+def test_a_growing_answer_is_shown_once_and_starts_anew_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = StringIO()
+    monkeypatch.setattr(sys, "stdout", out)
+    grow = GrowingAnswer()
+    for text in ("Kar", "Karls", "Karls", "Karlskrona\x1b[31m"):
+        grow(text)
+    assert out.getvalue() == "Karlskrona\\x1b[31m"
+    grow("Oslo")
+    assert out.getvalue() == "Karlskrona\\x1b[31m\nOslo"
+    assert grow.said == "Oslo"

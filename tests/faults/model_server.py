@@ -1,0 +1,179 @@
+"""A server that speaks OpenAI's protocol on this machine and plays whatever part a test writes for it."""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Request = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What the server does with one request.
+
+    Attributes:
+        text: Of the reply.
+        status: Of HTTP; other than 200 sends an error.
+        headers: Sent besides the usual ones.
+        wait: Seconds before anything is sent, unless the server is closed before.
+        cut: Close the connection in the middle of the body.
+        finish: Why the reply ends: "stop", "length", "content_filter".
+        refusal: Said in the place of a text.
+        tokens: In and out, as the server claims; None for a server that does not count.
+        body: Sent as it is in the place of a reply, bytes too.
+        kind: The content type.
+    """
+
+    text: str = "{}"
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    wait: float = 0.0
+    cut: bool = False
+    finish: str = "stop"
+    refusal: str = ""
+    tokens: tuple[int, int] | None = (10, 5)
+    body: str | bytes | None = None
+    kind: str = "application/json"
+
+
+Script = Callable[[Request, int], Part]
+"""Given a request and how many came before it, the part to play."""
+
+
+@dataclass
+class Played:
+    """A running server.
+
+    Attributes:
+        url: To be given as the base URL.
+        requests: In the order in which they came.
+        times: When each came, by the monotonic clock.
+        most_at_once: Requests under way together, at most.
+        closing: Set when the block ends.
+    """
+
+    url: str = ""
+    requests: list[Request] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    most_at_once: int = 0
+    under_way: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    def texts(self) -> list[str]:
+        """All that was sent to the model, a text a request."""
+        return ["\n".join(str(message["content"]) for message in request["messages"]) for request in self.requests]
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # the client went away between two requests
+            super().handle_error(request, client_address)
+
+
+@contextmanager
+def model_server(script: Script) -> Iterator[Played]:
+    """Run a server for the time of the block."""
+    played = Played()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            request["path"] = self.path
+            request["authorization"] = self.headers.get("Authorization", "")
+            request["headers"] = dict(self.headers.items())
+            with played.lock:
+                number = len(played.requests)
+                played.requests.append(request)
+                played.times.append(time.monotonic())
+                played.under_way += 1
+                played.most_at_once = max(played.most_at_once, played.under_way)
+            try:
+                part = script(request, number)
+                played.closing.wait(part.wait)
+                self._play(request, part)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # the client went away, as it may
+            finally:
+                with played.lock:
+                    played.under_way -= 1
+
+        def _play(self, request: Request, part: Part) -> None:
+            if part.status != 200:
+                self._send(part, part.body or json.dumps({"error": {"message": part.text, "type": "error"}}))
+            elif request.get("stream") and part.body is None:
+                self._send(part, streamed(request, part), "text/event-stream")
+            else:
+                self._send(part, part.body if part.body is not None else json.dumps(completion(request, part)))
+
+        def _send(self, part: Part, body: str | bytes, kind: str = "") -> None:
+            payload = body if isinstance(body, bytes) else body.encode()
+            self.send_response(part.status)
+            self.send_header("Content-Type", kind or part.kind)
+            self.send_header("Content-Length", str(len(payload)))
+            for name, value in part.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(payload[: len(payload) // 2] if part.cut else payload)
+            if part.cut:
+                self.close_connection = True
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    played.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield played
+    finally:
+        played.closing.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def completion(request: Request, part: Part) -> dict[str, Any]:
+    """A whole reply."""
+    message: dict[str, Any] = {"role": "assistant", "content": part.text}
+    if part.refusal:
+        message |= {"content": None, "refusal": part.refusal}
+    return {
+        "id": "reply-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": request["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": part.finish}],
+        **_usage(part),
+    }
+
+
+def streamed(request: Request, part: Part) -> str:
+    """A reply in pieces of a few letters."""
+    head = {"id": "reply-1", "object": "chat.completion.chunk", "created": 1, "model": request["model"]}
+    said, text = ("refusal", part.refusal) if part.refusal else ("content", part.text)
+    deltas = [{"role": "assistant", said: text[i : i + 7]} for i in range(0, len(text), 7)]
+    chunks: list[dict[str, Any]] = [
+        head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
+    ]
+    chunks.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": part.finish}], **_usage(part)})
+    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
+def _usage(part: Part) -> dict[str, Any]:
+    if part.tokens is None:
+        return {}
+    tokens_in, tokens_out = part.tokens
+    return {"usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": sum(part.tokens)}}

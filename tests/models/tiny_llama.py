@@ -1,0 +1,96 @@
+"""A language model of some ten thousand parameters, made here, and served as a server of models serves its own."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from faults.model_server import Part, Played, Request, model_server
+
+PLACES = 2048
+_MARKS = ("<|end|>", "<|system|>", "<|user|>", "<|assistant|>")
+_TEMPLATE = (
+    "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def tiny_tokenizer(texts: Sequence[str]) -> Any:
+    """Return a tokenizer of bytes that knows the words of some texts and the marks of a turn."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    letters = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=600, special_tokens=[*_MARKS], initial_alphabet=letters, show_progress=False
+    )
+    tokenizer.train_from_iterator([*texts, *texts], trainer)
+    fast: Any = PreTrainedTokenizerFast  # has no types
+    return fast(tokenizer_object=tokenizer, eos_token=_MARKS[0], pad_token=_MARKS[0], chat_template=_TEMPLATE)
+
+
+def tiny_llama(tokenizer: Any) -> Any:
+    """Return a model that was never trained."""
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=PLACES,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        model: Any = LlamaForCausalLM(config)
+    return model.eval()
+
+
+def teach(model: Any, asked: list[int], said: list[int], steps: int = 120) -> float:
+    """Let a model learn one reply to one prompt by heart; returns the loss at the end."""
+    tokens = torch.tensor([asked + said])
+    labels = torch.tensor([[-100] * len(asked) + said])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    value = float("inf")
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(input_ids=tokens, labels=labels, use_cache=False).loss
+        loss.backward()
+        optimizer.step()
+        if (value := loss.item()) < 0.01:
+            break
+    return value
+
+
+def prompt_tokens(tokenizer: Any, request: Request) -> list[int]:
+    """Return the tokens of a request as the model gets them."""
+    turns = [{"role": message["role"], "content": message["content"]} for message in request["messages"]]
+    text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    return [*tokenizer(text, add_special_tokens=False)["input_ids"]]
+
+
+@contextmanager
+def served(model: Any, tokenizer: Any) -> Iterator[Played]:
+    """Serve a model: what it generates is the reply, and the tokens are those it read and wrote."""
+    lock = threading.Lock()
+
+    def script(request: Request, _: int) -> Part:
+        asked = torch.tensor([prompt_tokens(tokenizer, request)])
+        with lock, torch.inference_mode():
+            out = model.generate(
+                asked, attention_mask=torch.ones_like(asked), max_new_tokens=request["max_tokens"], do_sample=False
+            )
+        said = out[0, asked.shape[1] :].tolist()
+        finish = "stop" if said[-1] == tokenizer.eos_token_id else "length"
+        text = tokenizer.decode(said, skip_special_tokens=True)
+        return Part(str(text), finish=finish, tokens=(asked.shape[1], len(said)))
+
+    with model_server(script) as server:
+        yield server
