@@ -370,4 +370,4 @@ def test_an_agent_shows_its_steps(plain_folder: Path) -> None:
     assert f"): {QUESTION}" in shown.out
     wrong = clew("search", QUESTION, "--index", plain_folder, "--retriever", "bm25", "--steps", "2")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
-    assert "bm25 has no setting 'steps'" in wrong.err
+    assert "--steps is for the retrievers gear, ircot, not bm25" in wrong.err

@@ -1,6 +1,6 @@
 """The only table from names to constructors. To add a retriever: write its file, add its line to `RETRIEVERS`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from hashlib import blake2b
@@ -279,8 +279,34 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "title-links": lambda parts: TitleLinksRetriever(parts.scope, _fused(parts)),
 }
 
-STEPWISE = ("gear", "ircot", "naive-ge", "sync-ge")
-"""Retrievers over a base retriever: they take `base=NAME`."""
+STEPWISE = {
+    "gear": ("base", "reader", "steps"),
+    "ircot": ("base", "reader", "steps"),
+    "naive-ge": ("base",),
+    "sync-ge": ("base", "reader"),
+}
+"""Retrievers over a base retriever, with the settings that the command line has options for."""
+
+
+def with_options(names: Sequence[str], given: Mapping[str, str | int | None]) -> list[str]:
+    """Return retrievers' names with the settings that each of them takes.
+
+    Raises:
+        InputError: None of them takes one that is given.
+    """
+    stated = {setting: value for setting, value in given.items() if value is not None}
+    taken = [{s: v for s, v in stated.items() if s in STEPWISE.get(name.partition(":")[0], ())} for name in names]
+    for setting in stated:
+        if not any(setting in settings for settings in taken):
+            able = ", ".join(name for name, settings in STEPWISE.items() if setting in settings)
+            raise InputError(f"--{setting} is for the retrievers {able}, not {', '.join(names)}; leave it out")
+    return [_with(name, settings) for name, settings in zip(names, taken, strict=True)]
+
+
+def _with(retriever: str, given: Mapping[str, str | int | None]) -> str:
+    name, _, settings = retriever.partition(":")
+    together = ",".join(part for part in (settings, *(f"{key}={value}" for key, value in given.items())) if part)
+    return f"{name}:{together}" if together else name
 
 
 def make_retriever(name: str, parts: Parts) -> Retriever:

@@ -85,12 +85,13 @@ def search(
     json_: JsonFlag = False,
 ) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
+    from clew.assemble import with_options
     from clew.reporting import evidence_json, print_evidence, print_steps, progress_on_stderr
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
-        name = _with(opened.retriever_name(name), {"base": base, "reader": reader, "steps": steps})
+        (name,) = with_options([opened.retriever_name(name)], {"base": base, "reader": reader, "steps": steps})
         evidence = opened.search(question, count, name, where, paths)
     if json_:
         _print_json(evidence_json(question, name, evidence))
@@ -119,6 +120,7 @@ def ask(
     json_: JsonFlag = False,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
+    from clew.assemble import with_options
     from clew.reporting import answer_json, growing_answer, print_answer, progress_on_stderr
     from clew.settings import load_settings
 
@@ -126,7 +128,7 @@ def ask(
     with progress_on_stderr() as progress:
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
         answerer = opened.answerer(load_settings().model if model is None else model)
-        name = _with(opened.retriever_name(name), {"base": base, "reader": reader, "steps": steps})
+        (name,) = with_options([opened.retriever_name(name)], {"base": base, "reader": reader, "steps": steps})
         evidence = opened.search(question, count, name, where, paths)
     growing = None if json_ else growing_answer()
     answer = answerer.answers([question], [evidence], growing)[0]
@@ -160,6 +162,7 @@ def evaluate(
     cache: CacheFlag = True,
 ) -> None:
     """Measure retrievers on questions whose evidence is known, side by side."""
+    from clew.assemble import with_options
     from clew.measuring import measure
     from clew.reporting import print_scores, progress_on_stderr
     from clew.retrievers.options import split_names
@@ -174,7 +177,7 @@ def evaluate(
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
         ks = _numbers(cutoffs)
         given = {"base": base, "reader": reader, "steps": steps}
-        chosen = [_with(opened.retriever_name(name), given) for name in split_names(names)]
+        chosen = with_options([opened.retriever_name(name) for name in split_names(names)], given)
         answerer = opened.answerer(load_settings().model if model is None else model) if answer else None
         report = measure(opened, questions, chosen, ks, where, runs, progress, answerer=answerer, paths=paths)
     if json_ is not None:
@@ -309,14 +312,6 @@ def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:
 
     settings = load_settings()
     return settings.retriever if retriever is None else retriever, settings.k if k is None else k
-
-
-def _with(retriever: str, given: dict[str, str | int | None]) -> str:
-    """Return a retriever's name with the settings of the options that were given."""
-    name, _, settings = retriever.partition(":")
-    more = [f"{key}={value}" for key, value in given.items() if value is not None]
-    together = ",".join(part for part in (settings, *more) if part)
-    return f"{name}:{together}" if together else name
 
 
 def _numbers(text: str) -> list[int]:

@@ -5,9 +5,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from clew.errors import BudgetError
 from clew.evaluation.answers import score_answers
 from clew.evaluation.datasets import load_questions
-from clew.evaluation.run import Run, execute
+from clew.evaluation.run import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import compare, report, score
 from clew.index import Index
 from clew.protocols import Answerer, Retriever
@@ -61,6 +62,7 @@ def measure(
             run = Run.load(kept)
         else:
             run = execute(retriever, name, questions, depth, where, lambda d, t, n=name: progress(n, d, t))  # type: ignore[misc]
+            _check_budget(index)
             if kept is not None:
                 run.save(kept)
         scored.append(score(run, questions, cutoffs))
@@ -72,7 +74,20 @@ def measure(
     if answerer is not None:
         for name, retriever in zip(names, made, strict=True):
             result["retrievers"][name] |= _answer_scores(answerer, retriever, questions, where, name, progress)
+        _check_budget(index)
     return result
+
+
+def _check_budget(index: Index) -> None:
+    """Refuse figures of questions that the end of the budget cut short.
+
+    Raises:
+        BudgetError: It did.
+    """
+    if ended := index.asking.budget.ended:
+        raise BudgetError(
+            f"{ended}; figures need all questions: give a new budget, and replies that were kept cost nothing"
+        )
 
 
 def _answer_scores(
@@ -114,6 +129,8 @@ def _kept(
         runs.mkdir(parents=True, exist_ok=True)
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
-    key = blake2b(f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{name}".encode(), digest_size=6).hexdigest()
+    key = blake2b(
+        f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{name}".encode(), digest_size=6
+    ).hexdigest()
     called = name.partition("\0")[0].partition(":")[0]  # its settings may hold a path
     return runs / f"{called}-{key}.json"

@@ -68,6 +68,7 @@ def print_evidence(evidence: Evidence) -> None:
     for path in evidence.paths:
         _say(f"  {_path_text(path.item)}")
     _print_notes(evidence.notes)
+    _print_spent(evidence.usage)
 
 
 def print_steps(steps: Sequence[Step]) -> None:
@@ -204,7 +205,9 @@ def print_scores(report: dict[str, Any]) -> None:
     table.add_column("")
     for name in [*names, "ceiling"]:
         table.add_column(name, justify="right")
-    for measure in (m for m in report["retrievers"][names[0]] if m != "intervals"):
+    for measure in report["retrievers"][names[0]]:
+        if measure == "intervals" or _says_nothing(measure, [report["retrievers"][name][measure] for name in names]):
+            continue
         cells = [_cell(measure, report["retrievers"][name]) for name in names]
         ceiling = report["ceiling"].get(measure)
         table.add_row(measure, *cells, "" if ceiling is None else f"{ceiling:.3f}")
@@ -316,6 +319,11 @@ def _print_spent(usage: Usage) -> None:
 def _shortened(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= _SHOWN_CHARACTERS else flat[:_SHOWN_CHARACTERS].rsplit(" ", 1)[0] + " ..."
+
+
+def _says_nothing(measure: str, values: Sequence[float]) -> bool:
+    """Whether a row is that of retrievers that take one step and ask no language model."""
+    return (measure == "steps" and max(values) == 1) or (measure in ("calls", "tokens", "cost") and not any(values))
 
 
 def _cell(measure: str, summary: dict[str, Any]) -> str:

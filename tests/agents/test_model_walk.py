@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.index import Index
-from faults.commands import clew
+from faults.commands import clew, write_lines
 from faults.model_server import Part, Played, Request, model_server
 
 from .chain import FACTS, FOLLOWING, GOLD, QUERIES, QUESTION
@@ -118,3 +118,32 @@ def test_what_was_asked_before_costs_nothing(plain_polar: Index, server: Played,
     assert [(entry["model"], entry["usage"]["calls"]) for entry in listed] == [("openai:test", 4)]
     assert clew("cache", "prune", "--index", place).out == "dropped 4 replies\n"
     assert clew("cache", "list", "--index", place).out == "no replies are kept\n"
+
+
+def test_evaluation_reports_steps_calls_and_tokens_and_refuses_half_a_run(
+    polar: Index, server: Played, tmp_path: Path
+) -> None:
+    rows = [{"id": str(i), "question": QUESTION, "gold": list(GOLD), "answers": ["x"]} for i in range(3)]
+    questions = write_lines(tmp_path / "questions.jsonl", rows)
+    command = ("eval", "--index", polar.table.location.name, "--questions", questions, "--retriever", "gear,bm25")
+    given = ("--reader", "openai:test", "--base-url", server.url, "--no-cache", "--runs", tmp_path / "runs")
+    stopped = clew(*command, *given, "--max-tokens", "3000")
+    assert (stopped.code, stopped.out) == (1, "")
+    assert "figures need all questions" in stopped.err
+    assert not list((tmp_path / "runs").iterdir())
+    done = clew(*command, *given, "--json", tmp_path / "out.json")
+    assert done.code == 0, done
+    figures = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["retrievers"]
+    model, plain = figures["gear:reader=openai:test"], figures["bm25"]
+    assert (model["steps"], model["calls"], plain["steps"], plain["calls"]) == (4.0, 12.0, 1.0, 0.0)
+    assert model["tokens"] == 12 * 15
+    assert len(server.requests) >= 3 * 12
+    assert "calls" in done.out
+
+
+def test_options_go_to_the_retrievers_that_take_them(polar: Index) -> None:
+    command = ("search", QUESTION, "--index", polar.table.location.name, "--retriever")
+    refused = clew(*command, "bm25", "--reader", "local")
+    assert refused.code == 2
+    assert refused.err == "clew: --reader is for the retrievers gear, ircot, sync-ge, not bm25; leave it out\n"
+    assert clew(*command, "naive-ge", "--base", "pagerank").code == 0

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ class Listed:
     """A retriever that knows the ranking of each question, and what it was asked."""
 
     rankings: dict[str, list[tuple[str, float]]]
+    usage: Usage = field(default_factory=lambda: Usage(99.0))
     asked: list[tuple[tuple[str, ...], int, Filter | None]] = field(default_factory=list)
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
@@ -28,7 +29,7 @@ class Listed:
             Scored(Passage(f"{document}#0", document, "", "", 0, 0), score)
             for document, score in self.rankings[question][:k]
         ]
-        return Evidence(tuple(found), notes=("a note",), usage=Usage(99.0, 1, 20, 3))
+        return Evidence(tuple(found), notes=("a note",), usage=self.usage)
 
 
 QUESTIONS = [Question("q1", "first?", gold=("a",)), Question("q2", "second?", gold=("b",))]
@@ -36,6 +37,9 @@ QUESTIONS = [Question("q1", "first?", gold=("a",)), Question("q2", "second?", go
 
 def listed() -> Listed:
     return Listed({"first?": [("a", 2.5), ("b", 1.0), ("c", 0.5)], "second?": []})
+
+
+PAID = Usage(0.5, 1, 20, 3, 0.25)
 
 
 def test_questions_are_asked_one_at_a_time_after_a_warm_up() -> None:
@@ -51,12 +55,20 @@ def test_questions_are_asked_one_at_a_time_after_a_warm_up() -> None:
     assert first.scores == (2.5, 1.0)
     assert first.notes == ("a note",)
     assert second.passage_ids == ()
-    assert (first.usage.calls, first.usage.input_tokens, first.usage.output_tokens) == (1, 20, 3)
     assert 0 <= first.usage.seconds < 99  # measured here, not what the retriever says
 
 
+def test_a_retriever_that_calls_a_model_is_asked_for_many_at_a_time_and_for_none_twice() -> None:
+    many = [QUESTIONS[0], *(Question(f"n{i}", "second?", gold=("b",)) for i in range(100))]
+    retriever = replace(listed(), usage=PAID)
+    run = execute(retriever, "listed", many, 2)
+    assert [len(texts) for texts, _, _ in retriever.asked] == [1, 64, 36]
+    assert [ranking.question_id for ranking in run.rankings] == [question.id for question in many]
+    assert all(ranking.usage == PAID for ranking in run.rankings)
+
+
 def test_a_saved_run_is_read_back_equal(tmp_path: Path) -> None:
-    run = execute(listed(), "größe", QUESTIONS, 3)
+    run = execute(replace(listed(), usage=PAID), "größe", QUESTIONS, 3)
     path = tmp_path / "run.json"
     path.write_text("older", encoding="utf-8")
     run.save(path)
@@ -97,7 +109,7 @@ def test_a_run_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"format": 2}, "'format' is 2; wanted 1"),
+        ({"format": 1}, "'format' is 1; wanted 2"),
         ({"k": "5"}, "'k' is \"5\"; wanted a whole number"),
         ({"k": 0}, "k is 0"),
         ({"rankings": []}, "holds no question"),

@@ -58,7 +58,7 @@ def test_the_summary_is_the_mean_over_questions_with_gold() -> None:
     assert summary["seconds_p50"] == pytest.approx(0.25)
     assert summary["seconds_p95"] == pytest.approx(0.385)
     measured = [f"{name}@{k}" for k in (2, 5) for name in ("recall", "all_gold", "ndcg")] + ["mrr"]
-    assert list(summary) == [*measured, "seconds_p50", "seconds_p95", "intervals"]
+    assert list(summary) == [*measured, "seconds_p50", "seconds_p95", "intervals", "steps", "calls", "tokens", "cost"]
     assert list(summary["intervals"]) == measured
     for measure in measured:
         low, high = summary["intervals"][measure]

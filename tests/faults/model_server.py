@@ -23,6 +23,7 @@ class Part:
         headers: Sent besides the usual ones.
         wait: Seconds before anything is sent, unless the server is closed before.
         cut: Close the connection in the middle of the body.
+        drip: Seconds after each byte of the body.
         finish: Why the reply ends: "stop", "length", "content_filter".
         refusal: Said in the place of a text.
         tokens: In and out, as the server claims; None for a server that does not count.
@@ -35,6 +36,7 @@ class Part:
     headers: dict[str, str] = field(default_factory=dict)
     wait: float = 0.0
     cut: bool = False
+    drip: float = 0.0
     finish: str = "stop"
     refusal: str = ""
     tokens: tuple[int, int] | None = (10, 5)
@@ -128,7 +130,11 @@ def model_server(script: Script) -> Iterator[Played]:
             for name, value in part.headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(payload[: len(payload) // 2] if part.cut else payload)
+            payload = payload[: len(payload) // 2] if part.cut else payload
+            pieces = (payload[i : i + 1] for i in range(len(payload))) if part.drip else (payload,)
+            for piece in pieces:
+                self.wfile.write(piece)
+                played.closing.wait(part.drip)
             if part.cut:
                 self.close_connection = True
 

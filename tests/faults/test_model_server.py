@@ -69,7 +69,7 @@ UNANSWERED: dict[str, Callable[[], Part]] = {
     "content that is a number": lambda: Part(body=completed({"role": "assistant", "content": 5})),
     "JSON nested deep": lambda: Part(body="[" * 100_000),
     "compressed": lambda: Part(OSLO, headers={"Content-Encoding": "gzip"}),
-    "too long for any reply": lambda: Part(body="x" * 4_000_000),
+    "too long for any reply": lambda: Part(body=completed({"role": "assistant", "content": OSLO}) + " " * 4_000_000),
     "sent elsewhere": lambda: Part(status=302, headers={"Location": "http://192.0.2.1/"}),
 }
 
@@ -172,8 +172,9 @@ def test_a_reply_that_is_null_is_a_failure() -> None:
         assert len(server.requests) <= 3
 
 
-def test_a_server_that_hangs_is_cut_off(on_text: Callable[[str], None] | None) -> None:
-    with model_server(lambda *_: Part(wait=60.0)) as server:
+@pytest.mark.parametrize("part", [Part(wait=60.0), Part(OSLO, drip=0.1)], ids=["silent", "slow"])
+def test_a_server_that_hangs_is_cut_off(part: Part, on_text: Callable[[str], None] | None) -> None:
+    with model_server(lambda *_: part) as server:
         failure = asked(asking(server, attempts=2, timeout=0.2), on_text=on_text)
         assert isinstance(failure, Failure)
         assert "timed out" in failure.reason

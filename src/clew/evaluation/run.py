@@ -5,7 +5,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ from clew.evaluation.records import Record, read_records, shown
 from clew.protocols import Retriever
 from clew.types import Evidence, Filter, Question, Usage
 
-_FORMAT = 1
+_TOGETHER = 64
+RUN_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,8 @@ class Ranking:
         passage_ids: (n,) best first.
         document_ids: (n,) the document of each passage.
         scores: (n,) finite, as the retriever gave them.
-        usage: Seconds measured around the call; calls and tokens as the retriever reports them.
+        usage: Seconds measured around the call; calls, tokens and money as the retriever reports them.
+        steps: That an agent took; 1 for a retriever of one step.
     """
 
     question_id: str
@@ -34,6 +36,7 @@ class Ranking:
     scores: tuple[float, ...]
     usage: Usage
     notes: tuple[str, ...] = ()
+    steps: int = 1
 
     def __post_init__(self) -> None:
         sizes = (len(self.passage_ids), len(self.document_ids), len(self.scores))
@@ -88,7 +91,7 @@ class Run:
         Raises:
             ProviderError: The file cannot be written.
         """
-        content = json.dumps({"format": _FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
+        content = json.dumps({"format": RUN_FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
         _write_whole(Path(path), content + "\n")
 
     @classmethod
@@ -99,8 +102,8 @@ class Run:
             InputError: The file cannot be read or does not hold a run of this format.
         """
         record = next(read_records(Path(path)))
-        if record.value("format") != _FORMAT:
-            raise record.wrong(f"'format' is {shown(record.fields['format'])}", f"{_FORMAT}, a run of this version")
+        if record.value("format") != RUN_FORMAT:
+            raise record.wrong(f"'format' is {shown(record.fields['format'])}", f"{RUN_FORMAT}, a run of this version")
         rankings = tuple(
             _ranking_from(record.inner(item, f"ranking {number}"))
             for number, item in enumerate(record.items("rankings"))
@@ -119,6 +122,8 @@ def execute(
     """Ask a retriever the questions, one at a time, so that the seconds of each are those a user would wait.
 
     The first question is asked once before all others, unmeasured: loading and compiling are no part of a question.
+    Where that calls a language model, questions are asked many at a time instead, none twice, and seconds are a
+    question's share.
 
     Args:
         retriever: What is measured.
@@ -133,7 +138,9 @@ def execute(
     """
     if not questions:
         raise InputError("there are no questions; give at least one")
-    retriever.retrieve([questions[0].text], k, where)
+    first = retriever.retrieve([questions[0].text], k, where)[0]
+    if first.usage.calls:
+        return Run(name, k, tuple(_together(retriever, questions, k, where, first, progress)))
     rankings = []
     for number, question in enumerate(questions, 1):
         start = time.perf_counter()
@@ -142,6 +149,25 @@ def execute(
         if progress is not None:
             progress(number, len(questions))
     return Run(name, k, tuple(rankings))
+
+
+def _together(
+    retriever: Retriever,
+    questions: Sequence[Question],
+    k: int,
+    where: Filter | None,
+    first: Evidence,
+    progress: Callable[[int, int], None] | None,
+) -> list[Ranking]:
+    """Ask all questions but the first, whose evidence is known, many at a time."""
+    rankings = [_ranking_of(questions[0].id, first, k, first.usage.seconds)]
+    while len(rankings) < len(questions):
+        asked = questions[len(rankings) : len(rankings) + _TOGETHER]
+        found = retriever.retrieve([question.text for question in asked], k, where)
+        rankings += [_ranking_of(q.id, e, k, e.usage.seconds) for q, e in zip(asked, found, strict=True)]
+        if progress is not None:
+            progress(len(rankings), len(questions))
+    return rankings
 
 
 def _write_whole(path: Path, content: str) -> None:
@@ -170,8 +196,9 @@ def _ranking_of(question_id: str, evidence: Evidence, k: int, seconds: float) ->
         tuple(scored.item.id for scored in found),
         tuple(scored.item.document_id for scored in found),
         tuple(float(scored.score) for scored in found),
-        Usage(seconds, spent.calls, spent.input_tokens, spent.output_tokens),
+        replace(spent, seconds=seconds),
         evidence.notes,
+        max(len(evidence.steps), 1),
     )
 
 
@@ -187,8 +214,10 @@ def _ranking_from(record: Record) -> Ranking:
             _whole(usage, "calls"),
             _whole(usage, "input_tokens"),
             _whole(usage, "output_tokens"),
+            _number(usage, "cost", usage.value("cost")),
         ),
         record.texts("notes"),
+        _whole(record, "steps"),
     )
 
 

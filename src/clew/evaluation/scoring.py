@@ -59,7 +59,8 @@ def score(
         resamples: How many.
 
     Returns:
-        Measures "recall@k", "all_gold@k", "ndcg@k" for each k, and "mrr" over the run's first `k` passages.
+        Measures "recall@k", "all_gold@k", "ndcg@k" for each k, and "mrr" over the run's first `k` passages; in the
+        summary also steps, and calls, tokens and money that a language model was paid, for a question.
 
     Raises:
         InputError: A question is not in the run or given twice, none has gold, or a cut-off is out of range.
@@ -87,7 +88,14 @@ def score(
     seconds = np.array([ranking.usage.seconds for ranking in asked], dtype=np.float64)
     summary = _summary(values, seconds, generator or np.random.default_rng(_SEED), resamples)
     ids = tuple(question.id for question in questions)
-    usage = _total([ranking.usage for ranking in asked])
+    usage = sum((ranking.usage for ranking in asked), Usage())
+    each = {
+        "steps": sum(ranking.steps for ranking in asked),
+        "calls": usage.calls,
+        "tokens": usage.input_tokens + usage.output_tokens,
+        "cost": usage.cost,
+    }
+    summary |= {what: total / len(asked) for what, total in each.items()}
     return ScoredRun(run.retriever, ids, tuple(ks), {**values, "seconds": seconds}, summary, usage)
 
 
@@ -206,12 +214,3 @@ def _summary(
 
 def _mean(values: "DoubleArray") -> float:
     return float(values[~np.isnan(values)].mean())
-
-
-def _total(usages: Sequence[Usage]) -> Usage:
-    return Usage(
-        sum(usage.seconds for usage in usages),
-        sum(usage.calls for usage in usages),
-        sum(usage.input_tokens for usage in usages),
-        sum(usage.output_tokens for usage in usages),
-    )

@@ -19,11 +19,13 @@ class Budget:
         max_cost: Money, in the currency of the price table; None for no limit.
         spent: So far. A request that was sent and never answered counts as the most that it can have cost, since a
             provider may charge it all the same.
+        ended: What was said when a call did not fit any more; "" before that.
     """
 
     max_tokens: int | None = None
     max_cost: float | None = None
     spent: Usage = field(default_factory=Usage)
+    ended: str = ""
     _aside: Usage = field(default_factory=Usage, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -45,7 +47,8 @@ class Budget:
                 return True
             if self._aside.calls:
                 return False
-            raise BudgetError(f"the budget of {self._reached(most)}; what was done is kept")
+            self.ended = f"the budget of {self._reached(most)}; what was done is kept"
+            raise BudgetError(self.ended)
 
     def settle(self, most: Usage, used: Usage) -> None:
         """Count what a call cost in the place of what was set aside for it."""
