@@ -1,7 +1,7 @@
 """How much asking a language model for many questions at once saves: `python bench/model_calls.py [--questions 200]`.
 
 A server on this machine takes a second a call and refuses more than 16 at once. `gear` is run over questions of
-musique-dev together, and over some of them one by one with one call at a time; their mean is scaled to all of them.
+hotpotqa together, and over some of them one by one with one call at a time; their mean is scaled to all of them.
 What the model says is made up, so only times and counts mean anything.
 """
 
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--alone", type=int, default=10, help="questions that are asked one by one")
     arguments = parser.parse_args()
     print(machine())
-    benchmark = BENCHMARKS["musique-dev"]
+    benchmark = BENCHMARKS["hotpotqa"]
     place = str(indexed(benchmark))
     texts = [question.text for question in load_questions(DATA / benchmark.questions)][: arguments.questions]
     with model_server(lambda request, _: played_part(server, request)) as server:

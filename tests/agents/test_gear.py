@@ -44,9 +44,11 @@ def test_the_reader_sees_the_question_the_queries_and_the_memory(polar: Index) -
         first, second, judged = (sought for _, sought in reader.asked[3 * number : 3 * number + 3])
         assert first.question == second.question == judged.question == QUESTION
         assert first.queries == QUERIES[: number + 1]
-        known = [fact for query in QUERIES[:number] for fact in FACTS[query]]
-        assert list(first.gist) == list(second.gist) == known
-        assert list(judged.gist) == [*known, *FACTS[QUERIES[number]]]
+        known = [fact.text for query in QUERIES[:number] for fact in FACTS[query]]
+        assert [fact.text for fact in first.gist] == [fact.text for fact in second.gist] == known
+        assert [fact.text for fact in judged.gist] == [*known, *(fact.text for fact in FACTS[QUERIES[number]])]
+        assert all(fact.triple >= 0 for fact in judged.gist)
+        assert not {passage.id for passage in first.passages} & {passage.id for passage in second.passages}
         assert 0 < len(first.passages) <= 10
 
 

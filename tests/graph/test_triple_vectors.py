@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from clew.graph import triple_vectors
 from clew.graph.adjacency import adjacency
 from clew.graph.triple_vectors import TripleVectors
 
@@ -33,9 +34,19 @@ def of(triple: int) -> np.ndarray:
 
 
 def test_triples_are_the_sum_of_their_parts() -> None:
-    found = VECTORS.similarities(np.stack([QUESTION, NAMES[0]]))
-    wanted = [[float(of(t) @ q) for t in range(5)] for q in (QUESTION, NAMES[0])]
+    found = VECTORS.path_scores(QUESTION, 0.0)((), np.arange(5))
+    wanted = [(1 + float(of(t) @ QUESTION)) / 2 for t in range(5)]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("cells", [1, 7, 1 << 20])
+def test_the_nearest_triple_of_many_texts(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triple_vectors, "_CELLS", cells)
+    texts = unit(RANDOM.normal(size=(20, 6)))
+    for allowed in (np.ones(5, dtype=bool), np.array([True, False, True, False, True])):
+        wanted = [max(np.flatnonzero(allowed), key=lambda t: float(of(int(t)) @ text)) for text in texts]
+        assert VECTORS.nearest(texts, allowed).tolist() == wanted
+    assert VECTORS.nearest(texts, np.zeros(5, dtype=bool)).tolist() == [-1] * 20
 
 
 @pytest.mark.parametrize("context", [0.0, 0.3, 1.0])

@@ -8,6 +8,7 @@ import pytest
 from clew.assemble import expansion_of, make_retriever
 from clew.errors import InputError
 from clew.index import Index
+from clew.retrievers.graph_expansion import triples_of
 from clew.types import Fact
 from small_index import ids
 
@@ -36,17 +37,19 @@ def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
     everything = np.ones(len(s.passage_ids), dtype=bool)
     for triple in range(0, len(s.triples), 97):
         known = s.triple(triple)
-        (linked,) = expansion.linked([Fact(known.head, known.relation, known.tail)], everything)
-        (near,) = polar.parts.triple_vectors.similarities(
-            polar.parts.question_vectors([f"{known.head} {known.relation} {known.tail}"])
-        )
-        assert linked == near.argmax()
-        assert expansion.linked([Fact("x", "y", "z", triple)], everything) == [triple]
+        ((linked,), none) = expansion.linked([[Fact(known.head, known.relation, known.tail)], []], everything)
+        assert none == ()
+        (vector,) = polar.parts.question_vectors([linked.text])
+        scores = polar.parts.triple_vectors.path_scores(vector, 0.0)((), np.arange(len(s.triples)))
+        assert scores[linked.triple] == pytest.approx(scores.max(), abs=1e-6)
+        assert expansion.linked([[Fact("x", "y", "z", triple)]], everything) == [(Fact("x", "y", "z", triple),)]
     allowed = everything.copy()
     allowed[s.position("james-caird.md")] = False
-    (linked,) = expansion.linked([Fact("James Caird (boat)", "is kept at", "Dulwich College")], allowed)
-    assert allowed[s.triple_passages.row(linked)].any()
-    assert expansion.linked([Fact("a", "b", "c")], np.zeros_like(allowed)) == []
+    ((linked,),) = expansion.linked([[Fact("James Caird (boat)", "is kept at", "Dulwich College")]], allowed)
+    assert allowed[s.triple_passages.row(linked.triple)].any()
+    ((unlinked,),) = expansion.linked([[Fact("a", "b", "c")]], np.zeros_like(allowed))
+    assert unlinked.triple == -1
+    assert triples_of([linked, unlinked, linked]) == [linked.triple]
 
 
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge"])

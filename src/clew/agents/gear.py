@@ -15,7 +15,7 @@ import numpy as np
 from clew.agents.steps import KEPT, Budgeted, said
 from clew.protocols import Reader, Retriever
 from clew.retrievers.fused import DEPTH, weighted_rank_fusion
-from clew.retrievers.graph_expansion import Expanded, GraphExpansion
+from clew.retrievers.graph_expansion import Expanded, GraphExpansion, triples_of
 from clew.retrievers.scope import EMPTY_QUESTION, check_k, fingerprint_of, found
 from clew.types import Evidence, Fact, Filter, Passage, Path, Reading, Scored, Sought, Step, Usage, Verdict
 
@@ -109,7 +109,8 @@ class GearAgent:
         firsts = [tuple(s.item for s in base.passages) for base in bases]
         shown = [_sought(search, first[:read]) for search, first in zip(active, firsts, strict=True)]
         readings = budget.ask(self._reader.read, shown, Reading())
-        linked = [self._expansion.linked(reading.facts, allowed) for reading in readings]
+        facts = self._expansion.linked([reading.facts for reading in readings], allowed)
+        linked = [triples_of(some) for some in facts]
         expanded = [
             self._expansion.expand(search.vector, starts, allowed) if self._settings.expand else Expanded((), ())
             for search, starts in zip(active, linked, strict=True)
@@ -121,9 +122,9 @@ class GearAgent:
         along = budget.ask(
             self._reader.read, [_sought(search, f) for search, f in zip(active, further, strict=True)], Reading()
         )
+        facts_along = self._expansion.linked([reading.facts for reading in along], allowed)
         fresh = [
-            self._note(search, first.facts, second.facts)
-            for search, first, second in zip(active, readings, along, strict=True)
+            self._note(search, first, second) for search, first, second in zip(active, facts, facts_along, strict=True)
         ]
         judged = [_sought(search, ranking[:read]) for search, ranking in zip(active, rankings, strict=True)]
         verdicts = budget.ask(self._reader.judge, judged, Verdict(enough=False))
@@ -165,9 +166,9 @@ class GearAgent:
         settings = self._expansion.settings
         weights = [1.0, *[self._settings.later_weight] * (len(rankings) - 1)]
         if self._settings.gist:
-            facts = self._expansion.linked(search.gist, allowed)
-            rankings += [self._expansion.stating(triple, allowed) for triple in facts]
-            weights += [self._settings.gist_weight] * len(facts)
+            noted = triples_of(search.gist)
+            rankings += [self._expansion.stating(triple, allowed) for triple in noted]
+            weights += [self._settings.gist_weight] * len(noted)
         passages = weighted_rank_fusion(rankings, weights, settings.rank_constant)[:k]
         paths = sorted(search.paths, key=lambda path: -path.score)
         usage = sum((step.usage for step in search.steps), Usage())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _UNKNOWN = np.float32(-2.0)  # below every cosine
+_CELLS = 1 << 24  # cosines of names with texts that are held at once: 64 MiB
 
 
 @final
@@ -47,12 +48,17 @@ class TripleVectors:
         self._stated = stated
         self._passages = passages
 
-    def similarities(self, vectors: "FloatArray") -> "FloatArray":
-        """Return the cosine of every triple with each of some unit vectors (n, d), as (n, T)."""
-        heads, relations, tails = self._triples.T
-        near = vectors @ self._names.T
-        summed = near[:, heads] + (vectors @ self._relations.T)[:, relations] + near[:, tails]
-        found: FloatArray = summed / self._norms
+    def nearest(self, vectors: "FloatArray", allowed: "BoolArray") -> "IntArray":
+        """Return for each of some unit vectors (n, d) the allowed triple (T,) of the greatest cosine, -1 for none.
+
+        Of several that are as near, the first.
+        """
+        found = np.full(len(vectors), -1, dtype=np.int32)
+        together = max(1, _CELLS // max(len(self._names), 1))
+        for start in range(0, len(vectors), together):
+            some = vectors[start : start + together]
+            near = (some @ self._names.T, some @ self._relations.T)
+            found[start : start + together] = _nearest(self._triples, *near, self._norms, allowed)
         return found
 
     @cached_property
@@ -90,6 +96,20 @@ class TripleVectors:
             )
 
         return scores
+
+
+@njit(cache=True, nogil=True)
+def _nearest(triples, names, relations, norms, allowed):  # type: ignore[no-untyped-def]
+    found = np.full(len(names), -1, dtype=np.int32)
+    for i in range(len(names)):
+        best = _UNKNOWN
+        for t in range(len(triples)):
+            head, relation, tail = triples[t]
+            near = (names[i, head] + relations[i, relation] + names[i, tail]) / norms[t]
+            if allowed[t] and near > best:
+                best = near
+                found[i] = t
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -121,21 +121,18 @@ class GraphExpansion:
         )
         return Expanded(tuple(passages), paths, tuple(beams))
 
-    def linked(self, facts: Sequence[Fact], allowed: "BoolArray") -> list[int]:
-        """Return for each fact the nearest triple that an allowed passage states, or its own where it has one.
+    def linked(self, facts: Sequence[Sequence[Fact]], allowed: "BoolArray") -> list[tuple[Fact, ...]]:
+        """Return each question's facts, those without a triple with the nearest one that an allowed passage states.
 
-        A fact that nothing is near to is left out.
+        Where nothing is near to a fact, since no passage that is allowed states a triple, it stays without.
         """
-        strange = [fact for fact in facts if fact.triple < 0]
-        places: dict[Fact, int] = {}
-        if strange and len(self.scope.snapshot.triples):
-            near = self._vectors.similarities(self._encode([fact.text for fact in strange]))
-            near = np.where(self.scope.snapshot.stated_by(allowed), near, -np.inf)
-            for fact, row in zip(strange, near, strict=True):
-                if np.isfinite(row.max()):
-                    places[fact] = int(row.argmax())
-        every = (fact.triple if fact.triple >= 0 else places.get(fact, -1) for fact in facts)
-        return list(dict.fromkeys(triple for triple in every if triple >= 0))
+        strange = list(dict.fromkeys(fact for many in facts for fact in many if fact.triple < 0))
+        if not strange or not len(self.scope.snapshot.triples):
+            return [tuple(many) for many in facts]
+        vectors = self._encode([fact.text for fact in strange])
+        nearest = self._vectors.nearest(vectors, self.scope.snapshot.stated_by(allowed))
+        known = {fact: replace(fact, triple=int(triple)) for fact, triple in zip(strange, nearest, strict=True)}
+        return [tuple(known.get(fact, fact) for fact in many) for many in facts]
 
     def text(self, triple: int) -> str:
         """Return a triple in words."""
@@ -152,6 +149,11 @@ class GraphExpansion:
         more = [self.scope.snapshot.passage(position) for position in expanded.passages]
         weights = (self.settings.base_weight, 1.0)
         return weighted_rank_fusion([base, more], weights, self.settings.rank_constant)
+
+
+def triples_of(facts: Sequence[Fact]) -> list[int]:
+    """Return the triples that facts are linked to, each once."""
+    return list(dict.fromkeys(fact.triple for fact in facts if fact.triple >= 0))
 
 
 class GraphExpansionRetriever:
@@ -202,7 +204,8 @@ class GraphExpansionRetriever:
             every: list[LongArray | list[int]] = [s.triples_of(p.id for p in sought.passages) for sought in shown]
             return every, [Usage()] * len(shown), [()] * len(shown)
         readings = self._reader.read(shown)
-        linked: list[LongArray | list[int]] = [self._expansion.linked(r.facts, allowed) for r in readings]
+        facts = self._expansion.linked([r.facts for r in readings], allowed)
+        linked: list[LongArray | list[int]] = [triples_of(some) for some in facts]
         notes = [(*r.notes, *((f"stopped: {r.stopped}",) if r.stopped else ())) for r in readings]
         return linked, [r.usage for r in readings], notes
 
