@@ -223,3 +223,12 @@ def test_documents_in_any_order_and_any_number_of_commits_make_one_snapshot(tmp_
     for first in range(0, len(backwards), 10):
         apart.add(backwards[first : first + 10])
     assert together.stats()["manifest"]["files"] == apart.stats()["manifest"]["files"]
+
+
+def test_limits_of_the_settings_hold_from_python(small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_MAX_TOKENS", "1")
+    monkeypatch.setenv("CLEW_BASE_URL", "http://127.0.0.1:9/v1")
+    answer = clew.open(small_folder).ask("Where was Louis Palander born?", model="openai:test")
+    assert answer.failure is not None
+    assert "the budget of 1 tokens is reached" in answer.failure.reason
+    assert answer.evidence.passages

@@ -25,11 +25,12 @@ from clew.cli_options import (
     RetrieverOption,
     StepsOption,
     TokensOption,
+    TraceFlag,
     WhereOption,
     asking_of,
 )
 from clew.cli_training import adapt, train, weights
-from clew.errors import ClewError, InputError
+from clew.errors import BudgetError, ClewError, InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
@@ -77,7 +78,7 @@ def search(
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Print every step of an agent.")] = False,
+    trace: TraceFlag = False,
     base_url: BaseUrlOption = None,
     max_cost: CostOption = None,
     max_tokens: TokensOption = None,
@@ -113,6 +114,7 @@ def ask(
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
+    trace: TraceFlag = False,
     base_url: BaseUrlOption = None,
     max_cost: CostOption = None,
     max_tokens: TokensOption = None,
@@ -121,7 +123,13 @@ def ask(
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
     from clew.assemble import with_options
-    from clew.reporting import answer_json, growing_answer, print_answer, progress_on_stderr
+    from clew.reporting import (
+        answer_json,
+        growing_answer,
+        print_answer,
+        print_steps,
+        progress_on_stderr,
+    )
     from clew.settings import load_settings
 
     name, count = _defaults(retriever, k)
@@ -136,6 +144,10 @@ def ask(
         _print_json(answer_json(question, name, answer))
     else:
         print_answer(answer, growing)
+        if trace:
+            print_steps(evidence.steps)
+    if answer.failure and answer.failure.because:
+        raise answer.failure.because
 
 
 @app.command(name="eval")
@@ -183,6 +195,8 @@ def evaluate(
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)
+    if ended := opened.asking.budget.ended:  # what was measured before it is printed all the same
+        raise BudgetError(ended)
 
 
 @app.command()

@@ -51,6 +51,7 @@ TokensOption = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option("--max-tokens", help="Tokens that the command may spend on language models, in and out together."),
 ]
+TraceFlag = Annotated[bool, typer.Option("--trace", help="Print every step of an agent.")]
 CacheFlag = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep and reuse replies of language models.")]
 
 

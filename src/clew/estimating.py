@@ -97,13 +97,7 @@ class _KeptReplies:
         self.missed: list[Prompt] = []
         self._asked: set[str] = set()
         self._cache = cache
-        s = settings
-        self._told = {
-            "base_url": s.base_url,
-            "max_tokens": s.reply_tokens,
-            "temperature": s.temperature,
-            "output": s.output,
-        }
+        self._settings = settings
 
     def complete(
         self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
@@ -114,7 +108,7 @@ class _KeptReplies:
 
     def _kept(self, prompt: Prompt) -> Reply | Failure:
         if self._cache is not None:
-            key = call_key(self.name, prompt, self._told)
+            key = call_key(self.name, prompt, self._settings.told)
             if (reply := self._cache.get(key, prompt)) is not None or key in self._asked:
                 self.found += 1
                 return reply or Failure(prompt.name, "a passage before it asks the same")

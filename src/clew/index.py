@@ -48,7 +48,7 @@ class Index:
     def __init__(self, table: PassageTable, progress: Progress = silent, asking: Asking | None = None) -> None:
         self.table = table
         self._progress = progress
-        self.asking = asking or Asking()
+        self.asking = load_settings().asking() if asking is None else asking
         self._retrievers: dict[tuple[str, int], Retriever] = {}
 
     @cached_property
@@ -261,7 +261,7 @@ def open(location: str | Path, progress: Progress = silent, asking: Asking | Non
     Args:
         location: A folder, or an object-store URI such as `s3://bucket/prefix`.
         progress: Told the stage and how much is done, when something takes long.
-        asking: How language models are asked, where one is.
+        asking: How language models are asked, where one is; else as the settings say.
 
     Raises:
         IndexFormatError: There is no index, or one this version of Clew cannot read.
@@ -319,11 +319,13 @@ def extractor_for(asked: str | None, made_with: str) -> str:
     """Return the extractor to use on an index: the one asked for, else the one that the index was made with.
 
     Raises:
-        InputError: They are of different kinds, whose triples do not go together.
+        InputError: They are of different kinds or two models, whose triples do not go together.
     """
     if asked is None or asked == made_with:
         return made_with
-    if asked.partition(":")[0] != made_with.partition(":")[0]:
+    kind = asked.partition(":")[0]
+    # Another model would extract everything again, and the next run without --extractor once more with the first one.
+    if kind != made_with.partition(":")[0] or kind == "llm":
         raise InputError(
             f"the index was made with the extractor {made_with!r}, not {asked!r}; leave --extractor out, or make a new "
             "index"

@@ -73,8 +73,9 @@ def measure(
     result = report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
     if answerer is not None:
         for name, retriever in zip(names, made, strict=True):
-            result["retrievers"][name] |= _answer_scores(answerer, retriever, questions, where, name, progress)
-        _check_budget(index)
+            figures, warnings = _answer_scores(answerer, retriever, questions, where, name, progress)
+            result["retrievers"][name] |= figures
+            result["warnings"] += warnings
     return result
 
 
@@ -97,26 +98,36 @@ def _answer_scores(
     where: Filter | None,
     name: str,
     progress: Progress,
-) -> dict[str, float]:
-    """Return the measures of the answers and what a question cost, with `SHOWN` passages a question.
+) -> tuple[dict[str, float], list[str]]:
+    """Return the measures of the answers and what a question cost, with `SHOWN` passages a question, and warnings.
 
-    Questions are answered `TOGETHER` at a time: a language model is asked for all of them at once.
+    Questions are answered `TOGETHER` at a time: a language model is asked for all of them at once. Those that no model
+    was asked for, its budget being spent or its server gone, are left out of all means.
     """
     answers: list[Answer] = []
     for start in range(0, len(questions), TOGETHER):
         texts = [question.text for question in questions[start : start + TOGETHER]]
         answers += answerer.answers(texts, retriever.retrieve(texts, SHOWN, where))
         progress(f"{name} answers", len(answers), len(questions))
+    asked = [i for i, answer in enumerate(answers) if answer.failure is None or answer.failure.because is None]
+    warnings = [
+        f"{name}: {len(asked)} of {len(questions)} questions were answered: {answers[i].notes[0]}"
+        for i in sorted(set(range(len(answers))) - set(asked))[:1]
+    ]
+    questions, answers = [questions[i] for i in asked], [answers[i] for i in asked]
+    if not answers:
+        return {}, warnings
     spent = sum((answer.usage for answer in answers), Usage())
     each = {
-        "abstained": sum(not answer.text for answer in answers),
+        "abstained": sum(not answer.text and answer.failure is None for answer in answers),
+        "failed": sum(answer.failure is not None for answer in answers),
         "unsupported": sum(bool(answer.text) and answer.weak for answer in answers),
         "answer_calls": spent.calls,
         "answer_tokens": spent.input_tokens + spent.output_tokens,
         "answer_cost": spent.cost,
     }
     scores = score_answers(questions, [answer.text for answer in answers])
-    return {**scores, **{measure: total / len(answers) for measure, total in each.items()}}
+    return {**scores, **{measure: total / len(answers) for measure, total in each.items()}}, warnings
 
 
 def _kept(

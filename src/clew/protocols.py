@@ -104,7 +104,7 @@ class Answerer(Protocol):
         evidence: Sequence[Evidence],
         on_text: Callable[[str], None] | None = None,
     ) -> list[Answer]:
-        """Return one answer a question, in their order.
+        """Return one answer a question, in their order; one that a language model failed at says so in `failure`.
 
         Args:
             questions: Any strings.
@@ -113,8 +113,6 @@ class Answerer(Protocol):
 
         Raises:
             InputError: There are not as many questions as pieces of evidence.
-            ProviderError: A language model cannot be used at all.
-            BudgetError: A limit on tokens or money was reached.
         """
         ...
 

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import StringIO
 from typing import Any
 
@@ -16,14 +16,16 @@ from clew.estimating import Estimate
 from clew.graph.difference import Difference
 from clew.models.call_cache import Kept
 from clew.snapshots import Progress as ProgressFunction
+from clew.text.controls import escaped
 from clew.types import Answer, Evidence, Passage, Path, Scored, Step, Usage
 from clew.updating import Report
 
+_FAILED = "No answer: the language model gave none that can be used."
+_OF_MODELS = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _SHOWN_CHARACTERS = 300
 _SHOWN_FAILURES = 20
 _SHOWN_VALUES = 5
 _SECONDS_A_LINE = 10.0
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), *range(127, 160))}
 
 
 def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
@@ -99,7 +101,7 @@ class GrowingAnswer:
         if not text.startswith(self.said):
             sys.stdout.write("\n")
             self.said = ""
-        sys.stdout.write(text[len(self.said) :].translate(_CONTROL))
+        sys.stdout.write(escaped(text[len(self.said) :]))
         sys.stdout.flush()
         self.said = text
 
@@ -110,12 +112,18 @@ def growing_answer() -> GrowingAnswer | None:
 
 
 def print_answer(answer: Answer, grown: GrowingAnswer | None = None) -> None:
-    """Print an answer, the sentences it stands on, and other candidates; what has been shown is not said again."""
+    """Print an answer, the sentences it stands on, and other candidates; what has been shown is not said again.
+
+    Where a language model failed, what was found for it is printed in the answer's place.
+    """
     said = "" if grown is None else grown.said
     if said:
         sys.stdout.write("\n")
     if not said or " ".join(said.split()) != answer.text:
-        _say(answer.text or "No answer: the evidence does not hold one.")
+        _say(answer.text or (_FAILED if answer.failure else "No answer: the evidence does not hold one."))
+    if answer.failure:
+        print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
+        return
     for number, citation in enumerate(answer.citations, 1):
         place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
         _say(f"\n[{number}] {citation.title or citation.document_id} ({place})")
@@ -128,7 +136,7 @@ def print_answer(answer: Answer, grown: GrowingAnswer | None = None) -> None:
         for path in answer.evidence.paths[:3]:
             _say(f"  {_path_text(path.item)}")
     _print_notes(answer.notes)
-    _print_spent(answer.usage)
+    _print_spent(answer.evidence.usage + answer.usage)
 
 
 def print_report(report: Report, passages: int, spent: Usage = Usage()) -> None:  # noqa: B008 - it cannot change
@@ -205,8 +213,9 @@ def print_scores(report: dict[str, Any]) -> None:
     table.add_column("")
     for name in [*names, "ceiling"]:
         table.add_column(name, justify="right")
-    for measure in report["retrievers"][names[0]]:
-        if measure == "intervals" or _says_nothing(measure, [report["retrievers"][name][measure] for name in names]):
+    for measure in dict.fromkeys(measure for name in names for measure in report["retrievers"][name]):
+        values = [report["retrievers"][name].get(measure, 0.0) for name in names]
+        if measure == "intervals" or _says_nothing(measure, values):
             continue
         cells = [_cell(measure, report["retrievers"][name]) for name in names]
         ceiling = report["ceiling"].get(measure)
@@ -271,11 +280,11 @@ def _lines_on_stderr() -> ProgressFunction:
 
 def _say(text: str) -> None:
     """Print for people; a letter of a corpus that would steer the terminal is shown as an escape."""
-    sys.stdout.write(text.translate(_CONTROL) + "\n")
+    sys.stdout.write(escaped(text) + "\n")
 
 
 def _warn(text: str) -> None:
-    sys.stderr.write(" ".join(text.split()).translate(_CONTROL) + "\n")
+    sys.stderr.write(escaped(" ".join(text.split())) + "\n")
 
 
 def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
@@ -298,7 +307,7 @@ def _path_text(path: Path) -> str:
 
 def _print_notes(notes: tuple[str, ...]) -> None:
     if notes:
-        _say("\n" + "\n".join(f"note: {note}" for note in notes))
+        _say("\n" + "\n".join(f"note: {' '.join(note.split())}" for note in notes))
 
 
 def _spent(usage: Usage) -> str:
@@ -313,7 +322,7 @@ def _duration(seconds: float) -> str:
 
 def _print_spent(usage: Usage) -> None:
     if usage.calls:
-        _say(f"spent: {_spent(usage)}, {usage.seconds:.1f} s")
+        _say(f"spent: {_spent(usage)}")
 
 
 def _shortened(text: str) -> str:
@@ -323,11 +332,13 @@ def _shortened(text: str) -> str:
 
 def _says_nothing(measure: str, values: Sequence[float]) -> bool:
     """Whether a row is that of retrievers that take one step and ask no language model."""
-    return (measure == "steps" and max(values) == 1) or (measure in ("calls", "tokens", "cost") and not any(values))
+    return (measure == "steps" and max(values) == 1) or (measure in _OF_MODELS and not any(values))
 
 
 def _cell(measure: str, summary: dict[str, Any]) -> str:
-    value = summary[measure]
+    value = summary.get(measure)
+    if value is None:
+        return ""
     if measure.startswith("seconds"):
         return f"{value * 1000:.1f} ms"
     if not isinstance(value, float):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, NonNegativeFloat, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     call_cache: bool = True
     max_cost: float | None = Field(default=None, ge=0.0)
     max_tokens: int | None = Field(default=None, ge=0)
-    prices: dict[str, tuple[float, float]] = Field(default_factory=dict)
+    prices: dict[str, tuple[NonNegativeFloat, NonNegativeFloat]] = Field(default_factory=dict)
 
     def asking(self) -> "Asking":
         """Return how language models are asked."""

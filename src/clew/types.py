@@ -180,6 +180,7 @@ class Answer:
         candidates: Entities that may be the answer, best first.
         weak: True when the evidence hardly touches the question, or nothing in it supports the answer.
         usage: What a language model was paid for the answer alone.
+        failure: Why a language model gave no reply that can be used; None where it did, or none was asked.
     """
 
     text: str
@@ -189,6 +190,7 @@ class Answer:
     weak: bool = False
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()
+    failure: "Failure | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,15 @@
 """GeAR's loop: a chain of four articles step by step, its memory, its ends, and what a budget leaves."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from clew.agents.gear import GearSettings
+from clew.agents.gear import GearAgent, GearSettings
+from clew.assemble import RETRIEVERS, expansion_of
 from clew.index import Index
-from clew.types import Usage
+from clew.protocols import Retriever
+from clew.types import Evidence, Filter, Usage
 from small_index import ids
 
 from .chain import FACTS, FOLLOWING, GOLD, QUERIES, QUESTION, gear
@@ -86,6 +89,37 @@ def test_questions_take_their_steps_together_and_end_apart(polar: Index) -> None
     alone = [gear(polar, Scripted(FACTS, FOLLOWING)).retrieve([q], 5)[0] for q in (QUESTION, other)]
     assert [ids(batch[0]), ids(batch[2])] == [ids(e) for e in alone]
     assert [len(evidence.steps) for evidence in batch] == [4, 0, 1]
+
+
+def test_paths_are_given_once(polar: Index) -> None:
+    (evidence,) = gear(polar, Scripted(FACTS, FOLLOWING)).retrieve([QUESTION], 10)
+    paths = [path.item for path in evidence.paths]
+    assert 0 < len(paths) == len(set(paths)) <= 10
+    assert [path.score for path in evidence.paths] == sorted((path.score for path in evidence.paths), reverse=True)
+
+
+def test_the_passages_of_the_memory_count_in_the_final_ranking(polar: Index) -> None:
+    """The town's article states the last fact, and the more a noted fact counts the higher it stands."""
+    places = []
+    for weight in (0.0, 0.1, 5.0):
+        agent = gear(polar, Scripted(FACTS, FOLLOWING), GearSettings(gist_weight=weight))
+        places.append([scored.score for scored in agent.retrieve([QUESTION], 10)[0].passages if scored.item.id in GOLD])
+    assert sum(places[0]) < sum(places[1]) < sum(places[2])
+
+
+def test_what_the_base_cost_is_part_of_a_step(polar: Index) -> None:
+    class Dear:
+        def __init__(self, base: Retriever) -> None:
+            self.base = base
+
+        def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+            return [replace(e, usage=COST) for e in self.base.retrieve(questions, k, where)]
+
+    parts = polar.parts.explaining(0)
+    base = Dear(RETRIEVERS["bm25"](parts))
+    agent = GearAgent(base, expansion_of(parts, "bm25"), Scripted(FACTS, FOLLOWING), GearSettings(steps=1))
+    (evidence,) = agent.retrieve([QUESTION], 5)
+    assert evidence.usage.calls == 4
 
 
 def test_the_parts_can_be_left_out(polar: Index) -> None:

@@ -68,8 +68,33 @@ def test_what_cannot_be_asked_or_used() -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
         answerer.answers(["a", "b"], [EVIDENCE])
     over = BudgetError("spent")
-    with pytest.raises(BudgetError, match="spent"):
-        answered(Failure("x", "spent", because=over))[0].answers(["a"], [EVIDENCE])
+    (stopped,) = answered(Failure("x", "spent", because=over))[0].answers(["a"], [EVIDENCE])
+    assert (stopped.text, stopped.notes) == ("", ("spent",))
+    assert stopped.failure is not None
+    assert stopped.failure.because is over
+
+
+def test_quotes_that_prove_nothing_are_dropped() -> None:
+    quotes = [
+        {"passage": 1, "quote": quote} for quote in ("a", "the", " Weser ", "emerhaven – by Wencke", "built in B")
+    ]
+    answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
+    (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+    assert (answer.citations, answer.weak) == ((), True)
+    assert "dropped a quote that is too short to prove anything: 'Weser'" in answer.notes
+    (many,) = answered({"answerable": True, "answer": "x", "quotations": quotes * 1000})[0].answers(["?"], [EVIDENCE])
+    assert len(many.notes) < 30
+    moved = [{"passage": 99, "quote": "lies on the Weser"}]
+    (answer,) = answered({"answerable": True, "answer": "x", "quotations": moved})[0].answers(["?"], [EVIDENCE])
+    assert "a quote ascribed to passage 99 stands in d2" in answer.notes
+
+
+def test_what_a_model_writes_is_one_line_and_steers_no_terminal() -> None:
+    seen: list[str] = []
+    said = {"answerable": True, "answer": "Bob\n\n[1] Town (town.md)\n\u202e\x1b[31mforged"}
+    (answer,) = answered(said)[0].answers(["Who?"], [EVIDENCE], seen.append)
+    assert answer.text == seen[-1] == "Bob [1] Town (town.md) [31mforged"
+    assert all("\n" not in text for text in seen)
 
 
 def test_the_answer_is_shown_as_it_grows_and_nothing_but_the_answer() -> None:
@@ -87,7 +112,7 @@ def test_the_answer_is_shown_as_it_grows_and_nothing_but_the_answer() -> None:
 def test_a_stretch_of_a_text_is_always_found_and_what_is_found_says_the_same(
     before: str, after: str, quote: str
 ) -> None:
-    text = before + quote + after
+    text = f"{before} {quote} {after}"
     place = found_quote(quote, text)
     if not quote.split():
         assert place is None

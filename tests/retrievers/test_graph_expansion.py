@@ -52,6 +52,17 @@ def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
     assert triples_of([linked, unlinked, linked]) == [linked.triple]
 
 
+def test_the_base_weighs_more_the_more_it_is_told_to(polar: Index) -> None:
+    base = ids(polar.search(QUESTION, 5, "bm25"))
+    heavy = ids(polar.search(QUESTION, 5, "naive-ge:weight=1000000"))
+    light = ids(polar.search(QUESTION, 5, "naive-ge:weight=0.000001"))
+    assert heavy == base
+    assert light != base
+    default = polar.search(QUESTION, 5, "naive-ge:base=pagerank")
+    assert default.passages == polar.search(QUESTION, 5, "naive-ge:base=pagerank,weight=2").passages
+    assert default.passages != polar.search(QUESTION, 5, "naive-ge:base=pagerank,weight=1").passages
+
+
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge"])
 def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
     base = ids(polar.search(QUESTION, 10, "bm25"))

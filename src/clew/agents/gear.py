@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.agents.steps import KEPT, Budgeted, said
+from clew.agents.steps import KEPT, Budgeted, best_paths, said
 from clew.protocols import Reader, Retriever
 from clew.retrievers.fused import DEPTH, weighted_rank_fusion
 from clew.retrievers.graph_expansion import Expanded, GraphExpansion, triples_of
@@ -170,7 +170,7 @@ class GearAgent:
             rankings += [self._expansion.stating(triple, allowed) for triple in noted]
             weights += [self._settings.gist_weight] * len(noted)
         passages = weighted_rank_fusion(rankings, weights, settings.rank_constant)[:k]
-        paths = sorted(search.paths, key=lambda path: -path.score)
+        paths = best_paths(search.paths)
         usage = sum((step.usage for step in search.steps), Usage())
         spent = replace(usage, seconds=usage.seconds + time.perf_counter() - started)
         notes = [*dict.fromkeys(search.notes), *map(said, range(1, len(search.steps) + 1), search.steps)]

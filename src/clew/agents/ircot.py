@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.agents.steps import KEPT, Budgeted, said
+from clew.agents.steps import KEPT, Budgeted, best_paths, said
 from clew.protocols import Reader, Retriever
 from clew.retrievers.fused import DEPTH, reciprocal_rank_fusion
 from clew.retrievers.scope import EMPTY_QUESTION, check_k, fingerprint_of, found
@@ -120,7 +120,7 @@ def _evidence(search: _Search, k: int) -> Evidence:
     started = time.perf_counter()
     rankings = [[scored.item for scored in evidence.passages] for evidence in search.evidence]
     passages = reciprocal_rank_fusion(rankings)[:k]
-    paths = sorted((path for evidence in search.evidence for path in evidence.paths), key=lambda path: -path.score)
+    paths = best_paths([path for evidence in search.evidence for path in evidence.paths])
     usage = sum((step.usage for step in search.steps), Usage())
     notes = [*dict.fromkeys(search.notes), *map(said, range(1, len(search.steps) + 1), search.steps)]
     spent = replace(usage, seconds=usage.seconds + time.perf_counter() - started)

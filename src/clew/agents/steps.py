@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from clew.types import Reading, Sought, Step, Thought, Verdict
+from clew.types import Path, Reading, Scored, Sought, Step, Thought, Verdict
 
 T = TypeVar("T", Reading, Verdict, Thought)
 
 KEPT = 10
-"""Passages at the head of a ranking that count as found by a step."""
+"""Passages at the head of a ranking that count as found by a step; paths that are given."""
 
 
 class Budgeted:
@@ -29,6 +29,14 @@ class Budgeted:
         stopped = next((answer.stopped for answer in found if answer.stopped), "")
         self.spent = f"stopped: {stopped}" if stopped else ""
         return found
+
+
+def best_paths(paths: Sequence[Scored[Path]]) -> list[Scored[Path]]:
+    """Return the best paths of all steps, each once, `KEPT` of them at most."""
+    best: dict[Path, Scored[Path]] = {}
+    for path in sorted(paths, key=lambda path: -path.score):
+        best.setdefault(path.item, path)
+    return list(best.values())[:KEPT]
 
 
 def said(number: int, step: Step) -> str:

@@ -14,11 +14,15 @@ from clew.errors import InputError
 from clew.prompts import cited_answer
 from clew.prompts.cited_answer import CitedAnswer, Quotation
 from clew.protocols import LanguageModel
+from clew.text.controls import one_line
 from clew.types import Answer, Citation, Evidence, Failure, Passage, Reply
 
 ABSTAINED = "the model finds no answer in the passages"
 UNSUPPORTED = "no quote supports the answer: check it against the passages"
 _SHOWN = 120
+_MOST_QUOTES = 20
+_SHORTEST, _SHORTEST_UNCASED = 8, 4
+"""Letters of a quote that can prove something; fewer in scripts where a letter is a word."""
 _ALIKE = {
     "'": "['’‘ʼ]",
     "’": "['’‘ʼ]",
@@ -66,12 +70,11 @@ class ModelAnswerer:
 
     def _answer(self, evidence: Evidence, result: Reply | Failure) -> Answer:
         if isinstance(result, Failure):
-            if result.because is not None:
-                raise result.because
-            return Answer("", (), (), evidence, weak=True, notes=(result.reason,), usage=result.usage)
+            notes = (result.reason,)
+            return Answer("", (), (), evidence, weak=True, notes=notes, usage=result.usage, failure=result)
         reply = cast("CitedAnswer", result.value)
         written = f"written by {self._model.name}{', from the cache' if result.cached else ''}"
-        text = " ".join(reply.answer.split())
+        text = one_line(reply.answer)
         if not reply.answerable or not text:
             return Answer("", (), (), evidence, weak=True, notes=(written, ABSTAINED), usage=result.usage)
         citations, dropped = _checked(reply.quotations, _passages(evidence))
@@ -85,22 +88,35 @@ def found_quote(quote: str, text: str) -> tuple[int, int] | None:
     if not words:
         return None
     pattern = r"\s+".join("".join(_ALIKE.get(letter, re.escape(letter)) for letter in word) for word in words)
-    found = re.search(pattern, text)
-    return (found.start(), found.end()) if found else None
+    for found in re.finditer(pattern, text):
+        if not (_cuts_word(text, found.start()) or _cuts_word(text, found.end())):
+            return found.start(), found.end()
+    return None
+
+
+def _cuts_word(text: str, place: int) -> bool:
+    around = text[max(place - 1, 0) : place + 1]
+    return 0 < place < len(text) and around.isalnum() and around.isascii()
 
 
 def _checked(quotations: Sequence[Quotation], passages: Sequence[Passage]) -> tuple[tuple[Citation, ...], list[str]]:
     """Return the quotes that stand in a passage, as the passage has them, and a note for each that does not."""
     citations: dict[Citation, None] = {}
     dropped: list[str] = []
-    for quotation in quotations:
+    for quotation in quotations[:_MOST_QUOTES]:
+        quote = one_line(quotation.quote)
+        if len(quote) < (_SHORTEST if quote.isascii() else _SHORTEST_UNCASED):
+            dropped.append(f"dropped a quote that is too short to prove anything: {quote!r}")
+            continue
         # A model that miscounts the passages still quotes a real one: the words decide.
         order = sorted(enumerate(passages, 1), key=lambda numbered: numbered[0] != quotation.passage)
         places = ((passage, found_quote(quotation.quote, passage.text)) for _, passage in order)
         passage, place = next(((p, place) for p, place in places if place is not None), (None, None))
         if passage is None or place is None:
-            dropped.append(f"dropped a quote that stands in no passage: {quotation.quote[:_SHOWN]!r}")
+            dropped.append(f"dropped a quote that stands in no passage: {quote[:_SHOWN]!r}")
             continue
+        if passage is not order[0][1] or order[0][0] != quotation.passage:
+            dropped.append(f"a quote ascribed to passage {quotation.passage} stands in {passage.title or passage.id}")
         start, end = place
         where = (passage.start + start, passage.start + end)
         citations[Citation(passage.document_id, passage.id, passage.title, *where, passage.text[start:end])] = None
@@ -119,7 +135,7 @@ def _growing(on_text: Callable[[str], None]) -> Callable[[str], None]:
         except ValueError:
             return  # not JSON, or not yet: the whole reply is judged when it is there
         if isinstance(value, dict) and isinstance(value.get("answer"), str) and value.get("answerable", True) is True:
-            on_text(value["answer"])
+            on_text(one_line(value["answer"]))
 
     return grow
 

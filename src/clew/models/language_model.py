@@ -10,7 +10,7 @@ from warnings import catch_warnings, filterwarnings
 from clew.errors import BudgetError, InputError, ProviderError
 from clew.models.budget import Budget
 from clew.models.call_cache import CallCache, call_key
-from clew.models.one_request import OnText
+from clew.models.one_request import OnText, one_line
 from clew.models.patient_calls import Batch, Call, PatientCalls
 from clew.models.prices import Prices
 from clew.models.providers import api_key, check_installed, check_model_name, open_provider
@@ -54,10 +54,16 @@ class CallSettings:
             raise InputError(f"{name} of the language model is {getattr(self, name)}, which is too small: raise it")
         if self.base_url and not _is_address(self.base_url):
             raise InputError(
-                f"the address of the language model is {self.base_url!r}; wanted one like http://host:8000/v1"
+                f"the address of the language model is {one_line(self.base_url)!r}; wanted one like http://host:8000/v1"
             )
         if self.output not in ("prompted", "native"):
             raise InputError(f"output of the language model is {self.output!r}; wanted prompted or native")
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a reply depends on besides model and prompt: part of what it is kept by."""
+        sent = {"base_url": self.base_url, "max_tokens": self.reply_tokens}
+        return {**sent, "temperature": self.temperature, "output": self.output}
 
 
 @final
@@ -106,7 +112,7 @@ class ProviderModel:
 
         Prompts that are the same are asked once; the first of them has what it cost.
         """
-        told = self._told()
+        told = self._settings.told
         keys = [call_key(self._name, prompt, told) for prompt in prompts]
         asked = dict(zip(keys, prompts, strict=True))
         found: dict[str, Reply | Failure] = {} if self._cache is None else dict(self._cache.found(asked))
@@ -126,10 +132,6 @@ class ProviderModel:
             filterwarnings("ignore", module=r"pydantic_ai\b")
             with start_blocking_portal() as portal:  # a loop of its own: the caller may be inside one, as in a notebook
                 return portal.call(self._all, calls)
-
-    def _told(self) -> dict[str, Any]:
-        s = self._settings
-        return {"base_url": s.base_url, "max_tokens": s.reply_tokens, "temperature": s.temperature, "output": s.output}
 
     async def _all(self, calls: Sequence[Call]) -> list[Reply | Failure]:
         """Make all calls, as many at once as allowed; the first error that ends the run spares the rest."""

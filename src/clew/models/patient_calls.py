@@ -28,6 +28,8 @@ QUOTED = 2000
 """Characters of a reply that a failure quotes and that go back to be mended."""
 
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 120.0
+_FAILED_IN_ROW = 10
+"""Calls that fail with all their attempts, and none between them that succeeds, before the server is given up."""
 _SPREAD = 1.25
 _LOOK = 0.05
 """Seconds between two looks at a budget that calls under way, of this model or another, may give something back to."""
@@ -90,6 +92,7 @@ class PatientCalls:
         self._prices = prices
         self._resume_at = 0.0
         self._reached = False
+        self._failed_in_row = 0
 
     async def answered(self, batch: Batch, call: Call) -> Reply | Failure:
         """Ask until the reply fits, or nothing more is allowed.
@@ -131,6 +134,12 @@ class PatientCalls:
             if last.final or (last.unreachable and not self._reached):
                 break
             self._pause(last, attempt)
+        self._failed_in_row += not last.final
+        if self._failed_in_row >= _FAILED_IN_ROW:
+            raise ProviderError(
+                f"{self._name} failed {self._failed_in_row} calls in a row, each {self._settings.attempts} times "
+                f"({self._open(last)}): run it again when the server is well; what was done is kept"
+            )
         if last.unreachable:
             place = self._open(one_line(self._settings.base_url) or self._name)
             raise ProviderError(
@@ -175,6 +184,7 @@ class PatientCalls:
         finally:
             self._budget.settle(most, spent)
         self._reached = True
+        self._failed_in_row = 0
         call.usage = call.usage + spent
         return response
 

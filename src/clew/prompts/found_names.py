@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from clew.text.controls import one_line
+
 LONGEST_NAME = 200
 """Characters: what is longer is a sentence and no name."""
 
@@ -17,17 +19,17 @@ def clean_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in map(_clean, names) if name))[:MOST]
 
 
-def clean_triples(triples: Sequence[Sequence[str]]) -> tuple[tuple[str, str, str], ...]:
+def clean_triples(triples: Sequence[Sequence[str]], most: int = MOST) -> tuple[tuple[str, str, str], ...]:
     """Return the triples in order, each once; those with a part that is left out are left out."""
     found: dict[tuple[str, str, str], None] = {}
     for head, relation, tail in triples:
         triple = (_clean(head), _clean(relation), _clean(tail))
         if all(triple):
             found[triple] = None
-    return tuple(found)[:MOST]
+    return tuple(found)[:most]
 
 
 def _clean(text: str) -> str:
     """Return one line, or "" for what cannot be used."""
-    line = " ".join(text.split())
+    line = one_line(text)
     return "" if len(line) > LONGEST_NAME or _HALF_A_CHARACTER.search(line) else line

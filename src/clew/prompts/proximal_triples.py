@@ -5,11 +5,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
+from clew.prompts.found_names import clean_triples
 from clew.prompts.shown import facts_shown, passages_shown
 from clew.prompts.template import Template, tagged
 from clew.types import Fact, Passage, Prompt
 
-_LONGEST = 300  # characters of a part: what is longer is a sentence and no name
+MOST = 20
+"""Facts of one reply: so many are asked for, and more are not read."""
 
 
 class ProximalTriples(BaseModel):
@@ -45,6 +47,4 @@ def prompt(question: str, passages: Sequence[Passage], gist: Sequence[Fact]) -> 
 
 def facts(reply: ProximalTriples) -> tuple[Fact, ...]:
     """Return the triples of a reply, those with an empty or an endless part left out."""
-    clean = (tuple(" ".join(part.split()) for part in triple) for triple in reply.triples)
-    kept = (triple for triple in clean if all(part and len(part) <= _LONGEST for part in triple))
-    return tuple(Fact(head, relation, tail) for head, relation, tail in dict.fromkeys(kept))
+    return tuple(Fact(head, relation, tail) for head, relation, tail in clean_triples(reply.triples, MOST))

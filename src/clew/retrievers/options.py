@@ -61,10 +61,11 @@ class Options:
         Raises:
             InputError: It is none.
         """
+        value = self._values.get(name, "")
+        if value == "all" or (value.isascii() and value.isdigit() and not int(value)):
+            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number of at least 1")
         found = self.count(name, default)
-        if found is None:
-            raise InputError(f"{self._retriever}: {name} is 'all'; wanted a whole number of at least 1")
-        return found
+        return default if found is None else found
 
     def number(self, name: str, default: float) -> float:
         """Return the value of a name as a number of at least 0.
