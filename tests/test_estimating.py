@@ -8,6 +8,7 @@ import clew
 from clew.errors import InputError
 from clew.estimating import SECONDS_A_CALL, SHARES, TOKENS_A_SECOND, Estimate, estimate_indexing
 from clew.indexing.readers import read
+from clew.models import providers
 from clew.models.asking import Asking
 from clew.models.language_model import CallSettings
 from clew.models.prices import Prices
@@ -150,3 +151,10 @@ def test_files_are_read_as_indexing_reads_them(tmp_path: Path) -> None:
     (tmp_path / "b.bin").write_bytes(b"\0")
     found = estimate_indexing(tmp_path / "index", read([tmp_path]), LLM, asking())
     assert (found.documents, found.calls, len(found.failures)) == (1, 2, 1)
+
+
+def test_without_the_extra_there_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(providers, "find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"pip install 'clew\[llm\]'"):
+        estimate_indexing(tmp_path / "index", DOCUMENTS, LLM, Asking())
+    assert not list(tmp_path.iterdir())

@@ -24,7 +24,7 @@ from clew.models.asking import Asking
 from clew.models.call_cache import CallCache, call_key
 from clew.models.language_model import CallSettings
 from clew.models.prices import estimated_tokens
-from clew.models.providers import check_model_name
+from clew.models.providers import check_installed, check_model_name
 from clew.prompts import named_entities, names_and_triples, triples
 from clew.protocols import Extractor
 from clew.settings import load_settings
@@ -92,6 +92,7 @@ class _KeptReplies:
 
     def __init__(self, name: str, cache: CallCache | None, settings: CallSettings) -> None:
         check_model_name(name)
+        check_installed()
         self.name = name
         self.found = 0
         self.missed: list[Prompt] = []
