@@ -13,12 +13,13 @@ from clew.indexing.rules import RuleExtractor
 from clew.types import Document
 from small_index import DOCUMENTS, made
 
-WITHOUT_VECTORS = {"bm25", "entity-graph", "pagerank"}
+WITHOUT_VECTORS = {"bm25", "entity-graph", "frag", "frag-complex", "frag-simple", "pagerank", "routed"}
 
 
 def test_the_names_the_command_line_promises() -> None:
     assert list(RETRIEVERS) == sorted(RETRIEVERS)
-    single = {"bm25", "dense", "entity-graph", "fused", "gfm", "hipporag2", "pagerank", "title-links"}
+    single = {"bm25", "dense", "entity-graph", "fused", "gfm", "hipporag2", "pagerank", "routed", "title-links"}
+    single |= {"frag", "frag-complex", "frag-simple"}
     assert set(RETRIEVERS) == single | set(STEPWISE)
 
 

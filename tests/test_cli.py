@@ -11,7 +11,7 @@ from faults.commands import clew
 from small_index import DOCUMENTS
 
 QUESTION = "Where was the commander of the Vega born?"
-SEARCH_KEYS = {"question", "retriever", "passages", "paths", "notes", "usage", "steps"}
+SEARCH_KEYS = {"question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics"}
 
 
 @pytest.fixture(scope="module")

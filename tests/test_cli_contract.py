@@ -90,15 +90,16 @@ def test_eval_takes_every_option_of_search() -> None:
         for name in ("search", "eval", "ask")
     }
     assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
-    assert options["eval"] >= options["search"] - {"--trace"}  # the steps of many questions are no figure
-    assert options["eval"] >= options["ask"] - {"--trace"}
+    alone = {"--trace", "--topic"}  # the steps of many questions are no figure, and each question has topics of its own
+    assert options["eval"] >= options["search"] - alone
+    assert options["eval"] >= options["ask"] - alone
 
 
 def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
     done = clew("search", QUESTION, "--index", index, "--retriever", "bm25", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
-    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps"]
+    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics"]
     assert found["usage"].keys() == {"seconds", "calls", "input_tokens", "output_tokens", "cost"}
     for passage in found["passages"]:
         source = next(row for row in ROWS if row["id"] == passage["document_id"])

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
         ModelReplyError,
         ProviderError,
     )
+    from clew.importing import GraphReport
     from clew.index import Index, create, open  # noqa: A004
+    from clew.indexing.graph_files import graph_file
     from clew.settings import Settings
     from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, Triple
     from clew.updating import Report
@@ -31,6 +33,7 @@ _HOMES = {
     "ClewError": "clew.errors",
     "Document": "clew.types",
     "Evidence": "clew.types",
+    "GraphReport": "clew.importing",
     "Index": "clew.index",
     "IndexFormatError": "clew.errors",
     "IndexLockedError": "clew.errors",
@@ -45,6 +48,7 @@ _HOMES = {
     "Settings": "clew.settings",
     "Triple": "clew.types",
     "create": "clew.index",
+    "graph_file": "clew.indexing.graph_files",
     "open": "clew.index",
 }
 
@@ -56,6 +60,7 @@ __all__ = [
     "ClewError",
     "Document",
     "Evidence",
+    "GraphReport",
     "Index",
     "IndexFormatError",
     "IndexLockedError",
@@ -69,6 +74,7 @@ __all__ = [
     "Settings",
     "Triple",
     "create",
+    "graph_file",
     "open",
 ]
 

@@ -25,12 +25,17 @@ from clew.reading.local import LocalReader
 from clew.retrievers.bm25 import BM25Retriever
 from clew.retrievers.dense import DenseRetriever
 from clew.retrievers.entity_graph import EntityGraphRetriever
+from clew.retrievers.frag_parts import GraphParts, frag_retriever
 from clew.retrievers.fused import FusedRetriever
 from clew.retrievers.graph_expansion import ExpansionSettings, GraphExpansion, GraphExpansionRetriever
 from clew.retrievers.hipporag2 import HippoRAG2Retriever
+from clew.retrievers.no_passages import NoPassagesRetriever
 from clew.retrievers.options import Options
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.question_walk import PageRankWeights, Walker
+from clew.retrievers.routed import Preference, RoutedRetriever, Router
+from clew.retrievers.routed_signals import SIGNALS
+from clew.retrievers.routed_weights import load_choices
 from clew.retrievers.scope import Scope
 from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights
 from clew.retrievers.title_links import TitleLinksRetriever
@@ -125,6 +130,12 @@ class Parts:
         encoder = self._open_encoder()
         walker = Walker(self.scope, self.lexical, PageRankWeights())
         return Surroundings(walker, encoder if encoder.dimension else None, own, self.encode_by, self.kept)
+
+    def graph_parts(self) -> GraphParts:
+        """Return what retrievers of paths are given of the index."""
+        encoder = self._open_encoder()
+        read = encoder if encoder.dimension else None
+        return GraphParts(self.scope, self.lexical, read, self.kept, self.weights)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -264,10 +275,20 @@ def _gfm(parts: Parts) -> Retriever:
     return gfm_retriever(parts.surroundings(), parts.weights("gfm"), parts.options, parts.paths)
 
 
+def _routed(parts: Parts) -> Retriever:
+    weights = load_choices(parts.weights("routed"), tuple(SIGNALS))
+    router = Router(weights, Preference.of(parts.options, weights), len(parts.scope))
+    first = PageRankRetriever(parts.scope, parts.lexical, PageRankWeights())
+    return RoutedRetriever(parts.scope, first, router, lambda choice: make_retriever(choice.retriever, parts))
+
+
 RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "bm25": lambda parts: BM25Retriever(parts.scope, parts.lexical),
     "dense": _dense,
     "entity-graph": lambda parts: EntityGraphRetriever(parts.scope, parts.lexical),
+    "frag": lambda parts: frag_retriever(parts.graph_parts(), parts.options),
+    "frag-complex": lambda parts: frag_retriever(parts.graph_parts(), parts.options, "complex"),
+    "frag-simple": lambda parts: frag_retriever(parts.graph_parts(), parts.options, "simple"),
     "fused": _fused,
     "gear": _gear,
     "gfm": _gfm,
@@ -275,9 +296,13 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "ircot": _ircot,
     "naive-ge": _naive_ge,
     "pagerank": lambda parts: PageRankRetriever(parts.scope, parts.lexical, PageRankWeights()),
+    "routed": _routed,
     "sync-ge": _sync_ge,
     "title-links": lambda parts: TitleLinksRetriever(parts.scope, _fused(parts)),
 }
+
+WITHOUT_PASSAGES = ("frag", "frag-complex", "frag-simple")
+"""Retrievers that find paths in an imported graph alone."""
 
 STEPWISE = {
     "gear": ("base", "reader", "steps"),
@@ -319,6 +344,8 @@ def make_retriever(name: str, parts: Parts) -> Retriever:
     if called not in RETRIEVERS:
         raise InputError(f"no retriever is called {called!r}; choose one of {', '.join(RETRIEVERS)}")
     options = Options(settings, called)
+    if not len(parts.scope) and called not in WITHOUT_PASSAGES:
+        return NoPassagesRetriever(parts.scope)  # some would read millions of triples before they found nothing
     made = RETRIEVERS[called](parts.told(options))
     options.check()
     return made

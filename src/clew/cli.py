@@ -10,6 +10,9 @@ import typer
 from typer.exceptions import TyperException
 
 from clew.cli_calls import cache
+from clew.cli_graph_training import paths as train_paths
+from clew.cli_graph_training import router as train_router
+from clew.cli_graphs import kg
 from clew.cli_indexing import export, index
 from clew.cli_options import (
     BaseOption,
@@ -17,6 +20,7 @@ from clew.cli_options import (
     CacheFlag,
     CostOption,
     CountOption,
+    FeedbackOption,
     IndexOption,
     JsonFlag,
     ModelOption,
@@ -25,6 +29,7 @@ from clew.cli_options import (
     RetrieverOption,
     StepsOption,
     TokensOption,
+    TopicOption,
     TraceFlag,
     WhereOption,
     asking_of,
@@ -44,9 +49,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+train.command(name="router")(train_router)
+train.command(name="paths")(train_paths)
 app.add_typer(train, name="train")
 app.add_typer(weights, name="weights")
 app.add_typer(cache, name="cache")
+app.add_typer(kg, name="kg")
 
 
 @app.callback(invoke_without_command=True)
@@ -75,6 +83,7 @@ def search(
     k: CountOption = None,
     where: WhereOption = None,
     paths: PathsOption = 1,
+    topic: TopicOption = None,
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
@@ -93,7 +102,7 @@ def search(
     with progress_on_stderr() as progress:
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
         (name,) = with_options([opened.retriever_name(name)], {"base": base, "reader": reader, "steps": steps})
-        evidence = opened.search(question, count, name, where, paths)
+        evidence = opened.search(question, count, name, where, paths, topic or ())
     if json_:
         _print_json(evidence_json(question, name, evidence))
         return
@@ -111,10 +120,12 @@ def ask(
     k: CountOption = None,
     where: WhereOption = None,
     paths: PathsOption = 1,
+    topic: TopicOption = None,
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
     trace: TraceFlag = False,
+    feedback: FeedbackOption = None,
     base_url: BaseUrlOption = None,
     max_cost: CostOption = None,
     max_tokens: TokensOption = None,
@@ -123,6 +134,7 @@ def ask(
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
     from clew.assemble import with_options
+    from clew.feedback import note_answer
     from clew.reporting import (
         answer_json,
         growing_answer,
@@ -135,11 +147,16 @@ def ask(
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
-        answerer = opened.answerer(load_settings().model if model is None else model)
         (name,) = with_options([opened.retriever_name(name)], {"base": base, "reader": reader, "steps": steps})
-        evidence = opened.search(question, count, name, where, paths)
+        writer = load_settings().model if model is None else model
+        if feedback is not None and not writer:
+            raise InputError("--feedback notes the path that a language model names: give --model too")
+        answerer = opened.answerer(writer, name)
+        evidence = opened.search(question, count, name, where, paths, topic or ())
     growing = None if json_ else growing_answer()
     answer = answerer.answers([question], [evidence], growing)[0]
+    if feedback is not None:
+        note_answer(feedback, question, topic or (), answer)
     if json_:
         _print_json(answer_json(question, name, answer))
     else:
@@ -165,6 +182,7 @@ def evaluate(
     ] = None,
     answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False,
     model: ModelOption = None,
+    feedback: FeedbackOption = None,
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
@@ -175,7 +193,9 @@ def evaluate(
 ) -> None:
     """Measure retrievers on questions whose evidence is known, side by side."""
     from clew.assemble import with_options
+    from clew.evaluation.datasets import load_questions
     from clew.measuring import measure
+    from clew.measuring_graphs import measure_graph, on_graphs
     from clew.reporting import print_scores, progress_on_stderr
     from clew.retrievers.options import split_names
     from clew.settings import load_settings
@@ -190,8 +210,15 @@ def evaluate(
         ks = _numbers(cutoffs)
         given = {"base": base, "reader": reader, "steps": steps}
         chosen = with_options([opened.retriever_name(name) for name in split_names(names)], given)
-        answerer = opened.answerer(load_settings().model if model is None else model) if answer else None
-        report = measure(opened, questions, chosen, ks, where, runs, progress, answerer=answerer, paths=paths)
+        writer = load_settings().model if model is None else model
+        answerer = opened.answerer(writer, chosen[0]) if answer else None
+        if feedback is not None and answerer is None:
+            raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
+        asked = load_questions(questions)
+        if on_graphs(asked):
+            report = measure_graph(opened, asked, chosen, progress, answerer, feedback)
+        else:
+            report = measure(opened, questions, chosen, ks, where, runs, progress, answerer=answerer, paths=paths)
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)
@@ -211,12 +238,14 @@ def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, 
 
 @app.command()
 def remove(
-    ids: Annotated[list[str], typer.Argument(help="Ids of documents.")],
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")],
     index: IndexOption,
 ) -> None:
-    """Remove documents; nothing of them stays in the graph."""
+    """Remove documents and imported graphs; nothing of them stays in the graph."""
     report = _open(index).remove(list(ids))
-    print(f"removed {report.removed} documents")
+    graphs = f"{report.removed_graphs} graphs" if report.removed_graphs else ""
+    documents = f"{report.removed} documents" if report.removed or not graphs else ""
+    print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
 
 
 @app.command()

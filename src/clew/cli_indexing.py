@@ -2,17 +2,24 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from clew.cli_options import BaseUrlOption, CacheFlag, CostOption, IndexOption, TokensOption, asking_of
+from clew.cli_options import (
+    BaseUrlOption,
+    CacheFlag,
+    CostOption,
+    EncoderOption,
+    IndexOption,
+    TokensOption,
+    asking_of,
+    open_or_create,
+)
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.index import Index
     from clew.indexing.exported import Extracted
-    from clew.models.asking import Asking
     from clew.store.table import PassageTable
 
 
@@ -23,10 +30,7 @@ def index(
         typer.Argument(help="Files and folders to read; - reads standard input."),
     ] = None,
     extractor: Annotated[Optional[str], typer.Option(help="rules, llm:MODEL or published:FILE.")] = None,  # noqa: UP045
-    encoder: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index."),
-    ] = None,
+    encoder: EncoderOption = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print what a language model would cost, and call none.")
     ] = False,
@@ -55,7 +59,7 @@ def index(
         print_estimate(estimate_indexing(index, documents, extractor, asking, retry_failed=retry_failed))
         return
     with progress_on_stderr() as progress:
-        opened = _open_or_create(index, extractor, encoder, progress, asking, make=bool(paths))
+        opened = open_or_create(index, extractor, encoder, progress, asking, make=bool(paths))
         report = opened.add(documents, extractor, retry_failed=retry_failed)
         rows = opened.table.count_rows()
         if rows and report.passages == rows:  # a new index; else the first search makes what is missing, in a second
@@ -63,28 +67,6 @@ def index(
     print_report(report, rows, opened.asking.budget.spent)
     if report.stopped is not None:
         raise report.stopped
-
-
-def _open_or_create(
-    location: str, extractor: str | None, encoder: str | None, progress: Any, asking: "Asking", *, make: bool
-) -> "Index":
-    from clew import index as indexes
-    from clew.models.encoders import open_encoder
-    from clew.settings import load_settings
-    from clew.store.location import locate
-    from clew.store.opening import open_dataset
-
-    if not make or open_dataset(locate(location)) is not None:
-        opened = indexes.open(location, progress, asking)
-        if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
-            raise InputError(
-                f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
-                "leave --encoder out, or choose another --index"
-            )
-        return opened
-    given = {"extractor": extractor, "encoder": encoder}
-    chosen = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
-    return indexes.create(location, chosen, progress, asking)
 
 
 def export(

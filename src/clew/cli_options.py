@@ -1,12 +1,14 @@
-"""Options that several commands have, and what those of language models come to."""
+"""Options that several commands have, and what they come to."""
 
-from typing import TYPE_CHECKING, Annotated, Optional
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
 from clew.errors import InputError
 
 if TYPE_CHECKING:
+    from clew.index import Index
     from clew.models.asking import Asking
 
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
@@ -14,8 +16,8 @@ RetrieverOption = Annotated[
     Optional[str],  # noqa: UP045 - typer reads Optional on every Python it supports
     typer.Option(
         "--retriever",
-        help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear or "
-        "ircot; settings after a colon.",
+        help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear, "
+        "ircot or routed; frag, frag-simple or frag-complex for paths; settings after a colon.",
     ),
 ]
 CountOption = Annotated[Optional[int], typer.Option("-k", help="How many passages.")]  # noqa: UP045
@@ -33,6 +35,14 @@ ReaderOption = Annotated[
 ]
 StepsOption = Annotated[Optional[int], typer.Option("--steps", help="Steps of gear and ircot, at most; 4.")]  # noqa: UP045
 PathsOption = Annotated[int, typer.Option("--paths", help="Paths a passage, for gfm; each costs milliseconds.")]
+TopicOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--topic", help="An entity that the question is about, for frag; repeatable. [Brackets] do the same."),
+]
+FeedbackOption = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--feedback", help="Log that gets the path a model's answer names, for clew train router."),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 ModelOption = Annotated[
@@ -53,6 +63,12 @@ TokensOption = Annotated[
 ]
 TraceFlag = Annotated[bool, typer.Option("--trace", help="Print every step of an agent.")]
 CacheFlag = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep and reuse replies of language models.")]
+EncoderOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--encoder", help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index."
+    ),
+]
 
 
 def asking_of(base_url: str | None, max_cost: float | None, max_tokens: int | None, cache: bool) -> "Asking":
@@ -67,3 +83,38 @@ def asking_of(base_url: str | None, max_cost: float | None, max_tokens: int | No
         raise InputError("a budget is below 0: give 0 or more")
     settings: Settings = load_settings().model_copy(update=named)
     return settings.asking()
+
+
+def open_or_create(
+    location: str, extractor: str | None, encoder: str | None, progress: Any, asking: "Asking", *, make: bool
+) -> "Index":
+    """Open an index, or make one where there is none.
+
+    Args:
+        location: Of the index.
+        extractor: For a new index; None for that of the settings.
+        encoder: For a new index, or the one that it was made with; None for that of the settings.
+        progress: Of the index.
+        asking: How language models are asked.
+        make: Whether one may be made.
+
+    Raises:
+        InputError: The index was made with another encoder.
+    """
+    from clew import index as indexes
+    from clew.models.encoders import open_encoder
+    from clew.settings import load_settings
+    from clew.store.location import locate
+    from clew.store.opening import open_dataset
+
+    if not make or open_dataset(locate(location)) is not None:
+        opened = indexes.open(location, progress, asking)
+        if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
+            raise InputError(
+                f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
+                "leave --encoder out, or choose another --index"
+            )
+        return opened
+    given = {"extractor": extractor, "encoder": encoder}
+    chosen = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
+    return indexes.create(location, chosen, progress, asking)

@@ -78,6 +78,39 @@ def gfm(
     print(f"weights in {out}, {best}, {result.seconds:.0f} s of training")
 
 
+@train.command()
+def routed(
+    data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and train.jsonl.")],
+    out: Annotated[Path, typer.Option(help="Gets the weights; indexes and what was observed are kept in it.")],
+    validate: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Option(help="Folders with corpus.jsonl and dev.jsonl; they choose the usual choices and price."),
+    ] = None,
+    choices: Annotated[
+        Word, typer.Option(help="Retrievers to choose among, by commas, settings after a colon; pagerank among them.")
+    ] = None,
+    cutoff: Annotated[int, typer.Option(help="Recall is that of the first so many passages.")] = 5,
+    penalty: Annotated[float, typer.Option(help="Questions' worth of doubt in every signal.")] = 100.0,
+    kept: Annotated[float, typer.Option(help="Share of the recall that the usual price of time keeps.")] = 0.995,
+) -> None:
+    """Train what the retriever routed chooses by; every choice is asked every question, and timed."""
+    from clew.reporting import progress_on_stderr
+    from clew.retrievers.options import split_names
+    from clew.teaching_choices import CHOICES, train_choices
+    from clew.training.retriever_choice import ChoiceRecipe
+
+    names = CHOICES if choices is None else tuple(split_names(choices))
+    recipe = ChoiceRecipe(cutoff, penalty, kept)
+    with progress_on_stderr() as progress:
+        result = train_choices(data, validate or (), out, names, recipe, progress)
+    for name, outcomes in result.outcomes.items():
+        for choice, outcome in outcomes.items():
+            print(f"{name}, {choice}: recall@{cutoff} {outcome.recall:.3f}, {1000 * outcome.seconds:.1f} ms")
+    chosen = result.weights
+    print(f"usual choices {'+'.join(chosen.usual)}; a second has to buy {chosen.worth:g} points of recall")
+    print(f"weights in {out}, learned from {result.questions} questions in {result.seconds:.0f} s")
+
+
 def _recipe(
     what: dict[str, Any],
     shape: dict[str, Any],

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.assemble import open_extractor
-from clew.index import EXTRACTION_CALLS, calls_file, extractor_for
+from clew.index import EXTRACTION_CALLS, calls_file
 from clew.indexing.chunking import Chunker
 from clew.models.asking import Asking
 from clew.models.call_cache import CallCache, call_key
@@ -32,7 +32,7 @@ from clew.store.location import locate
 from clew.store.opening import open_dataset
 from clew.store.table import PassageTable
 from clew.types import Document, Failure, Passage, Prompt, Reply
-from clew.updating import Report, failed_passages, new_or_changed
+from clew.updating import Report, extractor_for, failed_passages, new_or_changed
 
 SHARES = {
     named_entities.TEMPLATE.name: 0.35,

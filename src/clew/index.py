@@ -2,30 +2,36 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from clew.answering.by_model import ModelAnswerer
+from clew.answering.by_path import ModelPathAnswerer, PathAnswerer
 from clew.answering.local import LocalAnswerer
-from clew.assemble import Parts, make_retriever, open_extractor
+from clew.assemble import WITHOUT_PASSAGES, Parts, make_retriever, open_extractor
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot import Snapshot
+from clew.importing import GraphImporter, GraphReport
 from clew.indexing.chunking import Chunker
+from clew.indexing.graph_files import GraphFile, graph_file
 from clew.indexing.llm import LanguageModelExtractor
 from clew.indexing.readers import read
 from clew.models.asking import Asking
 from clew.models.call_cache import CALLS
 from clew.models.encoders import open_encoder
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever
+from clew.retrievers.frag import FragRetriever
 from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights, read_by
 from clew.settings import Settings, load_settings
 from clew.snapshots import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
+from clew.store.graph_parts import is_part, parts_by_graph
 from clew.store.location import Location, locate
 from clew.store.lock import writing
 from clew.store.table import PassageTable
 from clew.types import Answer, Document, Evidence, Failure, Filter
-from clew.updating import Report, Updater
+from clew.updating import Report, Updater, counted, extractor_for
 
 AUTO = "auto"
 EXTRACTION_CALLS = "extraction_calls"
@@ -49,7 +55,10 @@ class Index:
         self.table = table
         self._progress = progress
         self.asking = load_settings().asking() if asking is None else asking
-        self._retrievers: dict[tuple[str, int], Retriever] = {}
+
+    @cached_property
+    def _retrievers(self) -> dict[tuple[str, int], Retriever]:
+        return {}
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -122,36 +131,75 @@ class Index:
         chosen = extractor_for(extractor, str(settings["extractor"]))
         with writing(self.table.location):
             started = time.perf_counter()
-            self._move(self.table.latest())
+            _move(self, self.table.latest())
             chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
             calls = int(settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
-            opened = open_extractor(chosen, self.model, calls, _counted(self._progress))
+            opened = open_extractor(chosen, self.model, calls, counted(self._progress))
             slow = isinstance(opened, LanguageModelExtractor)
             updater = Updater(self.table, chunker, opened, self._encoder, self._progress, slow)
             try:
                 report = updater.update(found, retry_failed=retry_failed)
             finally:
-                self._move(self.table)
+                _move(self, self.table)
+            ensure_snapshot(self.table, self._encoder, self._progress)
+            report.seconds = time.perf_counter() - started
+        return report
+
+    def import_graph(
+        self, source: str | Path | GraphFile, name: str | None = None, *, strict: bool = False
+    ) -> GraphReport:
+        """Import a graph, in the place of what was imported by the same name.
+
+        Args:
+            source: A file of triples: TSV, CSV, JSON lines, N-Triples, Turtle or GraphML, each of which may be packed
+                (`.gz`); or what `graph_file` makes of a file and options.
+            name: Of the graph in this index; the file's name if None.
+            strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.
+
+        Raises:
+            InputError: The file cannot be used or states nothing, or a document goes by the name. What was committed
+                before a file broke off stays.
+            IndexLockedError: Another process is writing.
+        """
+        file = source if isinstance(source, GraphFile) else graph_file(source)
+        called = file.path.name if name is None else name.strip()
+        if not called or not called.isprintable():
+            raise InputError(f"the name {called!r} cannot be a graph's: give another by --name, of letters and signs")
+        if strict:
+            file.check()
+        with writing(self.table.location):
+            started = time.perf_counter()
+            _move(self, self.table.latest())
+            try:
+                with closing(file.statements()) as statements:
+                    report = GraphImporter(self.table, self._progress).bring(called, statements)
+            finally:
+                _move(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
             report.seconds = time.perf_counter() - started
         return report
 
     def remove(self, ids: Sequence[str]) -> Report:
-        """Remove documents; nothing of them stays in the graph.
+        """Remove documents, and imported graphs by their names; nothing of them stays in the graph.
 
         Raises:
             InputError: An id is not in the index; nothing was removed.
             IndexLockedError: Another process is writing.
         """
         with writing(self.table.location):
-            self._move(self.table.latest())
+            _move(self, self.table.latest())
             known = self.table.documents()
-            if absent := [id_ for id_ in ids if id_ not in known]:
-                raise InputError(f"no document has the id {absent[0]!r} ({len(absent)} of {len(ids)} given are absent)")
-            self.table.delete(list(ids))
-            self._move(self.table)
+            documents = {id_ for id_, hash_ in known.items() if not is_part(hash_)}
+            graphs = parts_by_graph(known)
+            if absent := [id_ for id_ in ids if id_ not in documents and id_ not in graphs]:
+                given = f"{absent[0]!r} ({len(absent)} of {len(ids)} given are absent)"
+                raise InputError(f"no document has the id, and no graph the name, {given}")
+            named = graphs.keys() & set(ids)
+            parts = [part for graph in named for part in graphs[graph]]
+            self.table.delete([*(documents & set(ids)), *parts])
+            _move(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
-        return Report(removed=len(set(ids)))
+        return Report(removed=len(documents & set(ids)), removed_graphs=len(named))
 
     def retriever(self, name: str, paths: int = 1) -> Retriever:
         """Return a retriever over this version by its name (see `clew.RETRIEVERS`).
@@ -171,10 +219,13 @@ class Index:
     def retriever_name(self, name: str = AUTO) -> str:
         """Return what "auto" stands for here, and any other name as it is.
 
-        That is `gfm` where the index has vectors of the encoder that its weights read, else `pagerank`.
+        That is `frag` where the index holds graphs and no passage, `gfm` where it has vectors of the encoder that
+        `gfm` reads, else `pagerank`.
         """
         if name != AUTO:
             return name
+        if len(self.snapshot.triples) and not len(self.snapshot.passage_ids):
+            return "frag"
         own = own_weights(self.table.location.derived, "gfm")
         fits = (
             read_by(own if (own / CONFIG).is_file() else SHIPPED / "gfm") == self.table.settings["encoder_fingerprint"]
@@ -182,10 +233,33 @@ class Index:
         return "gfm" if fits else "pagerank"
 
     def search(
-        self, question: str, k: int = 5, retriever: str = AUTO, where: Filter | None = None, paths: int = 1
+        self,
+        question: str,
+        k: int = 5,
+        retriever: str = AUTO,
+        where: Filter | None = None,
+        paths: int = 1,
+        topics: Sequence[str] = (),
     ) -> Evidence:
-        """Return the evidence for one question."""
-        return self.retriever(retriever, paths).retrieve([question], k, where)[0]
+        """Return the evidence for one question.
+
+        Args:
+            question: Any string.
+            k: Passages, at most.
+            retriever: As in `retriever`.
+            where: Which passages may be found.
+            paths: As in `retriever`.
+            topics: Names of the entities that it is about, for a retriever of paths; else they are linked.
+
+        Raises:
+            InputError: There are topics, and the retriever finds no paths.
+        """
+        made = self.retriever(retriever, paths)
+        if not topics:
+            return made.retrieve([question], k, where)[0]
+        if not isinstance(made, FragRetriever):
+            raise InputError(f"topics are for the retrievers frag, frag-simple and frag-complex, not {retriever}")
+        return made.retrieve_about([question], [topics], k, where)[0]
 
     def ask(
         self,
@@ -195,19 +269,24 @@ class Index:
         where: Filter | None = None,
         paths: int = 1,
         model: str = "",
+        topics: Sequence[str] = (),
     ) -> Answer:
         """Return an answer quoted from the evidence, or written by a language model with quotes that were checked."""
-        return self.answerer(model).answers([question], [self.search(question, k, retriever, where, paths)])[0]
+        evidence = self.search(question, k, retriever, where, paths, topics)
+        return self.answerer(model, retriever).answers([question], [evidence])[0]
 
-    def answerer(self, model: str = "") -> Answerer:
+    def answerer(self, model: str = "", retriever: str = AUTO) -> Answerer:
         """Return who answers from evidence.
 
         Args:
             model: `provider:model`; "" for sentences quoted without a language model.
+            retriever: Who found it: what paths lead to is answered from them.
 
         Raises:
             InputError: The provider is not known, or a package or its key is missing.
         """
+        if self.retriever_name(retriever).partition(":")[0] in WITHOUT_PASSAGES:
+            return ModelPathAnswerer(self.model(model)) if model else PathAnswerer()
         if model:
             return ModelAnswerer(self.model(model))
         return LocalAnswerer(self._encoder if self.table.dimension else None)
@@ -225,34 +304,31 @@ class Index:
             IndexLockedError: Another process is writing.
         """
         with writing(self.table.location):
-            self._move(self.table.latest())
+            _move(self, self.table.latest())
             dropped = self.table.compact()
-            self._move(self.table)
+            _move(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
         return dropped
 
     def stats(self) -> dict[str, Any]:
         """Return counts, settings and the manifest of this version."""
         s = self.snapshot
+        manifest = read_manifest(snapshot_folder(self.table))
         return {
             "version": self.table.version,
-            "documents": len(self.table.documents()),
+            "documents": sum(not is_part(hash_) for hash_ in self.table.documents().values()),
             "passages": len(s.passage_ids),
             "entities": len(s.entities),
             "relations": len(s.relations),
             "triples": len(s.triples),
+            "imported_triples": int(s.imported.sum()),
+            "graphs": manifest["graphs"],
             "mentions": len(s.mentions.indices),
             "equivalences": len(s.equivalences.indices) // 2,
             "titled_passages": int((s.title_entities >= 0).sum()),
             "walk_edges": len(s.walk.indices) // 2,
-            "manifest": read_manifest(snapshot_folder(self.table)),
+            "manifest": manifest,
         }
-
-    def _move(self, table: PassageTable) -> None:
-        """Forget what was made for another version."""
-        self.table = table
-        self._retrievers.clear()
-        self.__dict__.pop("parts", None)
 
 
 def open(location: str | Path, progress: Progress = silent, asking: Asking | None = None) -> Index:  # noqa: A001
@@ -298,36 +374,13 @@ def create(
         return Index(PassageTable.create(place, stored, encoder.dimension), progress, asked)
 
 
+def _move(index: Index, table: PassageTable) -> None:
+    """Bring an index to another version, and forget what was made for the one before."""
+    index.table = table
+    for made in ("parts", "_retrievers"):
+        vars(index).pop(made, None)
+
+
 def calls_file(place: Location) -> Path:
     """Return where the replies of language models are kept for an index."""
     return place.derived.parent / CALLS
-
-
-def _counted(progress: Progress) -> Callable[[int], None]:
-    """Return what adds up the passages that a language model is done with."""
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        progress("asking the model, passages", done, 0)
-
-    return count
-
-
-def extractor_for(asked: str | None, made_with: str) -> str:
-    """Return the extractor to use on an index: the one asked for, else the one that the index was made with.
-
-    Raises:
-        InputError: They are of different kinds or two models, whose triples do not go together.
-    """
-    if asked is None or asked == made_with:
-        return made_with
-    kind = asked.partition(":")[0]
-    # Another model would extract everything again, and the next run without --extractor once more with the first one.
-    if kind != made_with.partition(":")[0] or kind == "llm":
-        raise InputError(
-            f"the index was made with the extractor {made_with!r}, not {asked!r}; leave --extractor out, or make a new "
-            "index"
-        )
-    return asked

@@ -16,7 +16,7 @@ order of the terms' hashes, so that the order of the words never changes a bit o
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -246,3 +246,12 @@ def _fault(settings: Any, arrays: dict[str, Any]) -> str:
 
 def _unusable(folder: Path, why: str) -> IndexFormatError:
     return IndexFormatError(f"{folder}: no usable BM25 index ({why}); delete the folder and build it again")
+
+
+@final
+class BM25Scorer:
+    """BM25 of texts that are no index: they are weighed anew for each question."""
+
+    def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
+        """Return BM25 scores (len(texts),)."""
+        return LexicalIndex.build(texts).scores(question)

@@ -6,15 +6,18 @@ end of a chain matches that part and none of the names, so the two are kept apar
 Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.graph.snapshot import Snapshot
 from clew.indexing.rules import sentence_mentions
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
+from clew.text.masked import FUNCTION_WORDS
 from clew.text.names import Token, key_hash, tokens
 
 LONGEST_NAME = 16
+_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _SHORTEST_UNCASED = 4
 # A question is read up to here; names further on are not looked for, which bounds the time of a hostile question.
 MAX_CHARACTERS = 20_000
@@ -116,3 +119,78 @@ def _without(question: str, names: Sequence[LinkedName]) -> str:
         pieces.append(question[place : name.start])
         place = max(place, name.end)
     return " ".join([*pieces, question[place:]])
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The entities that a question on a graph is about.
+
+    Attributes:
+        text: The question, without brackets.
+        entities: Positions in `snapshot.entities`, each once.
+        places: Where their names begin and end in the text.
+        unknown: Given names that no entity has.
+    """
+
+    text: str
+    entities: tuple[int, ...]
+    places: tuple[tuple[int, int], ...]
+    unknown: tuple[str, ...] = ()
+
+
+def question_topics(snapshot: Snapshot, question: str, names: Sequence[str] = ()) -> Topics:
+    """Return what a question on a graph is about.
+
+    Args:
+        snapshot: The index.
+        question: Any string; names in square brackets are taken as given.
+        names: Of the entities; without any, and without brackets, the names in the question are linked.
+    """
+    bracketed = [found.group(1).strip() for found in _BRACKETS.finditer(question)]
+    text = _BRACKETS.sub(r"\1", question)[:MAX_CHARACTERS]
+    given = [name for name in (*names, *bracketed) if name.strip()]
+    if not given:
+        return _linked_topics(snapshot, text)
+    entities: list[int] = []
+    places: list[tuple[int, int]] = []
+    unknown: list[str] = []
+    for name in dict.fromkeys(given):
+        found = snapshot.entities_called(name)
+        entities += found.tolist()
+        if not len(found):
+            unknown.append(name)
+        start = text.casefold().find(name.strip().casefold()) if len(text) == len(text.casefold()) else text.find(name)
+        if start >= 0:
+            places.append((start, start + len(name.strip())))
+    return Topics(text, tuple(dict.fromkeys(entities)), tuple(sorted(places)), tuple(unknown))
+
+
+def _linked_topics(snapshot: Snapshot, text: str) -> Topics:
+    """Link the longest names of a question; single words in small letters count only where nothing longer is named."""
+    found = _graph_names(snapshot, text)
+    strong = [place for place in found if _is_strong(text[place[0] : place[1]])]
+    kept = strong or found
+    entities = [int(entity) for start, end in kept for entity in snapshot.entities_called(text[start:end])]
+    return Topics(text, tuple(dict.fromkeys(entities)), tuple(kept))
+
+
+def _graph_names(snapshot: Snapshot, text: str) -> list[tuple[int, int]]:
+    words = tokens(text)
+    found: list[tuple[int, int]] = []
+    position = 0
+    while position < len(words):
+        for length in range(min(LONGEST_NAME, len(words) - position), 0, -1):
+            key = " ".join(word.key for word in words[position : position + length])
+            known = key not in COMMON_WORDS and key not in FUNCTION_WORDS
+            if known and len(snapshot.named(key_hash(key))):
+                found.append((words[position].start, words[position + length - 1].end))
+                position += length
+                break
+        else:
+            position += 1
+    return found
+
+
+def _is_strong(surface: str) -> bool:
+    """Whether a name cannot be an ordinary word: it has several words, a capital, or a figure."""
+    return " " in surface.strip() or any(letter.isupper() or letter.isdigit() for letter in surface)

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from io import StringIO
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from clew.estimating import Estimate
 from clew.graph.difference import Difference
+from clew.importing import GraphReport
 from clew.models.call_cache import Kept
 from clew.snapshots import Progress as ProgressFunction
 from clew.text.controls import escaped
@@ -25,6 +26,7 @@ _OF_MODELS = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answe
 _SHOWN_CHARACTERS = 300
 _SHOWN_FAILURES = 20
 _SHOWN_VALUES = 5
+_SHOWN_PATHS = 10
 _SECONDS_A_LINE = 10.0
 
 
@@ -41,6 +43,7 @@ def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str
         "notes": list(evidence.notes),
         "usage": asdict(evidence.usage),
         "steps": [asdict(step) for step in evidence.steps],
+        "topics": list(evidence.topics),
     }
 
 
@@ -66,9 +69,11 @@ def print_evidence(evidence: Evidence) -> None:
         _say(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
         _say(f"   {_shortened(passage.text)}")
     if evidence.paths:
-        _say("\nHow they connect:")
-    for path in evidence.paths:
+        _say("\nHow they connect:" if evidence.passages else "Paths:")
+    for path in evidence.paths[:_SHOWN_PATHS]:
         _say(f"  {_path_text(path.item)}")
+    if len(evidence.paths) > _SHOWN_PATHS:
+        _say(f"  ... and {len(evidence.paths) - _SHOWN_PATHS} more (--json has them all)")
     _print_notes(evidence.notes)
     _print_spent(evidence.usage)
 
@@ -132,7 +137,7 @@ def print_answer(answer: Answer, grown: GrowingAnswer | None = None) -> None:
     if others:
         _say(f"\nOther candidates: {', '.join(others)}")
     if answer.evidence.paths:
-        _say("\nHow the passages connect:")
+        _say("\nHow the passages connect:" if answer.evidence.passages else "\nThe paths it stands on:")
         for path in answer.evidence.paths[:3]:
             _say(f"  {_path_text(path.item)}")
     _print_notes(answer.notes)
@@ -153,6 +158,26 @@ def print_report(report: Report, passages: int, spent: Usage = Usage()) -> None:
         _warn(f"failed: {failure.item}: {failure.reason}")
     if len(report.failures) > _SHOWN_FAILURES:
         _warn(f"... and {len(report.failures) - _SHOWN_FAILURES} more")
+
+
+def print_graph_report(report: GraphReport, entities: int, triples: int) -> None:
+    """Print what the import of a graph did, the first faults of its file, and what the index holds now."""
+    counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
+    _say(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
+    parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
+    _say(f"parts: {parts}; the index holds {entities:,} entities and {triples:,} triples")
+    for fault in report.faults:
+        _warn(f"malformed: {fault}")
+    if report.malformed > len(report.faults):
+        _warn(f"... and {report.malformed - len(report.faults):,} more")
+
+
+def print_graphs(graphs: Sequence[Mapping[str, Any]]) -> None:
+    """Print imported graphs, a line each."""
+    for graph in graphs:
+        _say(f"{graph['name']}: {graph['triples']:,} triples, {graph['names']:,} names, {graph['parts']:,} parts")
+    if not graphs:
+        _say("no graph was imported")
 
 
 def print_estimate(estimate: Estimate) -> None:
@@ -183,8 +208,10 @@ def print_kept_calls(kept: Sequence[Kept]) -> None:
 def print_stats(figures: dict[str, Any]) -> None:
     """Print counts, then what the index was made with."""
     for name, value in figures.items():
-        if name != "manifest":
+        if name not in ("manifest", "graphs"):
             _say(f"{name.replace('_', ' '):18} {value}")
+    for graph in figures["graphs"]:
+        _say(f"{'graph':18} {graph['name']} ({graph['triples']} triples, {graph['names']} names)")
     manifest = figures["manifest"]
     for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
         _say(f"{name.replace('_', ' '):18} {value}")
@@ -302,7 +329,11 @@ def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
 
 
 def _path_text(path: Path) -> str:
-    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}  ({', '.join(t.passages)})" for t in path)
+    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{_stating(t.passages)}" for t in path)
+
+
+def _stating(passages: Sequence[str]) -> str:
+    return f"  ({', '.join(passages)})" if passages else ""  # no passage states what an imported graph alone holds
 
 
 def _print_notes(notes: tuple[str, ...]) -> None:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,14 +21,17 @@ import numpy as np
 from clew.assemble import LEXICAL
 from clew.errors import IndexFormatError, ProviderError
 from clew.graph.build import PassageColumns, build, with_equivalences
+from clew.graph.imported import ImportedGraph
 from clew.graph.snapshot import Snapshot, save_snapshot
 from clew.indexing.facts import corpus_facts
+from clew.indexing.graph_entities import imported_graph
 from clew.indexing.known_pairs import load_known, save_known
 from clew.indexing.resolution import equivalences
 from clew.indexing.titles import NamedText
 from clew.lexical import LexicalIndex
 from clew.protocols import Encoder
 from clew.store.derived import atomic_folder, discard, sweep
+from clew.store.graph_parts import HOLDS_NAMES, HOLDS_TRIPLES, is_part, part_triples, stored_graphs
 from clew.store.table import PassageTable
 from clew.store.vectors import VectorStore
 from clew.text.names import tokens
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray
 
-RECIPE = "snapshot-4"
+RECIPE = "snapshot-5"
 MANIFEST = "manifest.json"
 SEAL = "seal"
 _LETTER, _FIGURE = re.compile("[A-Za-z]"), re.compile("[0-9]")
@@ -67,7 +71,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
         rows = table.read()
         progress("linking", 0, rows.num_rows)
         with _without_garbage_collection():
-            snapshot = _build(rows, table.dimension)
+            snapshot = _build(rows, table.dimension, _imported(table, progress))
         snapshot = _resolve(snapshot, table, encoder, progress)
         with atomic_folder(folder) as temporary:
             save_snapshot(snapshot, temporary)
@@ -129,13 +133,25 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _build(rows: "pa.Table", dimension: int) -> Snapshot:
+def _imported(table: PassageTable, progress: Progress) -> ImportedGraph | None:
+    """Return the imported graphs of a version, None where there is none."""
+    held: dict[str, list[pa.StructArray]] = {HOLDS_TRIPLES: [], HOLDS_NAMES: []}
+    done = 0
+    for rows in table.graph_parts():
+        for holds, triples in part_triples(rows):
+            held[holds].append(triples)
+            done += len(triples)
+        progress("reading graphs", done, 0)
+    return imported_graph(held[HOLDS_TRIPLES], held[HOLDS_NAMES]) if done else None
+
+
+def _build(rows: "pa.Table", dimension: int, graph: ImportedGraph | None) -> Snapshot:
     corpus = corpus_facts(named_texts(rows), extractions(rows))
     names = ("id", "document_id", "title", "text", "metadata", "start", "end")
     ids, documents, titles, texts, metadata, starts, ends = (rows.column(name).to_pylist() for name in names)
     vectors = _vectors(rows, dimension)
     columns = PassageColumns(ids, documents, titles, texts, metadata, starts, ends, vectors)
-    return build(columns, corpus.facts, corpus.surfaces, corpus.names)
+    return build(columns, corpus.facts, corpus.surfaces, corpus.names, graph)
 
 
 def _vectors(rows: "pa.Table", dimension: int) -> "FloatArray":
@@ -146,10 +162,14 @@ def _vectors(rows: "pa.Table", dimension: int) -> "FloatArray":
 
 
 def _resolve(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
-    """Add the edges between entities whose names mean the same to the encoder."""
+    """Add the edges between entities whose names mean the same to the encoder.
+
+    The entities of a graph have an identity of their own, and may be millions: those that no passage mentions stay out.
+    """
     first: dict[str, int] = {}
+    graph_alone = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for position, name in enumerate(snapshot.entities):
-        if comparable(name):
+        if not graph_alone[position] and comparable(name):
             first.setdefault(name, position)
     if not encoder.dimension or not first:
         return snapshot
@@ -200,8 +220,11 @@ def comparable(name: str) -> bool:
 
 def _manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[str, Any]:
     pairs = zip(rows.column("document_id").to_pylist(), rows.column("document_hash").to_pylist(), strict=True)
+    parts = sorted((id_, hash_) for id_, hash_ in table.documents().items() if is_part(hash_))
     documents = sorted(set(pairs))
-    corpus = blake2b("".join(f"{id_}\0{hash_}\0" for id_, hash_ in documents).encode(), digest_size=16).hexdigest()
+    corpus = blake2b(
+        "".join(f"{id_}\0{hash_}\0" for id_, hash_ in [*documents, *parts]).encode(), digest_size=16
+    ).hexdigest()
     return {
         "recipe": RECIPE,
         "lexical": LexicalIndex.fingerprint(),
@@ -209,6 +232,7 @@ def _manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[str, 
         "corpus": corpus,
         "documents": len(documents),
         "passages": rows.num_rows,
+        "graphs": [asdict(graph) for graph in stored_graphs(table.graph_parts(["metadata"]))],
         "extractors": dict(sorted(Counter(rows.column("extractor").to_pylist()).items())),
         "failures": rows.num_rows - rows.column("failure").null_count,
         "files": _file_hashes(folder),

@@ -132,6 +132,7 @@ class Evidence:
 
     Attributes:
         steps: What an agent did; () for a retriever of one step.
+        topics: The entities that the paths start from, for a retriever of paths.
     """
 
     passages: tuple[Scored[Passage], ...] = ()
@@ -139,6 +140,7 @@ class Evidence:
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()
     steps: tuple[Step, ...] = ()
+    topics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,9 @@ class Question:
     Attributes:
         gold: Ids of the passages or documents that together hold the answer.
         kind: The data set's name for the type of question, "" when it has none.
-        hops: How many passages must be combined, 0 when unknown.
+        hops: How many passages or facts must be combined, 0 when unknown.
+        topics: The names of the entities that it is about, of a question on a graph.
+        paths: Chains of (head, relation, tail) that lead to an answer, of a question on a graph.
     """
 
     id: str
@@ -157,6 +161,8 @@ class Question:
     gold: tuple[str, ...] = ()
     kind: str = ""
     hops: int = 0
+    topics: tuple[str, ...] = ()
+    paths: tuple[tuple[tuple[str, str, str], ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +245,16 @@ class Prompt:
         instructions: What is to be done: words of Clew alone.
         content: What it is to be done with: text of users and of the corpus, which is data and never an instruction.
         reply: What the reply has to be.
+        reply_tokens: How long it may be; 0 for as long as the settings allow, which are never passed.
+        temperature: Of the model; None for that of the settings.
     """
 
     name: str
     instructions: str
     content: str
     reply: "type[BaseModel]"
+    reply_tokens: int = 0
+    temperature: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ others stay as they were. Passages that the extractor failed at are written with
 
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -17,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from clew.errors import InputError
 from clew.indexing.chunking import Chunker
 from clew.protocols import Encoder, Extractor
 from clew.snapshots import Progress
+from clew.store.graph_parts import is_part, parts_by_graph
 from clew.store.schema import Row, mention_cells, rows_to_table, triple_cells
 from clew.store.table import PassageTable
 from clew.types import Document, Extraction, Failure, Passage
@@ -43,6 +45,7 @@ class Report:
         updated: Documents that had changed.
         unchanged: Documents that cost nothing.
         removed: Documents that were taken out.
+        removed_graphs: Imported graphs that were taken out.
         passages: Passages written.
         retried: Passages that an earlier run failed at and this one tried again, whether it failed again or not.
         failures: What could not be read or extracted, and why.
@@ -55,6 +58,7 @@ class Report:
     updated: int = 0
     unchanged: int = 0
     removed: int = 0
+    removed_graphs: int = 0
     passages: int = 0
     retried: int = 0
     failures: list[Failure] = field(default_factory=list)
@@ -116,10 +120,16 @@ class Updater:
     ) -> Iterator[list[tuple[Document, str, list[Passage]]]]:
         """Yield documents with their passages, as many as make a batch worth a commit."""
         ids = known.keys() | {document.id for document, _ in changed}
+        graphs = parts_by_graph(known)
         taken = self._numbered() if any(d.id.rpartition("#")[0] in known for d, _ in changed) else frozenset()
         batch: list[tuple[Document, str, list[Passage]]] = []
         count, since = 0, time.perf_counter()
         for document, hash_ in changed:
+            if document.id in graphs or is_part(known.get(document.id, "")):
+                reason = "an imported graph goes by this id; rename the document, or import the graph by another --name"
+                report.failures.append(Failure(document.id, reason))
+                report.remaining -= 1
+                continue
             passages = self.chunker.split(document)
             if clash := next((p.id for p in passages if p.id in (taken if p.id == document.id else ids)), None):
                 reason = f"its passage would have the id {clash!r}, which another document has; rename one of them"
@@ -325,3 +335,33 @@ def _row(
         failure=result.reason if isinstance(result, Failure) else None,
         extractor=extractor,
     )
+
+
+def counted(progress: Progress) -> Callable[[int], None]:
+    """Return what adds up the passages that a language model is done with."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        progress("asking the model, passages", done, 0)
+
+    return count
+
+
+def extractor_for(asked: str | None, made_with: str) -> str:
+    """Return the extractor to use on an index: the one asked for, else the one that the index was made with.
+
+    Raises:
+        InputError: They are of different kinds or two models, whose triples do not go together.
+    """
+    if asked is None or asked == made_with:
+        return made_with
+    kind = asked.partition(":")[0]
+    # Another model would extract everything again, and the next run without --extractor once more with the first one.
+    if kind != made_with.partition(":")[0] or kind == "llm":
+        raise InputError(
+            f"the index was made with the extractor {made_with!r}, not {asked!r}; leave --extractor out, or make a new "
+            "index"
+        )
+    return asked

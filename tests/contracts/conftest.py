@@ -9,7 +9,7 @@ from clew.index import Index
 from conftest import EXAMPLES
 from small_index import DOCUMENTS, made
 
-TRAINED = {"gfm": "all-MiniLM-L6-v2"}
+TRAINED = {"gfm": "all-MiniLM-L6-v2", "routed": "all-MiniLM-L6-v2"}
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from unittest.mock import patch
 
-from clew import cli, updating
+from clew import cli, importing, updating
 
 SERVER = multiprocessing.get_context("forkserver")
 # Everything a command imports, imported once: a process then costs a fork and not a second of imports. None of these
@@ -45,7 +45,7 @@ def clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
 
 
 def started(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES) -> ForkServerProcess:
-    """Start a command in a process of its own that commits every `batch` passages; its output goes nowhere."""
+    """Start a command in a process of its own with commits every `batch` passages or triples; it is not heard."""
     process = SERVER.Process(target=_command, args=([*map(str, arguments)], batch, None))
     process.start()
     return process
@@ -76,7 +76,10 @@ def _command(arguments: list[str], batch: int, folder: str | None, file_bytes: i
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
     sys.argv = ["clew", *arguments]
-    with patch.object(updating, "BATCH_PASSAGES", batch), patch.object(updating, "BATCH_LIMIT", batch):
+    with (
+        patch.multiple(updating, BATCH_PASSAGES=batch, BATCH_LIMIT=batch),
+        patch.multiple(importing, PART_TRIPLES=batch, COMMIT_TRIPLES=2 * batch),
+    ):
         cli.main()
 
 

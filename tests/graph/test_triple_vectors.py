@@ -62,3 +62,10 @@ def test_chains(context: float, chain: tuple[int, ...], allowed: list[bool] | No
         beside = max((float(PASSAGES[p] @ QUESTION) for p in stating), default=-1.0)
         assert score == pytest.approx((1 + (1 - context) * along + context * beside) / 2, abs=1e-6)
     assert (found >= 0).all()
+
+
+def test_a_triple_that_no_passage_states_is_worth_what_it_says() -> None:
+    none = adjacency([], [], [], len(TRIPLES))
+    imported = TripleVectors(TRIPLES, NAMES, RELATIONS, none, PASSAGES)
+    found = imported.path_scores(QUESTION, 0.7)((2,), np.arange(5))
+    np.testing.assert_array_equal(found, VECTORS.path_scores(QUESTION, 0.0)((2,), np.arange(5)))

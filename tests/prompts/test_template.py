@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from clew.prompts.template import Template, tagged
 
-TAGS = ("question", "title", "passage", "names", "noted-facts", "searched", "thoughts", "connections")
+TAGS = ("question", "title", "passage", "names", "noted-facts", "searched", "thoughts", "connections", "paths")
 
 
 class One(BaseModel):

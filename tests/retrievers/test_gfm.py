@@ -22,7 +22,7 @@ from clew.retrievers.question_graph import SOFT, QuestionGraphs
 from clew.retrievers.question_walk import PageRankWeights, Walker
 from clew.retrievers.shipped import SHIPPED
 from conftest import EXAMPLES
-from small_index import ids, made, told
+from small_index import DOCUMENTS, ids, made, told
 
 QUESTION = "Who founded the school where the boat James Caird is kept today?"
 
@@ -152,7 +152,7 @@ def test_an_index_of_another_encoder_is_refused(small: Index) -> None:
 
 def test_an_index_without_vectors_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no vectors"):
-        made(tmp_path / "index", (), "none").retriever("gfm")
+        made(tmp_path / "index", DOCUMENTS[:1], "none").retriever("gfm")
 
 
 def test_more_passages_than_the_graph_holds_follow_in_the_order_of_the_walk(index: Index) -> None:

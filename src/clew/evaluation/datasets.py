@@ -144,7 +144,33 @@ def _own_question(record: Record) -> Question:
         tuple(dict.fromkeys(record.texts("gold"))) if "gold" in record.fields else (),
         _kind(record),
         _hops(record),
+        _topics(record),
+        _graph_paths(record),
     )
+
+
+def _topics(record: Record) -> tuple[str, ...]:
+    topic = record.fields.get("topic")
+    if topic is None:
+        return ()
+    return (record.text("topic"),) if isinstance(topic, str) else record.texts("topic")
+
+
+def _graph_paths(record: Record) -> tuple[tuple[tuple[str, str, str], ...], ...]:
+    if record.fields.get("paths") is None:
+        return ()
+    paths = []
+    for path in record.items("paths"):
+        match path:
+            case [*steps] if steps and all(_is_triple(step) for step in steps):
+                paths.append(tuple((str(h), str(r), str(t)) for h, r, t in steps))
+            case _:
+                raise record.wrong(f"'paths' holds {shown(path)}", "lists of [head, relation, tail]")
+    return tuple(paths)
+
+
+def _is_triple(step: object) -> bool:
+    return isinstance(step, list) and len(step) == 3 and all(isinstance(part, str) for part in step)
 
 
 def _paragraph_question(record: Record, pool: Pool) -> Question:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.adjacency import Adjacency, adjacency
+from clew.graph.imported import ImportedGraph, Places, distinct_rows, no_graph, numbered_together, united
 from clew.graph.snapshot import Snapshot
 from clew.graph.strings import Strings
 from clew.graph.walk import entity_nodes, walk_graph
@@ -15,7 +16,7 @@ from clew.graph.walk import entity_nodes, walk_graph
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import FloatArray, IntArray
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ def build(
     facts: Sequence[Facts],
     surfaces: Mapping[str, Counter[str]],
     names: Mapping[int, Sequence[str]],
+    graph: ImportedGraph | None = None,
 ) -> Snapshot:
     """Return the snapshot of an index without equivalences (see `with_equivalences`).
 
@@ -60,19 +62,26 @@ def build(
         facts: P, of each passage.
         surfaces: For each entity key how often it was written in which way.
         names: For each hash of a name's key the entity keys that it stands for.
+        graph: The imported graphs, if there are any; an entity is shown as they write it.
     """
+    graph = graph or no_graph()
     order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)
     facts = [facts[i] for i in order]
     keys = sorted(surfaces)
-    number = {key: i for i, key in enumerate(keys)}
+    entity = numbered_together(keys, graph.keys)
+    number = dict(zip(keys, entity.one.tolist(), strict=True))
     relations = sorted({relation for fact in facts for _, relation, _ in fact.triples})
-    triples, triple_passages = _numbered_triples(facts, number, relations)
+    relation = numbered_together(relations, graph.relations)
+    triples, triple_passages, imported = _numbered_triples(
+        _stated(facts, number, dict(zip(relations, relation.one.tolist(), strict=True))),
+        _renumbered(graph, entity, relation),
+    )
     mentions = _mentions(facts, number)
-    hashes, entities = _names(names, number)
+    hashes, entities = _names(names, number, graph, entity)
     titles = np.array([number.get(fact.title, -1) for fact in facts], dtype=np.int32)
-    mentioned_in = mentions.transposed(len(keys))
+    mentioned_in = mentions.transposed(entity.count)
     nodes = entity_nodes(titles, mentioned_in)
-    equivalences = adjacency([], [], [], len(keys))
+    equivalences = adjacency([], [], [], entity.count)
     return Snapshot(
         passage_ids=Strings.of(columns.ids[i] for i in order),
         document_ids=Strings.of(columns.document_ids[i] for i in order),
@@ -82,11 +91,12 @@ def build(
         starts=np.array([columns.starts[i] for i in order], dtype=np.int64),
         ends=np.array([columns.ends[i] for i in order], dtype=np.int64),
         title_entities=titles,
-        entities=Strings.of(most_written(surfaces[key]) for key in keys),
+        entities=united([most_written(surfaces[key]) for key in keys], graph.labels, entity),
         name_hashes=hashes,
         name_entities=entities,
-        relations=Strings.of(relations),
+        relations=united(relations, graph.relations, relation),
         triples=triples,
+        imported=imported,
         triple_passages=triple_passages,
         passage_triples=triple_passages.transposed(len(facts)),
         mentions=mentions,
@@ -117,21 +127,31 @@ def most_written(surfaces: Counter[str]) -> str:
     return min(surfaces, key=lambda surface: (-surfaces[surface], surface))
 
 
-def _numbered_triples(
-    facts: Sequence[Facts], number: Mapping[str, int], relations: Sequence[str]
-) -> "tuple[IntArray, Adjacency]":
-    relation_number = {relation: i for i, relation in enumerate(relations)}
-    stated = np.array(
+def _stated(facts: Sequence[Facts], number: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
+    """Return (m, 4) the numbers of head, relation and tail of each stated triple, and the passage that states it."""
+    return np.array(
         [
-            (number[head], relation_number[relation], number[tail], passage)
+            (number[head], relations[relation], number[tail], passage)
             for passage, fact in enumerate(facts)
             for head, relation, tail in fact.triples
         ],
         dtype=np.int64,
     ).reshape(-1, 4)
-    triples, row = np.unique(stated[:, :3], axis=0, return_inverse=True)
-    passages = adjacency(row.ravel(), stated[:, 3], np.ones(len(stated)), len(triples))
-    return triples.astype(np.int32).reshape(-1, 3), passages
+
+
+def _renumbered(graph: ImportedGraph, entity: Places, relation: Places) -> "LongArray":
+    """Return (t, 3) the triples of a graph in the numbers of the snapshot."""
+    heads, relations, tails = graph.triples.T
+    return np.column_stack([entity.other[heads], relation.other[relations], entity.other[tails]])
+
+
+def _numbered_triples(stated: "LongArray", graph: "LongArray") -> "tuple[IntArray, Adjacency, BoolArray]":
+    """Return the distinct triples (T, 3), the passages of each, and whether each is one of the graph's."""
+    triples, row = distinct_rows(np.concatenate([stated[:, :3], graph]))
+    passages = adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
+    imported = np.zeros(len(triples), dtype=bool)
+    imported[row[len(stated) :]] = True
+    return triples.astype(np.int32).reshape(-1, 3), passages, imported
 
 
 def _mentions(facts: Sequence[Facts], number: Mapping[str, int]) -> Adjacency:
@@ -147,7 +167,16 @@ def _mentions(facts: Sequence[Facts], number: Mapping[str, int]) -> Adjacency:
     return adjacency(rows, columns, weights, len(facts))
 
 
-def _names(names: Mapping[int, Sequence[str]], number: Mapping[str, int]) -> "tuple[NDArray[np.uint64], IntArray]":
-    pairs = sorted((hash_, number[key]) for hash_, keys in names.items() for key in keys)
-    hashes = np.array([hash_ for hash_, _ in pairs], dtype=np.uint64)
-    return hashes, np.array([entity for _, entity in pairs], dtype=np.int32)
+def _names(
+    names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: Places
+) -> "tuple[NDArray[np.uint64], IntArray]":
+    """Return the hashes of names, sorted, and the entity of each."""
+    pairs = [(hash_, number[key]) for hash_, keys in names.items() for key in keys]
+    hashes = np.concatenate([np.array([hash_ for hash_, _ in pairs], dtype=np.uint64), graph.name_hashes])
+    own = np.array([entity_ for _, entity_ in pairs], dtype=np.int64)
+    entities = np.concatenate([own, entity.other[graph.name_entities]])
+    order = np.lexsort((entities, hashes))
+    hashes, entities = hashes[order], entities[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (hashes[1:] != hashes[:-1]) | (entities[1:] != entities[:-1])
+    return hashes[first], entities[first].astype(np.int32)

@@ -59,11 +59,16 @@ def inverse_text(relation: str) -> str:
 
 
 def stated(edges: RelationalEdges, positions: "LongArray", snapshot: Snapshot, allowed: "BoolArray") -> "BoolArray":
-    """Return for some edges (m,) whether an allowed passage (P,) states them; what is no triple counts as stated."""
+    """Return for some edges (m,) whether an allowed passage (P,) states them.
+
+    What is no triple, or stands in an imported graph, counts as stated.
+    """
     triples = edges.triples[positions]
     kept: BoolArray = triples < 0
     asked = np.unique(triples[~kept])
-    open_ = np.array([bool(allowed[snapshot.triple_passages.row(int(t))].any()) for t in asked], dtype=bool)
+    open_ = snapshot.imported[asked].copy()
+    for place in np.flatnonzero(~open_):
+        open_[place] = allowed[snapshot.triple_passages.row(int(asked[place]))].any()
     kept[~kept] = open_[asked.searchsorted(triples[~kept])]
     return kept
 

@@ -15,12 +15,13 @@ import numpy as np
 from clew.errors import IndexFormatError
 from clew.graph.adjacency import Adjacency
 from clew.graph.strings import Strings
+from clew.text.names import key_hash, name_key
 from clew.types import Passage, Triple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import FloatArray, IntArray, LongArray
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +42,8 @@ class Snapshot:
         name_entities: (N,) the entity of each hash; several for an ambiguous name.
         relations: Relation texts, sorted.
         triples: (T, 3) head entity, relation, tail entity; sorted.
-        triple_passages: T rows, the passages that state a triple.
+        imported: (T,) whether a triple is in an imported graph; passages may state it too.
+        triple_passages: T rows, the passages that state a triple; none for one that is only imported.
         passage_triples: P rows, the triples a passage states.
         mentions: P rows, the entities a passage mentions or is titled by; weight below 1 where a name is ambiguous.
         mentioned_in: E rows, the passages of an entity.
@@ -64,6 +66,7 @@ class Snapshot:
     name_entities: "IntArray"
     relations: Strings
     triples: "IntArray"
+    imported: "BoolArray"
     triple_passages: Adjacency
     passage_triples: Adjacency
     mentions: Adjacency
@@ -95,11 +98,15 @@ class Snapshot:
         return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
 
     def stated_by(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
-        """Return which triples (T,) some allowed passage (P,) states; every triple is stated by one."""
-        if allowed.all() or not len(self.triples):
+        """Return which triples (T,) an imported graph holds or some allowed passage (P,) states."""
+        if allowed.all():
             return np.ones(len(self.triples), dtype=bool)
-        stated = self.triple_passages
-        return np.asarray(np.logical_or.reduceat(allowed[stated.indices], stated.indptr[:-1]))
+        stated = np.array(self.imported)
+        passages = self.triple_passages
+        told = np.flatnonzero(passages.degrees())  # `reduceat` gives an empty row the value of the next one
+        if len(told):
+            stated[told] |= np.logical_or.reduceat(allowed[passages.indices], passages.indptr[told])
+        return stated
 
     def triple(self, position: int, allowed: "NDArray[np.bool_] | None" = None) -> Triple:
         """Return the triple at a position (0 to T - 1) with the ids of its passages, of those `allowed` (P,)."""
@@ -117,6 +124,12 @@ class Snapshot:
             return np.zeros(0, dtype=np.int32)
         last = int(self.name_hashes.searchsorted(wanted, side="right"))
         return self.name_entities[first:last]
+
+    def entities_called(self, name: str) -> "IntArray":
+        """Return the entities that go by a name, ascending; only those shown exactly so where there are any."""
+        found = self.named(key_hash(name_key(name)))
+        exact = [entity for entity in found if self.entities[int(entity)] == name.strip()]
+        return np.array(exact, dtype=np.int32) if exact else found
 
     def titled(self, entities: "IntArray") -> "NDArray[np.bool_]":
         """Return for each entity whether some document is called so."""
@@ -141,7 +154,9 @@ def load_snapshot(folder: Path) -> Snapshot:
         try:
             # An empty array cannot be mapped; reading it costs nothing.
             path = folder / f"{name}.npy"
-            array: NDArray[np.generic] = np.load(path, mmap_mode="r" if path.stat().st_size > 256 else None)
+            mapped = np.load(path, mmap_mode="r" if path.stat().st_size > 256 else None)
+            # A plain view of the mapping: taking one value out of a memmap object costs ten times as much.
+            array: NDArray[np.generic] = np.asarray(mapped)
         except (OSError, ValueError, EOFError) as error:
             raise IndexFormatError(
                 f"the derived file {name}.npy is missing or damaged ({error}): run `clew repair`"

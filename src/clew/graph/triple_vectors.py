@@ -71,7 +71,8 @@ class TripleVectors:
         """Return the function that scores chains for a question.
 
         A chain is worth (1 + (1 - c) a + c b) / 2, where a is the cosine of the question with the chain, b that with
-        the best passage that states its last triple, and c the context.
+        the best passage that states its last triple, and c the context; where no passage states it, since it comes from
+        an imported graph, c is 0.
 
         Args:
             question: (d,) unit vector.
@@ -143,7 +144,7 @@ def _scores(chain, onward, question, context, triples, names, relations, indptr,
             along += x * question[i]
             length += x * x
         worth = along / max(np.sqrt(length), 1e-9)
-        if context > 0.0:
+        if context > 0.0 and indptr[triple] < indptr[triple + 1]:
             best = np.float32(-1.0)
             for at in range(indptr[triple], indptr[triple + 1]):
                 passage = indices[at]

@@ -115,7 +115,7 @@ async def _sent(
     """Send one request, streamed where someone wants to see the reply grow."""
     from pydantic_ai.direct import model_request, model_request_stream
 
-    limits, wanted = _limits(settings), _wanted(prompt, settings)
+    limits, wanted = _limits(prompt, settings), _wanted(prompt, settings)
     if on_text is None:
         return await model_request(model, messages, model_settings=limits, model_request_parameters=wanted)
     async with model_request_stream(model, messages, model_settings=limits, model_request_parameters=wanted) as stream:
@@ -124,12 +124,12 @@ async def _sent(
     return stream.get()
 
 
-def _limits(settings: "CallSettings") -> "ModelSettings":
+def _limits(prompt: "Prompt", settings: "CallSettings") -> "ModelSettings":
     from pydantic_ai.settings import ModelSettings
 
     return ModelSettings(
-        max_tokens=settings.reply_tokens,
-        temperature=settings.temperature,
+        max_tokens=min(prompt.reply_tokens or settings.reply_tokens, settings.reply_tokens),
+        temperature=settings.temperature if prompt.temperature is None else prompt.temperature,
         timeout=settings.timeout,  # of a silence; the client of a provider has its own, which may be shorter
         request_timeout=settings.timeout,  # of the whole answer
         max_retries=0,

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from clew.types import Prompt
 
 _MARK = re.compile(
-    r"<(?=/?(?:question|title|passage|names|noted-facts|searched|thoughts|connections)\b)", re.IGNORECASE
+    r"<(?=/?(?:question|title|passage|names|noted-facts|searched|thoughts|connections|paths)\b)", re.IGNORECASE
 )
 
 
@@ -23,21 +23,27 @@ class Template:
         name: Of its file.
         instructions: Words of Clew alone; nothing of a corpus or a user is ever put into them.
         reply: The class of the reply.
+        reply_tokens: How long it may be; 0 for as long as the settings allow.
+        temperature: Of the model; None for that of the settings.
     """
 
     name: str
     instructions: str
     reply: type[BaseModel]
+    reply_tokens: int = 0
+    temperature: float | None = None
 
     @cached_property
     def fingerprint(self) -> str:
         """`name@hash`: changes with the words and with the shape of the reply."""
-        told = json.dumps([self.instructions, self.reply.model_json_schema()], sort_keys=True)
+        limits = [self.reply_tokens, self.temperature] if self.reply_tokens or self.temperature is not None else []
+        told = json.dumps([self.instructions, self.reply.model_json_schema(), *limits], sort_keys=True)
         return f"{self.name}@{blake2b(told.encode(), digest_size=4).hexdigest()}"
 
     def prompt(self, content: str) -> Prompt:
         """Return the prompt about some content."""
-        return Prompt(self.fingerprint, self.instructions, content.encode(errors="replace").decode(), self.reply)
+        written = content.encode(errors="replace").decode()
+        return Prompt(self.fingerprint, self.instructions, written, self.reply, self.reply_tokens, self.temperature)
 
 
 def tagged(tag: str, text: str) -> str:

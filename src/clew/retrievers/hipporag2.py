@@ -138,6 +138,7 @@ def phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
     open_ = allowed[passages]
     stated = snapshot.triple_passages
     triples = np.repeat(np.arange(stated.rows), stated.degrees())[allowed[stated.indices]]
+    triples = np.concatenate([triples, np.flatnonzero(snapshot.imported)])  # a graph states each of its triples once
     synonyms = np.repeat(np.arange(snapshot.equivalences.rows), snapshot.equivalences.degrees())
     heads, tails = snapshot.triples[triples, 0].astype(np.int64), snapshot.triples[triples, 2].astype(np.int64)
     one = np.concatenate([passages[open_], heads + count])

@@ -11,7 +11,7 @@ from clew.graph.chains import likeliest_walks
 from clew.lexical import LexicalIndex
 from clew.ranks import top_order
 from clew.retrievers.explained import WalkReader
-from clew.retrievers.question_walk import NOTHING, PageRankWeights, Walker
+from clew.retrievers.question_walk import NOTHING, PageRankWeights, QuestionWalk, Walker
 from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
 from clew.types import Evidence, Filter, Path, Scored
 
@@ -39,11 +39,12 @@ class PageRankRetriever:
         allowed = self._scope.mask(where)
         return [self._one(question, k, allowed) for question in questions]
 
-    def _one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
-        started = time.perf_counter()
-        if not question.strip():
-            return found((), (), (EMPTY_QUESTION,), started)
-        asked = self._walker.walk(question, allowed)
+    def walked(self, question: str, allowed: "BoolArray") -> QuestionWalk:
+        """Return the walk of a question through the allowed passages (P,) only."""
+        return self._walker.walk(question, allowed)
+
+    def evidence(self, asked: QuestionWalk, k: int, allowed: "BoolArray", started: float) -> Evidence:
+        """Return at most `k` passages of a walk that began at `started` (a `time.perf_counter`)."""
         if asked.walk is None or asked.restart is None:
             return found((), (), (*asked.notes, NOTHING), started)
         best = top_order(asked.scores, k) if len(asked.scores) else ()
@@ -52,6 +53,12 @@ class PageRankRetriever:
         damping = self._walker.weights.damping
         walks = likeliest_walks(graph, asked.walk, asked.restart, asked.attraction, damping, targets)
         return found(self._scope.passages(ranked), self._paths(walks, allowed), asked.notes, started)
+
+    def _one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
+        started = time.perf_counter()
+        if not question.strip():
+            return found((), (), (EMPTY_QUESTION,), started)
+        return self.evidence(self.walked(question, allowed), k, allowed, started)
 
     def _paths(self, walks: Sequence[tuple[float, tuple[int, ...]]], allowed: "BoolArray") -> tuple[Scored[Path], ...]:
         """Return the walks as triples, likeliest first; a passage the walk starts at needs no path."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SIZE = 8
 _BATCH = 8192
+_BATCH_BYTES = 1 << 28  # the texts of a batch are joined, and one array of texts holds at most 2 GiB
 
 
 def row_checksums(rows: pa.Table) -> list[bytes]:
@@ -27,7 +28,8 @@ def row_checksums(rows: pa.Table) -> list[bytes]:
     """
     digests: list[bytes] = []
     columns = rows.select(sorted(rows.column_names))
-    for batch in columns.to_batches(max_chunksize=_BATCH):
+    rows_at_once = _BATCH_BYTES * rows.num_rows // max(columns.nbytes, 1)
+    for batch in columns.to_batches(max_chunksize=max(1, min(_BATCH, rows_at_once))):
         parts = list(_parts(batch.columns, np.arange(batch.num_rows + 1)))
         for row in range(batch.num_rows):
             digest = blake2b(digest_size=SIZE)

@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from clew.errors import ClewError
 from clew.store.foreign import ForeignErrors
+from clew.store.graph_parts import EXTRACTOR
 from clew.store.location import Location
 from clew.store.probe import deadly_fragments
 from clew.store.sealed import damaged_rows
 
 if TYPE_CHECKING:
     from lance import LanceDataset
+    from lance.fragment import LanceFragment
 
 _UNIT_TOLERANCE = 1e-3
-_ROW_COLUMNS = ("id", "document_id", "text", "start", "end", "metadata", "mentions")
+_ROWS_AT_ONCE = 64  # a part of a graph may be of some MB
+_ROW_COLUMNS = ("id", "document_id", "extractor", "text", "start", "end", "metadata", "mentions")
 _DOCUMENT_COLUMNS = ("id", "document_id", "ordinal", "document_hash", "document_rows")
 
 
@@ -49,39 +53,57 @@ def inspect(dataset: "LanceDataset", place: Location) -> list[Problem]:
             problems.append(Problem(f"the deletion file of data file {files} is damaged", (), fragment.fragment_id))
             continue
         try:
-            with ForeignErrors(place.name, "reading"):
-                rows = fragment.to_table()
-                rows.validate(full=True)
+            found, columns = _read(fragment, place)
         except ClewError as error:
             cause = str(error.__cause__).split(", /")[0]
             problems.append(Problem(f"data file {files} cannot be read: {cause[:200]}", (), fragment.fragment_id))
             continue
-        problems.extend(_row_problems(rows))
-        readable.append(rows.select(list(_DOCUMENT_COLUMNS)))
+        problems.extend(found)
+        readable.extend(columns)
     if readable:
         problems.extend(_document_problems(pa.concat_tables(readable)))
     return problems
 
 
+def _read(fragment: "LanceFragment", place: Location) -> tuple[list[Problem], list[pa.Table]]:
+    """Return the problems of a fragment's rows, and of all rows the columns that tell of their documents."""
+    problems: list[Problem] = []
+    columns: list[pa.Table] = []
+    with ForeignErrors(place.name, "reading"):
+        batches = iter(fragment.to_batches(batch_size=_ROWS_AT_ONCE))
+    while True:
+        with ForeignErrors(place.name, "reading"):
+            if (batch := next(batches, None)) is None:
+                return problems, columns
+            rows = pa.Table.from_batches([batch])
+            rows.validate(full=True)
+        problems.extend(_row_problems(rows))
+        columns.append(rows.select(list(_DOCUMENT_COLUMNS)))
+
+
 def _row_problems(rows: pa.Table) -> Iterator[Problem]:
     damaged = set(damaged_rows(rows))
     lengths = _lengths(rows)
+    stated = pc.list_value_length(rows["triples"]).to_pylist()
     values = zip(*(rows[name].to_pylist() for name in _ROW_COLUMNS), strict=True)
-    for position, (id_, document_id, *rest) in enumerate(values):
+    for position, (id_, document_id, extractor, *rest) in enumerate(values):
         if position in damaged:
             yield Problem(f"passage {id_!r} is not what was written: its checksum differs", (document_id,))
             continue
-        for fault in _faults(*rest):
+        is_part = extractor == EXTRACTOR and bool(stated[position])
+        for fault in _faults(*rest, is_part=is_part):
             yield Problem(f"passage {id_!r} {fault}", (document_id,))
         if lengths is not None and not abs(lengths[position] - 1) <= _UNIT_TOLERANCE:
             yield Problem(f"passage {id_!r} has a vector of length {lengths[position]:.4g}, not 1", (document_id,))
 
 
-def _faults(text: str, start: int, end: int, metadata: str, mentions: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _faults(
+    text: str, start: int, end: int, metadata: str, mentions: Sequence[dict[str, Any]], *, is_part: bool
+) -> Iterator[str]:
     if None in (text, start, end, metadata, mentions):
         yield "lacks a value in a column that must have one"
         return
-    if not text:
+    if not text and not is_part:
         yield "has no text"
     if not 0 <= start <= end:
         yield f"lies at {start}:{end} of its document"

@@ -1,7 +1,7 @@
 """The passages table: the one truth of an index, changed by one atomic commit at a time."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from clew.errors import IndexLockedError, InputError
 from clew.store.foreign import ForeignErrors
+from clew.store.graph_parts import EXTRACTOR
 from clew.store.location import Location, locate
 from clew.store.opening import no_index, open_dataset
 from clew.store.pins import pin, pinned_versions
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
+_PASSAGES, _PARTS = f"extractor != '{EXTRACTOR}'", f"extractor = '{EXTRACTOR}'"
+_PARTS_AT_ONCE, _COMPACTED_AT_ONCE = 16, 256  # rows; a part is of a few MB
 
 
 class PassageTable:
@@ -95,12 +98,15 @@ class PassageTable:
         return PassageTable.open(self.location)
 
     def count_rows(self) -> int:
-        """Return the number of passages."""
+        """Return the number of passages; parts of graphs are none."""
         with ForeignErrors(self.location.name, "counting the passages of"):
-            return int(self._dataset.count_rows())
+            return int(self._dataset.count_rows(filter=_PASSAGES))
 
     def documents(self) -> dict[str, str]:
-        """Return document id -> document hash, sorted by id, of the documents all of whose passages are there."""
+        """Return document id -> document hash, sorted by id, of the documents all of whose passages are there.
+
+        Parts of graphs are among them (see `graph_parts.is_part`).
+        """
         with ForeignErrors(self.location.name, "reading"):
             columns = self._dataset.to_table(columns=["document_id", "document_hash", "document_rows"])
         groups = columns.group_by(columns.column_names).aggregate([([], "count_all")]).to_pylist()
@@ -156,7 +162,7 @@ class PassageTable:
         return existing
 
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
-        """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes.
+        """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes; parts of graphs are left out.
 
         Args:
             columns: Names, in the order wanted; None reads all and checks every row's checksum.
@@ -173,11 +179,35 @@ class PassageTable:
         scanned = names + list(SEALS) if columns is None else list(dict.fromkeys([*wanted, "document_id", "ordinal"]))
         with ForeignErrors(self.location.name, "reading"):
             dataset = self._dataset if version is None else self._dataset.checkout_version(version)
-            rows = dataset.to_table(columns=scanned)
+            rows = dataset.to_table(columns=scanned, filter=_PASSAGES)
         if columns is None:
             checked(rows, self.location.name)
         order = pc.sort_indices(rows, sort_keys=[("document_id", "ascending"), ("ordinal", "ascending")])
         return rows.select(wanted).take(order).replace_schema_metadata(None)
+
+    def graph_parts(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yield the parts of graphs, a few at a time, in no order.
+
+        Args:
+            columns: Names; None reads all and checks every row's checksum.
+
+        Raises:
+            IndexFormatError: The data are damaged.
+        """
+        with ForeignErrors(self.location.name, "reading"):
+            scanner = self._dataset.scanner(
+                columns=None if columns is None else list(columns), filter=_PARTS, batch_size=_PARTS_AT_ONCE
+            )
+            batches = iter(scanner.to_batches())
+        while True:
+            with ForeignErrors(self.location.name, "reading"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            rows = pa.Table.from_batches([batch])
+            if columns is None:
+                checked(rows, self.location.name)
+            yield rows.drop_columns([name for name in SEALS if name in rows.column_names])
 
     def compact(self) -> int:
         """Rewrite small files as larger ones and drop older versions; returns how many were dropped.
@@ -192,7 +222,9 @@ class PassageTable:
         _existing(self._dataset, self.location.name, [], [])
         with ForeignErrors(self.location.name, "compacting"):
             self._dataset.optimize.compact_files(
-                target_rows_per_fragment=_ROWS_PER_FILE, materialize_deletions_threshold=0.0
+                target_rows_per_fragment=_ROWS_PER_FILE,
+                materialize_deletions_threshold=0.0,
+                batch_size=_COMPACTED_AT_ONCE,
             )
         _follow(self, self._dataset)
         with ForeignErrors(self.location.name, "removing old versions of"):

@@ -68,7 +68,7 @@ def repair(location: str | Path | Location) -> list[str]:
             count = table.delete(documents)
             actions.append(f"removed {count} passages of {len(documents)} damaged documents: {_some(documents)}")
         if table.version != dataset.version:
-            actions.append("run `clew index` on the same sources to add what was lost")
+            actions.append("run `clew index`, or `clew kg import`, on the same sources to add what was lost")
     return actions
 
 

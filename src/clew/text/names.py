@@ -108,7 +108,7 @@ def name_key(name: str) -> str:
 
     A name without a single letter or digit keeps its folded characters, so that it still equals itself.
     """
-    words = [token.key for token in tokens(name)]
+    words = token_keys(name)
     if len(words) > 1 and words[0] in ARTICLES:
         words = words[1:]
     return " ".join(words) or fold(name).strip()

@@ -1,0 +1,236 @@
+"""FRAG on graphs: `python bench/frag.py [router] [quality] [variants] [latency] [--questions N]`.
+
+`router`: accuracy of simple or complex, in domain and on other graphs, with every part of the training.
+`quality`: coverage of the kept paths and hits@1, by a plain bi-encoder and by a ranker of paths that was trained on the
+other family of questions. `variants`: frag beside frag-simple and frag-complex on a set balanced over 1, 2 and 3 hops,
+and each part exchanged. `latency`: a question on metaqa and on the generated graph of ten million triples.
+
+Every tenth question of metaqa and pathquestion-2h is held out of the training of routers. Rankers of the other family
+see none of a set's questions; the shipped one was trained on all of metaqa/dev and pathquestion-2h.
+"""
+
+import argparse
+import shutil
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import clew
+from big_graph import generate
+from clew.evaluation.datasets import load_questions
+from clew.index import Index, silent
+from clew.measuring_graphs import measure_graph, paths_of
+from clew.models.encoders import open_encoder
+from clew.router import TERMS, WORDS, HopRouter, load_router
+from clew.settings import Settings
+from clew.teaching_graphs import hop_examples, train_chain_ranker, train_hop_router
+from clew.training.hop_counting import Counted, HopRecipe, accuracy
+from clew.training.path_ranking import PathRecipe
+from clew.types import Question
+from workbench import DATA, WORK, machine, print_table
+
+METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"
+FILES = {METAQA: "dev.jsonl", PQ2: "questions.jsonl", PQ3: "questions.jsonl"}
+MINI = "all-MiniLM-L6-v2"
+TENTH = 10
+BIG = 10_000_000
+TARGETS = {  # coverage, hits@1 by a plain bi-encoder, hits@1 by a ranker of the other family
+    (METAQA, 1): (0.95, 0.70, 0.90),
+    (METAQA, 2): (0.85, 0.70, 0.85),
+    (METAQA, 3): (0.70, 0.34, 0.55),
+    (PQ2, 2): (0.98, 0.76, 0.85),
+    (PQ3, 3): (0.95, 0.54, 0.70),
+}
+VARIANTS = (
+    "frag",
+    "frag-simple",
+    "frag-complex",
+    "frag:lengths=no",
+    "frag:search=bfs,hops=3",
+    "frag:search=shortest",
+    "frag:search=cheapest",
+    "frag:grm=rwr",
+    "frag:grm=nibble",
+    "frag:router=tf-idf",
+    "frag:ranker=bi-encoder",
+    "frag:ranker=bm25",
+)
+
+
+def main() -> None:
+    """Print what was asked for, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[[], "router", "quality", "variants", "latency"])
+    parser.add_argument("--questions", type=int, default=300, help="of each kind")
+    arguments = parser.parse_args()
+    print(machine())
+    folder = WORK / "frag"
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {"router": router, "quality": quality, "variants": variants, "latency": latency}
+    for name in arguments.parts or parts:
+        print(f"\n## {name}")
+        parts[name](folder, arguments.questions)
+
+
+def graph(name: str) -> Index:
+    """Return the index of a graph, imported where it is not."""
+    place = WORK / f"kg-{name}"
+    if not place.exists():
+        clew.create(place, Settings(encoder=MINI)).import_graph(DATA / name / "kg.tsv")
+    return clew.open(place)
+
+
+def questions(name: str) -> list[Question]:
+    """Return the questions of a set; those that are held out of what routers are trained on."""
+    found = load_questions(DATA / name / FILES[name])
+    return found if name == PQ3 else found[TENTH - 1 :: TENTH]
+
+
+def router(folder: Path, _count: int) -> None:
+    """Train routers on metaqa alone and with pathquestion-2h, and tell how often they are right."""
+    encoder = open_encoder(MINI)
+    sets = {name: hop_examples(graph(name), questions(name), silent)[0] for name in FILES}
+    rows = []
+    for trained_on in ((METAQA,), (METAQA, PQ2)):
+        for recipe in (HopRecipe(), HopRecipe(made_up=0), HopRecipe(kind=TERMS, decay=1e-4)):
+            out = folder / f"router-{'+'.join(trained_on)}-{recipe.kind}-{recipe.made_up}"
+            started = time.perf_counter()
+            train_hop_router([(graph(name), DATA / name / FILES[name]) for name in trained_on], out, recipe, silent)
+            seconds = time.perf_counter() - started
+            made = HopRouter(load_router(out), encoder.encode)
+            told = recipe.kind + (", made-up questions too" if recipe.kind == WORDS and recipe.made_up else "")
+            figures = [accuracy(made, sets[METAQA]), _mixed(made, sets[PQ2], sets[PQ3])]
+            figures += [accuracy(made, sets[PQ2]), accuracy(made, sets[PQ3])]
+            rows.append([" + ".join(trained_on), told, *(f"{figure:.3f}" for figure in figures), f"{seconds:.0f}"])
+    head = ("trained on", "kind", "metaqa, held out", "PQ mixed", "PQ-2h", "PQ-3h", "seconds")
+    print_table(head, rows)
+
+
+def _mixed(made: HopRouter, two: Sequence[Counted], three: Sequence[Counted]) -> float:
+    """Return the accuracy on both sets, each counting half."""
+    return (accuracy(made, two) + accuracy(made, three)) / 2
+
+
+def trained(folder: Path) -> dict[str, str]:
+    """Return settings for each set: a router trained as the shipped one, a ranker of the other family."""
+    both = folder / f"router-{METAQA}+{PQ2}-{WORDS}-{HopRecipe().made_up}"
+    if not both.exists():
+        sets = [(graph(name), DATA / name / FILES[name]) for name in (METAQA, PQ2)]
+        train_hop_router(sets, both, HopRecipe(), silent)
+    rankers = {}
+    for family, sets_of in (("metaqa", (METAQA,)), ("pathquestion", (PQ2, PQ3))):
+        out = folder / f"paths-{family}"
+        if not out.exists():
+            started = time.perf_counter()
+            learned = [(graph(name), DATA / name / FILES[name]) for name in sets_of]
+            train_chain_ranker(learned, out, PathRecipe(rank=0), silent)
+            print(f"ranker of paths trained on {family}: {time.perf_counter() - started:.0f} s")
+        rankers[family] = out
+    other = {METAQA: rankers["pathquestion"], PQ2: rankers["metaqa"], PQ3: rankers["metaqa"]}
+    return {name: f"router_weights={both}|path_weights={other[name]}" for name in FILES}
+
+
+def quality(folder: Path, count: int) -> None:
+    """Print coverage and hits@1 beside what was to be reached."""
+    settings = trained(folder)
+    rows = []
+    for (name, hops), (coverage, plain, other) in TARGETS.items():
+        asked = [q for q in questions(name) if q.hops == hops]
+        step = max(1, len(asked) // count)
+        asked = asked[::step][:count]
+        routing, ranking = settings[name].split("|")
+        retrievers = [f"frag:{routing},ranker=bi-encoder", f"frag:{routing},{ranking}", "frag"]
+        report = measure_graph(graph(name), asked, retrievers, silent)["retrievers"]
+        for kind, retriever, wanted in zip(
+            ("bi-encoder", "other family", "shipped weights"), retrievers, (plain, other, 0.0), strict=True
+        ):
+            found = report[retriever]
+            rows.append(
+                [
+                    f"{name}, {hops} hops",
+                    str(len(asked)),
+                    kind,
+                    f"{found['coverage@32']:.3f} ({coverage})",
+                    _with_interval(found, "hits@1") + (f" ({wanted})" if wanted else ""),
+                    f"{found['complex']:.2f}",
+                    f"{found['path_tokens']:.0f}",
+                    f"{found['seconds_p50'] * 1000:.0f}",
+                ]
+            )
+    head = ("questions", "n", "ranker", "coverage@32 (wanted)", "hits@1 (wanted)", "complex", "tokens", "ms")
+    print_table(head, rows)
+
+
+def variants(folder: Path, count: int) -> None:
+    """Print each part exchanged, on metaqa's held-out questions, equally many of 1, 2 and 3 hops."""
+    del folder
+    held = questions(METAQA)
+    balanced = [q for hops in (1, 2, 3) for q in [q for q in held if q.hops == hops][:count]]
+    report = measure_graph(graph(METAQA), balanced, VARIANTS, silent)
+    rows = [
+        [
+            name,
+            _with_interval(found, "hits@1"),
+            _with_interval(found, "coverage@32"),
+            *(f"{found[f'covered by {step}']:.3f}" for step in ("neighbourhood", "entity ranking", "path search")),
+            f"{found['seconds_p50'] * 1000:.0f}",
+        ]
+        for name, found in report["retrievers"].items()
+    ]
+    print(f"{len(balanced)} questions, the shipped weights")
+    print_table(("variant", "hits@1", "coverage@32", "in hops", "after ranking", "after search", "ms"), rows)
+    for c in report["comparisons"]:
+        if c["measure"] == "hits@1":
+            interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
+            print(f"{c['a']} minus {c['b']}: {interval}, p = {c['p']:.4f}")
+
+
+def _with_interval(found: dict[str, Any], measure: str) -> str:
+    low, high = found["intervals"][measure]
+    return f"{found[measure]:.3f} ({low:.3f}-{high:.3f})"
+
+
+def latency(folder: Path, count: int) -> None:
+    """Print the median of a question on metaqa and on ten million triples, taking turns."""
+    big = WORK / "kg-big"
+    if not big.exists():
+        file = folder / f"graph-{BIG}.tsv"
+        if not file.exists():
+            generate(file, BIG)
+        try:
+            clew.create(big, Settings(encoder=MINI)).import_graph(file)
+        except KeyboardInterrupt:
+            shutil.rmtree(big, ignore_errors=True)
+            raise
+    asked = [(q.text, q.topics) for q in questions(METAQA)[:count]]
+    names = clew.open(big).snapshot.entities
+    heads = clew.open(big).snapshot.triples[:, 0]
+    generator = np.random.default_rng(0)
+    topics = [names[int(heads[i])] for i in generator.integers(0, len(heads), count)]
+    others: list[tuple[str, tuple[str, ...]]] = [
+        (text, (topic,)) for (text, _), topic in zip(asked, topics, strict=True)
+    ]
+    made: dict[str, tuple[Index, list[tuple[str, tuple[str, ...]]]]] = {
+        "metaqa": (clew.open(WORK / "kg-metaqa"), asked),
+        "ten million": (clew.open(big), others),
+    }
+    rows = []
+    for kind in ("bi-encoder", "trained"):
+        for name, (index, those) in made.items():
+            retriever = paths_of(index, f"frag:ranker={kind}")
+            for text, about in those[:20]:
+                retriever.retrieve_about([text], [about], 5)
+            spent = []
+            for text, about in those:
+                started = time.perf_counter()
+                retriever.retrieve_about([text], [about], 5)
+                spent.append(1000 * (time.perf_counter() - started))
+            rows.append([kind, name, f"{np.median(spent):.1f}", f"{np.percentile(spent, 95):.1f}"])
+    print_table(("ranker", "graph", "ms, median", "ms, 95 %"), rows)
+
+
+if __name__ == "__main__":
+    main()

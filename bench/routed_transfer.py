@@ -1,0 +1,62 @@
+"""Whether choices learned on some corpora serve another: `python bench/routed_transfer.py OUT`.
+
+OUT is the folder that `clew train routed` wrote: what it observed of every question is read from there, or observed
+where it is not. Choices are learned from all training sets but one and made for that one, at several prices of a
+second; beside them stand choices learned from all, and those made at random with the same shares.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from clew.retrievers.routed import Preference
+from clew.retrievers.routed_signals import SIGNALS
+from clew.teaching_choices import CHOICES, observe
+from clew.teaching_data import TRAIN
+from clew.training.retriever_choice import ChoiceRecipe, Observed, Outcome, alone, fit, routed
+from workbench import DATA, machine, print_table
+
+SETS = ("2wiki-train", "hotpotqa", "musique")
+OFFERED = ("bm25", "pagerank", "gfm")
+WORTHS = (500.0, 300.0, 150.0, 100.0, 50.0, 20.0)
+
+
+def main() -> None:
+    """Print one table a training set."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    run, recipe = parser.parse_args().out / "run", ChoiceRecipe()
+    seen = [observe(DATA / name, TRAIN, name, run, CHOICES, recipe, lambda *_: None) for name in SETS]
+    print(machine())
+    for left_out in seen:
+        others = fit([one for one in seen if one is not left_out], CHOICES, tuple(SIGNALS), recipe)
+        every = fit(seen, CHOICES, tuple(SIGNALS), recipe)
+        rows = [told(name, alone(left_out, CHOICES.index(name), name)) for name in OFFERED]
+        for worth in WORTHS:
+            chosen = routed(others, Preference(OFFERED, worth), left_out, CHOICES)
+            rows.append(told(f"worth {worth:g}, learned elsewhere", chosen))
+            known = routed(every, Preference(OFFERED, worth), left_out, CHOICES)
+            rows.append(told(f"worth {worth:g}, learned here too", known))
+            rows.append(told(f"worth {worth:g}, the same shares at random", at_random(left_out, chosen)))
+        print(f"\n{left_out.name}: {len(left_out.signals)} questions, {left_out.passages} passages\n")
+        print_table(("choice", "R@5", "ms", *OFFERED), rows)
+
+
+def at_random(observed: Observed, like: Outcome) -> Outcome:
+    """Return what giving each choice its share of the questions comes to, whatever they ask."""
+    names: Sequence[str] = list(CHOICES)
+    recall = sum(share * observed.recalls[:, names.index(name)].mean() for name, share in like.shares.items())
+    return Outcome(float(recall), float("nan"), like.shares)
+
+
+def told(name: str, outcome: Outcome) -> list[str]:
+    """Return a row of the table."""
+    shares = [f"{100 * outcome.shares.get(one, 0.0):.0f}%" for one in OFFERED]
+    spent = "" if np.isnan(outcome.seconds) else f"{1000 * outcome.seconds:.1f}"
+    return [name, f"{100 * outcome.recall:.1f}", spent, *shares]
+
+
+if __name__ == "__main__":
+    main()

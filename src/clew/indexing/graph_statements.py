@@ -1,0 +1,90 @@
+"""What a file of a graph states: triples as plain tuples, names of entities, and lines that cannot be used."""
+
+import re
+from dataclasses import dataclass
+
+LONGEST_NAME = 65_536
+"""Characters; a longer one is no name but a fault of the file."""
+
+NODE, LABEL, ALIAS = "node", "label", "alias"
+"""What a stored name is: of an entity the file lists, a label (`label@de` in a language), another name."""
+
+Stated = tuple[str, str, str]
+"""Head, relation, tail: exact texts without white space around them."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What an entity is called.
+
+    Attributes:
+        id: The entity, as triples write it.
+        label: "" for none.
+        language: Of the label, such as "en"; "" when it is not told.
+        listed: Whether the file lists the entity, so that it is one also without a triple.
+    """
+
+    id: str
+    label: str = ""
+    aliases: tuple[str, ...] = ()
+    language: str = ""
+    listed: bool = False
+
+    def triples(self) -> list[Stated]:
+        """Return the names as they are stored."""
+        kind = NODE if self.listed else f"{LABEL}@{self.language}" if self.language else LABEL
+        own = [(self.id, kind, self.label)] if self.label or self.listed else []
+        return [*own, *((self.id, ALIAS, alias) for alias in self.aliases)]
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A line, or another piece of a file, that states nothing that can be used.
+
+    Attributes:
+        place: The file's name and the line, `kg.tsv:17`.
+        reason: What is wrong with it.
+    """
+
+    place: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}"
+
+
+Statement = Stated | Named | Malformed
+
+
+def fault_of(*names: str) -> str:
+    """Return why one of some names cannot be used, "" when all can."""
+    for name in names:
+        if not name:
+            return "a name is empty"
+        if len(name) > LONGEST_NAME:
+            return f"a name has {len(name):,} characters, at most {LONGEST_NAME:,} are allowed"
+        if "\0" in name:
+            return "a NUL byte in a name"
+        if not name.isascii() and _SURROGATE.search(name):
+            return "half a character (a lone surrogate) in a name"
+    return ""
+
+
+def is_iri(id_: str) -> bool:
+    """Tell whether an entity's id is an address as RDF writes it: `<http://...>`."""
+    return id_.startswith("<") and id_.endswith(">") and ":" in id_
+
+
+def last_segment(address: str) -> str:
+    """Return what stands behind the last `#`, `/` or `:` of an address, whatever follows it aside."""
+    shortened = address.rstrip("/#:")
+    return re.split(r"[/#:]", shortened)[-1] or shortened
+
+
+def in_words(address: str) -> str:
+    """Return a relation's address as words: `http://example.org/birthPlace` gives `birth place`."""
+    segment = last_segment(address).replace("_", " ").replace("-", " ")
+    return " ".join(_CAMEL.sub(" ", segment).split()).lower() or address

@@ -1,0 +1,135 @@
+"""What scores texts against a question, against cosines by hand and a cross-encoder made of random weights."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file, save_file
+
+from clew.errors import ProviderError
+from clew.lexical import BM25Scorer, LexicalIndex
+from clew.models.hashing import HashingEncoder
+from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
+from clew.protocols import TextScorer
+
+from .tiny import WIDTH, write_tiny_bert
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+TEXTS = ["directed by", "starred actors", "directed by", "place of birth, directed by", "東京", ""]
+ENCODER = HashingEncoder(24)
+WORDS = st.lists(st.sampled_from(["directed", "film", "of", "the", "birth", "films"]), max_size=5).map(" ".join)
+
+
+def bi_encoder() -> BiEncoderScorer:
+    return BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)
+
+
+def test_a_bi_encoder_tells_cosines() -> None:
+    found = bi_encoder().score("who directed the film", TEXTS)
+    question = ENCODER.encode(["who directed the film"])[0].tolist()
+    wanted = [sum(a * b for a, b in zip(question, row, strict=True)) for row in ENCODER.encode(TEXTS).tolist()]
+    assert found.tolist() == pytest.approx(wanted, abs=1e-6)
+    assert found.shape == (len(TEXTS),)
+    assert found.dtype == np.float32
+    assert found[0] == found[2] == found.max()
+
+
+def test_questions_are_encoded_as_questions() -> None:
+    def turned(texts: Sequence[str]) -> "FloatArray":
+        return -ENCODER.encode(texts)
+
+    plain, other = bi_encoder(), BiEncoderScorer(ENCODER.encode, turned)
+    np.testing.assert_array_equal(other.score("film", TEXTS), -plain.score("film", TEXTS))
+
+
+@pytest.mark.parametrize("scorer", [BM25Scorer(), bi_encoder(), CrossEncoderScorer("nowhere/at all")])
+def test_no_text_has_no_score_and_loads_nothing(scorer: TextScorer) -> None:
+    found = scorer.score("who directed the film", [])
+    assert found.shape == (0,)
+    assert found.dtype == np.float32
+
+
+@settings(deadline=None, max_examples=50)
+@given(WORDS, st.lists(WORDS, max_size=6))
+def test_bm25_weighs_the_texts_that_are_given(question: str, texts: list[str]) -> None:
+    found = BM25Scorer().score(question, texts)
+    np.testing.assert_array_equal(found, LexicalIndex.build(texts).scores(question))
+    assert found.shape == (len(texts),)
+
+
+def test_bm25_prefers_the_rare_word() -> None:
+    found = BM25Scorer().score("birth of the director", ["director", "birth", "director", "director", "spouse"])
+    assert int(found.argmax()) == 1
+    assert found[4] == 0
+    assert BM25Scorer().score("birth", ["director"] * 3).tolist() == [0, 0, 0]
+    assert BM25Scorer().score("?", TEXTS).tolist() == [0] * len(TEXTS)
+
+
+def write_cross_encoder(folder: Path, labels: int = 1) -> Path:
+    """Write a model of a few kilobytes that reads question and text together."""
+    write_tiny_bert(folder)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    names = {str(number): f"LABEL_{number}" for number in range(labels)}
+    config |= {"architectures": ["BertForSequenceClassification"], "id2label": names}
+    config["label2id"] = {name: int(number) for number, name in names.items()}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    weights = {f"bert.{name}": array for name, array in load_file(folder / "model.safetensors").items()}
+    random = np.random.default_rng(1)
+    weights["classifier.weight"] = random.normal(0, 0.5, (labels, WIDTH)).astype(np.float32)
+    weights["classifier.bias"] = np.zeros(labels, dtype=np.float32)
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+@pytest.mark.slow  # importing sentence-transformers takes six to ten seconds
+def test_a_cross_encoder_reads_question_and_text_together(tmp_path: Path) -> None:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = write_cross_encoder(tmp_path / "model")
+    question = "who directed the film"
+    texts = [text for text in TEXTS if text]
+    found = CrossEncoderScorer(str(folder)).score(question, texts)
+    assert found.shape == (len(texts),)
+    assert found.dtype == np.float32
+    assert found[0] == pytest.approx(found[2], abs=1e-5)
+    loader: Any = AutoTokenizer  # has no types
+    tokenizer = loader.from_pretrained(str(folder))
+    model: Any = AutoModelForSequenceClassification.from_pretrained(str(folder)).eval()
+    for text, score in zip(texts, found.tolist(), strict=True):
+        logit = float(model(**tokenizer(question, text, return_tensors="pt")).logits[0, 0].detach())
+        assert score == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-4)
+    other = CrossEncoderScorer(str(folder)).score("where was she born", texts)
+    assert CrossEncoderScorer(str(folder)).score(question, ["", "a"]).shape == (2,)
+    assert not np.allclose(other, found)
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (write_cross_encoder(tmp_path / "json") / "config.json").write_text("{", encoding="utf-8")
+    for name in ("nowhere", "empty", "json"):
+        with pytest.raises(ProviderError, match=r"cannot be opened .*choose the ranker bi-encoder") as told:
+            CrossEncoderScorer(str(tmp_path / name)).score("who", ["x"])
+        assert "\n" not in str(told.value)
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_whose_weights_are_damaged(tmp_path: Path) -> None:
+    folder = write_cross_encoder(tmp_path / "cut")
+    (folder / "model.safetensors").write_bytes(b"\x00" * 30)
+    with pytest.raises(ProviderError, match=r"cannot be opened .*choose the ranker bi-encoder"):
+        CrossEncoderScorer(str(folder)).score("who", ["x"])
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_of_several_labels_gives_no_ranking(tmp_path: Path) -> None:
+    scorer = CrossEncoderScorer(str(write_cross_encoder(tmp_path / "model", labels=3)))
+    with pytest.raises(ProviderError):
+        scorer.score("who", ["x", "y"])
