@@ -25,7 +25,7 @@ TRIPLES = (
 )
 QUESTIONS = (
     ("what is the profession of Eva Holm", ("Eva Holm",), ("teacher",), 1),
-    ("where was Ada Lind born", ("Ada Lind",), ("Vardø",), 1),
+    ("what is the place of birth of Ada Lind", ("Ada Lind",), ("Vardø",), 1),
     ("what is the profession of the spouse of Ada Lind", ("Ada Lind",), ("carpenter",), 2),
     ("what is the profession of the mother of Ada Lind", ("Ada Lind",), ("teacher",), 2),
     ("what is the place of birth of the father of the spouse of Ada Lind", ("Ada Lind",), ("Tromsø",), 3),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from clew.errors import ProviderError
+from clew.errors import InputError, ProviderError
 from clew.text.masked import MaskedQuestion
 
 if TYPE_CHECKING:
@@ -91,8 +91,10 @@ class HopRouter:
         return np.asarray(self.hops(questions)[:, delta:].sum(axis=1), dtype=np.float32)
 
     def _worth(self, words: Sequence[str]) -> dict[str, float]:
-        if not words or self._encode is None:
+        if not words:
             return {}
+        if self._encode is None:
+            raise InputError("a router of the kind words needs an encoder: give one, or take one of the kind tf-idf")
         vectors = self._encode(words)
         return dict(zip(words, word_worth(vectors, self.weights.arrays).tolist(), strict=True))
 
@@ -131,19 +133,26 @@ def fingerprint_of_weights(weights: RouterWeights) -> str:
 
 
 def save_router(folder: Path, weights: RouterWeights) -> None:
-    """Write config.json and model.safetensors into a folder, made when absent."""
-    from safetensors.numpy import save_file
+    """Write config.json and model.safetensors into a folder, made when absent.
 
-    folder.mkdir(parents=True, exist_ok=True)
+    Raises:
+        ProviderError: The disk refused.
+    """
+    from safetensors.numpy import save
+
     arrays = {name: np.ascontiguousarray(weights.arrays[name], dtype=np.float32) for name in ARRAYS[weights.kind]}
-    save_file(arrays, folder / "model.safetensors")
     config = {
         "kind": weights.kind,
         "terms": list(weights.terms),
         "encoder": {"fingerprint": weights.encoder},
         "about": dict(weights.about),
     }
-    (folder / "config.json").write_text(json.dumps(config, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.safetensors").write_bytes(save(arrays))
+        (folder / "config.json").write_text(json.dumps(config, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ProviderError(f"{folder} could not be written ({error}): choose another folder") from error
 
 
 def load_router(folder: Path) -> RouterWeights:

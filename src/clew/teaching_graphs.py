@@ -133,7 +133,9 @@ def feedback_examples(log: Path) -> list[Counted]:
             raise InputError(
                 f'{log}:{number}: {line[:80]!r} is no feedback; wanted {{"question", "topics", "hops"}}'
             ) from error
-        places = [(text.find(name), text.find(name) + len(name)) for name in names if name and name in text]
+        folded = text.casefold() if len(text.casefold()) == len(text) else text
+        starts = [(folded.find(name.casefold()), len(name)) for name in names if name]
+        places = [(start, start + length) for start, length in starts if start >= 0]
         if hops > 0:
             found.append(Counted(masked(text, places), hops))
     if not found:

@@ -10,6 +10,7 @@ from clew.prompts.path_answer import PathAnswer
 from clew.prompts.path_choice import PathChoice
 from clew.protocols import LanguageModel
 from clew.text.controls import one_line
+from clew.text.names import name_key
 from clew.types import Answer, Evidence, Failure, Path, Reply, Scored, Usage
 from clew.walked import entities_of
 
@@ -19,6 +20,7 @@ LOCAL = "the answer is where the best path ends; no language model was asked"
 NO_PATHS = "the evidence holds no path"
 ABSTAINED = "the model finds no answer on the paths"
 OUTSIDE = "no path ends or passes there: the model knows it from elsewhere, or made it up"
+UNNAMED = "the model names no path that the answer stands on"
 _MOST = 20
 
 
@@ -87,19 +89,18 @@ class ModelPathAnswerer:
         if isinstance(choice, Reply):
             number = cast("PathChoice", choice.value).path
         used = 0 < number <= len(evidence.paths)
-        reached = {name for path in evidence.paths for name in entities_of(path.item, evidence.topics)}
+        reached = {name_key(name) for path in evidence.paths for name in entities_of(path.item, evidence.topics)}
+        inside = name_key(named[0]) in reached
         unchosen = (f"which path it stands on is not known: {choice.reason}",) if isinstance(choice, Failure) else ()
-        notes = (written, *unchosen, *(() if named[0] in reached else (OUTSIDE,)))
+        notes = (written, *unchosen, *(() if inside else (OUTSIDE,)), *(() if used else (UNNAMED,)))
         candidates = tuple(Scored(name, 1.0 / rank) for rank, name in enumerate(named, 1))
-        told = _first(evidence, number - 1) if used else replace(evidence, paths=())
-        return Answer(
-            named[0], (), candidates, told, weak=named[0] not in reached or not used, notes=notes, usage=usage
-        )
+        told = _first(evidence, number - 1) if used else evidence
+        return Answer(named[0], (), candidates, told, weak=not inside or not used, notes=notes, usage=usage)
 
 
 def named_path(answer: Answer) -> Path | None:
     """Return the path that an answer of a language model says it stands on; None where it names none."""
-    if not answer.text or not answer.evidence.paths or LOCAL in answer.notes:
+    if not answer.text or not answer.evidence.paths or {LOCAL, UNNAMED} & set(answer.notes):
         return None
     return answer.evidence.paths[0].item
 
@@ -124,7 +125,7 @@ def _names_no_path(result: Reply | Failure, paths: int) -> bool:
     if isinstance(result, Failure):
         return False
     reply = cast("PathAnswer", result.value)
-    return reply.answerable and bool(reply.answers) and not 0 < reply.path <= paths
+    return reply.answerable and any(map(one_line, reply.answers)) and not 0 < reply.path <= paths
 
 
 def _first(evidence: Evidence, place: int) -> Evidence:

@@ -87,7 +87,7 @@ def next_level(
         local: The graph; its nodes best first, so that where ends are left out the best stay.
         codes: (m,) relation codes of its edges.
         levels: From the empty chain on.
-        chains: Which of the last level's chains go on; ascending.
+        chains: Which of the last level's chains go on; where the bound of edges cuts, the first stay.
         most_ends: From how many ends of a chain it goes on, at most.
         most_edges: How many edges are looked at, at most.
     """

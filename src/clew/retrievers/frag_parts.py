@@ -34,7 +34,6 @@ TEMPERATURES = {BI_ENCODER: 0.05, CROSS_ENCODER: 1.0, BM25: 1.0}
 _EXAMPLES = 10  # names that stand for what is found at the end of a relation
 _SAMPLE = 500_000  # triples that they are counted in
 _LONGEST_NAME = 60  # characters
-_FEW = 12  # texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +82,8 @@ class GraphParts:
         return RelationTexts(
             self.scope.snapshot.relations.__getitem__,
             lru_cache(maxsize=None)(_examples(self.scope.snapshot)),
-            _encoding(self.encoder),
-            _encoding(self.encoder),
+            self.encoder.encode,
+            self.encoder.encode_queries,
         )
 
 
@@ -178,11 +177,6 @@ def _text_scorer(name: str, texts: Callable[[], RelationTexts]) -> TextScorer:
     if kind == BI_ENCODER and not model:
         return BiEncoderScorer(texts().kept, texts().words)
     raise InputError(f"frag: a ranker is {name!r}; wanted trained (of paths), bi-encoder, bm25 or cross-encoder:NAME")
-
-
-def _encoding(encoder: Encoder) -> "Callable[[Sequence[str]], FloatArray]":
-    """Return what encodes a few texts one by one, which is faster than a batch that is nearly empty."""
-    return lambda texts: encoder.encode_queries(texts) if len(texts) <= _FEW else encoder.encode(texts)
 
 
 def _reads(fingerprint: str, encoder: Encoder | None) -> bool:

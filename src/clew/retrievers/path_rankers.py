@@ -130,13 +130,21 @@ class TrainedChainRanker:
 
 
 def save_paths(folder: Path, trained: PathWeights) -> None:
-    """Write config.json and model.safetensors into a folder, made when absent."""
-    from safetensors.numpy import save_file
+    """Write config.json and model.safetensors into a folder, made when absent.
 
-    folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: np.ascontiguousarray(getattr(trained, name)) for name in ARRAYS}, folder / "model.safetensors")
+    Raises:
+        ProviderError: The disk refused.
+    """
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(getattr(trained, name)) for name in ARRAYS}
     about = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
-    (folder / "config.json").write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "model.safetensors").write_bytes(save(arrays))
+        (folder / "config.json").write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise ProviderError(f"{folder} could not be written ({error}): choose another folder") from error
 
 
 def load_paths(folder: Path) -> PathWeights:

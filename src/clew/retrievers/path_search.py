@@ -109,7 +109,7 @@ def _by_chains(
         cut = cut or level.cut or (len(chains) > bounds.beam and hops < bounds.hops)
         if not chains:
             break
-        on = np.sort(top_order(worth, bounds.beam))
+        on = top_order(worth, bounds.beam)  # best first: what a bound cuts is the worst
     return found, cut
 
 
