@@ -45,6 +45,7 @@ def router(
 
     if kind not in (WORDS, TERMS):
         raise InputError(f"--kind is {kind!r}; wanted {WORDS} or {TERMS}")
+    _check_out(out)
     logs = feedback or []
     recipe = FEEDBACK if logs and not index else HopRecipe()
     recipe = replace(recipe, kind=kind, seed=seed, epochs=recipe.epochs if epochs is None else epochs)
@@ -76,12 +77,18 @@ def paths(
     from clew.teaching_graphs import train_chain_ranker
     from clew.training.path_ranking import PathRecipe
 
+    _check_out(out)
     given = {"rank": rank, "nearness": nearness, "epochs": epochs}
     recipe = replace(PathRecipe(seed=seed), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     with progress_on_stderr() as progress:
         taught = train_chain_ranker(_pairs(index, questions, progress, needed=True), out, recipe, progress, hops)
     _told(taught.questions, taught.left_out, taught.figures)
     print(f"weights in {out}; use them: --retriever frag:path_weights={out}")
+
+
+def _check_out(out: Path) -> None:
+    if out.is_file():
+        raise InputError(f"--out is {str(out)!r}, which is a file: name a folder")
 
 
 def _pairs(

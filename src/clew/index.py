@@ -170,9 +170,15 @@ class Index:
         with writing(self.table.location):
             started = time.perf_counter()
             _move(self, self.table.latest())
+            before = self.table.version
             try:
                 with closing(file.statements()) as statements:
                     report = GraphImporter(self.table, self._progress).bring(called, statements)
+            except InputError as error:
+                if self.table.version == before:
+                    raise
+                mixed = f"what came before is in place, so {called} is not whole until a whole file is imported"
+                raise InputError(f"{error}; {mixed}") from error
             finally:
                 _move(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)

@@ -43,7 +43,7 @@ class Taught:
     Attributes:
         questions: That were learned from.
         left_out: Questions without a topic in the graph or without a path to an answer.
-        figures: Measures on what was held out, by name.
+        figures: Measures by name; of a router on what was held out.
     """
 
     questions: int
@@ -165,6 +165,7 @@ def train_chain_ranker(
     for index, path in graphs:
         parts = graph_parts(index)
         texts = parts.relation_texts()
+        _same_encoder(fingerprint, parts)
         fingerprint = parts.encoder.fingerprint if parts.encoder else ""
         codes: dict[int, int] = {}
         questions = load_questions(path)
@@ -178,9 +179,14 @@ def train_chain_ranker(
         asked += len(questions)
     table = np.concatenate(tables) if tables else np.zeros((1, 1), dtype=np.float32)
     trained = train_path_ranker(examples, table, recipe, fingerprint)
-    figures = {"worth of the best chain": _worth(trained, examples, table)}
+    figures = {"worth of the best chain, on the questions learned from": _worth(trained, examples, table)}
     save_paths(out, replace(trained, about={**trained.about, "figures": figures}))
     return Taught(len(examples), asked - len(examples), figures)
+
+
+def _same_encoder(before: str, parts: GraphParts) -> None:
+    if before and parts.encoder is not None and parts.encoder.fingerprint != before:
+        raise InputError("the indexes were made with different encoders: train on indexes of one encoder")
 
 
 def graph_parts(index: Index) -> GraphParts:

@@ -166,7 +166,7 @@ def test_without_an_encoder_words_alone_rank(tmp_path: Path) -> None:
         ("frag:grm=luck", "grm is 'luck'"),
         ("frag:paths=0", "paths is '0'"),
         ("frag:nonsense=1", "no setting 'nonsense'"),
-        ("frag:router_weights=/nowhere", "cannot be read"),
+        ("frag:router_weights=/nowhere", "holds no config.json"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(family: Index, name: str, words: str) -> None:

@@ -175,7 +175,7 @@ class FragRetriever:
             none = np.zeros(0, dtype=np.int32)
             return Searched(none, [], none, none, none, none, complex=False, notes=(*notes, NO_TOPIC))
         asked = masked(topics.text, topics.places)
-        chances = None if self._router is None else self._router.hops([asked])[0]
+        chances = None if self._router is None or self.settings.always else self._router.hops([asked])[0]
         is_complex, said = self._routed(chances)
         kind, bounds = self.settings.complex if is_complex else self.settings.simple
         graph = self._graph()

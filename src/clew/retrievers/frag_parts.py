@@ -21,6 +21,7 @@ from clew.retrievers.options import Options
 from clew.retrievers.path_rankers import ChainRanker, TextChainRanker, TrainedChainRanker, load_paths
 from clew.retrievers.path_search import SEARCHES
 from clew.retrievers.scope import Scope
+from clew.retrievers.shipped import CONFIG
 from clew.router import TERMS, WORDS, HopRouter, load_router
 
 if TYPE_CHECKING:
@@ -115,13 +116,14 @@ def _settings(options: Options, always: str) -> FragSettings:
     search = options.text("search", "", ("", *SEARCHES))
     simple, far = plain.simple, plain.complex
     kinds = (search or simple[0], search or far[0])
-    hops = options.whole("hops", far[1].hops)
+    asked = options.whole("hops", 0)
+    near = asked if always == "simple" and asked else min(asked or simple[1].hops, simple[1].hops)
     return replace(
         plain,
         always=always,
         delta=options.whole("delta", plain.delta),
-        simple=(kinds[0], replace(simple[1], hops=min(hops, simple[1].hops))),
-        complex=(kinds[1], replace(far[1], hops=hops)),
+        simple=(kinds[0], replace(simple[1], hops=near)),
+        complex=(kinds[1], replace(far[1], hops=asked or far[1].hops)),
         entities=options.whole("entities", plain.entities),
         relations=options.whole("relations", plain.relations),
         paths=options.whole("paths", plain.paths),
@@ -136,7 +138,7 @@ def _router(parts: GraphParts, options: Options, texts: Callable[[], RelationTex
     given = options.text("router_weights", "")
     kind = options.text("router", "", ("", WORDS, TERMS))
     if given:
-        weights = load_router(Path(given).expanduser())
+        weights = load_router(_folder(given, "router_weights"))
     else:
         weights = load_router(parts.weights("router-terms" if kind == TERMS else "router"))
         if not kind and not _reads(weights.encoder, parts.encoder):
@@ -153,7 +155,7 @@ def _ranker(parts: GraphParts, options: Options, texts: Callable[[], RelationTex
     given = options.text("path_weights", "")
     name = options.text("ranker", "")
     if name in ("", TRAINED):
-        trained = load_paths(Path(given).expanduser() if given else parts.weights("paths"))
+        trained = load_paths(_folder(given, "path_weights") if given else parts.weights("paths"))
         if _reads(trained.encoder, parts.encoder):
             return TrainedChainRanker(trained, texts())
         if name or given:
@@ -177,6 +179,18 @@ def _text_scorer(name: str, texts: Callable[[], RelationTexts]) -> TextScorer:
     if kind == BI_ENCODER and not model:
         return BiEncoderScorer(texts().kept, texts().words)
     raise InputError(f"frag: a ranker is {name!r}; wanted trained (of paths), bi-encoder, bm25 or cross-encoder:NAME")
+
+
+def _folder(given: str, setting: str) -> Path:
+    """Return a folder of weights that a user names.
+
+    Raises:
+        InputError: There is none.
+    """
+    folder = Path(given).expanduser()
+    if not (folder / CONFIG).is_file():
+        raise InputError(f"frag: {setting} is {given!r}, which holds no {CONFIG}; give a folder that clew train made")
+    return folder
 
 
 def _reads(fingerprint: str, encoder: Encoder | None) -> bool:

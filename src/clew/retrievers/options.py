@@ -36,7 +36,9 @@ class Options:
         self._taken.add(name)
         value = self._values.get(name, default)
         if choices and value not in choices:
-            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted one of {', '.join(choices)}")
+            raise InputError(
+                f"{self._retriever}: {name} is {value!r}; wanted one of {', '.join(filter(None, choices))}"
+            )
         return value
 
     def count(self, name: str, default: int | None) -> int | None:
