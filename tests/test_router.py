@@ -230,7 +230,7 @@ DAMAGE = [
 def test_what_is_damaged_is_told_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
     save_router(tmp_path / "router", drawn_weights())
     damage(tmp_path / "router")
-    message = r"the router in .*router cannot be read .*install or train it again"
+    message = r"the router in .*router cannot be read .*train or install it again"
     with pytest.raises(ProviderError, match=message) as told:
         load_router(tmp_path / "router")
     assert "\n" not in str(told.value)
@@ -249,7 +249,7 @@ def test_what_is_damaged_is_told_in_one_line(damage: Callable[[Path], object], t
 def test_damaged_terms_are_told_too(damage: Callable[[Path], object], tmp_path: Path) -> None:
     save_router(tmp_path, terms_weights())
     damage(tmp_path)
-    with pytest.raises(ProviderError, match="install or train it again"):
+    with pytest.raises(ProviderError, match="train or install it again"):
         load_router(tmp_path)
 
 
@@ -272,7 +272,7 @@ def test_arrays_that_do_not_fit_each_other_are_damage(
 ) -> None:
     save_router(tmp_path, weights)
     damage(tmp_path)
-    with pytest.raises(ProviderError, match="install or train it again"):
+    with pytest.raises(ProviderError, match="train or install it again"):
         load_router(tmp_path)
 
 

@@ -114,17 +114,15 @@ def _measured(
         evidence = []
         for question in some:
             began = time.perf_counter()
-            evidence += retriever.retrieve_about([question.text], [question.topics], 5)
+            found, searched = retriever.searched_about([question.text], [question.topics], 5)[0]
             seconds = time.perf_counter() - began
-            searched = retriever.search(question.text, question.topics)
-            paths = [path.item for path in evidence[-1].paths]
+            evidence.append(found)
+            paths = [path.item for path in found.paths]
             gold = np.unique(np.concatenate([snapshot.entities_called(a) for a in question.answers]))
             rows.append(
                 _steps(searched, gold)
                 | {
-                    f"coverage@{retriever.settings.paths}": covered(
-                        names_on(paths, evidence[-1].topics), question.answers
-                    ),
+                    f"coverage@{retriever.settings.paths}": covered(names_on(paths, found.topics), question.answers),
                     "path_recall": path_recall(paths, question.paths),
                     "paths": float(len(paths)),
                     "path_tokens": sum(len(t.head + t.relation + t.tail) for p in paths for t in p)

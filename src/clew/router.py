@@ -10,7 +10,6 @@ Differs from the source: hops are counted instead of two classes told apart, whi
 (docs/benchmarks.md) and lets delta be set afterwards; names are masked; the encoder stays as it is.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
+from clew.store.weights import read_weights, write_weights
 from clew.text.masked import MaskedQuestion
 
 if TYPE_CHECKING:
@@ -133,26 +133,14 @@ def fingerprint_of_weights(weights: RouterWeights) -> str:
 
 
 def save_router(folder: Path, weights: RouterWeights) -> None:
-    """Write config.json and model.safetensors into a folder, made when absent.
+    """Write the weights into a folder, made when absent.
 
     Raises:
         ProviderError: The disk refused.
     """
-    from safetensors.numpy import save
-
-    arrays = {name: np.ascontiguousarray(weights.arrays[name], dtype=np.float32) for name in ARRAYS[weights.kind]}
-    config = {
-        "kind": weights.kind,
-        "terms": list(weights.terms),
-        "encoder": {"fingerprint": weights.encoder},
-        "about": dict(weights.about),
-    }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.safetensors").write_bytes(save(arrays))
-        (folder / "config.json").write_text(json.dumps(config, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ProviderError(f"{folder} could not be written ({error}): choose another folder") from error
+    told = {"kind": weights.kind, "terms": list(weights.terms), "encoder": {"fingerprint": weights.encoder}}
+    arrays = {name: weights.arrays[name] for name in ARRAYS[weights.kind]}
+    write_weights(folder, {**told, "about": dict(weights.about)}, arrays)
 
 
 def load_router(folder: Path) -> RouterWeights:
@@ -161,26 +149,22 @@ def load_router(folder: Path) -> RouterWeights:
     Raises:
         ProviderError: A file is missing or damaged.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    return read_weights(folder, "the router", _router)
 
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        arrays = load_file(folder / "model.safetensors")
-        kind, terms = str(config["kind"]), tuple(str(term) for term in config["terms"])
-        if kind not in ARRAYS or set(arrays) != set(ARRAYS[kind]):
-            raise ValueError(f"kind {kind!r} with {sorted(arrays)}")
-        if not _fit(kind, arrays, len(terms)):
-            raise ValueError(f"{len(terms)} terms and arrays of shapes {[arrays[name].shape for name in ARRAYS[kind]]}")
-        return RouterWeights(kind, arrays, terms, str(config["encoder"]["fingerprint"]), dict(config["about"]))
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise ProviderError(f"the router in {folder} cannot be read ({error}): install or train it again") from error
+
+def _router(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> RouterWeights:
+    kind, terms = str(config["kind"]), tuple(str(term) for term in config["terms"])
+    if kind not in ARRAYS or set(arrays) != set(ARRAYS[kind]):
+        raise ValueError(f"kind {kind!r} with {sorted(arrays)}")
+    if not _fit(kind, arrays, len(terms)):
+        raise ValueError(f"{len(terms)} terms and arrays of shapes {[arrays[name].shape for name in ARRAYS[kind]]}")
+    return RouterWeights(kind, arrays, terms, str(config["encoder"]["fingerprint"]), dict(config["about"]))
 
 
 def _fit(kind: str, arrays: "Mapping[str, FloatArray]", terms: int) -> bool:
-    """Whether arrays have the shapes of a kind, finite values, and a bell with a width."""
+    """Whether arrays have the shapes of a kind, and the bell has a width."""
     spread = arrays["spread"]
-    if spread.shape != (2,) or not all(np.isfinite(array).all() for array in arrays.values()) or spread[0] <= 0:
+    if spread.shape != (2,) or spread[0] <= 0:
         return False
     if kind == TERMS:
         return arrays["weights"].shape == arrays["idf"].shape == (terms,)

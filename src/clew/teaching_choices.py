@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from clew.assemble import Parts, make_retriever
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
 from clew.protocols import Retriever
 from clew.retrievers.options import Options
@@ -26,6 +26,7 @@ from clew.retrievers.routed_signals import SIGNALS, signals
 from clew.retrievers.routed_weights import NAME, RoutedWeights, save_choices
 from clew.retrievers.scope import fingerprint_of
 from clew.snapshots import Progress
+from clew.store.derived import atomic_file
 from clew.teaching_data import CORPUS, DEVELOPMENT, TRAIN, content, names_of, opened
 from clew.training.retriever_choice import ChoiceRecipe, Observed, Outcome, alone, fit, routed, settled
 from clew.types import Question
@@ -163,13 +164,8 @@ def _kept(path: Path, make: "Callable[[], Columns]") -> "Columns":
     """Return the columns of a file, made where it is not there."""
     if not path.is_file():
         columns = make()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f"part-{path.name}")
-            np.savez(part, allow_pickle=False, **columns)
-            part.replace(path)
-        except OSError as error:
-            raise ProviderError(f"{path} could not be written ({error}): free some space") from error
+        with atomic_file(path) as file, file.open("wb") as stream:
+            np.savez(stream, allow_pickle=False, **columns)
     try:
         with np.load(path, allow_pickle=False) as read:
             return {name: read[name] for name in read.files}

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
+from clew.graph.fact_graph import FactGraph
 from clew.graph.local_graph import explored_graph
 from clew.graph.neighbourhood import neighbourhood
 from clew.graph.relation_chains import ChainLevel, first_level, next_level, relation_codes
@@ -95,8 +96,7 @@ def hop_examples(index: Index, questions: Sequence[Question], progress: Progress
 
     That is what the data set says; where it does not, the length of the shortest path from a topic to an answer.
     """
-    parts = graph_parts(index)
-    graph = parts.graph()
+    graph = index.parts.graph_parts().graph()
     found: list[Counted] = []
     for number, question in enumerate(questions):
         progress("reading questions", number, len(questions))
@@ -163,15 +163,15 @@ def train_chain_ranker(
     fingerprint = ""
     rows = asked = 0
     for index, path in graphs:
-        parts = graph_parts(index)
-        texts = parts.relation_texts()
+        parts = index.parts.graph_parts()
+        texts, graph = parts.relation_texts(), parts.graph()
         _same_encoder(fingerprint, parts)
         fingerprint = parts.encoder.fingerprint if parts.encoder else ""
         codes: dict[int, int] = {}
         questions = load_questions(path)
         for number, question in enumerate(questions):
             progress("reading questions", number, len(questions))
-            if (example := _chain_example(index, parts, texts, question, hops, codes, rows)) is not None:
+            if (example := _chain_example(index, graph, texts, question, hops, codes, rows)) is not None:
                 examples.append(example)
         if codes:
             tables.append(texts.directed(np.array(list(codes), dtype=np.int32)))
@@ -189,14 +189,9 @@ def _same_encoder(before: str, parts: GraphParts) -> None:
         raise InputError("the indexes were made with different encoders: train on indexes of one encoder")
 
 
-def graph_parts(index: Index) -> GraphParts:
-    """Return what training is given of an index."""
-    return index.parts.graph_parts()
-
-
 def _chain_example(
     index: Index,
-    parts: GraphParts,
+    graph: FactGraph,
     texts: RelationTexts,
     question: Question,
     hops: int,
@@ -208,7 +203,7 @@ def _chain_example(
     answers = _entities(index, question.answers)
     if not topics.entities or not len(answers):
         return None
-    chains, worth, codes = _chains(index, parts, topics, answers, hops)
+    chains, worth, codes = _chains(index, graph, topics, answers, hops)
     if not chains or max(worth) == 0:
         return None
     beside = compared(masked(topics.text, topics.places), codes, texts)
@@ -226,12 +221,12 @@ def _chain_example(
 
 
 def _chains(
-    index: Index, parts: GraphParts, topics: Topics, answers: "IntArray", hops: int
+    index: Index, graph: FactGraph, topics: Topics, answers: "IntArray", hops: int
 ) -> "tuple[list[Chain], list[float], IntArray]":
     """Return all chains up to some hops, the F1 of their ends against the answers, and their relation codes."""
     starts = np.array(topics.entities, dtype=np.int32)
-    near = neighbourhood(parts.graph(), starts, hops, _EDGES)
-    local = explored_graph(parts.graph(), near)
+    near = neighbourhood(graph, starts, hops, _EDGES)
+    local = explored_graph(graph, near)
     codes = relation_codes(local, index.snapshot.triples)
     levels: list[ChainLevel] = [first_level(local.positions(starts))]
     wanted = np.isin(local.nodes, answers)

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.models.hashing import HashingEncoder
-from clew.retrievers import chain_features as module
 from clew.retrievers.chain_features import FEATURES, Compared, RelationTexts, VectorMemory, chain_features, compared
 from clew.text.masked import MaskedQuestion, asking_words, masked
 
@@ -187,8 +186,8 @@ def test_a_step_knows_its_name_and_what_stands_at_its_end() -> None:
 def test_vectors_of_chains_are_those_of_their_words_and_begin_anew_where_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "_MOST_CHAINS", 3)
     relations = texts()
+    monkeypatch.setattr(relations.chains, "_most", 3)
     for chains in ([(0,), (1,), (0,)], [(2, 4), (0,)], [(6,), (7,), (0, 0), (1,), (2, 4)], [(0,)]):
         wanted = ENCODER.encode([relations.text(chain) for chain in chains])
         np.testing.assert_array_equal(relations.chains(chains), wanted)

@@ -11,7 +11,7 @@ Source: none. Differs from the source: nothing.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 import numpy as np
 from numba import njit
@@ -26,8 +26,7 @@ FEATURES = ("explained", "in_order", "explained_by_ends", "alike", "back_and_for
 relations and what stands at their ends; likeness of the masked question to the chain in words; steps that undo the one
 before; steps from tail to head; likeness of the question to what stands at the end."""
 
-_MOST_CHAINS = 200_000  # whose vectors are remembered
-
+T = TypeVar("T")
 Chain = tuple[int, ...]
 """Relation codes: twice the relation, one more when it is walked from tail to head."""
 
@@ -41,6 +40,11 @@ class RelationTexts:
         ends: Gives for a relation code the commonest names where such a step ends, in one text.
         encode: Gives unit rows (n, d) of texts that come back with every question.
         encode_words: The same for words of questions.
+
+    Attributes:
+        kept: Vectors of the former texts.
+        words: Vectors of words of questions.
+        chains: Vectors of chains in words.
     """
 
     def __init__(
@@ -51,10 +55,12 @@ class RelationTexts:
         encode_words: "Callable[[Sequence[str]], FloatArray]",
     ) -> None:
         self._name = lru_cache(maxsize=None)(name)  # reading a string from the index costs more than comparing it
-        self._rows: dict[Chain, FloatArray] = {}
         self._ends = ends
         self.kept = VectorMemory(encode)
         self.words = VectorMemory(encode_words)
+        self.chains: VectorMemory[Chain] = VectorMemory(
+            lambda chains: self.kept([self.text(chain) for chain in chains])
+        )
 
     def text(self, chain: Chain) -> str:
         """Return a chain in words: the names of its relations."""
@@ -73,32 +79,22 @@ class RelationTexts:
         both = self.names(codes) + self.ends(codes)
         return np.asarray(both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
-    def chains(self, chains: Sequence[Chain]) -> "FloatArray":
-        """Return unit rows (n, d) of chains in words."""
-        fresh = [chain for chain in chains if chain not in self._rows]
-        if len(self._rows) + len(fresh) > _MOST_CHAINS:
-            self._rows.clear()
-            fresh = list(chains)
-        if fresh:
-            self._rows.update(zip(fresh, self.kept([self.text(chain) for chain in fresh]), strict=True))
-        return np.stack([self._rows[chain] for chain in chains]) if chains else self.kept([])
-
 
 @final
-class VectorMemory:
-    """Vectors of texts, each encoded once while the process lives.
+class VectorMemory(Generic[T]):
+    """Vectors of texts, or of what has one, each encoded once while the process lives.
 
     Args:
         encode: Gives unit rows (n, d).
         most: Texts that are remembered; then it begins anew.
     """
 
-    def __init__(self, encode: "Callable[[Sequence[str]], FloatArray]", most: int = 200_000) -> None:
+    def __init__(self, encode: "Callable[[Sequence[T]], FloatArray]", most: int = 200_000) -> None:
         self._encode = encode
         self._most = most
-        self._rows: dict[str, FloatArray] = {}
+        self._rows: dict[T, FloatArray] = {}
 
-    def __call__(self, texts: Sequence[str]) -> "FloatArray":
+    def __call__(self, texts: Sequence[T]) -> "FloatArray":
         """Return unit rows (n, d)."""
         fresh = [text for text in dict.fromkeys(texts) if text not in self._rows]
         if len(self._rows) + len(fresh) > self._most:

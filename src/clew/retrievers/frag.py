@@ -48,7 +48,7 @@ class FragSettings:
     """The settings of the published system, and our bounds.
 
     Attributes:
-        always: `simple` or `complex` for all questions; "" to ask the router.
+        always: `simple` or `complex` for all questions; "" where there is a router to ask.
         delta: Hops beyond which a question is complex.
         simple: Search and hops of simple questions.
         complex: The same of complex ones.
@@ -108,7 +108,7 @@ class FragRetriever:
         scope: The index.
         lexical: The words of its passages.
         graph: Gives its facts, made when first asked for.
-        router: Counts hops; None where `always` decides and `lengths` is off.
+        router: Counts hops; None where `always` decides.
         relation_ranker: Scores relations as texts (ERM).
         path_ranker: Scores chains of relations (PRM).
         settings: As above.
@@ -158,6 +158,12 @@ class FragRetriever:
             k: As in `retrieve`.
             where: Likewise.
         """
+        return [evidence for evidence, _ in self.searched_about(questions, topics, k, where)]
+
+    def searched_about(
+        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
+    ) -> list[tuple[Evidence, Searched]]:
+        """Return the same with what every step of the search left."""
         check_k(k)
         allowed = self.scope.mask(where)
         closed = ~self.scope.snapshot.stated_by(allowed)
@@ -172,10 +178,9 @@ class FragRetriever:
         notes = [f"no entity is called {', '.join(map(repr, topics.unknown))}"] if topics.unknown else []
         starts = np.array(topics.entities, dtype=np.int32)
         if not len(starts):
-            none = np.zeros(0, dtype=np.int32)
-            return Searched(none, [], none, none, none, none, complex=False, notes=(*notes, NO_TOPIC))
+            return _nothing(*notes, NO_TOPIC)
         asked = masked(topics.text, topics.places)
-        chances = None if self._router is None or self.settings.always else self._router.hops([asked])[0]
+        chances = None if self._router is None else self._router.hops([asked])[0]
         is_complex, said = self._routed(chances)
         kind, bounds = self.settings.complex if is_complex else self.settings.simple
         graph = self._graph()
@@ -184,13 +189,12 @@ class FragRetriever:
             notes.append(f"of {near.unexpanded} entities of many facts not all were looked at")
         local = local_graph(graph, self._ranked(graph, near, starts, closed), closed)
         local = self._related(local, asked.text)
-        codes = np.unique(relation_codes(local, self.scope.snapshot.triples))
-        scores = self._path_ranker.about(asked, codes)
-        triples = self.scope.snapshot.triples
-        chains, cut = find_chains(kind, local, triples, local.positions(starts), bounds, scores)
+        codes = relation_codes(local, self.scope.snapshot.triples)
+        scores = self._path_ranker.about(asked, np.unique(codes))
+        chains, cut = find_chains(kind, local, codes, local.positions(starts), bounds, scores)
         if cut:
             notes.append("there are more paths than were looked at; the nearest were")
-        paths = self._kept(chains, chances if self.settings.lengths and not self.settings.always else None)
+        paths = self._kept(chains, chances if self.settings.lengths else None)
         ended = np.unique(np.concatenate([chain.ends for chain in chains])) if chains else starts[:0]
         started = f"starts from {', '.join(self.scope.snapshot.entities[int(e)] for e in starts[:5])}"
         notes = [started, *said, *notes, *(() if paths else (NO_PATH,))]
@@ -198,10 +202,8 @@ class FragRetriever:
         return Searched(starts, paths, near.nodes, local.nodes, joined, ended, is_complex, tuple(notes))
 
     def _routed(self, chances: "FloatArray | None") -> tuple[bool, list[str]]:
-        if self.settings.always:
-            return self.settings.always == "complex", [f"searched as a {self.settings.always} question"]
         if chances is None:
-            return True, []
+            return self.settings.always == "complex", [f"searched as a {self.settings.always} question"]
         share = float(chances[self.settings.delta :].sum())
         hops = int(np.argmax(chances)) + 1
         kind = "complex" if share > 0.5 else "simple"
@@ -261,22 +263,22 @@ class FragRetriever:
 
     def _evidence(
         self, question: str, names: Sequence[str], k: int, allowed: "BoolArray", closed: "BoolArray | None"
-    ) -> Evidence:
+    ) -> tuple[Evidence, Searched]:
         started = time.perf_counter()
         if not question.strip():
-            return found((), (), (EMPTY_QUESTION,), started)
+            return found((), (), (EMPTY_QUESTION,), started), _nothing()
         searched = self.search(question, names, closed)
         whole = None if allowed.all() else allowed
-        paths = [Scored(self._path(edges, whole), score) for _, edges, score in searched.paths]
+        triple = self.scope.snapshot.triple
+        paths = [
+            Scored(tuple(triple(int(edge) >> 1, whole) for edge in edges), score) for _, edges, score in searched.paths
+        ]
         topics = tuple(self.scope.snapshot.entities[int(entity)] for entity in searched.topics)
         passages, stated = self._passages(question, paths, k, allowed)
         notes = [*searched.notes, *self._notes]
         if len(passages) > stated:
             notes.append(f"{len(passages) - stated} passages state no path; they share words with the question")
-        return replace(found(passages, paths, notes, started), topics=topics)
-
-    def _path(self, edges: "IntArray", allowed: "BoolArray | None") -> Path:
-        return tuple(self.scope.snapshot.triple(int(edge) >> 1, allowed) for edge in edges)
+        return replace(found(passages, paths, notes, started), topics=topics), searched
 
     def _passages(
         self, question: str, paths: Sequence[Scored[Path]], k: int, allowed: "BoolArray"
@@ -297,3 +299,8 @@ class FragRetriever:
             scores[self.scope.snapshot.position(id_)] = 1.0 + score
         ranked = self.scope.ranked(scores, k, allowed)
         return self.scope.passages(ranked), sum(score >= 1.0 for _, score in ranked)
+
+
+def _nothing(*notes: str) -> Searched:
+    none = np.zeros(0, dtype=np.int32)
+    return Searched(none, [], none, none, none, none, complex=False, notes=notes)

@@ -103,7 +103,7 @@ def frag_retriever(parts: GraphParts, options: Options, always: str = "") -> Fra
     settings = _settings(options, always)
     notes: list[str] = []
     texts = lru_cache(maxsize=1)(parts.relation_texts)
-    router = _router(parts, options, texts, notes)
+    router = None if always else _router(parts, options, texts, notes)
     relations_by = options.text("relations_by", BM25 if parts.encoder is None else BI_ENCODER)
     relation_ranker = _text_scorer(relations_by, texts)
     ranker = _ranker(parts, options, texts, notes)
@@ -130,7 +130,7 @@ def _settings(options: Options, always: str) -> FragSettings:
         ends=options.whole("ends", plain.ends),
         edges=options.whole("edges", plain.edges),
         entity_ranker=options.text("grm", plain.entity_ranker, ENTITY_RANKERS),
-        lengths=options.text("lengths", "yes", ("yes", "no")) == "yes" and not always,
+        lengths=bool(always) or options.text("lengths", "yes", ("yes", "no")) == "yes",
     )
 
 

@@ -3,7 +3,6 @@
 Scores are logarithms of a likelihood up to a constant, so that what the router says of the number of hops adds to them.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from clew.errors import ProviderError
 from clew.protocols import TextScorer
 from clew.retrievers.chain_features import FEATURES, Chain, RelationTexts, chain_features, compared
+from clew.store.weights import read_weights, write_weights
 from clew.text.masked import MaskedQuestion
 
 if TYPE_CHECKING:
@@ -130,21 +129,13 @@ class TrainedChainRanker:
 
 
 def save_paths(folder: Path, trained: PathWeights) -> None:
-    """Write config.json and model.safetensors into a folder, made when absent.
+    """Write the head into a folder, made when absent.
 
     Raises:
         ProviderError: The disk refused.
     """
-    from safetensors.numpy import save
-
-    arrays = {name: np.ascontiguousarray(getattr(trained, name)) for name in ARRAYS}
-    about = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "model.safetensors").write_bytes(save(arrays))
-        (folder / "config.json").write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise ProviderError(f"{folder} could not be written ({error}): choose another folder") from error
+    told = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
+    write_weights(folder, told, {name: getattr(trained, name) for name in ARRAYS})
 
 
 def load_paths(folder: Path) -> PathWeights:
@@ -153,21 +144,13 @@ def load_paths(folder: Path) -> PathWeights:
     Raises:
         ProviderError: A file is missing or damaged, or of other features.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    return read_weights(folder, "the path ranker", _trained)
 
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        arrays = load_file(folder / "model.safetensors")
-        if tuple(config["features"]) != FEATURES or set(arrays) != set(ARRAYS):
-            raise ValueError(f"features {config['features']} with {sorted(arrays)}")
-        fits = arrays["weights"].shape == (len(FEATURES),) and arrays["question_side"].ndim == 2
-        fits = fits and all(np.isfinite(array).all() for array in arrays.values())
-        if not fits or arrays["question_side"].shape != arrays["relation_side"].shape:
-            raise ValueError(f"shapes {[arrays[name].shape for name in ARRAYS]}")
-        named = {name: arrays[name].astype(np.float32) for name in ARRAYS}
-        return PathWeights(**named, encoder=str(config["encoder"]["fingerprint"]), about=dict(config["about"]))
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise ProviderError(
-            f"the path ranker in {folder} cannot be read ({error}): train or install it again"
-        ) from error
+
+def _trained(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> PathWeights:
+    if tuple(config["features"]) != FEATURES or set(arrays) != set(ARRAYS):
+        raise ValueError(f"features {config['features']} with {sorted(arrays)}")
+    sides = arrays["question_side"].shape, arrays["relation_side"].shape
+    if arrays["weights"].shape != (len(FEATURES),) or sides[0] != sides[1] or len(sides[0]) != 2:
+        raise ValueError(f"shapes {[arrays[name].shape for name in ARRAYS]}")
+    return PathWeights(**arrays, encoder=str(config["encoder"]["fingerprint"]), about=dict(config["about"]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.local_graph import LocalGraph
-from clew.graph.relation_chains import ChainLevel, first_level, next_level, relation_codes, walk_back
+from clew.graph.relation_chains import ChainLevel, first_level, next_level, walk_back
 from clew.graph.shortest_paths import shortest_paths
 from clew.graph.simple_paths import PathSet, simple_paths
 from clew.ranks import top_order
@@ -58,19 +58,18 @@ class SearchBounds:
 
 
 def find_chains(
-    kind: str, local: LocalGraph, triples: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: Scores
+    kind: str, local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: Scores
 ) -> tuple[list[FoundChain], bool]:
     """Return the chains that a search finds, as they come, and whether it left something out.
 
     Args:
         kind: One of `SEARCHES`.
         local: The graph; its nodes best first.
-        triples: (T, 3) of the index.
+        codes: (m,) relation codes of its edges.
         starts: (s,) positions in the graph.
         bounds: How far.
         scores: What chains are worth.
     """
-    codes = relation_codes(local, triples)
     if kind == "chains":
         return _by_chains(local, codes, starts, bounds, scores)
     if kind == "bfs":
@@ -78,7 +77,7 @@ def find_chains(
     else:
         costs = _costs(codes, scores) if kind == "cheapest" else None
         paths, _ = shortest_paths(local, starts, bounds.hops, costs)
-    return _by_paths(paths, triples, scores), paths.cut
+    return _by_paths(paths, _relations(local, codes, paths), scores), paths.cut
 
 
 def _costs(codes: "IntArray", scores: Scores) -> "FloatArray":
@@ -126,10 +125,18 @@ def _found_by_chain(
     return FoundChain(chain, score, local.nodes[last.positions[ends]], walk)
 
 
-def _by_paths(paths: PathSet, triples: "IntArray", scores: Scores) -> list[FoundChain]:
-    """Group paths by their relations."""
-    there = paths.edges >= 0
-    codes = np.where(there, 2 * triples[np.maximum(paths.edges, 0) >> 1, 1] + (paths.edges & 1), -1)
+def _relations(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "IntArray":
+    """Return the relation codes (P, h) along paths, -1 after their ends."""
+    if not len(local.edges):
+        return np.zeros((0, 0), dtype=np.int32)
+    order = np.argsort(local.edges)
+    places = np.minimum(np.searchsorted(local.edges, np.maximum(paths.edges, 0), sorter=order), len(order) - 1)
+    found: IntArray = np.where(paths.edges >= 0, codes[order[places]], -1)
+    return found
+
+
+def _by_paths(paths: PathSet, codes: "IntArray", scores: Scores) -> list[FoundChain]:
+    """Group paths by their relations (P, h)."""
     if not len(codes):
         return []
     rows, groups = np.unique(codes, axis=0, return_inverse=True)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.retrievers.shipped import CONFIG
+from clew.store.derived import atomic_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,14 +163,9 @@ def save_choices(folder: Path, weights: RoutedWeights, about: Mapping[str, Any])
     Raises:
         ProviderError: The disk refused.
     """
-    part = folder / f"{CONFIG}.part"
     content = json.dumps({**_told(weights), "about": about}, indent=1, sort_keys=True)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part.write_text(content + "\n", encoding="utf-8")
-        part.replace(folder / CONFIG)
-    except OSError as error:
-        raise ProviderError(f"the weights could not be written to {folder} ({error}): free some space") from error
+    with atomic_file(folder / CONFIG) as file:
+        file.write_text(content + "\n", encoding="utf-8")
 
 
 def _told(weights: RoutedWeights) -> dict[str, Any]:

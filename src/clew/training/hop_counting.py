@@ -101,6 +101,8 @@ def train_router(
     """
     if not examples:
         raise InputError("no question to learn from: give questions whose answers the graph joins to their topics")
+    if recipe.kind == TERMS and start is not None:
+        raise InputError("a router of the kind tf-idf is made at once and goes on from nothing: leave --start out")
     if recipe.kind == TERMS:
         return _by_terms(examples, recipe)
     if start is not None and (start.kind != WORDS or start.encoder != encoder):
