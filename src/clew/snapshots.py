@@ -79,8 +79,8 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
             LexicalIndex.build(texts).save(temporary / LEXICAL)
             _write_manifest(_manifest(rows, table, temporary), temporary)
         _drop_older(folder)
-        sweep(folder.parent)
-        sweep(table.location.derived)
+    sweep(folder.parent)  # also what a writer left that was killed after its snapshot stood
+    sweep(table.location.derived)
     return folder
 
 
