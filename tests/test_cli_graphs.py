@@ -129,6 +129,7 @@ def test_what_cannot_be_imported_is_one_line_and_exit_code_2(
     assert done.err.startswith("clew: ")
     assert done.err.count("\n") == 1
     assert said in done.err
+    assert not (tmp_path / "index").exists(), "it would have an encoder and no graph"
 
 
 def test_another_encoder_than_the_index_has_is_refused(tmp_path: Path, file: Path) -> None:

@@ -276,23 +276,35 @@ def test_a_file_that_states_nothing_changes_nothing(alone: Index, sea: Path, con
     assert len(triples(alone)) == len(SEA)
 
 
-def test_what_was_committed_before_a_file_broke_off_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importing, "PART_TRIPLES", 1_000)
     monkeypatch.setattr(importing, "COMMIT_TRIPLES", 2_000)
     rows = [(f"entity {n * 7919 % 100_003}", "next", f"entity {n}") for n in range(20_000)]
-    whole = gzip.compress("".join("\t".join(row) + "\n" for row in rows).encode())
     file = tmp_path / "g.tsv.gz"
-    file.write_bytes(whole[: len(whole) // 2])
+
+    def write(some: Sequence[tuple[str, str, str]], share: float = 1.0) -> None:
+        packed = gzip.compress("".join("\t".join(row) + "\n" for row in some).encode())
+        file.write_bytes(packed[: int(len(packed) * share)])
+
     index = made(tmp_path / "index", ())
-    with pytest.raises(InputError, match="not whole"):
-        index.import_graph(file)
-    kept = len(triples(index))
-    assert 2_000 <= kept < len(rows)
-    assert verify(tmp_path / "index") == []
-    file.write_bytes(whole)
-    report = index.import_graph(file)
-    assert report.unchanged == kept // 1_000
-    assert len(triples(index)) == len(rows)
+
+    def stored() -> list[tuple[str, str, str]]:
+        return sorted((triple.head, triple.relation, triple.tail) for triple in triples(index))
+
+    for before in ([], rows[:5_000]):
+        if before:
+            write(before)
+            index.import_graph(file)
+        version = index.table.version
+        write(rows[::-1], 0.5)
+        with pytest.raises(InputError, match=r"not whole.*was taken back"):
+            index.import_graph(file)
+        assert index.table.version > version  # it had been written, several commits of it
+        assert stored() == sorted(before)
+        assert verify(tmp_path / "index") == []
+    write(rows)
+    assert index.import_graph(file).unchanged == 5
+    assert stored() == sorted(rows)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\tb", "\x1b[31m"])

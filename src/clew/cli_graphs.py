@@ -33,17 +33,20 @@ def import_(
     encoder: EncoderOption = None,
 ) -> None:
     """Import a graph in the place of the one of its name, making the index where there is none; no documents needed."""
+    from clew.importing import graph_name
     from clew.indexing.graph_files import graph_file
     from clew.reporting import print_graph_report, progress_on_stderr
 
     # What is wrong with the file fails here, before an index is made.
+    called = None if name is None else graph_name(name)
     source = graph_file(file, format_, encoding, delimiter, names or ())
     if strict:
         source.check()
+    source.require_a_triple()
     with progress_on_stderr() as progress:
         asking = asking_of(None, None, None, cache=True)
         opened = open_or_create(index, None, encoder, progress, asking, make=True)
-        report = opened.import_graph(source, name)
+        report = opened.import_graph(source, called)
         snapshot = opened.snapshot
     print_graph_report(report, len(snapshot.entities), len(snapshot.triples))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from clew.errors import InputError
-from clew.indexing.graph_statements import Malformed, Named, Stated, Statement
+from clew.indexing.graph_statements import Malformed, Named, Stated, Statement, states_nothing
 from clew.snapshots import Progress
 from clew.store.graph_parts import HOLDS_NAMES, HOLDS_TRIPLES, GraphPart, is_part, parts_by_graph, parts_to_table
 from clew.store.table import PassageTable
@@ -50,6 +50,18 @@ class GraphReport:
     unchanged: int = 0
     removed: int = 0
     seconds: float = 0.0
+
+
+def graph_name(given: str) -> str:
+    """Return the name of a graph without spaces around it.
+
+    Raises:
+        InputError: No graph can have it.
+    """
+    name = given.strip()
+    if not name or not name.isprintable():
+        raise InputError(f"the name {name!r} cannot be a graph's: give another by --name, of letters and signs")
+    return name
 
 
 @dataclass(slots=True)
@@ -109,8 +121,7 @@ class GraphImporter:
         self._changed, self._held, self._parts = [], 0, 0
         self._read(statements, report)
         if not self._parts:
-            first = f"; the first fault: {report.faults[0]}" if report.faults else ""
-            raise InputError(f"the file of {name!r} states no triple ({report.malformed} faults{first})")
+            raise InputError(states_nothing(name, report.malformed, next(iter(report.faults), None)))
         self._commit()
         stale = [id_ for id_ in parts_by_graph(self._known).get(name, ()) if int(id_[len(name) + 1 :]) >= self._parts]
         self._table.delete(stale)

@@ -13,7 +13,7 @@ from clew.answering.local import LocalAnswerer
 from clew.assemble import WITHOUT_PASSAGES, Parts, make_retriever, open_extractor
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot import Snapshot
-from clew.importing import GraphImporter, GraphReport
+from clew.importing import GraphImporter, GraphReport, graph_name
 from clew.indexing.chunking import Chunker
 from clew.indexing.graph_files import GraphFile, graph_file
 from clew.indexing.llm import LanguageModelExtractor
@@ -157,14 +157,12 @@ class Index:
             strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.
 
         Raises:
-            InputError: The file cannot be used or states nothing, or a document goes by the name. What was committed
-                before a file broke off stays.
+            InputError: The file cannot be used or states nothing, breaks off, or a document goes by the name; nothing
+                was changed.
             IndexLockedError: Another process is writing.
         """
         file = source if isinstance(source, GraphFile) else graph_file(source)
-        called = file.path.name if name is None else name.strip()
-        if not called or not called.isprintable():
-            raise InputError(f"the name {called!r} cannot be a graph's: give another by --name, of letters and signs")
+        called = graph_name(file.path.name if name is None else name)
         if strict:
             file.check()
         with writing(self.table.location):
@@ -177,8 +175,8 @@ class Index:
             except InputError as error:
                 if self.table.version == before:
                     raise
-                mixed = f"what came before is in place, so {called} is not whole until a whole file is imported"
-                raise InputError(f"{error}; {mixed}") from error
+                self.table.restore(before)  # else half of the file would stand beside half of what was there
+                raise InputError(f"{error}; what came before it was taken back") from error
             finally:
                 _move(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)

@@ -213,7 +213,7 @@ def _chain_example(
     for row, chain in enumerate(chains):
         relations[row, : len(chain)] = [numbers[code] for code in chain]
     return ChainExample(
-        chain_features(beside, chains, texts),
+        chain_features(beside, chains),
         relations,
         beside.vector,
         np.array(worth, dtype=np.float32),

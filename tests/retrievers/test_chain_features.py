@@ -28,7 +28,7 @@ def texts() -> RelationTexts:
 
 def of(question: MaskedQuestion, chains: Sequence[tuple[int, ...]], codes: Sequence[int] = range(10)) -> "FloatArray":
     relations = texts()
-    return chain_features(compared(question, np.array(codes), relations), chains, relations)
+    return chain_features(compared(question, np.array(codes), relations), chains)
 
 
 def asked_for(chain: tuple[int, ...]) -> list[int]:
@@ -70,6 +70,7 @@ def test_every_number_as_by_trying_every_choice_of_words(
         return np.array(values, dtype=np.float32).reshape(shape)
 
     vector = ENCODER.encode(["who asks"])[0]
+    rows = ENCODER.encode([NAMES[code // 2] for code in range(10)])
     order = np.array(data.draw(st.permutations(range(words))), dtype=np.int32)
     weights, end_weights = np.abs(drawn(words)), np.abs(drawn(words))
     question = Compared(
@@ -80,20 +81,22 @@ def test_every_number_as_by_trying_every_choice_of_words(
         end_weights,
         order,
         drawn(10),
+        rows @ vector,
+        rows @ rows.T,
         vector,
     )
-    found = chain_features(question, chains, texts())
+    found = chain_features(question, chains)
     assert found.shape == (len(chains), len(FEATURES))
     assert found.dtype == np.float32
     names, ends = question.names.tolist(), question.ends.tolist()
     for row, chain in zip(found.tolist(), chains, strict=True):
         columns = asked_for(chain)
-        text = ", ".join(NAMES[code // 2] for code in chain)
+        mean = np.mean([rows[code] for code in chain], axis=0)
         wanted = [
             explained(names, weights.tolist(), columns),
             max(aligned(ends, columns), aligned([ends[word] for word in order], columns)),
             explained(ends, end_weights.tolist(), columns),
-            float(ENCODER.encode([text])[0] @ vector),
+            float(mean @ vector / np.linalg.norm(mean)),
             len(chain) - len(columns),
             sum(code % 2 for code in chain) / len(chain),
             float(question.kinds[chain[-1]]),
@@ -108,7 +111,7 @@ def test_codes_need_not_be_all() -> None:
     relations = texts()
     beside = compared(question, np.array(some), relations)
     assert beside.names.shape[1] == beside.ends.shape[1] == len(beside.kinds) == 3
-    (first, _, last) = chain_features(beside, chains, relations)
+    (first, _, last) = chain_features(beside, chains)
     assert first[COLUMN["kind_of_end"]] == beside.kinds[0]
     assert last[COLUMN["kind_of_end"]] == beside.kinds[2]
     assert first[COLUMN["explained"]] > last[COLUMN["explained"]]
@@ -181,17 +184,6 @@ def test_a_step_knows_its_name_and_what_stands_at_its_end() -> None:
     for row, code in zip(found, (0, 1, 7), strict=True):
         both = np.sum(ENCODER.encode([NAMES[code // 2], ENDS[code]]), axis=0)
         np.testing.assert_allclose(row, both / np.linalg.norm(both), atol=1e-6)
-
-
-def test_vectors_of_chains_are_those_of_their_words_and_begin_anew_where_there_are_too_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    relations = texts()
-    monkeypatch.setattr(relations.chains, "_most", 3)
-    for chains in ([(0,), (1,), (0,)], [(2, 4), (0,)], [(6,), (7,), (0, 0), (1,), (2, 4)], [(0,)]):
-        wanted = ENCODER.encode([relations.text(chain) for chain in chains])
-        np.testing.assert_array_equal(relations.chains(chains), wanted)
-    assert len(relations.chains([])) == 0
 
 
 def test_chains_in_words() -> None:

@@ -92,7 +92,7 @@ def test_any_scorer_will_do() -> None:
 def test_the_head_is_features_and_sides(rank: int) -> None:
     weights = head(rank)
     found = TrainedChainRanker(weights, texts()).about(QUESTION, CODES)(CHAINS)
-    features = chain_features(compared(QUESTION, CODES, texts()), CHAINS, texts())
+    features = chain_features(compared(QUESTION, CODES, texts()), CHAINS)
     question = ENCODER.encode([QUESTION.text])[0].tolist()
     for score, row, chain in zip(found.tolist(), features.tolist(), CHAINS, strict=True):
         wanted = sum(a * b for a, b in zip(row, weights.weights.tolist(), strict=True))

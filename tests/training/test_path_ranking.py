@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 WIDTH = 12
-EVEN = [0.5 if name in ("explained", "in_order", "explained_by_ends", "alike") else 0.0 for name in FEATURES]
+EVEN = [0.5 if name in ("explained", "in_order", "explained_by_ends", "mean_likeness") else 0.0 for name in FEATURES]
 PLAIN = PathRecipe(rank=0, nearness=0.0, epochs=30, batch=16, rate=5e-2)
 
 
@@ -75,7 +75,7 @@ def test_a_feature_that_speaks_against_a_chain_gets_a_weight_below_zero() -> Non
 
 
 def test_nearness_holds_the_weights_near_even_ones() -> None:
-    some = examples("alike")
+    some = examples("mean_likeness")
     scale = np.concatenate([e.features - e.features.mean(axis=0) for e in some]).std(axis=0)
 
     def leaning(nearness: float) -> float:
@@ -91,7 +91,7 @@ def test_nearness_holds_the_weights_near_even_ones() -> None:
 
 def test_a_feature_that_never_varies_gets_no_great_weight() -> None:
     place = FEATURES.index("back_and_forth")
-    some = examples("alike")
+    some = examples("mean_likeness")
     for example in some:
         example.features[:, place] = 1.0  # as where every chain has one relation
     weights = train_path_ranker(some, TABLE, replace(PLAIN, nearness=0.1), "own").weights
@@ -102,7 +102,7 @@ def test_a_feature_that_never_varies_gets_no_great_weight() -> None:
 
 
 def test_a_feature_in_another_unit_counts_the_same() -> None:
-    some = examples("alike")
+    some = examples("mean_likeness")
     units = np.array([10, 1, 0.1, 5, 1, 1, 2], dtype=np.float32)
     other = [replace(example, features=example.features * units) for example in some]
     recipe = replace(PLAIN, nearness=0.1, epochs=5)
@@ -129,7 +129,7 @@ def test_what_the_words_say_is_learned_with_a_rank() -> None:
 
 
 def test_the_loss_of_a_batch_is_the_mean_of_those_of_its_questions() -> None:
-    some = examples("alike", 7)
+    some = examples("mean_likeness", 7)
     some[2] = replace(some[2], worth=np.linspace(0, 1, len(some[2].worth), dtype=np.float32))
     vectors, scale = torch.from_numpy(TABLE), torch.full((len(FEATURES),), 0.7)
     parameters = _parameters(torch.tensor(EVEN), WIDTH, PathRecipe(rank=3))
@@ -155,17 +155,17 @@ def test_the_loss_of_a_batch_is_the_mean_of_those_of_its_questions() -> None:
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
     recipe = PathRecipe(rank=2, epochs=2, batch=16)
-    one, other = (train_path_ranker(examples("alike"), TABLE, recipe, "own") for _ in range(2))
+    one, other = (train_path_ranker(examples("mean_likeness"), TABLE, recipe, "own") for _ in range(2))
     for name in ("weights", "question_side", "relation_side"):
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
         assert getattr(one, name).dtype == np.float32
     assert one.about["recipe"]["rank"] == 2
-    third = train_path_ranker(examples("alike"), TABLE, replace(recipe, seed=1), "own")
+    third = train_path_ranker(examples("mean_likeness"), TABLE, replace(recipe, seed=1), "own")
     assert third.question_side.tobytes() != one.question_side.tobytes()
 
 
 def test_questions_that_teach_nothing_are_left_out() -> None:
-    some = examples("alike", 20)
+    some = examples("mean_likeness", 20)
     nothing = replace(some[0], worth=np.zeros_like(some[0].worth))
     none = ChainExample(
         np.zeros((0, len(FEATURES)), dtype=np.float32),

@@ -14,7 +14,7 @@ from clew.errors import InputError
 from clew.indexing.graph_json import json_statements
 from clew.indexing.graph_markup import graphml
 from clew.indexing.graph_rdf import n_triples, turtle
-from clew.indexing.graph_statements import Malformed, Statement
+from clew.indexing.graph_statements import Malformed, Statement, states_nothing
 from clew.indexing.graph_tables import cell_lines, quoted_lines, table_names, table_triples
 from clew.indexing.sources import printable
 
@@ -82,6 +82,21 @@ class GraphFile:
             for statement in statements:
                 if isinstance(statement, Malformed):
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
+
+    def require_a_triple(self) -> None:
+        """Read it up to its first triple.
+
+        Raises:
+            InputError: There is none, or the file cannot be read so far.
+        """
+        first, count = None, 0
+        with closing(self.statements()) as statements:
+            for statement in statements:
+                if isinstance(statement, tuple):
+                    return
+                if isinstance(statement, Malformed):
+                    first, count = first or statement, count + 1
+        raise InputError(states_nothing(printable(self.path.name), count, first))
 
     def _stated(self, stream: IO[bytes], place: str) -> Iterator[Statement]:
         if self.kind == "graphml":

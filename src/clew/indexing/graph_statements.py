@@ -59,6 +59,18 @@ class Malformed:
 Statement = Stated | Named | Malformed
 
 
+def states_nothing(name: str, count: int, first: Malformed | None) -> str:
+    """Return what is said of a file without a triple.
+
+    Args:
+        name: Of the file or its graph.
+        count: Of its faults.
+        first: Of them.
+    """
+    told = "" if first is None else f"; the first fault: {first}"
+    return f"the file of {name!r} states no triple ({count} {'fault' if count == 1 else 'faults'}{told})"
+
+
 def fault_of(*names: str) -> str:
     """Return why one of some names cannot be used, "" when all can."""
     for name in names:

@@ -11,7 +11,7 @@ Source: none. Differs from the source: nothing.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Generic, TypeVar, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numba import njit
@@ -21,12 +21,11 @@ from clew.text.masked import MaskedQuestion, asking_words
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
-FEATURES = ("explained", "in_order", "explained_by_ends", "alike", "back_and_forth", "against", "kind_of_end")
+FEATURES = ("explained", "in_order", "explained_by_ends", "mean_likeness", "back_and_forth", "against", "kind_of_end")
 """The columns: words explained by names of relations; relations asked for in the order of reading; words explained by
-relations and what stands at their ends; likeness of the masked question to the chain in words; steps that undo the one
-before; steps from tail to head; likeness of the question to what stands at the end."""
+relations and what stands at their ends; likeness of the masked question to the mean of the relations' vectors; steps
+that undo the one before; steps from tail to head; likeness of the question to what stands at the end."""
 
-T = TypeVar("T")
 Chain = tuple[int, ...]
 """Relation codes: twice the relation, one more when it is walked from tail to head."""
 
@@ -44,7 +43,6 @@ class RelationTexts:
     Attributes:
         kept: Vectors of the former texts.
         words: Vectors of words of questions.
-        chains: Vectors of chains in words.
     """
 
     def __init__(
@@ -58,9 +56,6 @@ class RelationTexts:
         self._ends = ends
         self.kept = VectorMemory(encode)
         self.words = VectorMemory(encode_words)
-        self.chains: VectorMemory[Chain] = VectorMemory(
-            lambda chains: self.kept([self.text(chain) for chain in chains])
-        )
 
     def text(self, chain: Chain) -> str:
         """Return a chain in words: the names of its relations."""
@@ -81,20 +76,20 @@ class RelationTexts:
 
 
 @final
-class VectorMemory(Generic[T]):
-    """Vectors of texts, or of what has one, each encoded once while the process lives.
+class VectorMemory:
+    """Vectors of texts, each encoded once while the process lives.
 
     Args:
         encode: Gives unit rows (n, d).
         most: Texts that are remembered; then it begins anew.
     """
 
-    def __init__(self, encode: "Callable[[Sequence[T]], FloatArray]", most: int = 200_000) -> None:
+    def __init__(self, encode: "Callable[[Sequence[str]], FloatArray]", most: int = 200_000) -> None:
         self._encode = encode
         self._most = most
-        self._rows: dict[T, FloatArray] = {}
+        self._rows: dict[str, FloatArray] = {}
 
-    def __call__(self, texts: Sequence[T]) -> "FloatArray":
+    def __call__(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (n, d)."""
         fresh = [text for text in dict.fromkeys(texts) if text not in self._rows]
         if len(self._rows) + len(fresh) > self._most:
@@ -117,6 +112,8 @@ class Compared:
         end_weights: (w,) the same for `ends`.
         other_way: (w,) the other order of reading.
         kinds: (c,) likeness of the question to what stands at the ends.
+        asked: (c,) likeness of the question to the names.
+        alike: (c, c) likeness of the names to each other.
         vector: (d,) of the masked question.
     """
 
@@ -127,6 +124,8 @@ class Compared:
     end_weights: "FloatArray"
     other_way: "IntArray"
     kinds: "FloatArray"
+    asked: "FloatArray"
+    alike: "FloatArray"
     vector: "FloatArray"
 
 
@@ -144,8 +143,10 @@ def compared(question: MaskedQuestion, codes: "IntArray", texts: RelationTexts) 
     words = [_words(asking.phrases, table, texts.words) for table in (names, both)]
     (by_name, name_weights), (by_both, both_weights) = words
     other_way = np.array(asking.other_way, dtype=np.int32)
-    kinds = ends @ vector if len(codes) else np.zeros(0, dtype=np.float32)
-    return Compared(codes, by_name, by_both, name_weights, both_weights, other_way, kinds, vector)
+    kinds, asked = (table @ vector if len(codes) else np.zeros(0, dtype=np.float32) for table in (ends, names))
+    return Compared(
+        codes, by_name, by_both, name_weights, both_weights, other_way, kinds, asked, names @ names.T, vector
+    )
 
 
 def _words(
@@ -165,7 +166,7 @@ def _words(
     return np.asarray(best, dtype=np.float32), np.asarray(np.maximum(best.max(axis=1), 0.0), dtype=np.float32)
 
 
-def chain_features(question: Compared, chains: Sequence[Chain], texts: RelationTexts) -> "FloatArray":
+def chain_features(question: Compared, chains: Sequence[Chain]) -> "FloatArray":
     """Return the numbers (n, len(`FEATURES`)) of some chains whose codes are among the compared ones."""
     if not chains:
         return np.zeros((0, len(FEATURES)), dtype=np.float32)
@@ -181,14 +182,15 @@ def chain_features(question: Compared, chains: Sequence[Chain], texts: RelationT
         question.end_weights,
         question.other_way,
         question.kinds,
+        question.asked,
+        question.alike,
         padded,
     )
-    found[:, 3] = texts.chains(chains) @ question.vector
     return np.asarray(found, dtype=np.float32)
 
 
 @njit(cache=True, nogil=True)
-def _features(codes, names, ends, weights, end_weights, other_way, kinds, chains):  # type: ignore[no-untyped-def]
+def _features(codes, names, ends, weights, end_weights, other_way, kinds, asked_for, alike, chains):  # type: ignore[no-untyped-def]
     out = np.zeros((len(chains), 7), dtype=np.float32)
     columns = np.empty(chains.shape[1], dtype=np.int64)
     straight = np.arange(ends.shape[0], dtype=np.int32)
@@ -212,10 +214,22 @@ def _features(codes, names, ends, weights, end_weights, other_way, kinds, chains
         out[row, 0] = _explained(names, weights, used)
         out[row, 1] = max(_in_order(ends, straight, used), _in_order(ends, other_way, used))
         out[row, 2] = _explained(ends, end_weights, used)
+        out[row, 3] = _mean_likeness(asked_for, alike, chains[row, :length])
         out[row, 4] = back
         out[row, 5] = against / length
         out[row, 6] = kinds[chains[row, length - 1]]
     return out
+
+
+# The cosine to a sum of unit vectors: no text of a chain is read, of which a graph of 300 relations has millions.
+@njit(cache=True, nogil=True)
+def _mean_likeness(asked_for, alike, columns):  # type: ignore[no-untyped-def]
+    total, square = 0.0, 0.0
+    for one in columns:
+        total += asked_for[one]
+        for other in columns:
+            square += alike[one, other]
+    return total / np.sqrt(square) if square > 0.0 else 0.0
 
 
 @njit(cache=True, nogil=True)

@@ -119,7 +119,7 @@ class TrainedChainRanker:
         def scores(chains: Sequence[Chain]) -> "FloatArray":
             if not chains:
                 return np.zeros(0, dtype=np.float32)
-            plain = chain_features(beside, chains, self._texts) @ trained.weights
+            plain = chain_features(beside, chains) @ trained.weights
             lengths = np.array([len(chain) for chain in chains])
             places = np.searchsorted(codes, [code for chain in chains for code in chain])
             means = np.add.reduceat(worth[places], np.cumsum(lengths) - lengths) / lengths

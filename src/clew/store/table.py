@@ -161,6 +161,24 @@ class PassageTable:
         _follow(self, self._dataset)
         return existing
 
+    def restore(self, version: int) -> None:
+        """Make an older version the newest again, in one commit.
+
+        Args:
+            version: One that has not been compacted away.
+
+        Raises:
+            IndexLockedError: The table has changed since it was opened.
+            IndexFormatError: There is no such version.
+            ProviderError: The disk or the object store refused; nothing was changed.
+        """
+        _existing(self._dataset, self.location.name, [], [])
+        with ForeignErrors(self.location.name, "restoring a version of"):
+            dataset = self._dataset.checkout_version(version)
+            dataset.restore()  # type: ignore[no-untyped-call]
+        self._dataset = dataset
+        _follow(self, dataset)
+
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
         """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes; parts of graphs are left out.
 

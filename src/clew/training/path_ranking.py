@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray, LongArray
 
-_EVEN = ("explained", "in_order", "explained_by_ends", "alike")
+_EVEN = ("explained", "in_order", "explained_by_ends", "mean_likeness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class PathRecipe:
     """
 
     rank: int = 16
-    nearness: float = 0.1
+    nearness: float = 1.0
     decay: float = 0.1
     epochs: int = 4
     batch: int = 64
