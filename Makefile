@@ -64,5 +64,5 @@ $(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 
 $(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[bundled,files,graphs,llm,dev]'
+	@$(PIP) install -c constraints.txt -e '.[bundled,files,graphs,llm,local-llm,dev]'
 	@touch $@ $(VENV)/installed

@@ -32,11 +32,11 @@ LEVELS = (
     ("snapshots",),
     ("importing", "updating"),
     ("index",),
-    ("estimating", "measuring", "measuring_graphs", "teaching_data", "teaching_graphs"),
+    ("estimating", "measuring", "measuring_graphs", "teaching_data", "teaching_graphs", "teaching_subgraphs"),
     ("reporting",),
-    ("teaching", "teaching_choices"),
+    ("comparing_subgraphs", "teaching", "teaching_choices"),
     ("cli_options",),
-    ("cli_calls", "cli_graph_training", "cli_graphs", "cli_indexing", "cli_training"),
+    ("cli_calls", "cli_graph_training", "cli_graphs", "cli_indexing", "cli_subgraphs", "cli_training"),
     ("cli",),
     ("__init__", "__main__"),
 )
@@ -46,6 +46,7 @@ PRINTING = (
     "cli_graph_training.py",
     "cli_graphs.py",
     "cli_indexing.py",
+    "cli_subgraphs.py",
     "cli_training.py",
     "reporting.py",
 )

@@ -19,7 +19,7 @@ WITHOUT_VECTORS = {"bm25", "entity-graph", "frag", "frag-complex", "frag-simple"
 def test_the_names_the_command_line_promises() -> None:
     assert list(RETRIEVERS) == sorted(RETRIEVERS)
     single = {"bm25", "dense", "entity-graph", "fused", "gfm", "hipporag2", "pagerank", "routed", "title-links"}
-    single |= {"frag", "frag-complex", "frag-simple"}
+    single |= {"frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner"}
     assert set(RETRIEVERS) == single | set(STEPWISE)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +32,14 @@ from clew.retrievers.hipporag2 import HippoRAG2Retriever
 from clew.retrievers.no_passages import NoPassagesRetriever
 from clew.retrievers.options import Options
 from clew.retrievers.pagerank import PageRankRetriever
+from clew.retrievers.question_subgraph import TextVectors
 from clew.retrievers.question_walk import PageRankWeights, Walker
 from clew.retrievers.routed import Preference, RoutedRetriever, Router
 from clew.retrievers.routed_signals import SIGNALS
 from clew.retrievers.routed_weights import load_choices
 from clew.retrievers.scope import Scope
 from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights
+from clew.retrievers.steiner import steiner_retriever
 from clew.retrievers.title_links import TitleLinksRetriever
 from clew.store.kept import kept_array
 from clew.store.vectors import VectorStore
@@ -173,13 +175,24 @@ class Parts:
 
     @cached_property
     def triple_vectors(self) -> TripleVectors:
-        """The vectors of the index's triples; those of names and relations are mapped after the first time."""
+        """The vectors of the index's triples."""
+        s, texts = self.scope.snapshot, self.text_vectors
+        return TripleVectors(s.triples, texts.names(), texts.relations(), s.triple_passages, s.vectors)
+
+    @cached_property
+    def text_vectors(self) -> TextVectors:
+        """The vectors of names and relations, made when first asked for and mapped after that.
+
+        Raises:
+            InputError: The index was made without an encoder.
+        """
         s, encoder = self.scope.snapshot, self.encoder
-        names, relations = (
-            self.kept(f"{kind}-{encoder.fingerprint}", lambda texts=texts: self.encode_texts(list(texts)))  # type: ignore[misc]
-            for kind, texts in (("names", s.entities), ("relations", s.relations))
-        )
-        return TripleVectors(s.triples, names, relations, s.triple_passages, s.vectors)
+
+        def of(kind: str, texts: Sequence[str]) -> "FloatArray":
+            return self.kept(f"{kind}-{encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
+
+        names = lru_cache(maxsize=1)(lambda: of("names", s.entities))
+        return TextVectors(names, lru_cache(maxsize=1)(lambda: of("relations", s.relations)), self.question_vectors)
 
     def encode_by(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
         """Return rows (n, d) for short texts by another encoder than the index's, remembering them on disk."""
@@ -275,6 +288,12 @@ def _gfm(parts: Parts) -> Retriever:
     return gfm_retriever(parts.surroundings(), parts.weights("gfm"), parts.options, parts.paths)
 
 
+def _gcn_subgraph(parts: Parts) -> Retriever:
+    from clew.retrievers.gcn_subgraph import gcn_subgraph_retriever
+
+    return gcn_subgraph_retriever(parts.graph_parts(), parts.text_vectors, parts.options)
+
+
 def _routed(parts: Parts) -> Retriever:
     weights = load_choices(parts.weights("routed"), tuple(SIGNALS))
     router = Router(weights, Preference.of(parts.options, weights), len(parts.scope))
@@ -290,6 +309,7 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "frag-complex": lambda parts: frag_retriever(parts.graph_parts(), parts.options, "complex"),
     "frag-simple": lambda parts: frag_retriever(parts.graph_parts(), parts.options, "simple"),
     "fused": _fused,
+    "gcn-subgraph": _gcn_subgraph,
     "gear": _gear,
     "gfm": _gfm,
     "hipporag2": lambda parts: HippoRAG2Retriever(parts.scope, _dense(parts), parts.encode_texts),
@@ -297,11 +317,12 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "naive-ge": _naive_ge,
     "pagerank": lambda parts: PageRankRetriever(parts.scope, parts.lexical, PageRankWeights()),
     "routed": _routed,
+    "steiner": lambda parts: steiner_retriever(parts.graph_parts(), parts.text_vectors, parts.options),
     "sync-ge": _sync_ge,
     "title-links": lambda parts: TitleLinksRetriever(parts.scope, _fused(parts)),
 }
 
-WITHOUT_PASSAGES = ("frag", "frag-complex", "frag-simple")
+WITHOUT_PASSAGES = ("frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner")
 """Retrievers that find paths in an imported graph alone."""
 
 STEPWISE = {

@@ -34,6 +34,8 @@ from clew.cli_options import (
     WhereOption,
     asking_of,
 )
+from clew.cli_subgraphs import compare
+from clew.cli_subgraphs import subgraph as train_subgraph
 from clew.cli_training import adapt, train, weights
 from clew.errors import BudgetError, ClewError, InputError
 
@@ -51,6 +53,8 @@ app = typer.Typer(
 
 train.command(name="router")(train_router)
 train.command(name="paths")(train_paths)
+train.command(name="subgraph")(train_subgraph)
+app.command(name="compare")(compare)
 app.add_typer(train, name="train")
 app.add_typer(weights, name="weights")
 app.add_typer(cache, name="cache")

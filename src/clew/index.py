@@ -23,13 +23,14 @@ from clew.models.call_cache import CALLS
 from clew.models.encoders import open_encoder
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever
 from clew.retrievers.frag import FragRetriever
+from clew.retrievers.question_subgraph import SubgraphRetriever
 from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights, read_by
 from clew.settings import Settings, load_settings
 from clew.snapshots import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
 from clew.store.graph_parts import is_part, parts_by_graph
 from clew.store.location import Location, locate
 from clew.store.lock import writing
-from clew.store.table import PassageTable
+from clew.store.table import PassageTable, restored
 from clew.types import Answer, Document, Evidence, Failure, Filter
 from clew.updating import Report, Updater, counted, extractor_for
 
@@ -175,7 +176,9 @@ class Index:
             except InputError as error:
                 if self.table.version == before:
                     raise
-                self.table.restore(before)  # else half of the file would stand beside half of what was there
+                _move(
+                    self, restored(self.table.location, before)
+                )  # else half of the file would stand beside half of the old
                 raise InputError(f"{error}; what came before it was taken back") from error
             finally:
                 _move(self, self.table)
@@ -261,8 +264,8 @@ class Index:
         made = self.retriever(retriever, paths)
         if not topics:
             return made.retrieve([question], k, where)[0]
-        if not isinstance(made, FragRetriever):
-            raise InputError(f"topics are for the retrievers frag, frag-simple and frag-complex, not {retriever}")
+        if not isinstance(made, FragRetriever | SubgraphRetriever):
+            raise InputError(f"topics are for the retrievers {', '.join(WITHOUT_PASSAGES)}, not {retriever}")
         return made.retrieve_about([question], [topics], k, where)[0]
 
     def ask(

@@ -19,6 +19,7 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
+    from clew.graph.textual_graph import AskedGraph, GraphContext, Subgraph
     from clew.types import FloatArray
 
 
@@ -113,6 +114,45 @@ class Answerer(Protocol):
 
         Raises:
             InputError: There are not as many questions as pieces of evidence.
+        """
+        ...
+
+
+class SubgraphSelector(Protocol):
+    """Questions on textual graphs in, the part of each graph that a reader gets out."""
+
+    def select(self, asked: Sequence["AskedGraph"], budget: int) -> "list[Subgraph]":
+        """Return for each question a part of its graph of at most `budget` nodes, whose order means nothing.
+
+        Raises:
+            InputError: `budget` is below 1.
+        """
+        ...
+
+
+class GraphReader(Protocol):
+    """A question and a part of a graph in, how well it leads to an answer out; one result each, in order."""
+
+    @property
+    def name(self) -> str:
+        """The name a user gives to ask for this reader."""
+        ...
+
+    def loss(
+        self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
+    ) -> "FloatArray":
+        """Return (n,) the negative log-likelihood of each answer in nats, the mean over its tokens.
+
+        Raises:
+            ProviderError: The model cannot be used.
+        """
+        ...
+
+    def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
+        """Return an answer to each question.
+
+        Raises:
+            ProviderError: The model cannot be used.
         """
         ...
 

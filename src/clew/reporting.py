@@ -251,11 +251,21 @@ def print_scores(report: dict[str, Any]) -> None:
     drawn = Console(file=page, highlight=False, width=max(80, 24 + 24 * len(names)))
     drawn.print(table)
     _say(page.getvalue().rstrip())
+    print_comparisons(report)
+    for warning in report["warnings"]:
+        _warn(f"warning: {warning}")
+
+
+def print_note(note: str) -> None:
+    """Print on stderr what a user should know of the input."""
+    _warn(f"note: {note}")
+
+
+def print_comparisons(report: Mapping[str, Any]) -> None:
+    """Print how the first of several compares with each other one."""
     for c in report["comparisons"]:
         interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
         _say(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
-    for warning in report["warnings"]:
-        _warn(f"warning: {warning}")
 
 
 @contextmanager

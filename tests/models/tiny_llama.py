@@ -1,9 +1,11 @@
 """A language model of some ten thousand parameters, made here, and served as a server of models serves its own."""
 
+import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -51,6 +53,41 @@ def tiny_llama(tokenizer: Any) -> Any:
         torch.manual_seed(7)
         model: Any = LlamaForCausalLM(config)
     return model.eval()
+
+
+def write_tiny_llama(
+    folder: Path,
+    texts: Sequence[str] = (),
+    *,
+    side: Literal["left", "right"] = "right",
+    padded: bool = True,
+    chat: bool = False,
+    gain: float = 1.0,
+) -> Path:
+    """Write an untaught model and its tokenizer as a folder of the hub's layout; returns the folder.
+
+    Args:
+        folder: Made where it is missing.
+        texts: Words that the tokenizer knows; it spells all others in bytes.
+        side: Where the tokenizer pads.
+        padded: Whether the tokenizer has a token to pad with.
+        chat: Whether it has a chat template.
+        gain: Of the weights; at 1 a model that never learned hardly looks back, at 16 each token and place counts.
+    """
+    tokenizer = tiny_tokenizer(texts)
+    model = tiny_llama(tokenizer)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(gain if weight.ndim == 2 else 1.0)
+    model.save_pretrained(folder)
+    if not padded:
+        tokenizer.pad_token = None
+    if not chat:
+        tokenizer.chat_template = None
+    tokenizer.save_pretrained(folder)
+    settings = folder / "tokenizer_config.json"  # a side that was set is not written
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "padding_side": side}))
+    return folder
 
 
 def teach(model: Any, asked: list[int], said: list[int], steps: int = 120) -> float:

@@ -20,6 +20,8 @@ class StoppedError(Exception):
 class Line:
     """Fits y = 3 x; the figure is minus the error, or whatever `figures` says an epoch."""
 
+    nothing = "there is nothing to learn from"
+
     def __init__(self, stop_in: int = -1, figures: tuple[float, ...] = (), broken: bool = False) -> None:
         self.seen: list[int] = []
         self._stop_in, self._figures, self._broken = stop_in, figures, broken

@@ -18,7 +18,7 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.evaluation import beir
 from clew.evaluation.pool import Pool, joined
-from clew.evaluation.records import Record, read_records, shown
+from clew.evaluation.records import Record, read_records, shown, unique
 from clew.types import Document, Question
 
 _LAYOUTS = (
@@ -41,18 +41,18 @@ def load_questions(path: str | Path) -> list[Question]:
     """
     source = Path(path)
     if beir.is_part_of_folder(source):
-        return _unique(beir.questions(source))
+        return unique(beir.questions(source))
     if source.is_dir():
         source = _inside(source, "questions.jsonl")
     records, layout = _recognised(source)
     if layout == "questions":
-        return _unique((record.place, _own_question(record)) for record in records)
+        return unique((record.place, _own_question(record)) for record in records)
     if layout not in _PASSAGES:
         raise InputError(f"{source}: holds a corpus; give the file of questions that goes with it")
     kept = list(records)
     pool = _pool(source, kept, _PASSAGES[layout])
     make = _paragraph_question if layout == "paragraphs" else _context_question
-    return _unique((record.place, make(record, pool)) for record in kept)
+    return unique((record.place, make(record, pool)) for record in kept)
 
 
 def load_corpus(path: str | Path) -> Iterator[Document]:
@@ -104,21 +104,6 @@ def _recognised(path: Path) -> tuple[Iterator[Record], str]:
             f"{first.place}: the keys are {', '.join(keys) or 'none'}, which is no layout Clew knows; wanted {_LAYOUTS}"
         )
     return chain([first], records), layout
-
-
-def _unique(questions: Iterable[tuple[str, Question]]) -> list[Question]:
-    places: dict[str, str] = {}
-    kept = []
-    for place, question in questions:
-        if question.id in places:
-            raise InputError(
-                f"{place}: question id {question.id!r} was already used at {places[question.id]}; give each its own"
-            )
-        if not question.text.strip():
-            raise InputError(f"{place}: the question is blank; wanted a text. Leave this record out")
-        places[question.id] = place
-        kept.append(question)
-    return kept
 
 
 def _documents(records: Iterable[Record]) -> Iterator[Document]:

@@ -1,12 +1,29 @@
 """JSON records read one by one, each with its place in the file, and their fields checked."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO, TypeVar
 
 from clew.errors import InputError
+
+
+class Identified(Protocol):
+    """A question of any kind."""
+
+    @property
+    def id(self) -> str:
+        """Distinct in its set."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What is asked."""
+        ...
+
+
+Asked = TypeVar("Asked", bound=Identified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +112,29 @@ def shown(value: Any) -> str:
     """Return `value` as JSON, short enough for a message."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def unique(questions: Iterable[tuple[str, Asked]]) -> list[Asked]:
+    """Return questions as they come.
+
+    Args:
+        questions: Each with its place in its file.
+
+    Raises:
+        InputError: Two have one id, or one asks nothing.
+    """
+    places: dict[str, str] = {}
+    kept = []
+    for place, question in questions:
+        if question.id in places:
+            raise InputError(
+                f"{place}: question id {question.id!r} was already used at {places[question.id]}; give each its own"
+            )
+        if not question.text.strip():
+            raise InputError(f"{place}: the question is blank; wanted a text. Leave this record out")
+        places[question.id] = place
+        kept.append(question)
+    return kept
 
 
 def read_records(path: Path) -> Iterator[Record]:

@@ -140,7 +140,7 @@ def compared(question: MaskedQuestion, codes: "IntArray", texts: RelationTexts) 
     asking = asking_words(question)
     vector = texts.words([question.text])[0]
     names, ends, both = texts.names(codes), texts.ends(codes), texts.directed(codes)
-    words = [_words(asking.phrases, table, texts.words) for table in (names, both)]
+    words = [likeness_of_words(asking.phrases, table, texts.words) for table in (names, both)]
     (by_name, name_weights), (by_both, both_weights) = words
     other_way = np.array(asking.other_way, dtype=np.int32)
     kinds, asked = (table @ vector if len(codes) else np.zeros(0, dtype=np.float32) for table in (ends, names))
@@ -149,12 +149,20 @@ def compared(question: MaskedQuestion, codes: "IntArray", texts: RelationTexts) 
     )
 
 
-def _words(
+def likeness_of_words(
     phrases: Sequence[Sequence[str]], table: "FloatArray", encode: "Callable[[Sequence[str]], FloatArray]"
 ) -> "tuple[FloatArray, FloatArray]":
-    """Return for each word its likeness (w, c) to relations, by the likest phrase that holds it, and its weight (w,).
+    """Return how like the asking words of a question are to relations, and what each word has to say.
 
-    What a word has in common with all relations says nothing: the mean is taken off.
+    What a phrase has in common with all relations says nothing: the mean is taken off.
+
+    Args:
+        phrases: For each of w words those that hold it, at least one.
+        table: (c, d) unit rows of relations.
+        encode: Gives unit rows (n, d) of phrases.
+
+    Returns:
+        Likeness (w, c) by the likest phrase that holds the word, and weights (w,), at least 0.
     """
     if not phrases or not len(table):
         return np.zeros((len(phrases), len(table)), dtype=np.float32), np.zeros(len(phrases), dtype=np.float32)

@@ -27,12 +27,13 @@ from clew.graph.relation_chains import relation_codes
 from clew.lexical import LexicalIndex
 from clew.linking import question_topics
 from clew.protocols import TextScorer
+from clew.retrievers.path_passages import stating_passages
 from clew.retrievers.path_rankers import ChainRanker
 from clew.retrievers.path_search import FoundChain, SearchBounds, find_chains
 from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, fingerprint_of, found
 from clew.router import CLASSES, HopRouter
 from clew.text.masked import masked
-from clew.types import Evidence, Filter, Passage, Path, Scored
+from clew.types import Evidence, Filter, Scored
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray
@@ -274,31 +275,11 @@ class FragRetriever:
             Scored(tuple(triple(int(edge) >> 1, whole) for edge in edges), score) for _, edges, score in searched.paths
         ]
         topics = tuple(self.scope.snapshot.entities[int(entity)] for entity in searched.topics)
-        passages, stated = self._passages(question, paths, k, allowed)
+        passages, stated = stating_passages(self.scope, self._lexical, question, paths, k, allowed)
         notes = [*searched.notes, *self._notes]
         if len(passages) > stated:
             notes.append(f"{len(passages) - stated} passages state no path; they share words with the question")
         return replace(found(passages, paths, notes, started), topics=topics), searched
-
-    def _passages(
-        self, question: str, paths: Sequence[Scored[Path]], k: int, allowed: "BoolArray"
-    ) -> tuple[Sequence[Scored[Passage]], int]:
-        """Return the passages that state the best paths, then those that share words with the question.
-
-        The former score 1 and more, the latter less. Returned with them is how many the former are.
-        """
-        if not len(self.scope):
-            return (), 0
-        best: dict[str, float] = {}
-        for path in paths:
-            for id_ in (id_ for triple in path.item for id_ in triple.passages):
-                best.setdefault(id_, path.score)
-        scores = self._lexical.scores(question)
-        scores = scores / (1.0 + float(scores.max(initial=0.0)))
-        for id_, score in best.items():
-            scores[self.scope.snapshot.position(id_)] = 1.0 + score
-        ranked = self.scope.ranked(scores, k, allowed)
-        return self.scope.passages(ranked), sum(score >= 1.0 for _, score in ranked)
 
 
 def _nothing(*notes: str) -> Searched:

@@ -161,24 +161,6 @@ class PassageTable:
         _follow(self, self._dataset)
         return existing
 
-    def restore(self, version: int) -> None:
-        """Make an older version the newest again, in one commit.
-
-        Args:
-            version: One that has not been compacted away.
-
-        Raises:
-            IndexLockedError: The table has changed since it was opened.
-            IndexFormatError: There is no such version.
-            ProviderError: The disk or the object store refused; nothing was changed.
-        """
-        _existing(self._dataset, self.location.name, [], [])
-        with ForeignErrors(self.location.name, "restoring a version of"):
-            dataset = self._dataset.checkout_version(version)
-            dataset.restore()  # type: ignore[no-untyped-call]
-        self._dataset = dataset
-        _follow(self, dataset)
-
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
         """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes; parts of graphs are left out.
 
@@ -251,6 +233,26 @@ class PassageTable:
             if old:
                 self._dataset.cleanup_old_versions(versions=old, delete_unverified=not self.location.remote)
         return len(old)
+
+
+def restored(location: Location, version: int) -> PassageTable:
+    """Make an older version of a table the newest again, in one commit, and return it; under the writer's lock.
+
+    Args:
+        location: Of the index.
+        version: One that has not been compacted away.
+
+    Raises:
+        IndexFormatError: There is no index or no such version.
+        ProviderError: The disk or the object store refused; nothing was changed.
+    """
+    dataset = open_dataset(location)
+    if dataset is None:
+        raise no_index(location)
+    with ForeignErrors(location.name, "restoring a version of"):
+        older = dataset.checkout_version(version)
+        older.restore()  # type: ignore[no-untyped-call]
+    return PassageTable.open(location)
 
 
 def _existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], ids: Sequence[str]) -> int:

@@ -78,6 +78,11 @@ class DocumentRetrieval:
         loss: What is minimised.
     """
 
+    nothing = (
+        "no question has both a passage to find and one to leave, so there is nothing to learn from: give more "
+        "documents, or questions whose gold passages the names in them lead to"
+    )
+
     def __init__(self, trained: Sequence[Examples], validated: dict[str, Examples], loss: RetrievalLoss) -> None:
         self._trained = trained
         self._validated = validated

@@ -192,6 +192,8 @@ class KGCompletion:
         InputError: There are no facts to learn from.
     """
 
+    nothing = "no fact is left to be completed, so there is nothing to learn from: give an index with more facts"
+
     def __init__(
         self,
         graphs: Sequence[Facts],

@@ -34,7 +34,13 @@ ALONE = Group(0, 1, torch.device("cpu"))
 
 
 class Objective(Protocol[Item]):
-    """What a loop minimises."""
+    """What a loop minimises.
+
+    Attributes:
+        nothing: What is said to a user when no batch of an epoch has anything to learn from, and what to do.
+    """
+
+    nothing: str
 
     def batches(self, epoch_seed: int) -> Iterator[Item]:
         """Yield the batches of an epoch; equal seeds give equal ones."""
@@ -223,12 +229,9 @@ class _Stepper(Generic[Item]):
             progress(done)
         moving.model.eval()
         moving.average.eval()
-        if not losses:
-            raise InputError(
-                "no question has both a passage to find and one to leave, so there is nothing to learn from: give more "
-                "documents, or questions whose gold passages the names in them lead to"
-            )
-        return float(np.mean(losses))
+        if not losses and epoch == 0:  # later, all that can be learned may have been
+            raise InputError(self._objective.nothing)
+        return float(np.mean(losses)) if losses else 0.0
 
     def _backward(self, batch: Item | None) -> float:
         """Add the gradient of a batch and return its loss, in halves where the device's memory does not hold it."""

@@ -1,0 +1,174 @@
+"""Selecting subgraphs: `python bench/subgraphs.py [pathquestion] [explagraphs] [training] [latency] [--seeds N]`.
+
+`pathquestion`: PathQuestion with 3 hops as textual graphs of what lies within 3 hops of a topic, split by topic; the
+share of questions whose gold path survives a budget of 20 nodes, and of 8. `explagraphs`: the development questions.
+Networks learn from what the local reader makes of their selections, and are never shown a path. `training`: an epoch
+over 5,000 small graphs. `latency`: a selection on a graph of 20 nodes, and on the index of MetaQA.
+"""
+
+import argparse
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from clew.comparing_subgraphs import SELECTIONS, Comparing, compare_selections
+from clew.evaluation.datasets import load_questions
+from clew.evaluation.explagraphs import explagraphs
+from clew.evaluation.graph_sets import GraphSet, split
+from clew.evaluation.kg_questions import kg_questions
+from clew.graph.textual_graph import TextualGraph
+from clew.index import silent
+from clew.models.encoders import open_encoder
+from clew.protocols import Encoder
+from clew.retrievers.asked_graphs import GraphEncoder
+from clew.retrievers.gcn_selector import GCNSelector
+from clew.retrievers.subgraph_weights import ScorerSettings, TrainedScorer
+from clew.teaching_subgraphs import AskedQuestion, asked_questions, local_reader, train_selection
+from clew.training.loop import Recipe
+from clew.training.subgraph_feedback import FeedbackRecipe
+from frag import METAQA, graph
+from workbench import DATA, WORK, machine, print_table
+
+MINI = "all-MiniLM-L6-v2"
+JUDGED = ("accuracy", "gold")
+PLAIN = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
+LEARNED = 800
+"""Questions of PathQuestion that are learned from."""
+
+
+def main() -> None:
+    """Print what was asked for, all by default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parts = {"pathquestion": pathquestion, "explagraphs": stances, "training": training, "latency": latency}
+    parser.add_argument("parts", nargs="*", choices=[[], *parts])
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    print(machine())
+    for name in arguments.parts or parts:
+        print(f"\n## {name}", flush=True)
+        parts[name](arguments.seeds)
+
+
+def pathquestion(seeds: int) -> None:
+    """Print the table for budgets of 20 and 8 nodes."""
+    folder = DATA / "pathquestion-3h"
+    known, test = split(kg_questions(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
+    known, test = (_some(part, count) for part, count in ((known, LEARNED), (test, 400)))
+    encoder = open_encoder(MINI)
+    learned, held = (asked_questions(part, encoder, silent) for part in split(known, 0.85, 0))
+    tested = asked_questions(test, encoder, silent)
+    for budget in (20, 8):
+        on = Comparing(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, budget)
+        recipe = Recipe(epochs=2, rate=5e-3, average=0.9, warmup=10)
+        _compare(on, seeds, ScorerSettings(), FeedbackRecipe(budget=budget, draws=8), recipe, f"pathquestion-{budget}")
+
+
+def stances(seeds: int) -> None:
+    """Print the table for ExplaGraphs, 3 nodes of 5 on average, which a part of the training questions chose."""
+    encoder = open_encoder(MINI)
+    known, test = (explagraphs(DATA / "explagraphs" / name) for name in ("train.jsonl", "dev.jsonl"))
+    learned, held = (asked_questions(part, encoder, silent) for part in split(known, 0.85, 0))
+    tested = asked_questions(test, encoder, silent)
+    on = Comparing(learned, held, tested, lambda seed: local_reader(encoder, learned, known.choices, seed), encoder, 3)
+    recipe = Recipe(epochs=8, rate=1e-2, average=0.9, warmup=10)
+    _compare(on, seeds, ScorerSettings(), FeedbackRecipe(budget=3, draws=8), recipe, "explagraphs")
+
+
+def _compare(
+    on: Comparing, seeds: int, settings: ScorerSettings, feedback: FeedbackRecipe, recipe: Recipe, name: str
+) -> None:
+    runs = WORK / "subgraphs" / name
+    shutil.rmtree(runs, ignore_errors=True)
+    report = compare_selections(on, SELECTIONS, range(seeds), settings, feedback, recipe, runs, silent)
+    told = f"{report['questions']} questions, {report['learned_from']} learned from"
+    print(f"\n{told}, budget {on.budget}, {seeds} seeds")
+    rows = []
+    for selection, found in report["selections"].items():
+        cells = [_with_interval(found, measure) for measure in JUDGED]
+        rows.append([selection, *cells, *(f"{found[measure]:.1f}" for measure in PLAIN)])
+    print_table(("selection", *JUDGED, *PLAIN), rows)
+    for c in report["comparisons"]:
+        interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
+        print(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}, p = {c['p']:.4f}", flush=True)
+
+
+def _with_interval(found: dict[str, Any], measure: str) -> str:
+    if measure not in found:
+        return ""
+    low, high = found["intervals"][measure]
+    return f"{found[measure]:.3f} ({low:.3f}-{high:.3f})"
+
+
+def _some(part: GraphSet, count: int) -> GraphSet:
+    """Return questions of a set, spread evenly over it."""
+    total = len(part.questions)
+    places = sorted({number * total // count for number in range(count)}) if total > count else range(total)
+    return replace(part, questions=tuple(part.questions[place] for place in places))
+
+
+def training(seeds: int) -> None:
+    """Print the time of an epoch over 5,000 graphs of ExplaGraphs' questions, repeated."""
+    del seeds
+    encoder = open_encoder(MINI)
+    found = explagraphs(DATA / "explagraphs" / "train.jsonl")
+    began = time.perf_counter()
+    asked = asked_questions(found, encoder, silent)
+    encoded = time.perf_counter() - began
+    many = [asked[i % len(asked)] for i in range(5_000)]
+    reader = local_reader(encoder, asked, found.choices)
+    run = WORK / "subgraphs" / "training"
+    shutil.rmtree(run, ignore_errors=True)
+    feedback, recipe = FeedbackRecipe(budget=4), Recipe(epochs=1)
+    _, told = train_selection(many, asked[:100], reader, encoder, ScorerSettings(), feedback, recipe, run, silent)
+    print(f"5,000 graphs, 1 epoch: {told.seconds:.0f} s; encoding {len(asked)} of them before: {encoded:.0f} s")
+
+
+def latency(seeds: int) -> None:
+    """Print the median of a selection, warm."""
+    del seeds
+    encoder = open_encoder(MINI)
+    rows = []
+    for nodes, edges in ((20, 60), (500, 1_500)):
+        asked = _generated(nodes, edges, encoder)
+        model = ScorerSettings().made(encoder.dimension, 0).eval()
+        selector = GCNSelector(TrainedScorer(model, ScorerSettings(), encoder.fingerprint, encoder.dimension))
+        for _ in range(20):
+            selector.select([asked.asked], 10)
+        spent = []
+        for _ in range(200):
+            began = time.perf_counter()
+            selector.select([asked.asked], 10)
+            spent.append(1000 * (time.perf_counter() - began))
+        rows.append([f"a graph of {nodes} nodes", "gcn", *_times(spent)])
+    index = graph(METAQA)
+    questions = load_questions(DATA / METAQA / "dev.jsonl")[:: 9_000 // 200]
+    for name in ("gcn-subgraph", "steiner"):
+        spent = []
+        for question in questions:
+            began = time.perf_counter()
+            index.search(question.text, 5, name, None, 1, question.topics)
+            spent.append(1000 * (time.perf_counter() - began))
+        rows.append(["metaqa, 128k triples, a whole search", name, *_times(spent[20:])])
+    print_table(("where", "selection", "ms, median", "ms, 95 %"), rows)
+
+
+def _times(spent: Sequence[float]) -> list[str]:
+    return [f"{np.median(spent):.1f}", f"{np.percentile(spent, 95):.1f}"]
+
+
+def _generated(nodes: int, edges: int, encoder: Encoder) -> AskedQuestion:
+    generator = np.random.default_rng(0)
+    ends = generator.integers(0, nodes, (edges, 2)).astype(np.int32)
+    relations = [f"relation {number}" for number in generator.integers(0, 8, edges)]
+    made = GraphSet([TextualGraph([f"node {i}" for i in range(nodes)], ends, relations)], ())
+    vectors = GraphEncoder(encoder.encode, encoder.encode)
+    asked = vectors.asked(vectors.encoded(made.graphs[0]), "what is relation 3 of node 0", [0])
+    return AskedQuestion(None, asked)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""What every reader of a part of a graph promises."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from clew.errors import InputError
+from clew.models.causal_model import CausalModel
+from clew.models.causal_reader import CausalReader
+from clew.models.soft_prompt_reader import SoftPromptReader
+from clew.nn.graph_token import GraphToken, GraphTokenSettings
+from clew.prompts.graph_answer import prompt
+from clew.protocols import GraphReader
+from clew.reading.graph_choices import ChoiceGraphReader
+from clew.reading.graph_paths import PathGraphReader
+from clew.training.graph_choices import ChoiceRecipe, teach_choices
+from models.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, vectors
+from models.tiny_llama import write_tiny_llama
+
+
+def causal(folder: Path) -> GraphReader:
+    return CausalReader(CausalModel(str(folder)), prompt, batch_size=2, max_new_tokens=4)
+
+
+def unbatched(folder: Path) -> GraphReader:
+    return CausalReader(CausalModel(str(folder)), prompt, batch_size=1, max_new_tokens=4, chat=False)
+
+
+def soft_prompt(folder: Path) -> GraphReader:
+    return SoftPromptReader(CausalReader(CausalModel(str(folder)), prompt, max_new_tokens=4))
+
+
+def graph_token(folder: Path) -> GraphReader:
+    reader = CausalReader(CausalModel(str(folder)), prompt, batch_size=2, max_new_tokens=4, with_text=False)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        made = GraphToken(GraphTokenSettings(WIDTH, 32, width=16, tokens=3, pool="whole"))
+    return SoftPromptReader(reader, tokens=0, graph_token=made)
+
+
+def paths(folder: Path) -> GraphReader:
+    return PathGraphReader(vectors)
+
+
+def choices(folder: Path) -> GraphReader:
+    graphs = [context.asked.graph for context in CONTEXTS]
+    return ChoiceGraphReader(teach_choices(graphs, ANSWERS, ANSWERS, ChoiceRecipe(epochs=2)))
+
+
+READERS: dict[str, Callable[[Path], GraphReader]] = {
+    "causal": causal,
+    "unbatched": unbatched,
+    "soft prompt": soft_prompt,
+    "graph token": graph_token,
+    "local, along paths": paths,
+    "local, of choices": choices,
+}
+
+
+@pytest.fixture(scope="module", params=["left", "right"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny causal model, for the readers that need one."""
+    side = request.param
+    return write_tiny_llama(tmp_path_factory.mktemp("llama"), side=side, padded=side == "left", chat=True, gain=16.0)
+
+
+@pytest.fixture(params=READERS)
+def make(request: pytest.FixtureRequest, folder: Path) -> Callable[[], GraphReader]:
+    """Makes the same reader again and again."""
+    return lambda: READERS[request.param](folder)
+
+
+def test_losses_are_costs_one_an_example(make: Callable[[], GraphReader]) -> None:
+    found = make().loss(QUESTIONS, CONTEXTS, ANSWERS)
+    assert found.shape == (len(QUESTIONS),)
+    assert found.dtype == np.float32
+    assert np.isfinite(found).all()
+    assert (found >= 0.0).all()
+
+
+def test_a_batch_is_its_examples_in_their_order(make: Callable[[], GraphReader]) -> None:
+    reader = make()
+    together, said = reader.loss(QUESTIONS, CONTEXTS, ANSWERS), reader.generate(QUESTIONS, CONTEXTS)
+    for place, (question, context, answer) in enumerate(zip(QUESTIONS, CONTEXTS, ANSWERS, strict=True)):
+        np.testing.assert_allclose(reader.loss([question], [context], [answer]), together[place : place + 1], rtol=1e-5)
+        assert reader.generate([question], [context]) == said[place : place + 1]
+    turned = reader.loss(QUESTIONS[::-1], CONTEXTS[::-1], ANSWERS[::-1])
+    np.testing.assert_allclose(turned[::-1], together, rtol=1e-5)
+    assert reader.generate(QUESTIONS[::-1], CONTEXTS[::-1]) == said[::-1]
+
+
+def test_the_same_again_is_the_same_bit_for_bit(make: Callable[[], GraphReader]) -> None:
+    first, second = make(), make()
+    expected = first.loss(QUESTIONS, CONTEXTS, ANSWERS).tobytes()
+    said = first.generate(QUESTIONS, CONTEXTS)
+    assert first.loss(QUESTIONS, CONTEXTS, ANSWERS).tobytes() == expected
+    assert second.loss(QUESTIONS, CONTEXTS, ANSWERS).tobytes() == expected
+    assert second.generate(QUESTIONS, CONTEXTS) == said
+    assert second.name == first.name != ""
+
+
+def test_nothing_asked_is_nothing_answered(make: Callable[[], GraphReader]) -> None:
+    reader = make()
+    assert reader.loss([], [], []).shape == (0,)
+    assert reader.generate([], []) == []
+
+
+def test_what_does_not_go_together_is_refused(make: Callable[[], GraphReader]) -> None:
+    reader = make()
+    for asked in ((QUESTIONS[:2], CONTEXTS[:1], ANSWERS[:2]), (QUESTIONS[:2], CONTEXTS[:2], ANSWERS[:1])):
+        with pytest.raises(InputError, match="2 questions have 1"):
+            reader.loss(*asked)
+    with pytest.raises(InputError, match="2 questions have 1"):
+        reader.generate(QUESTIONS[:2], CONTEXTS[:1])
