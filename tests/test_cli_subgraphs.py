@@ -7,6 +7,7 @@ import pytest
 
 from faults.commands import Outcome, clew
 from kinship import made, write_graph
+from models.tiny_llama import write_tiny_llama
 
 TOPICS = ("Ada Lind", "Bo Lind", "Carl Lind", "Eva Holm", "Dora Lind", "Vardø")
 ANSWERS = {"Ada Lind": "Vardø", "Bo Lind": "Carl Lind", "Carl Lind": "fisher", "Eva Holm": "teacher"}
@@ -114,3 +115,15 @@ def test_a_selection_that_is_none_is_refused(tmp_path: Path, questions: Path) ->
     done = clew("compare", "--kg", kg, "--questions", questions, "--select", "gcn,best", *HASHING)
     assert done.code == 2
     assert "no selection is called 'best'" in done.err
+
+
+def test_a_causal_language_model_reads(tmp_path: Path, questions: Path) -> None:
+    model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"])
+    asked = ("compare", "--kg", write_graph(tmp_path), "--questions", questions, "--test", questions, "--seeds", "1")
+    done = clew(*asked, "--select", "gcn,steiner", "--reader", model, *HASHING, "--json")
+    assert done.code == 0, done
+    told = json.loads(done.out)["selections"]
+    assert all(told[name]["loss"] > 0 and told[name]["train_seconds"] >= 0 for name in ("gcn", "steiner"))
+    absent = clew(*asked, "--reader", tmp_path / "none", *HASHING)
+    assert absent.code == 1
+    assert str(tmp_path / "none") in absent.err
