@@ -68,6 +68,7 @@ class Shape:
         asked: That are measured.
         epochs: Of the selection's training.
         tuning: Epochs of prompt tuning.
+        least: Of the questions that the language model must answer from parts that hold what they take.
         encoder: Of the graphs' texts.
     """
 
@@ -86,6 +87,7 @@ class Shape:
     asked: int = 200
     epochs: int = 8
     tuning: int = 3
+    least: float = 0.9
     encoder: str = DEFAULT
 
 
@@ -137,6 +139,11 @@ def tables(shape: Shape, seeds: int, folder: Path, say: Callable[[str], None]) -
     encoder = open_encoder(shape.encoder)
     accuracy = reads(reader, Practice(shape.task, ("task",), 200, 99, shape.budget))
     say(f"the language model answers {accuracy:.3f} of questions on parts that hold what they take\n")
+    if accuracy < shape.least:
+        say(
+            f"wanted {shape.least} at least: what such a reader answers says nothing of a selection, so there are no tables"
+        )
+        return {}
     found: dict[str, list[Outcome]] = {}
     for seed in range(seeds):
         sets = drawn_sets(shape, encoder, seed)
@@ -274,7 +281,7 @@ def tuned(shape: Shape, model: CausalModel, encoder: Encoder, sets: Sets, seed: 
             train(objective.model(), objective, recipe, Path(run), lambda *_: None)
         found[name] = measured(one, sets.asked, asked)
     joint = SoftPromptReader(reader, tokens=4, seed=seed)
-    chosen = selection(shape, joint, encoder, sets, seed, POLICY, ScorerSettings())
+    chosen = selection(shape, joint, encoder, sets, seed, POLICY, ScorerSettings(), shape.tuning)
     found[f"{GCN} + joint soft prompt"] = measured(joint, sets.asked, parts(chosen, sets.asked, shape.budget))
     return found
 

@@ -223,3 +223,5 @@ def test_the_run_of_another_network_or_recipe_is_refused(asked: Sets, tmp_path: 
     for settings, recipe in ((ScorerSettings(width=4), short), (SETTINGS, RECIPE)):
         with pytest.raises(InputError, match="another folder"):
             train_selection(some, some, reader, ENCODER, settings, FEEDBACK, recipe, tmp_path, silent)
+    with pytest.raises(InputError, match="another folder"):
+        train_selection(some, some, reader, ENCODER, SETTINGS, replace(FEEDBACK, price=0.5), short, tmp_path, silent)

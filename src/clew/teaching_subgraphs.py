@@ -16,6 +16,7 @@ from clew.retrievers.asked_graphs import GraphEncoder
 from clew.retrievers.chain_features import VectorMemory
 from clew.retrievers.question_subgraph import SubgraphRetriever, SubgraphSettings
 from clew.retrievers.subgraph_selectors import WholeGraph
+from clew.store.derived import atomic_file
 
 if TYPE_CHECKING:
     from clew.graph.textual_graph import AskedGraph, EncodedGraph
@@ -191,8 +192,8 @@ def train_selection(
         progress: Told the steps.
 
     Raises:
-        InputError: There is nothing to learn from, or the folder holds the run of another recipe or a network of
-            another shape.
+        InputError: There is nothing to learn from, or the folder holds the run of another recipe, network, reader or
+            encoder.
     """
     from clew.retrievers.subgraph_weights import TrainedScorer
     from clew.training.loop import train
@@ -202,9 +203,19 @@ def train_selection(
         raise InputError("no question is on a graph with nodes, so there is nothing to learn from: give others")
     model = settings.made(encoder.dimension, recipe.seed)
     objective = SubgraphFeedback(feedback_examples(learned), feedback_examples(held), reader, settings, feedback)
+    _claim(run, repr((settings, feedback, reader.name, encoder.fingerprint)))
     done = train(objective.model(model), objective, recipe, run, progress)
     model.eval()
     told = SubgraphTaught(len(learned), len(held), done.best, done.seconds, done.figures, done.started_at)
     about = {"recipe": asdict(recipe), "feedback": asdict(feedback), "reader": reader.name, **asdict(told)}
     del about["seconds"]  # the same run twice gives the same file
     return TrainedScorer(model, settings, encoder.fingerprint, encoder.dimension, about), told
+
+
+def _claim(run: Path, told: str) -> None:
+    """Say in a folder whose run it holds; refuse one that holds another, which would go on as if it were this one."""
+    note = run / "selection.txt"
+    if note.is_file() and (seen := note.read_text(encoding="utf-8")) != told:
+        raise InputError(f"{run} holds another run ({seen}): give another folder, or remove it to begin anew")
+    with atomic_file(note) as file:
+        file.write_text(told, encoding="utf-8")

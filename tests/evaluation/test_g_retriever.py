@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError, ProviderError
 from clew.evaluation.g_retriever import g_retriever
-from clew.evaluation.g_retriever_written import write_g_retriever
 from clew.evaluation.graph_sets import GraphQuestion, GraphSet, split
 from clew.graph.textual_graph import TextualGraph
+from evaluation.g_retriever_written import write_g_retriever
 
 NODES = 'node_id,node_attr\n0,name: man\n1,"name: hat, red"\n'
 EDGES = "src,edge_attr,dst\n0,wearing,1\n1,on,0\n"

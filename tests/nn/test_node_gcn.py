@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from clew.errors import InputError
-from clew.nn.node_gcn import NodeGCN, edge_log_probabilities, node_log_scores, node_scores
+from clew.nn.node_gcn import NodeGCN, edge_log_probabilities
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 EDGES = [(0, 1), (1, 2), (2, 1), (0, 1), (3, 3), (2, 2)]  # both ways, parallel, loops; node 4 has none
 
 
-def dense(
-    model: NodeGCN, nodes: "NDArray[Any]", edges: list[tuple[int, int]], weights: list[float] | None = None
-) -> "NDArray[Any]":
+def dense(model: NodeGCN, nodes: "NDArray[Any]", edges: list[tuple[int, int]]) -> "NDArray[Any]":
     adjacency = np.zeros((len(nodes), len(nodes)))
-    for (a, b), weight in zip(edges, weights or [1.0] * len(edges), strict=True):
+    for a, b in edges:
         if a != b:
-            adjacency[a, b] += weight
-            adjacency[b, a] += weight
+            adjacency[a, b] += 1
+            adjacency[b, a] += 1
     adjacency += np.eye(len(nodes))
     roots = np.sqrt(adjacency.sum(axis=1))
     adjacency /= roots[:, None] * roots[None, :]
@@ -51,12 +49,10 @@ def drawn(count: int, seed: int = 0) -> torch.Tensor:
 
 @pytest.mark.parametrize("layers", [2, 3])
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("weights", [None, [0.5, 2.0, 0.0, 1.5, 9.0, 9.0]])
-def test_it_is_what_dense_matrices_give(layers: int, bias: bool, weights: list[float] | None) -> None:
+def test_it_is_what_dense_matrices_give(layers: int, bias: bool) -> None:
     model, nodes = made(layers, bias=bias), drawn(5)
-    given = None if weights is None else torch.tensor(weights, dtype=torch.float64)
-    found = model(nodes, torch.tensor(EDGES), given).detach().numpy()
-    np.testing.assert_allclose(found, dense(model, nodes.numpy(), EDGES, weights), atol=1e-12)
+    found = model(nodes, torch.tensor(EDGES)).detach().numpy()
+    np.testing.assert_allclose(found, dense(model, nodes.numpy(), EDGES), atol=1e-12)
 
 
 def test_the_published_form_has_no_bias_and_two_layers() -> None:
@@ -73,46 +69,31 @@ def test_a_graph_without_edges_or_nodes() -> None:
 def test_a_batch_of_graphs_is_its_graphs_one_by_one() -> None:
     model = made()
     graphs = [(drawn(5, 1), EDGES), (drawn(2, 2), [(0, 1)]), (drawn(1, 3), []), (drawn(3, 4), [(2, 0), (0, 2)])]
-    cosines = [torch.from_numpy(np.random.default_rng(9).uniform(-1, 1, len(nodes))) for nodes, _ in graphs]
     firsts = np.cumsum([0, *(len(nodes) for nodes, _ in graphs)])
     edges = [(a + first, b + first) for (_, pairs), first in zip(graphs, firsts, strict=False) for a, b in pairs]
-    graph_of = torch.repeat_interleave(torch.arange(4), torch.tensor([len(nodes) for nodes, _ in graphs]))
     importance = model(torch.cat([nodes for nodes, _ in graphs]), torch.tensor(edges))
-    logs = node_log_scores(torch.cat(cosines), importance, graph_of)
-    of_edges = edge_log_probabilities(logs, torch.tensor(edges), graph_of[torch.tensor(edges)[:, 0]])
-    seen = 0
-    for number, ((nodes, pairs), cosine) in enumerate(zip(graphs, cosines, strict=True)):
-        one_by_one = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2)
-        single = model(nodes, one_by_one)
-        torch.testing.assert_close(importance[graph_of == number], single)
-        wanted = torch.softmax(cosine * single, dim=0)
-        torch.testing.assert_close(logs[graph_of == number].exp(), wanted)
-        products = wanted[one_by_one].prod(dim=1)
-        here = of_edges[seen : seen + len(pairs)].exp()
-        torch.testing.assert_close(here, products / products.sum())
-        seen += len(pairs)
+    for first, (nodes, pairs) in zip(firsts, graphs, strict=False):
+        single = model(nodes, torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2))
+        torch.testing.assert_close(importance[first : first + len(nodes)], single)
 
 
-def test_scores_are_probabilities_however_large_what_they_come_from() -> None:
-    values, graph_of = torch.tensor([1e4, -1e4, 0.0, 5.0]), torch.tensor([0, 0, 2, 2])
-    scores = node_scores(torch.ones(4), values, graph_of)
-    torch.testing.assert_close(scores[:2], torch.tensor([1.0, 0.0]))
-    assert float(scores[2:].sum()) == pytest.approx(1.0)
-    assert node_log_scores(torch.ones(4), values, graph_of)[1] == -2e4
-    assert node_log_scores(torch.zeros(0), torch.zeros(0), torch.zeros(0, dtype=torch.int64)).shape == (0,)
+def test_an_edge_is_as_likely_as_its_ends_together() -> None:
+    nodes, edges = torch.log_softmax(drawn(5)[:, 0], 0), torch.tensor(EDGES)
+    products = nodes.exp()[edges].prod(dim=1)
+    torch.testing.assert_close(edge_log_probabilities(nodes, edges).exp(), products / products.sum())
+    unlikely = edge_log_probabilities(torch.tensor([0.0, -1e4, -2e4]), torch.tensor([[0, 1], [1, 2]]))
+    assert unlikely.tolist() == [0.0, -2e4], "a logarithm, for which nothing is too unlikely"
 
 
 def test_gradients_are_right() -> None:
-    model, nodes = made(3, bias=True), drawn(5).requires_grad_()
-    graph_of, edges = torch.tensor([0, 0, 0, 2, 2]), torch.tensor(EDGES)
-    weights = torch.tensor([0.5, 2.0, 0.7, 1.5, 9.0, 9.0], dtype=torch.float64, requires_grad=True)
+    model, nodes, edges = made(3, bias=True), drawn(5).requires_grad_(), torch.tensor(EDGES)
 
-    def told(nodes: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        logs = node_log_scores(nodes[:, 0], model(nodes, edges, weights), graph_of)
-        return torch.cat([logs, edge_log_probabilities(logs, edges, graph_of[edges[:, 0]])])
+    def told(nodes: torch.Tensor) -> torch.Tensor:
+        logs = torch.log_softmax(nodes[:, 0] * model(nodes, edges), 0)
+        return torch.cat([logs, edge_log_probabilities(logs, edges)])
 
-    assert torch.autograd.gradcheck(told, (nodes, weights))
-    told(nodes, weights).square().sum().backward()  # type: ignore[no-untyped-call]
+    assert torch.autograd.gradcheck(told, (nodes,))
+    told(nodes).square().sum().backward()  # type: ignore[no-untyped-call]
     assert all(value.grad is not None and value.grad.isfinite().all() for value in model.parameters())
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -80,6 +81,7 @@ def test_the_experiment_runs_from_end_to_end(
         asked=10,
         epochs=1,
         tuning=1,
+        least=0.0,
         encoder="hashing:64",
     )
     lines: list[str] = []
@@ -93,6 +95,8 @@ def test_the_experiment_runs_from_end_to_end(
     assert first["whole"].whole.all()
     again = bench.tables(shape, 1, tmp_path, lines.append)
     assert len(lines) == 6  # nothing is taught twice
+    assert bench.tables(replace(shape, least=1.1), 1, tmp_path, lines.append) == {}
+    assert "there are no tables" in lines[-1], "a reader that cannot read says nothing of a selection"
     for name, outcome in first.items():
         np.testing.assert_array_equal(outcome.right, again[name].right)
         np.testing.assert_array_equal(outcome.nodes, again[name].nodes)

@@ -41,7 +41,8 @@ def g_retriever(folder: str | Path, split: str | None = None) -> GraphSet:
 
         q_id or id                  distinct; the number of the question from 0 where there is none
         image_id or graph_id        NAME of the graph; the number of the question where there is none (WebQSP)
-        answers, topics, gold       as `write_g_retriever` writes them, JSON lists; `answers` stands above `answer`
+        answers, topics, gold       JSON lists of texts, of nodes' positions, of lists of these; `answers` stands above
+                                    `answer`
         group                       or `q_entity`; the graph's NAME where there is neither
 
     `train_dev.tsv` needs no `nodes/` and `edges/`: its column `graph` holds `(head; relation; tail)` one after the

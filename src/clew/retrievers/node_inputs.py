@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TEXT, QUESTION = "text", "question"
 STEPS = 4
-_SHARPNESS = 0.15  # what a likeness is divided by to be the logarithm of a weight; from 0.1 to 0.3 it hardly matters
+_SHARPNESS = 0.15  # what a likeness is divided by to be the logarithm of a weight
 _LEAST = 1e-6  # share of the walk below which nodes are equally far
 SCALARS = 6 + STEPS
 

@@ -155,9 +155,7 @@ class SubgraphRetriever:
             where: Likewise.
         """
         check_k(k)
-        allowed = self.scope.mask(where)
-        closed = ~self.scope.snapshot.stated_by(allowed)
-        shut = closed if closed.any() else None
+        allowed, shut = self.scope.mask(where), self.scope.closed(where)
         return [
             self._evidence(question, names, k, allowed, shut) for question, names in zip(questions, topics, strict=True)
         ]

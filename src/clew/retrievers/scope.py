@@ -26,6 +26,7 @@ class Scope:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._masks: dict[Filter, BoolArray] = {}
+        self._closed: dict[Filter | None, BoolArray | None] = {}
 
     def __len__(self) -> int:
         return len(self.snapshot.passage_ids)
@@ -56,6 +57,17 @@ class Scope:
                 )
             self._masks[where] = predicate.mask(self._rows)
         return self._masks[where]
+
+    def closed(self, where: Filter | None) -> "BoolArray | None":
+        """Return which triples (T,) no passage states that a filter allows; None where there is none of them.
+
+        Raises:
+            InputError: As `mask`.
+        """
+        if where not in self._closed:
+            shut = ~self.snapshot.stated_by(self.mask(where))
+            self._closed[where] = shut if shut.any() else None
+        return self._closed[where]
 
     def ranked(self, scores: "FloatArray", k: int, allowed: "BoolArray", floor: float = 0.0) -> list[tuple[int, float]]:
         """Return the positions and scores of the best allowed passages, best first, ties by id.

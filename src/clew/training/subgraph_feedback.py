@@ -256,7 +256,7 @@ def printed(
         told = (nodes[torch.from_numpy(part.nodes).long()].exp() + _EPS).log().sum()
         if len(part.edges):
             ends = torch.from_numpy(np.ascontiguousarray(graph.edges)).long()
-            edges = edge_log_probabilities(nodes, ends, torch.zeros(len(ends), dtype=torch.long))
+            edges = edge_log_probabilities(nodes, ends)
             told = told + (edges[torch.from_numpy(part.edges).long()].exp() + _EPS).log().sum()
         total = total - told * loss
     return total / len(parts)
