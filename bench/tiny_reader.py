@@ -140,9 +140,7 @@ def tables(shape: Shape, seeds: int, folder: Path, say: Callable[[str], None]) -
     accuracy = reads(reader, Practice(shape.task, ("task",), 200, 99, shape.budget))
     say(f"the language model answers {accuracy:.3f} of questions on parts that hold what they take\n")
     if accuracy < shape.least:
-        say(
-            f"wanted {shape.least} at least: what such a reader answers says nothing of a selection, so there are no tables"
-        )
+        say(f"wanted {shape.least} at least: such a reader says nothing of a selection, so there are no tables")
         return {}
     found: dict[str, list[Outcome]] = {}
     for seed in range(seeds):
