@@ -10,10 +10,11 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.assemble import RETRIEVERS, Parts, expansion_of
+from clew.assemble import RETRIEVERS, expansion_of
 from clew.evaluation.datasets import load_questions
 from clew.evaluation.significance import compare_means
 from clew.graph.triple_vectors import TripleVectors
+from clew.parts import Parts
 from clew.retrievers.graph_expansion import GraphExpansionRetriever
 from clew.retrievers.options import Options
 from clew.types import Question

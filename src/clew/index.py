@@ -10,7 +10,7 @@ from typing import Any
 from clew.answering.by_model import ModelAnswerer
 from clew.answering.by_path import ModelPathAnswerer, PathAnswerer
 from clew.answering.local import LocalAnswerer
-from clew.assemble import WITHOUT_PASSAGES, Parts, make_retriever, open_extractor
+from clew.assemble import WITHOUT_PASSAGES, make_retriever, open_extractor
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot import Snapshot
 from clew.importing import GraphImporter, GraphReport, graph_name
@@ -21,6 +21,7 @@ from clew.indexing.readers import read
 from clew.models.asking import Asking
 from clew.models.call_cache import CALLS
 from clew.models.encoders import open_encoder
+from clew.parts import Parts
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever
 from clew.retrievers.frag import FragRetriever
 from clew.retrievers.question_subgraph import SubgraphRetriever

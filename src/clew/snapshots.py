@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.assemble import LEXICAL
 from clew.errors import IndexFormatError, ProviderError
 from clew.graph.build import PassageColumns, build, with_equivalences
 from clew.graph.imported import ImportedGraph
@@ -29,6 +28,7 @@ from clew.indexing.known_pairs import load_known, save_known
 from clew.indexing.resolution import equivalences
 from clew.indexing.titles import NamedText
 from clew.lexical import LexicalIndex
+from clew.parts import LEXICAL
 from clew.protocols import Encoder
 from clew.store.derived import atomic_folder, discard, sweep
 from clew.store.graph_parts import HOLDS_NAMES, HOLDS_TRIPLES, is_part, part_triples, stored_graphs

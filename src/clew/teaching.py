@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from clew.assemble import Parts
 from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
 from clew.graph.relations import entity_graph, inverse_text, passage_graph, relation_texts
 from clew.index import Index
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.parts import Parts
 from clew.protocols import Encoder
 from clew.retrievers.entity_question_graph import EntityQuestionGraphs
 from clew.retrievers.gfm_parts import similarity

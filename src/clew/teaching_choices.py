@@ -14,9 +14,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from clew.assemble import Parts, make_retriever
+from clew.assemble import make_retriever
 from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
+from clew.parts import Parts
 from clew.protocols import Retriever
 from clew.retrievers.options import Options
 from clew.retrievers.pagerank import PageRankRetriever

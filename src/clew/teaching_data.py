@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from hashlib import blake2b, file_digest
 from pathlib import Path
 
-from clew.assemble import Parts
 from clew.errors import InputError
 from clew.index import create
 from clew.index import open as open_index
+from clew.parts import Parts
 from clew.settings import load_settings
 from clew.snapshots import Progress
 from clew.store.location import locate
