@@ -1,8 +1,9 @@
-"""Selecting subgraphs: `python bench/subgraphs.py [pathquestion] [explagraphs] [training] [latency] [--seeds N]`.
+"""Selecting subgraphs: `python bench/subgraphs.py [PART ...] [--seeds N]`, all parts without any.
 
 `pathquestion`: PathQuestion with 3 hops as textual graphs of what lies within 3 hops of a topic, split by topic; the
 share of questions whose gold path survives a budget of 20 nodes, and of 8. `explagraphs`: the development questions.
-Networks learn from what the local reader makes of their selections, and are never shown a path. `training`: an epoch
+Networks learn from what the local reader makes of their selections, and are never shown a path. `times`: milliseconds
+of selecting and reading the same, without training, in one order and the other. `training`: an epoch
 over 5,000 small graphs. `latency`: a selection on a graph of 20 nodes, and on the index of MetaQA.
 """
 
@@ -21,13 +22,14 @@ from clew.evaluation.explagraphs import explagraphs
 from clew.evaluation.graph_sets import GraphSet, split
 from clew.evaluation.kg_questions import kg_questions
 from clew.graph.textual_graph import TextualGraph
+from clew.graph_questions import AskedQuestion, asked_questions
 from clew.index import silent
 from clew.models.encoders import open_encoder
 from clew.protocols import Encoder
 from clew.retrievers.asked_graphs import GraphEncoder
 from clew.retrievers.gcn_selector import GCNSelector
 from clew.retrievers.subgraph_weights import ScorerSettings, TrainedScorer
-from clew.teaching_subgraphs import AskedQuestion, asked_questions, local_reader, train_selection
+from clew.teaching_subgraphs import local_reader, train_selection
 from clew.training.loop import Recipe
 from clew.training.subgraph_feedback import FeedbackRecipe
 from frag import METAQA, graph
@@ -36,6 +38,7 @@ from workbench import DATA, WORK, machine, print_table
 MINI = "all-MiniLM-L6-v2"
 JUDGED = ("accuracy", "gold")
 PLAIN = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
+TIMED = ("select_ms", "read_ms")
 LEARNED = 800
 """Questions of PathQuestion that are learned from."""
 
@@ -43,7 +46,8 @@ LEARNED = 800
 def main() -> None:
     """Print what was asked for, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parts = {"pathquestion": pathquestion, "explagraphs": stances, "training": training, "latency": latency}
+    parts = {"pathquestion": pathquestion, "explagraphs": stances, "times": times}
+    parts |= {"training": training, "latency": latency}
     parser.add_argument("parts", nargs="*", choices=[[], *parts])
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
@@ -55,16 +59,36 @@ def main() -> None:
 
 def pathquestion(seeds: int) -> None:
     """Print the table for budgets of 20 and 8 nodes."""
-    folder = DATA / "pathquestion-3h"
-    known, test = split(kg_questions(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
-    known, test = (_some(part, count) for part, count in ((known, LEARNED), (test, 400)))
     encoder = open_encoder(MINI)
-    learned, held = (asked_questions(part, encoder, silent) for part in split(known, 0.85, 0))
-    tested = asked_questions(test, encoder, silent)
+    learned, held, tested = _paths(encoder, LEARNED, 400)
     for budget in (20, 8):
         on = Comparing(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, budget)
         recipe = Recipe(epochs=2, rate=5e-3, average=0.9, warmup=10)
         _compare(on, seeds, ScorerSettings(), FeedbackRecipe(budget=budget, draws=8), recipe, f"pathquestion-{budget}")
+
+
+def times(seeds: int) -> None:
+    """Print times on PathQuestion, budget 20, of what is not trained; a trained network takes as long as another."""
+    del seeds
+    encoder = open_encoder(MINI)
+    learned, held, tested = _paths(encoder, 20, 64)
+    on = Comparing(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, 20)
+    names = [name for name in SELECTIONS if name not in ("gcn", "gcn-paper")]
+    for order in (names, names[::-1]):
+        recipe, runs = Recipe(), WORK / "subgraphs" / "times"
+        report = compare_selections(on, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, silent)
+        found = report["selections"]
+        print(f"\n{report['questions']} questions, first {order[0]}")
+        rows = [[name, *(_with_interval(found[name], measure, 1) for measure in TIMED)] for name in names]
+        print_table(("selection", *TIMED), rows)
+
+
+def _paths(encoder: Encoder, learned: int, tested: int) -> list[list[AskedQuestion]]:
+    """Return questions to learn from, to choose an epoch by and to measure on, parted by topic."""
+    folder = DATA / "pathquestion-3h"
+    known, test = split(kg_questions(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
+    parts = (*split(_some(known, learned), 0.85, 0), _some(test, tested))
+    return [asked_questions(part, encoder, silent) for part in parts]
 
 
 def stances(seeds: int) -> None:
@@ -96,11 +120,11 @@ def _compare(
         print(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}, p = {c['p']:.4f}", flush=True)
 
 
-def _with_interval(found: dict[str, Any], measure: str) -> str:
+def _with_interval(found: dict[str, Any], measure: str, places: int = 3) -> str:
     if measure not in found:
         return ""
     low, high = found["intervals"][measure]
-    return f"{found[measure]:.3f} ({low:.3f}-{high:.3f})"
+    return f"{found[measure]:.{places}f} ({low:.{places}f}-{high:.{places}f})"
 
 
 def _some(part: GraphSet, count: int) -> GraphSet:

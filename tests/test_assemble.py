@@ -5,11 +5,24 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.assemble import RETRIEVERS, STEPWISE, make_retriever, open_extractor
+from clew.assemble import (
+    RERANKERS,
+    RETRIEVERS,
+    STEPWISE,
+    WITHOUT_PASSAGES,
+    make_retriever,
+    open_extractor,
+    with_options,
+)
 from clew.errors import InputError
 from clew.index import Index
 from clew.indexing.published import PublishedExtractor
 from clew.indexing.rules import RuleExtractor
+from clew.lexical import BM25Scorer
+from clew.parts import Parts
+from clew.protocols import Reranker
+from clew.rerankers.text import TextReranker
+from clew.retrievers.reranked import RerankedRetriever
 from clew.types import Document
 from small_index import DOCUMENTS, made
 
@@ -31,10 +44,84 @@ def test_a_name_that_is_none_is_refused_and_all_are_told(small: Index, wrong: st
     assert all(name in str(caught.value) for name in RETRIEVERS)
 
 
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Parts, str]]:
+    """What a reranker called `words` is made of."""
+    made: list[tuple[Parts, str]] = []
+
+    def words(parts: Parts, rest: str) -> Reranker:
+        made.append((parts, rest))
+        return TextReranker(BM25Scorer())
+
+    monkeypatch.setitem(RERANKERS, "words", words)
+    return made
+
+
+def test_any_retriever_of_passages_is_reranked_when_asked(small: Index, told: list[tuple[Parts, str]]) -> None:
+    made = make_retriever("gear:base=fused,rerank=words:a:b=c,steps=2,pool=7", small.parts)
+    assert isinstance(made, RerankedRetriever)
+    assert (made.pool, made.name) == (7, "words:a:b=c")
+    ((parts, rest),) = told
+    assert rest == "a:b=c"
+    assert "steps" not in parts.options  # nor is `weights` of a retriever taken for the reranker's
+    whole = make_retriever("bm25:rerank=words", small.parts)
+    assert isinstance(whole, RerankedRetriever)
+    assert whole.pool == 100
+
+
+@pytest.mark.parametrize("name", ["bm25", "bm25:rerank=none", "bm25:rerank=none,pool=7"])
+def test_no_reranker_leaves_the_retriever_as_it_is(small: Index, name: str) -> None:
+    assert not isinstance(make_retriever(name, small.parts), RerankedRetriever)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("rerank=nosuch", r"'nosuch'; choose one of none, cross-encoder, .*llm"),
+        ("rerank=", "no reranker is called ''"),
+        ("rerank=Words", "no reranker is called 'Words'"),
+        ("rerank=words,pool=0", "pool is '0'; wanted a whole number of at least 1$"),
+        ("rerank=words,pool=-1", "pool is '-1'; wanted a whole number of at least 1$"),
+        ("rerank=none,pool=all", "pool is 'all'; wanted a whole number of at least 1$"),
+        ("pool=7", "no rerank is given"),
+        ("rerank=words,rerank=none", "each name once"),
+        ("rerank=words:a,b", "no comma"),
+        ("rerank=words,pol=7", "no setting 'pol'; it has: pool, rerank"),
+    ],
+)
+def test_a_reranking_that_cannot_be(small: Index, told: list[tuple[Parts, str]], settings: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        make_retriever(f"bm25:{settings}", small.parts)
+
+
+@pytest.mark.parametrize("name", WITHOUT_PASSAGES)
+def test_paths_are_not_reranked(small: Index, told: list[tuple[Parts, str]], name: str) -> None:
+    with pytest.raises(InputError, match=f"{name} finds paths"):
+        make_retriever(f"{name}:rerank=words", small.parts)
+    assert not told
+
+
+def test_options_go_to_every_retriever_that_takes_them() -> None:
+    given: dict[str, str | int | None] = {"rerank": "llm:openai:x", "pool": 7, "steps": 2, "base": None}
+    named = with_options(["bm25", "gear:base=fused"], given)
+    assert named == ["bm25:rerank=llm:openai:x,pool=7", "gear:base=fused,rerank=llm:openai:x,pool=7,steps=2"]
+    assert with_options(["bm25"], {"rerank": None, "pool": None}) == ["bm25"]
+    with pytest.raises(InputError, match="--steps is for"):
+        with_options(["bm25"], given)
+    with pytest.raises(InputError, match=r"--rerank is 'cross-encoder:a,b', and a comma"):
+        with_options(["bm25"], {"rerank": "cross-encoder:a,b"})
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """An index without vectors."""
     return made(tmp_path_factory.mktemp("plain") / "index", DOCUMENTS, encoder="none")
+
+
+@pytest.mark.parametrize("name", ["gfm", "routed", "gcn-subgraph"])
+def test_weights_that_are_not_there_are_bad_input(small: Index, name: str) -> None:
+    with pytest.raises(InputError, match=r"weights is 'nosuch', which holds no config\.json; give a folder"):
+        make_retriever(f"{name}:weights=nosuch", small.parts)
 
 
 @pytest.mark.parametrize("name", RETRIEVERS)

@@ -79,6 +79,12 @@ def test_eval_of_a_retriever_of_passages_is_refused(family: Path, tmp_path: Path
     assert "choose frag, frag-simple or frag-complex" in done.err
 
 
+def test_gold_ids_are_not_ranked_where_questions_have_none(family: Path, tmp_path: Path) -> None:
+    done = clew("eval", "--index", family, "--questions", write_questions(tmp_path), "--positives")
+    assert done.code == 2
+    assert "--positives ranks gold ids, and questions on graphs have none" in done.err
+
+
 def test_questions_whose_topics_or_answers_the_graph_lacks_are_told(family: Path, tmp_path: Path) -> None:
     record = {"id": "a", "question": "who", "topic": ["Nobody"], "answers": ["Nothing at all"]}
     file = tmp_path / "q.jsonl"

@@ -10,15 +10,15 @@ import torch
 from clew.errors import InputError
 from clew.evaluation.graph_sets import GraphQuestion, GraphSet, MadeGraphs, split
 from clew.graph.textual_graph import TextualGraph, context_of, whole
+from clew.graph_questions import AskedQuestion, asked_questions
 from clew.models.hashing import HashingEncoder
+from clew.protocols import GraphReader
 from clew.reading.graph_choices import ChoiceGraphReader
 from clew.reading.graph_paths import PathGraphReader
 from clew.retrievers.gcn_selector import GCNSelector
 from clew.retrievers.subgraph_weights import ScorerSettings, TrainedScorer, load_scorer, save_scorer
 from clew.teaching_subgraphs import (
-    AskedQuestion,
     SubgraphTaught,
-    asked_questions,
     feedback_examples,
     local_reader,
     train_selection,
@@ -123,7 +123,7 @@ def test_questions_share_their_graphs_and_those_without_nodes_are_left_out() -> 
     assert found[0].asked.graph is found[2].asked.graph
     assert found[1].asked.graph.graph.nodes == meeting(2).nodes
     assert sorted(made) == [1, 2, 5]
-    assert told[0][1:] == (0, 4)
+    assert told[0][:2] == ("encoding texts", 0)
     assert told[-1] == ("reading questions", 4, 4)
 
 
@@ -214,6 +214,38 @@ def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
     reader = local_reader(ENCODER, [], ())
     with pytest.raises(InputError, match="nothing to learn from"):
         train_selection([], [], reader, ENCODER, SETTINGS, FEEDBACK, RECIPE, tmp_path, silent)
+
+
+def test_the_run_on_other_questions_or_by_another_reader_is_refused(asked: Sets, tmp_path: Path) -> None:
+    learned, held = asked
+    reader, short, run = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1), tmp_path / "run"
+    train_selection(learned, held, reader, ENCODER, SETTINGS, FEEDBACK, short, run, silent)
+    others: tuple[tuple[list[AskedQuestion], list[AskedQuestion], GraphReader, str], ...] = (
+        (learned[1:], held, reader, "questions to learn from"),
+        (learned[::-1], held, reader, "questions to learn from"),
+        (learned, held[1:], reader, "questions that choose the epoch"),
+        (learned, held, PathGraphReader(ENCODER.encode, hops=2), "reader"),
+    )
+    for some, rest, judge, said in others:
+        with pytest.raises(InputError, match=f"another run, of {said}"):
+            train_selection(some, rest, judge, ENCODER, SETTINGS, FEEDBACK, short, run, silent)
+
+
+def test_a_run_that_could_not_begin_does_not_bind_the_next(asked: Sets, tmp_path: Path) -> None:
+    learned, held = asked
+    reader, short = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1)
+    with pytest.raises(InputError, match="answers every selection of a question alike"):
+        train_selection(
+            learned, held, reader, ENCODER, SETTINGS, replace(FEEDBACK, budget=20), short, tmp_path / "run", silent
+        )
+    assert not list(tmp_path.iterdir())
+    train_selection(learned, held, reader, ENCODER, SETTINGS, FEEDBACK, short, tmp_path / "run", silent)
+
+
+def test_the_printed_loss_teaches_no_end(asked: Sets, tmp_path: Path) -> None:
+    paper, stops = replace(FEEDBACK, objective="paper"), replace(SETTINGS, stops=True)
+    with pytest.raises(InputError, match="says nothing of where a selection ends"):
+        train_selection(*asked, local_reader(ENCODER, [], ()), ENCODER, stops, paper, RECIPE, tmp_path, silent)
 
 
 def test_the_run_of_another_network_or_recipe_is_refused(asked: Sets, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The only table from names to constructors. To add a retriever: write its file, add its line to `RETRIEVERS`."""
+"""The only tables from names to constructors. To add a retriever or a reranker: write its file, add its line."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,10 +12,17 @@ from clew.graph.beam import BeamSettings, TripleGraph
 from clew.indexing.llm import LanguageModelExtractor
 from clew.indexing.published import PublishedExtractor
 from clew.indexing.rules import RuleExtractor
+from clew.models.text_scorers import CrossEncoderScorer
 from clew.parts import Parts
-from clew.protocols import Extractor, LanguageModel, Reader, Retriever
+from clew.protocols import AmrParser, Extractor, LanguageModel, Reader, Reranker, Retriever
 from clew.reading.by_model import ModelReader
 from clew.reading.local import LocalReader
+from clew.rerankers.amr import AmrlibParser, FileAmrParser
+from clew.rerankers.document_graph import DocumentGraphs, IndexGraphs
+from clew.rerankers.llm import ModelReranker
+from clew.rerankers.local_amr import LocalAmrParser
+from clew.rerankers.meaning_graphs import MeaningGraphs
+from clew.rerankers.text import TextReranker
 from clew.retrievers.bm25 import BM25Retriever
 from clew.retrievers.dense import DenseRetriever
 from clew.retrievers.entity_graph import EntityGraphRetriever
@@ -27,15 +34,19 @@ from clew.retrievers.no_passages import NoPassagesRetriever
 from clew.retrievers.options import Options
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.question_walk import PageRankWeights
+from clew.retrievers.reranked import POOL, RerankedRetriever
 from clew.retrievers.routed import Preference, RoutedRetriever, Router
 from clew.retrievers.routed_signals import SIGNALS
 from clew.retrievers.routed_weights import load_choices
+from clew.retrievers.shipped import SHIPPED
 from clew.retrievers.steiner import steiner_retriever
 from clew.retrievers.title_links import TitleLinksRetriever
 
 LOCAL = "local"
 LLM = "llm"
 
+
+NONE, G_RAG, RERANKED = "none", "g-rag", "reranked"
 
 GRAPH_BASES = ("entity-graph", "gfm", "hipporag2", "pagerank", "title-links")
 """Retrievers that follow the graph themselves; an expansion may overrule them less than those that read words alone."""
@@ -105,8 +116,15 @@ def _ircot(parts: Parts) -> Retriever:
     return IRCoTAgent(base, reader_of(parts), parts.options.whole("steps", 4))
 
 
+def _reranked(parts: Parts) -> Retriever:
+    """Return what finds the passages of `reranked`; `make_retriever` puts the reranker above it."""
+    name = parts.options.text("base", "pagerank", [n for n in RETRIEVERS if n not in (*STEPWISE, *WITHOUT_PASSAGES)])
+    return RETRIEVERS[name](parts.told(Options()))
+
+
 def _dense(parts: Parts) -> DenseRetriever:
-    return DenseRetriever(parts.scope, parts.encoder)
+    parts.encoder  # noqa: B018 - there must be one
+    return DenseRetriever(parts.scope, parts.question_vectors)
 
 
 def _fused(parts: Parts) -> FusedRetriever:
@@ -147,6 +165,7 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
     "ircot": _ircot,
     "naive-ge": _naive_ge,
     "pagerank": lambda parts: PageRankRetriever(parts.scope, parts.lexical, PageRankWeights()),
+    RERANKED: _reranked,
     "routed": _routed,
     "steiner": lambda parts: steiner_retriever(parts.graph_parts(), parts.text_vectors, parts.options),
     "sync-ge": _sync_ge,
@@ -160,19 +179,90 @@ STEPWISE = {
     "gear": ("base", "reader", "steps"),
     "ircot": ("base", "reader", "steps"),
     "naive-ge": ("base",),
+    RERANKED: ("base",),
     "sync-ge": ("base", "reader"),
 }
 """Retrievers over a base retriever, with the settings that the command line has options for."""
+
+RERANKING = ("rerank", "pool")
+"""Settings that every retriever of passages takes."""
+
+
+def _cross_encoder(_: Parts, name: str) -> Reranker:
+    if not name:
+        raise InputError("the reranker cross-encoder wants a folder or a name on the hub: cross-encoder:NAME")
+    return TextReranker(CrossEncoderScorer(name))
+
+
+def open_amr_parser(name: str) -> AmrParser:
+    """Return the AMR parser of a name: `local`, `file:PATH` or `amrlib:MODEL`.
+
+    Raises:
+        InputError: There is none of that name, or the file cannot be read.
+        ProviderError: A package is missing.
+    """
+    kind, _, rest = name.partition(":")
+    if name == LOCAL:
+        return LocalAmrParser()
+    if kind == "file" and rest:
+        return FileAmrParser(Path(rest))
+    if kind == "amrlib":
+        return AmrlibParser(rest)
+    raise InputError(f"no AMR parser is called {name!r}; choose local, file:PATH or amrlib:MODEL")
+
+
+def document_graphs(parts: Parts, kind: str, parser: str = LOCAL, *, text: bool = False) -> DocumentGraphs:
+    """Return what makes document graphs of an index's passages.
+
+    Args:
+        parts: Of the index.
+        kind: "index" or "amr".
+        parser: Of AMR.
+        text: Whether passages' vectors are read.
+    """
+    if kind == "amr":
+        return MeaningGraphs(open_amr_parser(parser), parts.encoder.encode)
+    relations = parts.text_vectors.relations
+    return IndexGraphs(parts.scope.snapshot, parts.lexical, parts.question_vectors, relations, vectors=text)
+
+
+def _g_rag(parts: Parts, folder: str) -> Reranker:
+    from clew.rerankers.document_weights import load_reranker  # loads torch, which takes seconds
+    from clew.rerankers.g_rag import DocumentGraphReranker
+
+    trained = load_reranker(Path(folder).expanduser() if folder else SHIPPED / G_RAG)
+    if trained.model.settings.text and trained.encoder != parts.encoder.fingerprint:
+        raise InputError(
+            f"g-rag: this index has the encoder {parts.encoder.name}, and the network reads another's vectors; give "
+            "weights of the index's encoder (clew train reranker), or make a new index"
+        )
+    parser = parts.options.text("amr", LOCAL) if trained.kind == "amr" else LOCAL
+    graphs = document_graphs(parts, trained.kind, parser, text=trained.model.settings.text > 0)
+    return DocumentGraphReranker(graphs, trained)
+
+
+RERANKERS: dict[str, Callable[[Parts, str], Reranker]] = {
+    "cross-encoder": _cross_encoder,
+    G_RAG: _g_rag,
+    "llm": lambda parts, model: ModelReranker(parts.open_model(model)),
+}
+"""By what stands before the first colon of a reranker's name; each is given the parts, and what stands behind it."""
 
 
 def with_options(names: Sequence[str], given: Mapping[str, str | int | None]) -> list[str]:
     """Return retrievers' names with the settings that each of them takes.
 
     Raises:
-        InputError: None of them takes one that is given.
+        InputError: None of them takes one that is given, or a value has a comma in it.
     """
     stated = {setting: value for setting, value in given.items() if value is not None}
-    taken = [{s: v for s, v in stated.items() if s in STEPWISE.get(name.partition(":")[0], ())} for name in names]
+    for setting, value in stated.items():
+        if "," in str(value):
+            raise InputError(
+                f"--{setting} is {value!r}, and a comma ends a setting: give a name or a folder without one"
+            )
+    able_to = [(*RERANKING, *STEPWISE.get(name.partition(":")[0], ())) for name in names]
+    taken = [{s: v for s, v in stated.items() if s in settings} for settings in able_to]
     for setting in stated:
         if not any(setting in settings for settings in taken):
             able = ", ".join(name for name, settings in STEPWISE.items() if setting in settings)
@@ -186,8 +276,48 @@ def _with(retriever: str, given: Mapping[str, str | int | None]) -> str:
     return f"{name}:{together}" if together else name
 
 
+def open_reranker(name: str, parts: Parts) -> Reranker:
+    """Return the reranker of a name: `g-rag`, `g-rag:FOLDER` of own weights, `cross-encoder:NAME`, `llm:MODEL`.
+
+    Args:
+        name: As above.
+        parts: Of the index, told what a user says of the reranker.
+
+    Raises:
+        InputError: There is none of that name, or its language model cannot be used.
+    """
+    kind, _, rest = name.partition(":")
+    if kind not in RERANKERS:
+        raise InputError(f"no reranker is called {name!r}; choose one of {', '.join((NONE, *RERANKERS))}")
+    return RERANKERS[kind](parts, rest)
+
+
+def _reranking(retriever: str, parts: Parts) -> Callable[[Parts], Retriever]:
+    """Return what makes a retriever, with the reranker above it that the options name."""
+    options = parts.options
+    name = options.text("rerank", G_RAG if retriever == RERANKED else NONE)
+    pool = options.whole("pool", POOL)
+    if "pool" in options and "rerank" not in options and retriever != RERANKED:
+        raise InputError(f"{retriever}: pool is how many passages are reranked, and no rerank is given: give both")
+    make = RETRIEVERS[retriever]
+    if name == NONE:
+        return make
+    if retriever in WITHOUT_PASSAGES:
+        raise InputError(f"{retriever} finds paths, and {name} reranks passages: leave rerank out")
+    # Else `weights` of a retriever would be the reranker's too.
+    own = Options(f"amr={options.text('amr', '')}" if "amr" in options else "", name)
+    reranker = open_reranker(name, parts.told(own))
+    own.check()
+    if not parts.paths or retriever != "gfm":  # of the others a path costs nothing
+        return lambda told: RerankedRetriever(make(told), reranker, pool, name)
+    return lambda told: RerankedRetriever(make(told.explaining(0)), reranker, pool, name, make(told))
+
+
 def make_retriever(name: str, parts: Parts) -> Retriever:
     """Return the retriever of a name, with settings after a colon: `gfm`, or `gfm:nodes=all,weights=FOLDER`.
+
+    Each takes `rerank` and `pool` besides its own: `fused:rerank=cross-encoder:NAME,pool=50`; where weights of `g-rag`
+    read AMR also `amr`, its parser.
 
     Raises:
         InputError: There is none of that name or setting, or it needs vectors that the index lacks.
@@ -198,7 +328,10 @@ def make_retriever(name: str, parts: Parts) -> Retriever:
     options = Options(settings, called)
     if not len(parts.scope) and called not in WITHOUT_PASSAGES:
         return NoPassagesRetriever(parts.scope)  # some would read millions of triples before they found nothing
-    made = RETRIEVERS[called](parts.told(options))
+    told = parts.told(
+        options, anew=True
+    )  # each retriever pays for the vectors of its questions, and shares them inside
+    made = _reranking(called, told)(told)  # the reranker first: its name may be wrong, and a retriever takes seconds
     options.check()
     return made
 

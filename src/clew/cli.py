@@ -25,7 +25,10 @@ from clew.cli_options import (
     JsonFlag,
     ModelOption,
     PathsOption,
+    PoolOption,
+    PositivesFlag,
     ReaderOption,
+    RerankOption,
     RetrieverOption,
     StepsOption,
     TokensOption,
@@ -33,7 +36,9 @@ from clew.cli_options import (
     TraceFlag,
     WhereOption,
     asking_of,
+    check_json_file,
 )
+from clew.cli_reranking import reranker as train_reranker
 from clew.cli_subgraphs import compare
 from clew.cli_subgraphs import subgraph as train_subgraph
 from clew.cli_training import adapt, train, weights
@@ -54,6 +59,7 @@ app = typer.Typer(
 train.command(name="router")(train_router)
 train.command(name="paths")(train_paths)
 train.command(name="subgraph")(train_subgraph)
+train.command(name="reranker")(train_reranker)
 app.command(name="compare")(compare)
 app.add_typer(train, name="train")
 app.add_typer(weights, name="weights")
@@ -91,6 +97,8 @@ def search(
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
+    rerank: RerankOption = None,
+    pool: PoolOption = None,
     trace: TraceFlag = False,
     base_url: BaseUrlOption = None,
     max_cost: CostOption = None,
@@ -105,7 +113,8 @@ def search(
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
-        (name,) = with_options([opened.retriever_name(name)], {"base": base, "reader": reader, "steps": steps})
+        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
+        (name,) = with_options([opened.retriever_name(name)], given)
         evidence = opened.search(question, count, name, where, paths, topic or ())
     if json_:
         _print_json(evidence_json(question, name, evidence))
@@ -128,6 +137,8 @@ def ask(
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
+    rerank: RerankOption = None,
+    pool: PoolOption = None,
     trace: TraceFlag = False,
     feedback: FeedbackOption = None,
     base_url: BaseUrlOption = None,
@@ -151,7 +162,8 @@ def ask(
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
-        (name,) = with_options([opened.retriever_name(name)], {"base": base, "reader": reader, "steps": steps})
+        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
+        (name,) = with_options([opened.retriever_name(name)], given)
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:
             raise InputError("--feedback notes the path that a language model names: give --model too")
@@ -184,12 +196,15 @@ def evaluate(
         Optional[Path],  # noqa: UP045
         typer.Option(help="Keep the rankings in this folder; those found there are scored, not run again."),
     ] = None,
+    positives: PositivesFlag = False,
     answer: Annotated[bool, typer.Option("--answer", help="Also score the answers of `ask`.")] = False,
     model: ModelOption = None,
     feedback: FeedbackOption = None,
     base: BaseOption = None,
     reader: ReaderOption = None,
     steps: StepsOption = None,
+    rerank: RerankOption = None,
+    pool: PoolOption = None,
     base_url: BaseUrlOption = None,
     max_cost: CostOption = None,
     max_tokens: TokensOption = None,
@@ -204,15 +219,12 @@ def evaluate(
     from clew.retrievers.options import split_names
     from clew.settings import load_settings
 
-    if json_ is not None and json_.is_dir():
-        raise InputError(f"--json is {str(json_)!r}, which is a folder: name a file in it")
-    if json_ is not None and any(part.is_file() for part in json_.parents):
-        raise InputError(f"--json is {str(json_)!r}, which lies below a file: choose another place")
+    check_json_file(json_)
     names, _ = _defaults(retriever, None)
     with progress_on_stderr() as progress:
         opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
         ks = _numbers(cutoffs)
-        given = {"base": base, "reader": reader, "steps": steps}
+        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
         chosen = with_options([opened.retriever_name(name) for name in split_names(names)], given)
         writer = load_settings().model if model is None else model
         answerer = opened.answerer(writer, chosen[0]) if answer else None
@@ -220,9 +232,13 @@ def evaluate(
             raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
         asked = load_questions(questions)
         if on_graphs(asked):
+            if positives:
+                raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
             report = measure_graph(opened, asked, chosen, progress, answerer, feedback)
         else:
-            report = measure(opened, questions, chosen, ks, where, runs, progress, answerer=answerer, paths=paths)
+            report = measure(
+                opened, questions, chosen, ks, where, runs, progress, answerer, paths=paths, positives=positives
+            )
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)

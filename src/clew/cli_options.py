@@ -1,5 +1,6 @@
 """Options that several commands have, and what they come to."""
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -34,6 +35,11 @@ ReaderOption = Annotated[
     typer.Option("--reader", help="Who reads for sync-ge, gear and ircot: local, or a model."),
 ]
 StepsOption = Annotated[Optional[int], typer.Option("--steps", help="Steps of gear and ircot, at most; 4.")]  # noqa: UP045
+RerankOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--rerank", help="Reranker of the passages found: g-rag, cross-encoder:NAME, llm:MODEL or none."),
+]
+PoolOption = Annotated[Optional[int], typer.Option("--pool", help="Passages that are reranked; 100.")]  # noqa: UP045
 PathsOption = Annotated[int, typer.Option("--paths", help="Paths a passage, for gfm; each costs milliseconds.")]
 TopicOption = Annotated[
     Optional[list[str]],  # noqa: UP045
@@ -61,6 +67,10 @@ TokensOption = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option("--max-tokens", help="Tokens that the command may spend on language models, in and out together."),
 ]
+PositivesFlag = Annotated[
+    bool,
+    typer.Option("--positives", help="Also score where all gold ids stand among the first 100, ties at their mean."),
+]
 TraceFlag = Annotated[bool, typer.Option("--trace", help="Print every step of an agent.")]
 CacheFlag = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep and reuse replies of language models.")]
 EncoderOption = Annotated[
@@ -83,6 +93,36 @@ def asking_of(base_url: str | None, max_cost: float | None, max_tokens: int | No
         raise InputError("a budget is below 0: give 0 or more")
     settings: Settings = load_settings().model_copy(update=named)
     return settings.asking()
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """Refuse a place for a folder that cannot be written, before time is spent on what goes there.
+
+    Raises:
+        InputError: It is a file, lies below one, or does not take a file.
+    """
+    above = next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
+    if not above.is_dir():
+        told = "which is a file" if above == folder else f"which lies below the file {above}"
+        raise InputError(f"{option} is {str(folder)!r}, {told}: name a folder")
+    try:
+        with tempfile.TemporaryFile(dir=above):
+            pass
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{option} is {str(folder)!r}, which cannot be written ({reason}): name another") from error
+
+
+def check_json_file(path: Path | None) -> None:
+    """Refuse a place for figures that cannot be a file, before time is spent on them.
+
+    Raises:
+        InputError: It is a folder or lies below a file.
+    """
+    if path is not None and path.is_dir():
+        raise InputError(f"--json is {str(path)!r}, which is a folder: name a file in it")
+    if path is not None and any(part.is_file() for part in path.parents):
+        raise InputError(f"--json is {str(path)!r}, which lies below a file: choose another place")
 
 
 def open_or_create(

@@ -1,19 +1,20 @@
 """The commands over questions on textual graphs: `clew train subgraph` and `clew compare`."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from clew.cli_options import JsonFlag
+from clew.cli_options import JsonFlag, check_folder
 from clew.errors import InputError
 
 if TYPE_CHECKING:
     from clew.comparing_subgraphs import Comparing
-    from clew.protocols import Encoder, GraphReader
-    from clew.teaching_subgraphs import AskedQuestion
+    from clew.graph_readers import ReaderChoice
+    from clew.graph_sources import GraphSource
+    from clew.retrievers.subgraph_weights import ScorerSettings
+    from clew.training.loop import Recipe
+    from clew.training.subgraph_feedback import FeedbackRecipe
 
 DataOption = Annotated[
     Optional[Path],  # noqa: UP045
@@ -31,12 +32,49 @@ IndexesOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--index", help="In the place of --kg: an index, as far as gcn-subgraph looks at it."),
 ]
-HopsOption = Annotated[int, typer.Option(min=1, max=4, help="How far around a topic --kg is cut out.")]
+HopsOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=1, max=4, help="How far around a topic --kg is cut out; 3."),
+]
 LimitOption = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option(min=2, help="Questions used at most, spread evenly over the file."),
+    typer.Option(min=2, help="Questions used at most of each file or split, spread evenly over it."),
 ]
 ReaderOption = Annotated[str, typer.Option(help="local, or a causal language model: a folder or a name on the hub.")]
+SoftPromptOption = Annotated[
+    int, typer.Option(min=0, help="Virtual tokens before the prompt of a language model, which learn; 0 for none.")
+]
+GraphTokenOption = Annotated[
+    str, typer.Option(help="A token that learns, made of the selected part, of the whole graph, or none.")
+]
+ContextOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option(min=1, help="Tokens of a graph's text that a language model reads, at most; 512."),
+]
+SplitOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="Of --data FOLDER with split/: what is learned from; train."),
+]
+TestOption = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="Questions to measure on, of the same form; without it a split, or a fifth of the groups."),
+]
+TestSplitOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="The same: what is measured on, of --test where that is given; test."),
+]
+SelectOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        help="gcn, gcn-paper, gcn-untrained, steiner, steiner-fill, top-k, ego, random, whole; with a language "
+        "model also g-retriever (steiner and a token of the part) and graphtoken (a token of the whole graph, no "
+        "text). All but steiner-fill by default."
+    ),
+]
+RunsOption = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(help="Keeps the networks, so that a run that was killed goes on; else they are thrown away."),
+]
 BudgetOption = Annotated[int, typer.Option(min=1, help="Nodes of a selection, at most.")]
 ObjectiveOption = Annotated[str, typer.Option(help="policy, or paper (the printed loss).")]
 InputsOption = Annotated[str, typer.Option(help="question, or text (the published network's).")]
@@ -48,19 +86,6 @@ EpochsOption = Annotated[int, typer.Option(min=1, help="How often each question 
 RateOption = Annotated[float, typer.Option(help="Highest learning rate.")]
 WidthOption = Annotated[int, typer.Option(min=1, help="Of the network's hidden layers.")]
 EncoderName = Annotated[str, typer.Option(help="Of the graphs' texts; the index's, where the weights are for one.")]
-_HELD = 0.15  # of the questions to learn from, whose losses choose the epoch
-
-
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """Where questions on graphs come from, as the options say."""
-
-    data: Path | None
-    kg: Path | None
-    index: str | None
-    questions: Path | None
-    hops: int
-    limit: int | None
 
 
 def subgraph(
@@ -69,9 +94,13 @@ def subgraph(
     kg: KgOption = None,
     index: IndexesOption = None,
     questions: QuestionsOption = None,
-    hops: HopsOption = 3,
+    split: SplitOption = None,
+    hops: HopsOption = None,
     limit: LimitOption = None,
     reader: ReaderOption = "local",
+    soft_prompt: SoftPromptOption = 0,
+    graph_token: GraphTokenOption = "none",  # noqa: S107 - no password
+    context_tokens: ContextOption = None,
     objective: ObjectiveOption = "policy",
     budget: BudgetOption = 20,
     inputs: InputsOption = "question",
@@ -86,30 +115,38 @@ def subgraph(
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
 ) -> None:
     """Train what selects subgraphs by how well a reader answers; used by --retriever gcn-subgraph:weights=FOLDER."""
+    from clew.graph_readers import ReaderChoice, readers, save_soft_prompt
+    from clew.graph_sources import GraphSource, parts_to_learn
+    from clew.measuring_subgraphs import shortened
     from clew.models.encoders import open_encoder
-    from clew.reporting import progress_on_stderr
-    from clew.retrievers.subgraph_weights import ScorerSettings, save_scorer
-    from clew.teaching_subgraphs import parted, train_selection
-    from clew.training.loop import Recipe
-    from clew.training.subgraph_feedback import FeedbackRecipe
+    from clew.reporting import print_note, progress_on_stderr
+    from clew.retrievers.subgraph_weights import save_scorer
+    from clew.teaching_subgraphs import train_selection
 
-    if out.is_file():
-        raise InputError(f"--out is {str(out)!r}, which is a file: name a folder")
-    settings = ScorerSettings(inputs, combination, width, stops=stops)
-    feedback = FeedbackRecipe(objective, budget, draws, price)
-    recipe = Recipe(epochs=epochs, rate=rate, seed=seed, average=0.9, warmup=10)
+    check_folder("--out", out)
+    settings, feedback, recipe = _networks(
+        (inputs, combination, width, stops), (objective, budget, draws, price), (epochs, rate, seed)
+    )
+    choice = ReaderChoice(reader, soft_prompt, graph_token, context_tokens)
+    source = GraphSource(data, kg, index, questions, hops, limit)
+    source.check(split)
     with progress_on_stderr() as progress:
-        opened = open_encoder(encoder)
-        asked, choices = _asked(_Where(data, kg, index, questions, hops, limit), opened, progress)
-        learned, held = parted(asked, 1 - _HELD, seed)
-        judge = _readers(reader, opened, learned, choices)(seed)
-        trained, told = train_selection(learned, held, judge, opened, settings, feedback, recipe, out / "run", progress)
+        model, opened = choice.opened(), open_encoder(encoder)
+        parts = parts_to_learn(source, split, opened, seed, progress, print_note)
+        judge = readers(choice, model, opened, parts.learned, parts.choices)(seed)
+        trained, told = train_selection(
+            parts.learned, parts.held, judge, opened, settings, feedback, recipe, out / "run", progress
+        )
         save_scorer(out, trained)
+        soft = save_soft_prompt(judge, out / "reader")
     chosen = f"{told.held} chose the epoch: {_epoch(told.best)}"
     print(f"learned from {told.questions} questions, {chosen}, {told.seconds:.0f} s")
     for name, value in told.figures.items():
         print(f"{name}: {value:.3f} (untrained: {told.started_at[name]:.3f})")
     print(f"weights in {out}; use them: --retriever gcn-subgraph:weights={out}")
+    _note_shortened("", shortened(judge), context_tokens)
+    if soft:
+        print(f"what the reader learned is in {out / 'reader'}")
 
 
 def compare(
@@ -117,16 +154,16 @@ def compare(
     kg: KgOption = None,
     index: IndexesOption = None,
     questions: QuestionsOption = None,
-    test: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Questions to measure on, of the same form; without it a fifth of the groups of questions."),
-    ] = None,
-    hops: HopsOption = 3,
+    test: TestOption = None,
+    split: SplitOption = None,
+    test_split: TestSplitOption = None,
+    hops: HopsOption = None,
     limit: LimitOption = None,
-    select: Annotated[
-        str, typer.Option(help="gcn, gcn-paper, gcn-untrained, steiner, steiner-fill, top-k, ego, random, whole.")
-    ] = "gcn,gcn-paper,gcn-untrained,steiner,top-k,ego,random,whole",
+    select: SelectOption = None,
     reader: ReaderOption = "local",
+    soft_prompt: SoftPromptOption = 0,
+    graph_token: GraphTokenOption = "none",  # noqa: S107 - no password
+    context_tokens: ContextOption = None,
     budget: BudgetOption = 20,
     seeds: Annotated[int, typer.Option(min=1, help="Of teaching, starts and draws.")] = 3,
     inputs: InputsOption = "question",
@@ -138,10 +175,7 @@ def compare(
     epochs: EpochsOption = 3,
     rate: RateOption = 2e-3,
     encoder: EncoderName = "all-MiniLM-L6-v2",
-    runs: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(help="Keeps the networks, so that a run that was killed goes on; else they are thrown away."),
-    ] = None,
+    runs: RunsOption = None,
     json_: JsonFlag = False,
 ) -> None:
     """Compare ways of selecting subgraphs: the same questions, reader and budget; accuracy, gold kept, tokens, time."""
@@ -149,95 +183,92 @@ def compare(
     import tempfile
 
     from clew.comparing_subgraphs import compare_selections
-    from clew.models.encoders import open_encoder
+    from clew.graph_readers import ReaderChoice
+    from clew.graph_sources import GraphSource
     from clew.reporting import print_comparisons, progress_on_stderr
-    from clew.retrievers.subgraph_weights import ScorerSettings
-    from clew.training.loop import Recipe
-    from clew.training.subgraph_feedback import FeedbackRecipe
 
-    settings = ScorerSettings(inputs, combination, width, stops=stops)
-    feedback = FeedbackRecipe("policy", budget, draws, price)
-    recipe = Recipe(epochs=epochs, rate=rate, average=0.9, warmup=10)
-    names = [name.strip() for name in select.split(",") if name.strip()]
+    settings, feedback, recipe = _networks(
+        (inputs, combination, width, stops), ("policy", budget, draws, price), (epochs, rate, 0)
+    )
+    choice = ReaderChoice(reader, soft_prompt, graph_token, context_tokens)
+    source = GraphSource(data, kg, index, questions, hops, limit)
+    names = _names(select, choice)
+    source.check(split)
+    if runs is not None:
+        check_folder("--runs", runs)
     with progress_on_stderr() as progress, tempfile.TemporaryDirectory() as scratch:
-        where = _Where(data, kg, index, questions, hops, limit)
-        on = _compared_on(where, test, reader, open_encoder(encoder), budget, progress)
+        on = _compared_on(source, (split, test, test_split), choice, encoder, budget, progress)
         report = compare_selections(
             on, names, range(seeds), settings, feedback, recipe, runs or Path(scratch), progress
         )
     if json_:
         print(json.dumps(report, ensure_ascii=False, indent=2))
     else:
+        for name, count in report["shortened"].items():
+            _note_shortened(f"{name}: ", count, context_tokens)
         _print_selections(report)
         print_comparisons(report)
 
 
+def _networks(
+    shape: tuple[str, str, int, bool], feedback: tuple[str, int, int, float], steps: tuple[int, float, int]
+) -> "tuple[ScorerSettings, FeedbackRecipe, Recipe]":
+    """Return how networks are made and trained, as the options say."""
+    from clew.retrievers.subgraph_weights import ScorerSettings
+    from clew.training.loop import Recipe
+    from clew.training.subgraph_feedback import FeedbackRecipe, check_end
+
+    inputs, combination, width, stops = shape
+    epochs, rate, seed = steps
+    settings, judged = ScorerSettings(inputs, combination, width, stops=stops), FeedbackRecipe(*feedback)
+    check_end(settings, judged)
+    return settings, judged, Recipe(epochs=epochs, rate=rate, seed=seed, average=0.9, warmup=10)
+
+
+def _names(select: str | None, choice: "ReaderChoice") -> list[str]:
+    """Return the selections that are asked for, all of them known and with a reader."""
+    from clew.comparing_subgraphs import SELECTIONS, WITH_READERS, check_names
+    from clew.teaching_subgraphs import LOCAL
+
+    local = choice.name == LOCAL
+    if select is None:
+        return [name for name in (*SELECTIONS, *(() if local else WITH_READERS)) if name != "steiner-fill"]
+    names = [name.strip() for name in select.split(",") if name.strip()]
+    check_names(names)
+    if local and (lacking := [name for name in names if name in WITH_READERS]):
+        raise InputError(f"{lacking[0]} reads graph tokens: give --reader FOLDER with a causal language model")
+    return names
+
+
 def _compared_on(
-    where: _Where, test: Path | None, reader: str, encoder: "Encoder", budget: int, progress: Any
+    source: "GraphSource",
+    parts: tuple[str | None, Path | None, str | None],
+    choice: "ReaderChoice",
+    encoder: str,
+    budget: int,
+    progress: Any,
 ) -> "Comparing":
     from clew.comparing_subgraphs import Comparing
-    from clew.teaching_subgraphs import parted
-
-    known, choices = _asked(where, encoder, progress)
-    if test is None:
-        known, tested = parted(known, 0.8, 0)
-    else:
-        there = replace(where, data=test) if where.data else replace(where, questions=test)
-        tested, _ = _asked(there, encoder, progress)
-    learned, held = parted(known, 1 - _HELD, 0)
-    return Comparing(learned, held, tested, _readers(reader, encoder, learned, choices), encoder, budget)
-
-
-def _asked(where: _Where, encoder: "Encoder", progress: Any) -> "tuple[list[AskedQuestion], tuple[str, ...]]":
-    """Return the questions that the options name, and the possible answers where these are few.
-
-    Raises:
-        InputError: They name none, or two; or the files cannot be used.
-    """
-    from clew import index as opening
-    from clew.evaluation.explagraphs import explagraphs
-    from clew.evaluation.g_retriever import g_retriever
-    from clew.evaluation.kg_questions import kg_questions
+    from clew.graph_readers import readers, token_readers
+    from clew.graph_sources import parts_to_compare
+    from clew.models.encoders import open_encoder
     from clew.reporting import print_note
-    from clew.teaching_subgraphs import asked_questions, index_questions, spread
 
-    given = (where.data is not None, where.kg is not None, where.index is not None, where.questions is not None)
-    if given == (False, False, True, True):
-        opened = opening.open(where.index or "", progress)
-        if opened.table.settings["encoder"] != encoder.name:
-            raise InputError(
-                f"{where.index} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder.name!r}: "
-                f"give --encoder {opened.table.settings['encoder']}"
-            )
-        return index_questions(opened, where.questions or Path(), progress, where.limit), ()
-    if given == (True, False, False, False):
-        path = where.data or Path()
-        found = g_retriever(path) if path.is_dir() else explagraphs(path)
-    elif given == (False, True, False, True):
-        found = kg_questions(where.kg or Path(), where.questions or Path(), where.hops)
-    else:
-        raise InputError("give --data FOLDER or FILE, or --kg TRIPLES or --index INDEX with --questions FILE")
-    for note in found.notes:
-        print_note(note)
-    places = spread(len(found.questions), where.limit)
-    return asked_questions(
-        replace(found, questions=tuple(found.questions[place] for place in places)), encoder, progress
-    ), found.choices
+    model, opened = choice.opened(), open_encoder(encoder)  # before all that takes long
+    found = parts_to_compare(source, *parts, opened, progress, print_note)
+    reader = readers(choice, model, opened, found.learned, found.choices)
+    own = token_readers(choice, model, opened)
+    return Comparing(found.learned, found.held, found.tested, reader, opened, budget, own)
 
 
-def _readers(
-    name: str, encoder: "Encoder", learned: "list[AskedQuestion]", choices: tuple[str, ...]
-) -> "Callable[[int], GraphReader]":
-    from clew.teaching_subgraphs import LOCAL, local_reader
+def _note_shortened(of: str, count: int, tokens: int | None) -> None:
+    from clew.graph_readers import CONTEXT_TOKENS
+    from clew.reporting import print_note
 
-    if name == LOCAL:
-        return lambda seed: local_reader(encoder, learned, choices, seed)
-    from clew.models.causal_model import CausalModel
-    from clew.models.causal_reader import CausalReader
-    from clew.prompts import graph_answer
-
-    made = CausalReader(CausalModel(name), graph_answer.prompt)
-    return lambda _: made
+    if count:
+        graphs = f"{count:,} parts of graphs" if count > 1 else "1 part of a graph"
+        most = f"{tokens or CONTEXT_TOKENS} tokens (--context-tokens)"
+        print_note(f"{of}{graphs} had more than {most}, or than the model reads: the last lines were left out")
 
 
 def _epoch(best: int) -> str:
@@ -248,13 +279,19 @@ def _print_selections(report: "dict[str, Any]") -> None:
     budget = f"budget {report['budget']} nodes, {report['seeds']} seeds"
     print(f"{report['questions']} questions, {report['learned_from']} to learn from, {budget}")
     told = report["selections"]
-    judged = [measure for measure in ("accuracy", "gold", "loss") if any(measure in found for found in told.values())]
-    plain = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
-    print("".join(["selection".ljust(15), *(m.rjust(22) for m in judged), *(m.rjust(14) for m in plain)]))
+    sizes = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
+    known = [
+        (measure, places)
+        for measure, places in (*((name, 3) for name in ("accuracy", "gold", "loss")), *((name, 1) for name in sizes))
+        if any(measure in found for found in told.values())
+    ]
+    print("".join(["selection".ljust(15), *(measure.rjust(22) for measure, _ in known)]))
     for name, found in told.items():
-        intervals = [found["intervals"].get(measure, (0.0, 0.0)) for measure in judged]
-        cells = [
-            f"{found[measure]:.3f} ({low:.3f}-{high:.3f})" if measure in found else ""
-            for measure, (low, high) in zip(judged, intervals, strict=True)
-        ]
-        print("".join([name.ljust(15), *(c.rjust(22) for c in cells), *(f"{found[m]:.1f}".rjust(14) for m in plain)]))
+        print("".join([name.ljust(15), *(_cell(found, measure, places).rjust(22) for measure, places in known)]))
+
+
+def _cell(found: "dict[str, Any]", measure: str, places: int) -> str:
+    if measure not in found:
+        return ""
+    low, high = found["intervals"][measure]
+    return f"{found[measure]:.{places}f} ({low:.{places}f}-{high:.{places}f})"

@@ -1,8 +1,7 @@
 """Ways of selecting subgraphs side by side: the same questions, reader and budget of nodes, over seeds."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +9,18 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.evaluation.significance import compare_means, mean_intervals
-from clew.graph.textual_graph import GraphContext, context_of
+from clew.graph_questions import AskedQuestion, Progress
+from clew.measuring_subgraphs import MEASURES, TOGETHER, measured, shortened
 from clew.protocols import Encoder, GraphReader, SubgraphSelector
 from clew.retrievers.gcn_selector import GCNSelector
 from clew.retrievers.subgraph_selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
-from clew.teaching_subgraphs import AskedQuestion, Progress, train_selection
-from clew.text.names import name_key
+from clew.teaching_subgraphs import train_selection, tune_reader
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
+    from clew.evaluation.significance import Comparison
     from clew.retrievers.subgraph_weights import ScorerSettings
     from clew.training.loop import Recipe
     from clew.training.subgraph_feedback import FeedbackRecipe
@@ -35,13 +36,16 @@ FIXED: dict[str, Callable[[int], SubgraphSelector]] = {
     "whole": lambda _: WholeGraph(),
 }
 """Selections that nothing is learned for, by name."""
+G_RETRIEVER, GRAPH_TOKEN = "g-retriever", "graphtoken"
+WITH_READERS: dict[str, Callable[[int], SubgraphSelector]] = {
+    G_RETRIEVER: lambda _: SteinerSelector(),
+    GRAPH_TOKEN: lambda _: WholeGraph(),
+}
+"""Selections that are what they are with a reader of their own (see `Comparing.readers`): the tree with a token made of
+it, and tokens made of the whole graph in the place of its text."""
 GCN, GCN_PAPER, GCN_UNTRAINED = "gcn", "gcn-paper", "gcn-untrained"
 SELECTIONS = (GCN, GCN_PAPER, GCN_UNTRAINED, *FIXED)
-MEASURES = ("accuracy", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
-"""What is measured of each question: the answer is right; all nodes of some gold chain are there; the reader's loss;
-nodes and tokens (a quarter of the characters) of the context; milliseconds of the selection and of the reading."""
-_CHARACTERS_A_TOKEN = 4
-_TOGETHER = 64
+"""Selections that any reader will do for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,9 +56,10 @@ class Comparing:
         learned: What networks, and readers that are taught, learn from.
         held: What chooses their epoch.
         test: What all are measured on.
-        reader: Gives for a seed the reader of all of them.
+        reader: Gives for a seed a reader, fresh at every call: what one selection teaches it, the next must not find.
         encoder: Of the graphs' texts.
         budget: Nodes of a selection, at most; the whole graph has none.
+        readers: The same for selections with a reader of their own, by name.
     """
 
     learned: Sequence[AskedQuestion]
@@ -63,6 +68,22 @@ class Comparing:
     reader: Callable[[int], GraphReader]
     encoder: Encoder
     budget: int
+    readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names that are no selections to compare.
+
+    Raises:
+        InputError: There is none, one is not known, or one stands there twice.
+    """
+    known = (*SELECTIONS, *WITH_READERS)
+    if not names:
+        raise InputError(f"0 selections to compare: wanted at least one of {', '.join(known)}")
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"no selection is called {unknown[0]!r}; choose of {', '.join(known)}")
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise InputError(f"the selection {twice[0]!r} is there {names.count(twice[0])} times: give each once")
 
 
 def compare_selections(
@@ -77,139 +98,121 @@ def compare_selections(
 ) -> dict[str, Any]:
     """Return the means of `MEASURES` for each way with 95 % intervals, and the first beside each other one.
 
-    A question's figure is the mean over the seeds; intervals and tests are over questions.
+    And `shortened`, how many different parts of graphs were too long for the reader, where there were some.
+
+    A question's figure is the mean over the seeds; intervals and tests are over questions. A reader that has weights
+    to learn learns them with a network, or on what a selection without one gives, from the same questions.
 
     Args:
-        on: The questions and their reader.
-        names: Of `SELECTIONS`, each once; the first is compared with the others.
+        on: The questions and their readers.
+        names: Of `SELECTIONS` and `WITH_READERS`, each once; the first is compared with the others.
         seeds: Of what is random: teaching a reader, a network's start and draws, `random`.
-        settings: Of the networks.
+        settings: Of the networks; only a trained one of the objective `policy` may end a selection.
         feedback: Their recipe; `gcn-paper` takes it with the printed loss.
         recipe: Of the loop.
         runs: Folder of the networks' runs; a run that was killed goes on.
         progress: Told what is done.
 
     Raises:
-        InputError: A name is not known, or there is nothing to compare on.
+        InputError: A name is not known or has no reader, there is nothing to compare on or to learn from, or `runs`
+            holds the run of something else.
     """
-    if unknown := [name for name in names if name not in SELECTIONS]:
-        raise InputError(f"no selection is called {unknown[0]!r}; choose of {', '.join(SELECTIONS)}")
+    check_names(names)
+    if lacking := [name for name in names if name in WITH_READERS and name not in on.readers]:
+        raise InputError(f"{lacking[0]} needs a reader of its own, which reads graph tokens: give it one in readers")
     if not on.test or not seeds:
         raise InputError(f"{len(on.test)} questions and {len(seeds)} seeds to compare on: wanted at least one of each")
     values: dict[str, list[DoubleArray]] = {name: [] for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for seed in seeds:
-        reader = on.reader(seed)
+    cut = dict.fromkeys(names, 0)
+    for place, seed in enumerate(seeds):
         for name in names:
-            chosen = replace(feedback, objective="paper") if name == GCN_PAPER else feedback
-            epochs = 0 if name == GCN_UNTRAINED else recipe.epochs
-            if name in FIXED:
-                selector, took = FIXED[name](seed), 0.0
-            else:
-                own = replace(recipe, seed=seed, epochs=max(epochs, 1))
-                selector, took = _trained(on, reader, settings, chosen, own, runs / f"{name}-{seed}", progress, epochs)
+            reader = on.readers.get(name, on.reader)(seed)
+            of, own = _Networks(settings, feedback, replace(recipe, seed=seed)), runs / f"{name}-{seed}"
+            selector, took = _prepared(on, name, reader, of, own, progress)
             seconds[name].append(took)
-            progress(f"measuring {name}", seed, len(seeds))
+            progress(f"measuring {name}", place, len(seeds))
             values[name].append(measured(selector, reader, on.test, on.budget))
-    return _report(names, values, seconds, on, len(seeds))
+            cut[name] += shortened(reader)
+    return _report(names, values, seconds, on) | {"shortened": {name: count for name, count in cut.items() if count}}
 
 
-def measured(
-    selector: SubgraphSelector, reader: GraphReader, questions: Sequence[AskedQuestion], budget: int
-) -> "DoubleArray":
-    """Return `MEASURES` (n, m) of a way of selecting; no gold is NaN.
+@dataclass(frozen=True, slots=True)
+class _Networks:
+    """How networks that select are made and trained."""
 
-    Args:
-        selector: Any.
-        reader: Of what it selects.
-        questions: n.
-        budget: Nodes at most.
-    """
-    rows = np.empty((len(questions), len(MEASURES)))
-    for start in range(0, len(questions), _TOGETHER):
-        some = questions[start : start + _TOGETHER]
-        began = time.perf_counter()
-        parts = selector.select([one.asked for one in some], budget)
-        selected = time.perf_counter()
-        contexts = [context_of(one.asked, part) for one, part in zip(some, parts, strict=True)]
-        texts = [one.question.text for one in some]
-        replies = reader.generate(texts, contexts)
-        read = time.perf_counter()
-        times = 1000 * (selected - began) / len(some), 1000 * (read - selected) / len(some)
-        losses = _losses(reader, some, contexts)
-        for row, (one, context, reply, loss) in enumerate(zip(some, contexts, replies, losses, strict=True), start):
-            right = name_key(reply) in {name_key(answer) for answer in one.question.answers}
-            sizes = len(context.part.nodes), len(context.text) / _CHARACTERS_A_TOKEN
-            rows[row] = (right, _gold(one, context), loss, *sizes, *times)
-    return rows
+    settings: "ScorerSettings"
+    feedback: "FeedbackRecipe"
+    recipe: "Recipe"
 
 
-def _trained(
-    on: Comparing,
-    reader: GraphReader,
-    settings: "ScorerSettings",
-    feedback: "FeedbackRecipe",
-    recipe: "Recipe",
-    run: Path,
-    progress: Progress,
-    epochs: int,
+def _prepared(
+    on: Comparing, name: str, reader: GraphReader, of: _Networks, run: Path, progress: Progress
 ) -> tuple[SubgraphSelector, float]:
-    if not epochs:
-        from clew.retrievers.subgraph_weights import TrainedScorer
-
-        model = settings.made(on.encoder.dimension, recipe.seed).eval()
-        return GCNSelector(TrainedScorer(model, settings, on.encoder.fingerprint, on.encoder.dimension)), 0.0
-    trained, told = train_selection(on.learned, on.held, reader, on.encoder, settings, feedback, recipe, run, progress)
-    return GCNSelector(trained), told.seconds
-
-
-def _losses(reader: GraphReader, some: Sequence[AskedQuestion], contexts: Sequence[GraphContext]) -> list[float]:
-    """Return the loss of the easiest answer of each question."""
-    counts = [len(one.question.answers) for one in some]
-    texts = [one.question.text for one in some for _ in one.question.answers]
-    repeated = [context for context, count in zip(contexts, counts, strict=True) for _ in range(count)]
-    found = reader.loss(texts, repeated, [answer for one in some for answer in one.question.answers])
-    lows: list[float] = np.minimum.reduceat(found, np.cumsum([0, *counts])[:-1]).tolist()
-    return lows
+    """Return a selection, its network and its reader trained where they can be, and the seconds of that."""
+    ending = of.settings if name == GCN else replace(of.settings, stops=False)  # nothing taught the others where
+    if name in (GCN, GCN_PAPER):
+        feedback = replace(of.feedback, objective="paper") if name == GCN_PAPER else of.feedback
+        trained, told = train_selection(
+            on.learned, on.held, reader, on.encoder, ending, feedback, of.recipe, run, progress
+        )
+        return GCNSelector(trained), told.seconds
+    if name == GCN_UNTRAINED:
+        selector: SubgraphSelector = _untrained(on, ending, of.recipe.seed)
+    else:
+        selector = (FIXED | WITH_READERS)[name](of.recipe.seed)
+    about = f"{name} {ending}" if name == GCN_UNTRAINED else name
+    took = tune_reader(on.learned, on.held, reader, on.encoder, selector, about, on.budget, of.recipe, run, progress)
+    return selector, took
 
 
-def _gold(one: AskedQuestion, context: GraphContext) -> float:
-    inside = set(context.part.nodes.tolist())
-    chains = one.question.gold
-    return float(any(inside.issuperset(chain) for chain in chains)) if chains else float("nan")
+def _untrained(on: Comparing, settings: "ScorerSettings", seed: int) -> GCNSelector:
+    from clew.retrievers.subgraph_weights import TrainedScorer
+
+    model = settings.made(on.encoder.dimension, seed).eval()
+    return GCNSelector(TrainedScorer(model, settings, on.encoder.fingerprint, on.encoder.dimension))
 
 
 def _report(
-    names: Sequence[str],
-    values: "Mapping[str, list[DoubleArray]]",
-    seconds: Mapping[str, list[float]],
-    on: Comparing,
-    seeds: int,
+    names: Sequence[str], values: "Mapping[str, list[DoubleArray]]", seconds: Mapping[str, list[float]], on: Comparing
 ) -> dict[str, Any]:
     generator = np.random.default_rng(0)
     means = {name: np.mean(rows, axis=0) for name, rows in values.items()}
-    first = means[names[0]]
-    selections: dict[str, Any] = {}
-    for name in names:
-        known = {m: means[name][:, i][~np.isnan(means[name][:, i])] for i, m in enumerate(MEASURES)}
-        told: dict[str, Any] = {measure: float(of.mean()) for measure, of in known.items() if len(of)}
-        told["intervals"] = {
-            measure: mean_intervals(of[:, None], generator)[0].tolist() for measure, of in known.items() if len(of)
-        }
-        told["by_seed"] = [float(rows[:, 0].mean()) for rows in values[name]]
-        told["train_seconds"] = float(np.mean(seconds[name]))
-        selections[name] = told
-    comparisons = [
-        asdict(compare_means((names[0], other), measure, first[:, place], means[other][:, place], generator))
+    found = (
+        _compared((names[0], other), means[names[0]], means[other], measure, generator)
         for other in names[1:]
-        for place, measure in ((0, "accuracy"), (1, "gold"))
-        if not np.isnan(first[:, place]).any()
-    ]
+        for measure in ("accuracy", "gold")
+    )
     return {
         "questions": len(on.test),
         "learned_from": len(on.learned),
         "budget": on.budget,
-        "seeds": seeds,
-        "selections": selections,
-        "comparisons": comparisons,
+        "seeds": len(values[names[0]]),
+        "selections": {name: _told(means[name], values[name], seconds[name], generator) for name in names},
+        "comparisons": [asdict(one) for one in found if one is not None],
     }
+
+
+def _told(
+    means: "DoubleArray", by_seed: "Sequence[DoubleArray]", seconds: Sequence[float], generator: "Generator"
+) -> dict[str, Any]:
+    """Return the figures of one selection; the interval of its training is from the shortest to the longest."""
+    known = {measure: means[:, i][~np.isnan(means[:, i])] for i, measure in enumerate(MEASURES)}
+    known = {measure: of for measure, of in known.items() if len(of)}
+    told: dict[str, Any] = {measure: float(of.mean()) for measure, of in known.items()}
+    # Questions that were read together share one time, which is one observation and not eight.
+    drawn = known | {"read_ms": known["read_ms"][::TOGETHER]}
+    told["intervals"] = {measure: mean_intervals(of[:, None], generator)[0].tolist() for measure, of in drawn.items()}
+    told["train_seconds"] = float(np.mean(seconds))
+    told["intervals"]["train_seconds"] = [min(seconds), max(seconds)]
+    told["by_seed"] = [float(rows[:, 0].mean()) for rows in by_seed]
+    return told
+
+
+def _compared(
+    names: tuple[str, str], first: "DoubleArray", other: "DoubleArray", measure: str, generator: "Generator"
+) -> "Comparison | None":
+    """Return the difference in a measure over the questions that have it; None where none has."""
+    one, two = (rows[:, MEASURES.index(measure)] for rows in (first, other))
+    known = ~np.isnan(one)
+    return compare_means(names, measure, one[known], two[known], generator) if known.any() else None

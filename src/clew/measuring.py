@@ -18,6 +18,7 @@ from clew.store.foreign import ForeignErrors
 from clew.types import Answer, Filter, Question, Usage
 
 DEPTH = 10
+POSITIVES_DEPTH = 100  # how many passages G-RAG ranks (arXiv 2405.18414, section 4.1)
 SHOWN = 5
 TOGETHER = 64
 
@@ -30,9 +31,10 @@ def measure(
     where: Filter | None,
     runs: Path | None,
     progress: Progress,
-    *,
     answerer: Answerer | None = None,
+    *,
     paths: int = 0,
+    positives: bool = False,
 ) -> dict[str, Any]:
     """Return the figures of each retriever, and paired comparisons of the first with each other one.
 
@@ -44,8 +46,9 @@ def measure(
         where: Restricts the passages.
         runs: A folder that keeps rankings; one made of the same index, questions and options is scored, not run.
         progress: Told the questions done.
-        paths: How many paths explain each passage, where that costs time.
         answerer: Whose answers from what each retriever finds are scored too; None for none.
+        paths: How many paths explain each passage, where that costs time.
+        positives: Whether to measure where all gold ids stand, among the first `POSITIVES_DEPTH` passages.
 
     Raises:
         InputError: The questions cannot be read, or a retriever is not known.
@@ -53,7 +56,8 @@ def measure(
     questions = load_questions(questions_path)
     names = list(dict.fromkeys(name.strip() for name in retrievers))
     made = [index.retriever(name, paths) for name in names]  # an unknown name fails before anything is run
-    depth = max(DEPTH, *cutoffs)
+    snapshot = index.snapshot
+    depth = max(DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
     scored = []
     for name, retriever in zip(names, made, strict=True):
         called = f"{name}\0{fingerprint_of(retriever)}"
@@ -65,10 +69,10 @@ def measure(
             _check_budget(index)
             if kept is not None:
                 run.save(kept)
-        scored.append(score(run, questions, cutoffs))
+        scored.append(score(run, questions, cutoffs, positives=positives))
     measures = [f"{kind}@{k}" for k in cutoffs for kind in ("recall", "all_gold")]
+    measures += ["positives_rr", "tied_rr"] if positives else []
     comparisons = [compare(scored[0], other, m) for other in scored[1:] for m in measures]
-    snapshot = index.snapshot
     ids = {*snapshot.passage_ids, *snapshot.document_ids}
     result = report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
     if answerer is not None:

@@ -42,6 +42,7 @@ class Parts:
         lexical: The words of the passages.
         paths: How many paths explain each passage, where each of them costs time.
         options: What the user says of the retriever.
+        known_questions: The vectors of the last questions.
         open_model: Gives the language model of a name.
 
     Args:
@@ -65,7 +66,7 @@ class Parts:
         self.lexical = LexicalIndex.load(folder / LEXICAL)
         self.paths = 1
         self.options = Options()
-        self._questions: dict[str, FloatArray] = {}
+        self.known_questions: dict[str, FloatArray] = {}
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
@@ -80,16 +81,25 @@ class Parts:
         parts.paths = paths
         return parts
 
-    def told(self, options: Options) -> "Parts":
-        """Return the same parts with what the user says of the retriever."""
+    def told(self, options: Options, *, anew: bool = False) -> "Parts":
+        """Return the same parts with what the user says of the retriever; anew, with no question's vector known."""
         parts = copy(self)
         parts.options = options
+        parts.known_questions = {} if anew else self.known_questions
         return parts
 
     def weights(self, name: str) -> Path:
-        """Return the folder of a network's weights: the one asked for, the index's own, or those of the package."""
+        """Return the folder of a network's weights: the one asked for, the index's own, or those of the package.
+
+        Raises:
+            InputError: The one asked for holds none.
+        """
         own = self.own_weights(name)
         asked = self.options.text("weights", "")
+        if asked and not (Path(asked).expanduser() / CONFIG).is_file():
+            raise InputError(
+                f"{name}: weights is {asked!r}, which holds no {CONFIG}; give a folder that clew train made"
+            )
         return Path(asked).expanduser() if asked else own if (own / CONFIG).is_file() else SHIPPED / name
 
     def own_weights(self, name: str) -> Path:
@@ -140,13 +150,13 @@ class Parts:
 
         Those of the last questions are remembered: an agent asks for the same ones at every step.
         """
-        known = dict(self._questions)
+        known = dict(self.known_questions)
         fresh = [question for question in dict.fromkeys(questions) if question not in known]
         if fresh:
             rows = self.encoder.encode_queries([question.encode(errors="replace").decode() for question in fresh])
             known |= dict(zip(fresh, rows, strict=True))
-            self._questions.clear()
-            self._questions.update(list(known.items())[-_REMEMBERED:])
+            self.known_questions.clear()
+            self.known_questions.update(list(known.items())[-_REMEMBERED:])
         found = [known[question] for question in questions]
         return np.stack(found) if found else np.zeros((0, self.encoder.dimension), dtype=np.float32)
 

@@ -1,7 +1,7 @@
 """The seams between the parts: batch-first and synchronous; results come in the order of the arguments."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from clew.types import (
     Answer,
@@ -19,6 +19,7 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
+    from clew.graph.meaning import MeaningGraph
     from clew.graph.textual_graph import AskedGraph, GraphContext, Subgraph
     from clew.types import FloatArray
 
@@ -88,6 +89,28 @@ class Extractor(Protocol):
         ...
 
 
+class AmrParser(Protocol):
+    """Pairs of a question and a passage in, a graph of what both mean together out."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the graph of some pair would."""
+        ...
+
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> "list[MeaningGraph | Failure]":
+        """Return one graph a pair, in order; a failure is returned in its place, with the passage's id as its item.
+
+        Args:
+            questions: (n,) any strings, the same one for several passages as a rule.
+            passages: (n,).
+
+        Raises:
+            InputError: There are not as many questions as passages.
+            ProviderError: The parser cannot be used at all.
+        """
+        ...
+
+
 class TextScorer(Protocol):
     """One question and texts in, relevance out."""
 
@@ -138,6 +161,11 @@ class GraphReader(Protocol):
         """The name a user gives to ask for this reader."""
         ...
 
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever a loss or an answer would, an encoder that it was given left aside."""
+        ...
+
     def loss(
         self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
     ) -> "FloatArray":
@@ -150,6 +178,24 @@ class GraphReader(Protocol):
 
     def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
         """Return an answer to each question.
+
+        Raises:
+            ProviderError: The model cannot be used.
+        """
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A reader of graphs whose text is cut into tokens, and may be too long."""
+
+    @property
+    def shortened(self) -> int:
+        """How many different graphs were too long so far, and lost lines of their end."""
+        ...
+
+    def tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+        """Return how many tokens it reads of each graph.
 
         Raises:
             ProviderError: The model cannot be used.

@@ -236,7 +236,8 @@ def print_difference(changes: Difference, limit: int) -> None:
 def print_scores(report: dict[str, Any]) -> None:
     """Print an evaluation as a table, then paired comparisons and warnings."""
     names = list(report["retrievers"])
-    table = Table(title=f"{report['questions']} questions over {report['index']}", title_justify="left")
+    depth = f", {report['depth']} passages each" if "depth" in report else ""
+    table = Table(title=f"{report['questions']} questions over {report['index']}{depth}", title_justify="left")
     table.add_column("")
     for name in [*names, "ceiling"]:
         table.add_column(name, justify="right")

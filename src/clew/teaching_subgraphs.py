@@ -1,120 +1,27 @@
 """`clew train subgraph`: from questions on textual graphs to a network that selects what a reader should see."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.evaluation.datasets import load_questions
-from clew.evaluation.graph_sets import GraphQuestion, GraphSet, MadeGraphs, split
-from clew.index import Index
-from clew.protocols import Encoder, GraphReader
+from clew.graph.textual_graph import context_of
+from clew.graph_questions import AskedQuestion, Progress, questions_digest
+from clew.protocols import Encoder, GraphReader, SubgraphSelector
 from clew.reading.graph_choices import ChoiceGraphReader
 from clew.reading.graph_paths import PathGraphReader
-from clew.retrievers.asked_graphs import GraphEncoder
 from clew.retrievers.chain_features import VectorMemory
-from clew.retrievers.question_subgraph import SubgraphRetriever, SubgraphSettings
-from clew.retrievers.subgraph_selectors import WholeGraph
-from clew.store.derived import atomic_file
 
 if TYPE_CHECKING:
-    from clew.graph.textual_graph import AskedGraph, EncodedGraph
     from clew.retrievers.subgraph_weights import ScorerSettings, TrainedScorer
     from clew.training.loop import Recipe
+    from clew.training.reader_tuning import ReadExample
     from clew.training.subgraph_feedback import FeedbackExample, FeedbackRecipe
 
-Progress = Callable[[str, int, int], None]
 LOCAL = "local"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AskedQuestion:
-    """A question of a set with the vectors of its graph."""
-
-    question: GraphQuestion
-    asked: "AskedGraph"
-
-
-def asked_questions(graph_set: GraphSet, encoder: Encoder, progress: Progress) -> list[AskedQuestion]:
-    """Return the questions of a set on encoded graphs; those on a graph without nodes are left out.
-
-    Args:
-        graph_set: Any; graphs that no question is on are not looked at.
-        encoder: Of all texts.
-        progress: Told the questions that were read.
-    """
-    # A reader compares paths with the question, and both are encoded alike for that.
-    vectors = GraphEncoder(encoder.encode, encoder.encode)
-    count = len(graph_set.questions)
-    progress("encoding", 0, count)
-    place_of = {graph: place for place, graph in enumerate(sorted({q.graph for q in graph_set.questions}))}
-    graphs = [graph_set.graphs[graph] for graph in place_of]
-    vectors.remember(graphs, [(place_of[q.graph], q.text, q.topics) for q in graph_set.questions])
-    encoded: dict[int, EncodedGraph] = {}
-    found: list[AskedQuestion] = []
-    for number, question in enumerate(graph_set.questions, 1):
-        progress("reading questions", number, count)
-        place = place_of[question.graph]
-        if place not in encoded:
-            encoded[place] = vectors.encoded(graphs[place])
-        graph = encoded[place]
-        if len(graph.graph.nodes):
-            found.append(AskedQuestion(question, vectors.asked(graph, question.text, question.topics)))
-    return found
-
-
-def index_questions(index: Index, path: Path, progress: Progress, most: int | None = None) -> list[AskedQuestion]:
-    """Return questions on an index, each on what `gcn-subgraph` and `steiner` look at for it.
-
-    Args:
-        index: With a graph, imported or made of documents.
-        path: Questions in Clew's form; without `topic` the names in a question are linked.
-        progress: Told the questions that were read.
-        most: Questions at most, spread evenly over the file.
-
-    Raises:
-        InputError: The questions cannot be read, or none that has answers names an entity with facts.
-    """
-    parts = index.parts
-    of = parts.graph_parts()
-    near = SubgraphRetriever(
-        of.scope, of.lexical, of.graph, parts.text_vectors, WholeGraph(), "", SubgraphSettings(), by_words=True
-    )
-    found: list[AskedQuestion] = []
-    read = load_questions(path)
-    asked = [read[place] for place in spread(len(read), most)]
-    for number, question in enumerate(asked):
-        progress("reading questions", number, len(asked))
-        selected = near.select(question.text, question.topics)
-        graph = selected.asked.graph.graph
-        if not len(graph.edges) or not question.answers:
-            continue
-        place_of = {name: place for place, name in enumerate(graph.nodes)}
-        chains = ([place_of.get(end, -1) for h, _, t in path for end in (h, t)] for path in question.paths)
-        gold = tuple(tuple(dict.fromkeys(chain)) for chain in chains if -1 not in chain)
-        topics = tuple(selected.asked.topics.tolist())
-        group = " | ".join(sorted(graph.nodes[topic] for topic in topics))
-        told = GraphQuestion(question.id, number, question.text, question.answers, topics, gold, group)
-        found.append(AskedQuestion(told, selected.asked))
-    if not found:
-        raise InputError(
-            f"none of {len(asked)} questions in {path} has answers and names an entity with facts: give others"
-        )
-    return found
-
-
-def spread(count: int, most: int | None) -> list[int]:
-    """Return positions of at most so many of `count` things, evenly over them; all for None."""
-    return list(range(count)) if most is None or most >= count else [place * count // most for place in range(most)]
-
-
-def parted(asked: Sequence[AskedQuestion], share: float, seed: int) -> tuple[list[AskedQuestion], list[AskedQuestion]]:
-    """Part questions in two, by chance; those of one group stay together (see `graph_sets.split`)."""
-    numbered = tuple(replace(one.question, graph=place) for place, one in enumerate(asked))
-    graphs = MadeGraphs(len(asked), lambda place: asked[place].asked.graph.graph)
-    first, second = split(GraphSet(graphs, numbered), share, seed)
-    return [asked[q.graph] for q in first.questions], [asked[q.graph] for q in second.questions]
+TUNED_TOGETHER = 8
+"""Examples a step where a reader learns on parts that are given: G-Retriever's batch of 8 graphs."""
 
 
 def local_reader(
@@ -192,19 +99,23 @@ def train_selection(
         progress: Told the steps.
 
     Raises:
-        InputError: There is nothing to learn from, or the folder holds the run of another recipe, network, reader or
-            encoder.
+        InputError: There is nothing to learn from, or the folder holds the run of other questions or of another
+            recipe, network, reader or encoder.
+        ProviderError: The reader or the disk cannot be used.
     """
     from clew.retrievers.subgraph_weights import TrainedScorer
+    from clew.training.claims import claimed
     from clew.training.loop import train
     from clew.training.subgraph_feedback import SubgraphFeedback
 
     if not learned:
-        raise InputError("no question is on a graph with nodes, so there is nothing to learn from: give others")
+        raise InputError("no question is left, so there is nothing to learn from: give others")
     model = settings.made(encoder.dimension, recipe.seed)
     objective = SubgraphFeedback(feedback_examples(learned), feedback_examples(held), reader, settings, feedback)
-    _claim(run, repr((settings, feedback, reader.name, encoder.fingerprint)))
-    done = train(objective.model(model), objective, recipe, run, progress)
+    both = objective.model(model)  # loads the reader, so that one that cannot be opened leaves nothing behind
+    claim = {"network": repr(settings), "feedback": repr(feedback)} | _about(learned, held, reader, encoder)
+    with claimed(run, claim):
+        done = train(both, objective, recipe, run, progress)
     model.eval()
     told = SubgraphTaught(len(learned), len(held), done.best, done.seconds, done.figures, done.started_at)
     about = {"recipe": asdict(recipe), "feedback": asdict(feedback), "reader": reader.name, **asdict(told)}
@@ -212,10 +123,70 @@ def train_selection(
     return TrainedScorer(model, settings, encoder.fingerprint, encoder.dimension, about), told
 
 
-def _claim(run: Path, told: str) -> None:
-    """Say in a folder whose run it holds; refuse one that holds another, which would go on as if it were this one."""
-    note = run / "selection.txt"
-    if note.is_file() and (seen := note.read_text(encoding="utf-8")) != told:
-        raise InputError(f"{run} holds another run ({seen}): give another folder, or remove it to begin anew")
-    with atomic_file(note) as file:
-        file.write_text(told, encoding="utf-8")
+def tune_reader(
+    learned: Sequence[AskedQuestion],
+    held: Sequence[AskedQuestion],
+    reader: GraphReader,
+    encoder: Encoder,
+    selector: SubgraphSelector,
+    about: str,
+    budget: int,
+    recipe: "Recipe",
+    run: Path,
+    progress: Progress,
+) -> float:
+    """Let a reader learn what it can on a selection that does not learn; one without weights to learn stays as it is.
+
+    Args:
+        learned: To learn from, each with the first of its answers.
+        held: To choose the epoch by.
+        reader: Learns in place.
+        encoder: That made the vectors.
+        selector: Gives the parts that are read.
+        about: Tells the selector from others.
+        budget: Nodes of a part at most.
+        recipe: Of the loop.
+        run: Folder of the run's state.
+        progress: Told the steps.
+
+    Returns:
+        Seconds; 0 for a reader without weights to learn.
+
+    Raises:
+        InputError: There is nothing to learn from, or the folder holds the run of something else.
+    """
+    from clew.training.claims import claimed
+    from clew.training.loop import train
+    from clew.training.reader_parameters import learning
+    from clew.training.reader_tuning import ReaderTuning
+
+    trainable = learning(reader)
+    if trainable is None:
+        return 0.0
+    examples, others = (_read_examples(some, selector, budget) for some in (learned, held))
+    objective = ReaderTuning(examples, others, trainable, TUNED_TOGETHER)
+    claim = {"selection": f"{about}, {budget} nodes"} | _about(learned, held, reader, encoder)
+    with claimed(run, claim):
+        return train(objective.model(), objective, recipe, run, progress).seconds
+
+
+def _about(
+    learned: Sequence[AskedQuestion], held: Sequence[AskedQuestion], reader: GraphReader, encoder: Encoder
+) -> dict[str, str]:
+    """Return what a result depends on beside the network and the recipe."""
+    return {
+        "questions to learn from": questions_digest(learned),
+        "questions that choose the epoch": questions_digest(held),
+        "reader": reader.fingerprint,
+        "encoder": encoder.fingerprint,
+    }
+
+
+def _read_examples(asked: Sequence[AskedQuestion], selector: SubgraphSelector, budget: int) -> "list[ReadExample]":
+    from clew.training.reader_tuning import ReadExample
+
+    parts = selector.select([one.asked for one in asked], budget) if asked else []
+    return [
+        ReadExample(one.question.text, context_of(one.asked, part), one.question.answers[0])
+        for one, part in zip(asked, parts, strict=True)
+    ]

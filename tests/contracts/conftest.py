@@ -1,15 +1,27 @@
 """The small indexes again with the encoder that trained weights need; every other retriever takes the cheap one."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import clew
+from clew.assemble import RERANKERS
 from clew.index import Index
+from clew.lexical import BM25Scorer
+from clew.rerankers.text import TextReranker
 from conftest import EXAMPLES
 from small_index import DOCUMENTS, made
 
 TRAINED = {"gfm": "all-MiniLM-L6-v2", "routed": "all-MiniLM-L6-v2"}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def words_rerank() -> Iterator[None]:
+    """Rerank by BM25 within the pool under the name `words`: real, and quick enough for every test of the contract."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(RERANKERS, "words", lambda *_: TextReranker(BM25Scorer()))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -73,6 +73,12 @@ def make(request: pytest.FixtureRequest, folder: Path) -> Callable[[], GraphRead
     return lambda: READERS[request.param](folder)
 
 
+def test_a_fingerprint_is_that_of_what_it_reads_with(folder: Path) -> None:
+    first, again = ([read(folder).fingerprint for read in READERS.values()] for _ in range(2))
+    assert first == again
+    assert len(set(first)) == len(READERS)
+
+
 def test_losses_are_costs_one_an_example(make: Callable[[], GraphReader]) -> None:
     found = make().loss(QUESTIONS, CONTEXTS, ANSWERS)
     assert found.shape == (len(QUESTIONS),)

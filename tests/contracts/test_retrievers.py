@@ -18,7 +18,10 @@ WHERE = "lang = 'en'"
 ALLOWED = {document.id for document in DOCUMENTS if document.metadata["lang"] == "en"}
 ALL = {document.id for document in DOCUMENTS}
 
-pytestmark = pytest.mark.parametrize("name", RETRIEVERS)
+RERANKED = ("bm25:rerank=words,pool=4", "fused:rerank=words")
+"""With the reranker that `conftest.py` adds; the first pool is smaller than what is found."""
+
+pytestmark = pytest.mark.parametrize("name", [*RETRIEVERS, *RERANKED])
 
 
 def search(index: Index, name: str, question: str, k: int = 10, where: str | None = None) -> Evidence:

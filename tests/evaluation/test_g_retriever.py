@@ -66,6 +66,8 @@ def test_web_questions_have_a_graph_each_and_several_answers(tmp_path: Path) -> 
         GraphQuestion("w1", 0, "what is it", ("the hat", "Hat"), group="man"),
         GraphQuestion("w2", 1, "who", ("man",)),
     )
+    (tmp_path / "questions.csv").write_text("question,answer\nwhat is it,hat\nwho,man\n", encoding="utf-8")
+    assert [question.group for question in g_retriever(tmp_path).questions] == ["", ""]
     (tmp_path / "questions.csv").unlink()
     record = {"question": "what is it", "a_entity": ["a|b", "c"], "q_entity": ["man", "hat"]}
     found = g_retriever(write(tmp_path, questions_dot_jsonl=json.dumps(record)))

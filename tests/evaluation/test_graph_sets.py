@@ -1,14 +1,16 @@
 """Sets of questions on graphs: what they check, what they remember, and how they are parted."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+import scipy.sparse
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.evaluation.graph_sets import GraphQuestion, GraphSet, MadeGraphs, split
+from clew.evaluation.graph_sets import GraphQuestion, GraphSet, MadeGraphs, check_places, split
 from clew.graph.textual_graph import TextualGraph
 
 
@@ -80,6 +82,55 @@ def test_another_seed_splits_otherwise_and_the_order_of_the_questions_does_not_c
     assert len(parts) == 5
     backwards = GraphSet([graph()], asked(groups).questions[::-1])
     assert set(split(backwards, 0.3, 1)[0].questions) == set(split(asked(groups), 0.3, 1)[0].questions)
+
+
+TOPICS = st.lists(st.sampled_from("abcdefghijklmnop"), max_size=2, unique=True).map(sorted).map(" | ".join)
+
+
+@settings(deadline=None)
+@given(st.lists(TOPICS, min_size=1, max_size=14), st.integers(0, 3))
+def test_questions_that_share_a_topic_stay_together(groups: list[str], seed: int) -> None:
+    joined = np.array([[bool(topics(one) & topics(other)) for other in groups] for one in groups])
+    count, component = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(joined), directed=False)
+    if count < 2:
+        with pytest.raises(InputError, match="cannot be split"):
+            split(asked(groups), 0.5, seed)
+        return
+    first, second = split(asked(groups), 0.5, seed)
+    place_of = {question.id: place for place, question in enumerate(asked(groups).questions)}
+    ours, others = ({component[place_of[q.id]] for q in part.questions} for part in (first, second))
+    assert ours
+    assert others
+    assert not ours & others
+    assert len(ours) + len(others) == count
+
+
+def topics(group: str) -> set[str]:
+    return set(group.split(" | ")) - {""}
+
+
+def test_topics_that_a_third_question_joins_stay_together() -> None:
+    for seed in range(8):
+        first, second = split(asked(["a", "b", "a | b", "c"]), 0.5, seed)
+        assert {tuple(q.group for q in part.questions) for part in (first, second)} == {("a", "b", "a | b"), ("c",)}
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ({"topics": (0, 1)}, "its topics hold node 1, and its graph has 1 nodes; wanted 0 to 0"),
+        ({"gold": ((0,), (0, 7))}, "its gold hold node 7, and"),
+        ({"gold": ((-1,),)}, "its gold hold node -1, and"),
+    ],
+)
+def test_places_are_nodes_of_the_questions_graph(places: dict[str, Any], said: str) -> None:
+    check_places(GraphQuestion("q", 0, "who?", ("a",), (0,), ((0,),)), graph())
+    with pytest.raises(InputError, match=f"question 'q': {said}"):
+        check_places(GraphQuestion("q", 0, "who?", ("a",), **places), graph())
+    with pytest.raises(InputError, match="has 0 nodes; wanted none"):
+        check_places(
+            GraphQuestion("q", 0, "who?", ("a",), (0,)), TextualGraph((), np.zeros((0, 2), dtype=np.int32), ())
+        )
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])

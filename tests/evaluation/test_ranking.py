@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from clew.errors import InputError
-from clew.evaluation.ranking import judge, measures, recall_ceiling
+from clew.evaluation.ranking import measures, recall_ceiling
+from clew.judging import judge
 
 KS = (1, 2, 5, 10)
 Case = tuple[list[str], list[str], list[str]]  # passages, their documents, gold

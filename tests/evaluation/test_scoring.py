@@ -89,8 +89,8 @@ def test_the_report_is_plain_json() -> None:
     known = {"a", "b", "c#0", "c"}
     result = report("index", QUESTIONS, [first, second], [comparison], known.__contains__)
     assert json.loads(json.dumps(result, allow_nan=False)) == result
-    assert list(result) == ["index", "questions", "retrievers", "ceiling", "comparisons", "warnings"]
-    assert result["questions"] == 4
+    assert (result["questions"], result["depth"]) == (4, 5)
+    assert list(result) == ["index", "questions", "depth", "retrievers", "ceiling", "comparisons", "warnings"]
     assert result["retrievers"] == {"good": first.summary, "bad": second.summary}
     assert result["ceiling"] == {"recall@2": pytest.approx((1 + 1 + 0.5) / 3), "recall@5": 1.0}
     assert result["comparisons"][0]["a"] == "good"
@@ -105,6 +105,27 @@ def test_a_gold_id_that_many_questions_share_gives_one_warning() -> None:
     result = scored(run_of("r", dict.fromkeys((q.id for q in questions), "a")), questions)
     (warning,) = report("index", questions, [result], known_ids=lambda _: False)["warnings"]
     assert "'q0', 'q1', 'q2' and more" in warning
+
+
+def test_positives_are_measured_where_asked_for_and_only_there() -> None:
+    plain = scored(good())
+    result = score(good(), QUESTIONS, [2, 5], resamples=500, positives=True)
+    added = ["positives_rr", "tied_rr", "tied_hits@2", "tied_hits@5"]
+    assert [name for name in result.values if name not in plain.values] == added
+    assert result.summary["positives_rr"] == pytest.approx(((1 + 1 / 2) / 2 + 1 / 2 + (1 + 1 / 2 + 1 / 3) / 4) / 3)
+    assert [result.summary[f"tied_hits@{k}"] for k in (2, 5)] == [result.summary[f"recall@{k}"] for k in (2, 5)]
+    assert set(added) <= result.summary["intervals"].keys()
+    assert {name: result.summary[name] for name in ("recall@2", "mrr")} == {
+        n: plain.summary[n] for n in ("recall@2", "mrr")
+    }
+
+
+def test_ties_are_those_of_the_scores_of_the_run() -> None:
+    ranking = Ranking("q1", ("a", "x", "b", "y"), ("a", "x", "b", "y"), (80.0, 80.0, 5.0, 5.0), Usage())
+    result = score(Run("tied", 4, (ranking,)), QUESTIONS[:1], [1, 3], resamples=50, positives=True)
+    assert result.values["positives_rr"][0] == pytest.approx((1 + 1 / 3) / 2)
+    assert result.values["tied_rr"][0] == pytest.approx((1 / 1.5 + 1 / 3.5) / 2)
+    assert [result.values[f"tied_hits@{k}"][0] for k in (1, 3)] == pytest.approx([0.25, 0.75])
 
 
 def test_the_same_run_gives_the_same_figures() -> None:
@@ -128,5 +149,8 @@ def test_wrong_arguments_are_refused() -> None:
         compare(scored(good()), scored(bad()), "recall@3")
     with pytest.raises(InputError, match="a name of its own"):
         report("index", QUESTIONS, [scored(good()), scored(good())])
-    with pytest.raises(InputError, match="differ in questions or cut-offs"):
+    with pytest.raises(InputError, match="differ in questions, cut-offs or depth"):
         report("index", QUESTIONS[:2], [scored(good())])
+    deeper = scored(run_of("deeper", {question.id: "abc" for question in QUESTIONS}, k=6))
+    with pytest.raises(InputError, match="differ in questions, cut-offs or depth"):
+        report("index", QUESTIONS, [scored(good()), deeper])

@@ -64,11 +64,15 @@ def test_all_tokens_that_end_a_text_stop_it_and_nothing_else_of_its_way_to_write
     assert loaded.words([*ship, 9, *ship]) == "ship"
 
 
-@pytest.mark.parametrize("broken", ["missing", "weights", "weights torn", "config", "tokenizer"])
+@pytest.mark.parametrize("name", ["/no/such/folder", "./nosuch"])
+def test_a_folder_that_is_not_there_is_bad_input(name: str) -> None:
+    with pytest.raises(InputError, match=f"no causal language model can be called '{name}'"):
+        CausalModel(name).load()
+
+
+@pytest.mark.parametrize("broken", ["weights", "weights torn", "config", "tokenizer"])
 def test_a_model_that_cannot_be_opened_says_why_in_one_line(folder: Path, broken: str) -> None:
-    if broken == "missing":
-        folder = folder / "nothing"
-    elif broken == "weights":
+    if broken == "weights":
         (folder / "model.safetensors").unlink()
     elif broken == "weights torn":
         (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:500])
@@ -107,3 +111,37 @@ def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch:
 def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
     with pytest.raises(ProviderError, match="cannot write the model"):
         CausalModel(str(folder)).save(folder / "config.json" / "inside")
+
+
+def test_a_file_is_no_folder_to_write_to(folder: Path) -> None:
+    before = (folder / "config.json").read_bytes()
+    with pytest.raises(ProviderError, match=r"cannot write the model to .*config\.json: .*; choose another folder"):
+        CausalModel(str(folder)).save(folder / "config.json")
+    assert (folder / "config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("device", ["nonsense", "", "xla", "cuda:99"])
+def test_a_device_that_is_not_there_is_named(folder: Path, device: str) -> None:
+    with pytest.raises(InputError, match=f"the device '{device}' cannot be used .*: wanted cpu") as caught:
+        CausalModel(str(folder), device=device).load()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
+def test_cuda_where_there_is_none(folder: Path) -> None:
+    with pytest.raises(InputError, match="the device 'cuda' cannot be used"):
+        CausalModel(str(folder), device="cuda").load()
+
+
+def test_a_fingerprint_is_that_of_weights_tokenizer_and_shape(folder: Path, tmp_path: Path) -> None:
+    own = CausalModel(str(folder)).load().fingerprint
+    copied = CausalModel(str(write_tiny_llama(tmp_path / "same", padded=False))).load().fingerprint
+    others = [
+        CausalModel(str(write_tiny_llama(tmp_path / "gain", padded=False, gain=2.0))).load().fingerprint,
+        CausalModel(str(write_tiny_llama(tmp_path / "words", ("Fram", "Larvik"), padded=False))).load().fingerprint,
+        CausalModel(str(write_tiny_llama(tmp_path / "chat", padded=False, chat=True))).load().fingerprint,
+    ]
+    assert own == copied
+    rewritten(folder / "config.json", rms_norm_eps=0.5)
+    others.append(CausalModel(str(folder)).load().fingerprint)
+    assert len({own, *others}) == 5

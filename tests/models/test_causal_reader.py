@@ -131,17 +131,70 @@ def test_graphs_that_are_too_long_are_shortened_and_counted(folder: Path) -> Non
     start = context([f"ship number {number}" for number in range(51)], ())
     assert reader.loss(["a"], [long], ["b"]) == reader.loss(["a"], [start], ["b"])
     assert reader.shortened == 2
+    reader.generate(["c"], [long])
+    assert reader.shortened == 2, "graphs are counted, and not how often they are read"
 
 
 def test_what_a_model_cannot_read_is_refused(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder)), prompt, max_context_tokens=10 * PLACES)
-    long = context(["ship " * PLACES], ())
-    with pytest.raises(InputError, match="the model reads 2,048 at most: lower max_context_tokens"):
-        reader.loss(["a"], [long], ["b"])
+    reader = CausalReader(CausalModel(str(folder)), prompt)
+    short, long = context(["a"], ()), "ship " * PLACES
+    with pytest.raises(InputError, match=r"need up to \d\d,\d\d\d tokens without any of the graph; .* 2,048 at most"):
+        reader.loss([long], [short], ["b"])
     with pytest.raises(InputError, match="2,048 at most"):
-        reader.generate(["a"], [long])
+        reader.loss(["a"], [short], [long])
+    with pytest.raises(InputError, match="2,048 at most"):
+        reader.generate([long], [short])
     with pytest.raises(InputError, match="D800"):
-        reader.loss(["a"], [long], ["\ud800"])
+        reader.loss(["a"], [short], ["\ud800"])
+
+
+def test_there_are_places_for_the_answer_too(folder: Path) -> None:
+    reader = CausalReader(CausalModel(str(folder)), prompt, chat=False, max_new_tokens=20)
+    count = reader.model.load().tokens
+    fits, long = (
+        max(("ship " * n for n in range(500) if len(count(prompt("ship " * n, ""))) <= room), key=len)
+        for room in (PLACES - 20, PLACES)
+    )
+    nothing = [context((), ())]
+    assert len(reader.generate([fits], nothing)) == 1
+    with pytest.raises(InputError, match="2,048 at most"):
+        reader.generate([long], nothing)
+    with pytest.raises(InputError, match="2,048 at most"):
+        reader.loss([fits], nothing, ["ship " * 20])
+
+
+@pytest.mark.parametrize("soft", [0, 40])
+def test_a_graph_that_the_model_has_no_places_for_is_shortened(folder: Path, soft: int) -> None:
+    """However many tokens of it are allowed; the same for an answer that is weighed and for one that is written."""
+    options: dict[str, Any] = {"max_new_tokens": 64, "max_context_tokens": 10 * PLACES}
+    reader = CausalReader(CausalModel(str(folder)), prompt, chat=False, **options)
+    loaded = reader.model.load()
+    before = (lambda some: torch.zeros(len(some), soft, 32)) if soft else None
+    long = context([f"ship {number}" for number in range(PLACES)], ())
+    lines = long.text.splitlines(keepends=True)
+    room = PLACES - 64 - soft
+    fits = max(n for n in range(800) if len(loaded.tokens(prompt("who?", "".join(lines[:n])))) <= room)
+    cut = context([f"ship {number}" for number in range(fits - 1)], ())
+    assert "".join(lines[:fits]) + "\nsrc,edge_attr,dst\n" == cut.text
+    alone = CausalReader(
+        reader.model, lambda question, _: prompt(question, "".join(lines[:fits])), chat=False, **options
+    )
+    found = reader.loss(["who?"], [long], ["Bo"], before)
+    assert found == alone.loss(["who?"], [context((), ())], ["Bo"], before)
+    assert reader.generate(["who?"], [long], before) == alone.generate(["who?"], [context((), ())], before)
+    assert reader.shortened == 1
+
+
+def test_tokens_are_those_that_are_read(folder: Path) -> None:
+    model = CausalModel(str(folder))
+    long = context([f"ship number {number}" for number in range(50)], ())
+    some, asked = [*CONTEXTS, long], [*QUESTIONS, "a"]
+    whole = [len(model.load().tokens(one.text)) for one in some]
+    assert CausalReader(model, prompt, max_context_tokens=PLACES).tokens(asked, some) == whole
+    few = CausalReader(model, prompt, max_context_tokens=60).tokens(asked, some)
+    assert few[:-1] == [count if count <= 60 else few[place] for place, count in enumerate(whole[:-1])]
+    assert 40 < few[-1] <= 60 < whole[-1]
+    assert CausalReader(model, prompt, with_text=False).tokens(asked, some) == [0] * len(some)
 
 
 def test_questions_graphs_and_answers_go_together(folder: Path) -> None:

@@ -68,6 +68,13 @@ def by_hand(soft: SoftPromptReader) -> Any:
     return torch.stack(found)
 
 
+def test_tokens_of_a_graph_are_those_of_its_text_and_those_made_of_it(soft: SoftPromptReader) -> None:
+    made = 0 if soft.graph_token is None else SETTINGS.tokens
+    assert soft.tokens(QUESTIONS, CONTEXTS) == [made + count for count in soft.reader.tokens(QUESTIONS, CONTEXTS)]
+    assert soft.tokens([], []) == []
+    assert soft.shortened == soft.reader.shortened == 0
+
+
 def test_losses_and_their_gradients_are_those_of_single_examples(soft: SoftPromptReader) -> None:
     expected = by_hand(soft)
     found = soft.losses(QUESTIONS, CONTEXTS, ANSWERS)

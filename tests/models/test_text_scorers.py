@@ -115,7 +115,7 @@ def test_a_cross_encoder_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (write_cross_encoder(tmp_path / "json") / "config.json").write_text("{", encoding="utf-8")
     for name in ("nowhere", "empty", "json"):
-        with pytest.raises(ProviderError, match=r"cannot be opened .*choose the ranker bi-encoder") as told:
+        with pytest.raises(ProviderError, match=r"cannot be opened .*give a folder that holds one") as told:
             CrossEncoderScorer(str(tmp_path / name)).score("who", ["x"])
         assert "\n" not in str(told.value)
 
@@ -124,12 +124,43 @@ def test_a_cross_encoder_that_is_not_there(tmp_path: Path) -> None:
 def test_a_cross_encoder_whose_weights_are_damaged(tmp_path: Path) -> None:
     folder = write_cross_encoder(tmp_path / "cut")
     (folder / "model.safetensors").write_bytes(b"\x00" * 30)
-    with pytest.raises(ProviderError, match=r"cannot be opened .*choose the ranker bi-encoder"):
+    with pytest.raises(ProviderError, match=r"cannot be opened .*give a folder that holds one"):
         CrossEncoderScorer(str(folder)).score("who", ["x"])
 
 
 @pytest.mark.slow
-def test_a_cross_encoder_of_several_labels_gives_no_ranking(tmp_path: Path) -> None:
-    scorer = CrossEncoderScorer(str(write_cross_encoder(tmp_path / "model", labels=3)))
-    with pytest.raises(ProviderError):
-        scorer.score("who", ["x", "y"])
+def test_a_cross_encoder_that_gives_no_ranking(tmp_path: Path) -> None:
+    three = CrossEncoderScorer(str(write_cross_encoder(tmp_path / "three", labels=3)))
+    with pytest.raises(ProviderError, match="3 scores a text"):
+        three.score("who", ["x", "y"])
+    folder = write_cross_encoder(tmp_path / "nan")
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.bias"][:] = np.nan
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ProviderError, match="no numbers"):
+        CrossEncoderScorer(str(folder)).score("who", ["x", "y"])
+    # An encoder opens as one with a head of random weights, and would rank by chance.
+    write_tiny_bert(tmp_path / "encoder")
+    with pytest.raises(ProviderError, match="is a BertModel, which was never trained to score"):
+        CrossEncoderScorer(str(tmp_path / "encoder")).score("who", ["x", "y"])
+
+
+@pytest.mark.slow
+def test_a_cross_encoder_reads_any_string(tmp_path: Path) -> None:
+    scorer = CrossEncoderScorer(str(write_cross_encoder(tmp_path / "model")))
+    assert scorer.score("a \ud800", ["b \udfff", "c\0", ""]).shape == (3,)
+    np.testing.assert_array_equal(scorer.score("a \ud800", ["b \udfff"]), scorer.score("a ?", ["b ?"]))
+    long = "who directed the film " * 1000
+    np.testing.assert_array_equal(scorer.score(long, [long]), scorer.score(long * 5, [long * 5]))
+    assert not np.allclose(scorer.score(long, ["a"]), scorer.score("who", ["a"]))
+
+
+@pytest.mark.slow
+def test_other_weights_have_another_fingerprint(tmp_path: Path) -> None:
+    folder = write_cross_encoder(tmp_path / "model")
+    first, again = CrossEncoderScorer(str(folder)).fingerprint, CrossEncoderScorer(str(folder)).fingerprint
+    assert first == again
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.bias"] += 1
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    assert CrossEncoderScorer(str(folder)).fingerprint != first

@@ -83,6 +83,16 @@ def test_remembering_many_takes_one_call_and_changes_nothing() -> None:
     assert (len(texts.batches), len(questions.batches)) == (1, 1)
 
 
+def test_many_texts_are_remembered_in_parts_that_are_told() -> None:
+    texts = Recorded()
+    many = TextualGraph([f"ship {number}" for number in range(5000)], np.zeros((0, 2), dtype=np.int32), ())
+    told: list[tuple[int, int]] = []
+    GraphEncoder(texts, texts).remember([many], [(0, "who?", [])], lambda done, total: told.append((done, total)))
+    assert [text for batch in texts.batches for text in batch] == [*many.nodes, "who?"]
+    assert [len(batch) for batch in texts.batches] == [2048, 2048, 904, 1]
+    assert told == [(0, 5001), (2048, 5001), (4096, 5001), (5000, 5001), (5001, 5001)]
+
+
 def test_no_more_is_remembered_in_advance_than_half_of_what_fits() -> None:
     texts, questions = Recorded(), Recorded()
     both = GraphEncoder(texts, questions, most=6)
@@ -115,6 +125,30 @@ def test_names_of_topics_are_taken_out_of_the_question(text: str, topics: list[i
     assert found.question.tolist() == ENCODER.encode([without])[0].tolist()
     assert found.topics.dtype == np.int32
     assert found.topics.tolist() == topics
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "rest"),
+    [
+        ("東京の人口は", "東京", "it の 人 口 は"),
+        ("人口は東京タワー", "東京", "人 口 は it タ ワ ー"),
+        ("the population of 東京", "東京", "the population of it"),
+        ("population of 東京city", "東京", "population of it city"),
+        ("Tokyoの人口は", "Tokyo", "it の 人 口 は"),
+        ("何人がTokyoに", "tokyo", "何 人 か\u3099 it に"),
+        ("ประชากรของกรุงเทพคือ", "กรุงเทพ", " ".join([*"ประชากรของ", "it", *"คือ"])),
+        ("Tokyos population", "Tokyo", None),
+        ("OldTokyo and Tokyo_2", "Tokyo", None),
+        ("रामायण", "राम", None),
+        ("ab a b a b", "b a b", "ab a it"),
+        ("is C++17 C++ ?", "C++", "is c 17 it"),
+    ],
+)
+def test_names_stand_alone_as_the_linker_has_it(text: str, name: str, rest: str | None) -> None:
+    graph = TextualGraph((name,), np.zeros((0, 2), dtype=np.int32), ())
+    both = encoder()
+    found = both.asked(both.encoded(graph), text, [0])
+    assert found.question.tolist() == ENCODER.encode([text if rest is None else rest])[0].tolist()
 
 
 def test_relevance_is_that_of_the_best_phrase_of_the_word_that_asks_most() -> None:

@@ -26,6 +26,19 @@ def test_what_is_no_count(value: str) -> None:
         Options(f"nodes={value}", "gfm").count("nodes", 1)
 
 
+@pytest.mark.parametrize("value", ["0", "-1", "all", "1.5", "", "٣"])
+def test_what_is_no_whole_number(value: str) -> None:
+    with pytest.raises(InputError, match=f"gfm: hops is '{value}'; wanted a whole number of at least 1$"):
+        Options(f"hops={value}", "gfm").whole("hops", 1)
+
+
+def test_a_whole_number_may_have_a_bound() -> None:
+    assert [Options(f"hops={value}", "gfm").whole("hops", 1, 127) for value in (1, 127)] == [1, 127]
+    for value in ("128", "0", "all"):
+        with pytest.raises(InputError, match=f"gfm: hops is '{value}'; wanted a whole number from 1 to 127$"):
+            Options(f"hops={value}", "gfm").whole("hops", 1, 127)
+
+
 def test_a_name_that_no_one_takes_is_told() -> None:
     options = Options("rankr=paper", "gfm")
     options.text("ranker", "")

@@ -129,6 +129,13 @@ def test_without_a_topic_or_facts_it_says_so(family: Index, tmp_path: Path) -> N
     assert [p.item.id for p in evidence.passages] == ["a"]
 
 
+def test_where_too_few_entities_are_kept_for_a_fact_it_says_so(tmp_path: Path) -> None:
+    index = graph_of(tmp_path, [("Ada", "likes", "Bo"), ("Ada", "likes", "Carl")])
+    notes = steiner(index, "steiner:nodes=1").retrieve(["what of [Ada]"], 5)[0].notes
+    assert "no fact of what the question names is among the 1 of 3 entities that nodes=1 keeps: raise nodes" in notes
+    assert NO_FACTS not in notes
+
+
 def test_an_entity_alone_and_a_hub_are_no_trouble(tmp_path: Path) -> None:
     hub = [("Hub", "has", f"leaf {i:04d}") for i in range(2000)] + [("Alone", "is", "Alone")]
     index = graph_of(tmp_path, hub)
@@ -193,6 +200,8 @@ def test_settings_change_the_fingerprint(family: Index) -> None:
     [
         ("steiner:topk=0", "topk is '0'"),
         ("steiner:budget=none", "budget is 'none'"),
+        ("steiner:hops=200", "steiner: hops is '200'; wanted a whole number from 1 to 127$"),
+        ("gcn-subgraph:budget=-1", "gcn-subgraph: budget is '-1'; wanted a whole number of at least 1$"),
         ("steiner:cost=-1", "cost is '-1'"),
         ("steiner:fill=maybe", "fill is 'maybe'"),
         ("steiner:nonsense=1", "no setting 'nonsense'"),

@@ -1,6 +1,7 @@
 """The loop: a killed run goes on to the same weights, the best epoch is kept, and nonsense is refused."""
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +233,52 @@ def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="nothing to learn from"):
         train(model(), Nothing(), RECIPE, tmp_path, silent)
+
+
+class Sloping(Line):
+    """A loss that is always 0, and always has somewhere to go."""
+
+    def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
+        error: torch.Tensor = ((model(batch) - 3 * batch) ** 2).mean()
+        return error - error.detach()
+
+
+class SmallSloping(Sloping):
+    def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
+        if len(batch) > 4:
+            raise torch.OutOfMemoryError("out of memory")
+        return super().loss(model, batch)
+
+
+@pytest.mark.parametrize("objective", [Sloping, SmallSloping])
+def test_a_loss_of_exactly_0_is_learned_from(tmp_path: Path, objective: type[Line]) -> None:
+    trained = plain()
+    result = train(trained, objective(), Recipe(epochs=20, rate=0.1, average=0.0), tmp_path, silent)
+    assert result.figures["score"] > result.started_at["score"] + 1.0
+    assert result.figures["score"] > -0.5
+
+
+def test_a_batch_without_anything_to_learn_from_moves_nothing(tmp_path: Path) -> None:
+    class First(Line):
+        """The first batch of four, and then either none or three with nothing in them."""
+
+        def __init__(self, shown: int) -> None:
+            super().__init__()
+            self.shown, self.asked = shown, 0
+
+        def batches(self, epoch_seed: int) -> Iterator[torch.Tensor]:
+            yield from islice(super().batches(epoch_seed), self.shown)
+
+        def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
+            self.asked += 1
+            return super().loss(model, batch) if self.asked == 1 else None
+
+        def validate(self, model: nn.Module) -> dict[str, float]:
+            return {}
+
+    one, more = plain(), plain()
+    recipe = Recipe(epochs=1, rate=0.1, average=0.0, decay=0.9)
+    train(one, First(1), recipe, tmp_path / "one", silent)
+    train(more, First(4), recipe, tmp_path / "more", silent)
+    assert not torch.equal(next(one.parameters()), next(plain().parameters()))
+    assert all(torch.equal(a, b) for a, b in zip(one.parameters(), more.parameters(), strict=True))

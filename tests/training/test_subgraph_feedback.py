@@ -54,6 +54,7 @@ class EdgeReader:
     """Answers where it is given the edge between two nodes, and hardly else; more nodes make it a little worse."""
 
     name = "edge"
+    fingerprint = "edge"
 
     def __init__(self, wanted: tuple[int, ...] = HELPS) -> None:
         self.wanted = wanted
@@ -406,3 +407,13 @@ def test_a_frozen_reader_leaves_the_network_alone_with_the_loop(llama: Path) -> 
     frozen = CausalReader(CausalModel(str(llama)), prompt)
     objective = SubgraphFeedback([EXAMPLE], [], frozen, SETTINGS, FeedbackRecipe(budget=2))
     assert objective.model(scorer) is scorer
+
+
+def test_a_question_without_answers_and_an_end_that_is_not_taught_are_refused() -> None:
+    with pytest.raises(InputError, match=r"the question 'What is right\?' has no answer"):
+        FeedbackExample(EXAMPLE.asked, EXAMPLE.question, ())
+    ending = ScorerSettings(width=8, stops=True)
+    paper = FeedbackRecipe(objective=PAPER, budget=2)
+    with pytest.raises(InputError, match="wanted the objective policy, or no stops"):
+        SubgraphFeedback([EXAMPLE], [], EdgeReader(), ending, paper)
+    SubgraphFeedback([EXAMPLE], [], EdgeReader(), ending, FeedbackRecipe(budget=2))

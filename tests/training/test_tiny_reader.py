@@ -8,6 +8,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import torch
+from transformers import LlamaForCausalLM
 
 BENCH = Path(__file__).parent.parent.parent / "bench"
 
@@ -44,25 +46,66 @@ def test_a_question_has_one_answer_two_edges_away(tasks: ModuleType) -> None:
 
 
 def test_what_is_practised_is_true_of_the_part(tasks: ModuleType) -> None:
-    settings = tasks.TaskSettings(nodes=12, names=14)
     tokenizer = tasks.word_tokenizer()
-    for kind in ("again", "one edge", "two edges", "task"):
-        practice = tasks.Practice(settings, (kind,), 5, 3)
-        for one in practice:
-            words, more = (
-                tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
-                for text in (tasks.prompt(one.question, one.context.text), one.answer)
-            )
-            assert "<unknown>" not in [*words, *more]
-            length = 1 if kind in ("again", "one edge") else 2
-            facts = dict(zip(*[iter(words[:-length])] * 2, strict=True))
-            assert len(facts) == len(one.context.part.edges)
-            for asked, *further, answer in zip(*[iter([*words[-length:], *more])] * (length + 1), strict=True):
-                reached = facts[asked]
-                for relation in further:
-                    reached = facts[reached + relation]
-                assert reached == answer
-        assert [one.answer for one in practice] == [practice[place].answer for place in range(5)]
+    practice = tasks.Practice(tasks.TaskSettings(nodes=12, names=14), 20, 3, 7)
+    for one in practice:
+        text = tasks.prompt(one.question, one.context.text)
+        words = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
+        *edges, start, first, second = words
+        facts = {(name, relation): target for target, name, relation in zip(*[iter(edges)] * 3, strict=True)}
+        assert len(facts) == len(one.context.part.edges)
+        assert facts[facts[start, first], second] == one.answer
+    assert [one.answer for one in practice] == [practice[place].answer for place in range(20)]
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_a_lesson_is_true_and_written_as_the_prompt_is(tasks: ModuleType, hops: int) -> None:
+    lessons = importlib.import_module("graph_lessons")
+    tokenizer = tasks.word_tokenizer()
+    random = np.random.default_rng(0)
+    for count in (4, 6, 40):
+        edges, asked = lessons.lesson(tasks.TaskSettings(nodes=12, names=14), hops, 8, count, random)
+        assert 2 <= len(edges) <= count
+        facts = {(whose, what): who for whose, what, who in edges}
+        for (reached, *relations), answer in asked:
+            for relation in relations:
+                reached = facts[reached, relation]
+            assert reached == answer
+        ids, labels = lessons.side_by_side(tokenizer.get_vocab(), tokenizer.eos_token_id, [(edges, asked)], ends=True)
+        names = {name: str(place) for place, name in enumerate(tasks.NAMES)}
+        nodes = "\n".join(f"{number},{name}" for name, number in names.items())
+        rows = "\n".join(f"{names[whose]},{what},{names[who]}" for whose, what, who in edges)
+        question = "Who is " + "'s ".join(asked[0][0]) + "?"
+        text = tasks.prompt(question, f"node_id,node_attr\n{nodes}\n\nsrc,edge_attr,dst\n{rows}\n")
+        written = tokenizer(text)["input_ids"]
+        assert ids[0, : len(written)].tolist() == written
+        told = tokenizer.convert_ids_to_tokens(labels[labels >= 0].tolist())
+        assert told == [word for _, answer in asked for word in (answer, "<end>")]
+        assert ids[0, -1] == tokenizer.eos_token_id
+
+
+def test_heads_of_an_untaught_model_look_back_at_any_place(tasks: ModuleType, tmp_path: Path) -> None:
+    path = str(tasks.write_model(tmp_path, width=64, layers=4))
+    model = LlamaForCausalLM.from_pretrained(path, attn_implementation="eager")
+    ids = torch.randint(0, model.config.vocab_size, (2, 90), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        attentions = model(input_ids=ids, output_attentions=True).attentions
+    for number, weights in enumerate(attentions):
+        for head, back in enumerate((1, 2)):
+            looked = torch.diagonal(weights[:, head], -back, dim1=1, dim2=2)
+            assert (float(looked.mean()) > 0.9) == (number % 2 == 0)
+
+
+def test_a_doubled_model_does_what_its_half_did_twice(tasks: ModuleType, tmp_path: Path) -> None:
+    half = LlamaForCausalLM.from_pretrained(tasks.write_model(tmp_path / "half", width=16, layers=2))
+    doubled = LlamaForCausalLM.from_pretrained(tasks.write_doubled(tmp_path / "half", tmp_path / "doubled"))
+    vectors = torch.randn(1, 9, 16, generator=torch.Generator().manual_seed(0))
+    half.model.norm = torch.nn.Identity()
+    doubled.model.norm = torch.nn.Identity()
+    with torch.no_grad():
+        once = half.model(inputs_embeds=vectors).last_hidden_state
+        twice = half.model(inputs_embeds=once).last_hidden_state
+        np.testing.assert_allclose(doubled.model(inputs_embeds=vectors).last_hidden_state, twice, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -72,9 +115,8 @@ def test_the_experiment_runs_from_end_to_end(
     shape = bench.Shape(
         task=tasks.TaskSettings(nodes=8, names=9, degree=1.5),
         width=16,
-        layers=2,
-        stages=(bench.Stage(("one edge", "two edges"), 1, 3e-3), bench.Stage(("task",), 1, 3e-3)),
-        epoch=96,
+        layers=1,
+        stages=(bench.Stage(1, 4, 3e-3), bench.Stage(2, 4, 3e-3, ends=True)),
         budget=4,
         learned=16,
         held=6,

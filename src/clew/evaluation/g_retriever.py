@@ -22,7 +22,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.evaluation.explagraphs import STANCES, graph_of, stance_question
-from clew.evaluation.graph_sets import GraphQuestion, GraphSet, MadeGraphs
+from clew.evaluation.graph_sets import BETWEEN, GraphQuestion, GraphSet, MadeGraphs
 from clew.evaluation.records import Record, read_records, shown, unique
 from clew.evaluation.tables import read_table
 from clew.graph.textual_graph import TextualGraph
@@ -43,7 +43,8 @@ def g_retriever(folder: str | Path, split: str | None = None) -> GraphSet:
         image_id or graph_id        NAME of the graph; the number of the question where there is none (WebQSP)
         answers, topics, gold       JSON lists of texts, of nodes' positions, of lists of these; `answers` stands above
                                     `answer`
-        group                       or `q_entity`; the graph's NAME where there is neither
+        group                       or `q_entity`; where there is neither the graph's NAME, and none of a graph that is
+                                    named by the question's number
 
     `train_dev.tsv` needs no `nodes/` and `edges/`: its column `graph` holds `(head; relation; tail)` one after the
     other. `choices.json`, a list of texts, may say what all questions are answered with.
@@ -122,7 +123,8 @@ def _stance(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion
 
 def _question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
     fields = record.fields
-    name = record.identifier(*key) if (key := _first(fields, "image_id", "graph_id")) else str(row)
+    named = _first(fields, "image_id", "graph_id")
+    name = record.identifier(*named) if named else str(row)
     return GraphQuestion(
         record.identifier(*key) if (key := _first(fields, "q_id", "id")) else str(row),
         _graph(record, name, place_of),
@@ -130,14 +132,14 @@ def _question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuesti
         _answers(record),
         _positions(record, "topics", _listed(record, "topics")) if fields.get("topics") else (),
         tuple(_positions(record, "gold", chain) for chain in _listed(record, "gold")) if fields.get("gold") else (),
-        _group(record, name),
+        _group(record, name if named else ""),
     )
 
 
 def _group(record: Record, name: str) -> str:
     if "group" in record.fields:
         return record.text("group")
-    return " | ".join(_alternatives(record, "q_entity")) if "q_entity" in record.fields else name
+    return BETWEEN.join(_alternatives(record, "q_entity")) if "q_entity" in record.fields else name
 
 
 def _first(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:

@@ -3,12 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import chain
 from typing import final, overload
 
 import numpy as np
 
 from clew.errors import InputError
 from clew.graph.textual_graph import TextualGraph
+
+BETWEEN = " | "
+"""Stands between the topics of a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +26,8 @@ class GraphQuestion:
         answers: Any one of them is right.
         topics: The positions of the nodes that it names.
         gold: For each alternative chain of evidence the positions of the nodes it needs.
-        group: What a split must not tear apart; "" for a question that stands alone.
+        group: What a split must not tear apart, such as its topics with ` | ` between them: questions that share one
+            stay together; "" for a question that stands alone.
     """
 
     id: str
@@ -94,8 +99,24 @@ class MadeGraphs(Sequence[TextualGraph]):
         return self._made(self._places[place])
 
 
+def check_places(question: GraphQuestion, graph: TextualGraph) -> None:
+    """Refuse a question whose topics or gold are no nodes of its graph.
+
+    Raises:
+        InputError: They are not.
+    """
+    count = len(graph.nodes)
+    for name, places in (("topics", question.topics), ("gold", tuple(chain.from_iterable(question.gold)))):
+        if wrong := [place for place in places if not 0 <= place < count]:
+            wanted = f"0 to {count - 1}" if count else "none"
+            raise InputError(
+                f"question {question.id!r}: its {name} hold node {wrong[0]}, and its graph has {count} nodes; wanted "
+                f"{wanted}: give positions in the question's own graph"
+            )
+
+
 def split(graph_set: GraphSet, share: float, seed: int) -> tuple[GraphSet, GraphSet]:
-    """Part a set in two, by chance; questions of one group stay together, in their order.
+    """Part a set in two, by chance; questions whose groups share a topic stay together, in their order.
 
     Args:
         graph_set: Both parts keep all its graphs.
@@ -107,7 +128,7 @@ def split(graph_set: GraphSet, share: float, seed: int) -> tuple[GraphSet, Graph
     """
     if not 0 < share < 1:
         raise InputError(f"a split with {share} of the questions in its first part: wanted more than 0 and less than 1")
-    group_of = [(q.group, "" if q.group else q.id) for q in graph_set.questions]
+    group_of = _joined(graph_set.questions)
     groups = sorted(set(group_of))
     if len(groups) < 2:
         raise InputError(
@@ -127,3 +148,28 @@ def split(graph_set: GraphSet, share: float, seed: int) -> tuple[GraphSet, Graph
         replace(graph_set, questions=tuple(question for question, group in placed if group in first)),
         replace(graph_set, questions=tuple(question for question, group in placed if group not in first)),
     )
+
+
+def count_groups(questions: Sequence[GraphQuestion]) -> int:
+    """Return how many parts questions can be split into."""
+    return len(set(_joined(questions)))
+
+
+def _joined(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
+    """Return for each question the first of all topics that are joined to its own by questions that name several."""
+    names = [
+        [(name, "") for name in q.group.split(BETWEEN) if name] or [(q.group, "" if q.group else q.id)]
+        for q in questions
+    ]
+    parent = {name: name for several in names for name in several}
+
+    def root(name: tuple[str, str]) -> tuple[str, str]:
+        while parent[name] != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for several in names:
+        roots = {root(name) for name in several}
+        parent.update(dict.fromkeys(roots, min(roots)))
+    return [root(several[0]) for several in names]

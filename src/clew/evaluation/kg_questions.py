@@ -15,7 +15,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
-from clew.evaluation.graph_sets import GraphQuestion, GraphSet, MadeGraphs
+from clew.evaluation.graph_sets import BETWEEN, GraphQuestion, GraphSet, MadeGraphs
 from clew.graph.fact_graph import FactGraph, fact_graph
 from clew.graph.local_graph import local_graph
 from clew.graph.neighbourhood import MOST_HOPS, neighbourhood
@@ -136,7 +136,7 @@ class _Surroundings:
 
 def _graph_question(question: Question, starts: Topics, graph: int, around: _Surroundings) -> GraphQuestion:
     gold = [places for path in question.paths if (places := _places(path, around.nodes(starts), around.entity))]
-    group = " | ".join(sorted(set(question.topics)))
+    group = BETWEEN.join(sorted(set(question.topics)))
     topics = tuple(range(len(starts)))
     return GraphQuestion(question.id, graph, question.text, question.answers, topics, tuple(dict.fromkeys(gold)), group)
 

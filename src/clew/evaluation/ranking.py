@@ -1,7 +1,6 @@
 """Measures of a ranking against the gold ids of a question: recall, all-gold, nDCG, reciprocal rank, and their ceiling.
 
-A gold id names a passage or a document. A passage counts for one gold id: its own, else its document's. A document
-counts once, at its first passage; its further passages count for nothing but keep their places in the ranking.
+What counts as found is said in `clew.judging`.
 
 Recall, nDCG and reciprocal rank come from `ir-measures` (its pytrec_eval provider), all-gold and the ceiling from here.
 Source of nDCG: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002); gain 1 a gold id.
@@ -9,56 +8,17 @@ Differs from the source: a question without gold is NaN, to be left out of a mea
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.errors import InputError
+from clew.judging import Judgement
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     DoubleArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A ranking seen through the gold ids of its question.
-
-    Attributes:
-        hits: For each rank the number of the gold id that counts there, or -1.
-        gold: How many different gold ids the question has.
-    """
-
-    hits: tuple[int, ...]
-    gold: int
-
-    def found(self, k: int) -> int:
-        """Return how many gold ids count among the first `k` ranks."""
-        return sum(hit >= 0 for hit in self.hits[:k])
-
-
-def judge(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> Judgement:
-    """Say at which ranks a gold id counts.
-
-    Args:
-        passage_ids: (n,) the ranking, best first.
-        document_ids: (n,) the document of each passage.
-        gold: Ids of passages or documents; one given twice counts once.
-
-    Raises:
-        InputError: The ids are not as many as the documents.
-    """
-    if len(passage_ids) != len(document_ids):
-        raise InputError(f"{len(passage_ids)} passages but {len(document_ids)} documents; give one document a passage")
-    waiting = {identifier: number for number, identifier in enumerate(dict.fromkeys(gold))}
-    size = len(waiting)
-    hits = []
-    for passage, document in zip(passage_ids, document_ids, strict=True):
-        counted = passage if passage in waiting else document
-        hits.append(waiting.pop(counted, -1))
-    return Judgement(tuple(hits), size)
 
 
 def measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "dict[str, DoubleArray]":

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import InputError
-from clew.evaluation.ranking import Judgement, judge, measures, recall_ceiling
+from clew.evaluation.positives import positives_measures, stand
+from clew.evaluation.ranking import measures, recall_ceiling
 from clew.evaluation.run import Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means, mean_intervals
+from clew.judging import Judgement, judge
 from clew.types import Question, Usage
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class ScoredRun:
     Attributes:
         question_ids: n questions, in the order they were scored.
         ks: The cut-offs of the measures.
+        depth: How many passages a question the run holds, at most; what lies below counts as not found.
         values: For each measure and for "seconds" the figure of each question (n,); NaN where it has no gold.
         summary: The mean of each measure, "seconds_p50", "seconds_p95", and "intervals": 95 % [low, high] of each mean.
         usage: Seconds, calls and tokens of all questions together.
@@ -37,6 +40,7 @@ class ScoredRun:
     retriever: str
     question_ids: tuple[str, ...]
     ks: tuple[int, ...]
+    depth: int
     values: "Mapping[str, DoubleArray]"
     summary: Mapping[str, Any]
     usage: Usage
@@ -48,6 +52,8 @@ def score(
     ks: Sequence[int] = CUTOFFS,
     generator: "Generator | None" = None,
     resamples: int = RESAMPLES,
+    *,
+    positives: bool = False,
 ) -> ScoredRun:
     """Measure a run against the gold ids of its questions.
 
@@ -57,13 +63,16 @@ def score(
         ks: Cut-offs, each from 1 to the run's `k`.
         generator: Draws the resamples of the intervals; `default_rng(0)` when None.
         resamples: How many.
+        positives: Whether to add the measures over all positives. They look at the whole run: hold 100 passages.
 
     Returns:
-        Measures "recall@k", "all_gold@k", "ndcg@k" for each k, and "mrr" over the run's first `k` passages; in the
-        summary also steps, and calls, tokens and money that a language model was paid, for a question.
+        Measures "recall@k", "all_gold@k", "ndcg@k" for each k, and "mrr" over the run's first `k` passages; where asked
+        for, "positives_rr", "tied_rr" and "tied_hits@k" for each k; in the summary also steps, and calls, tokens and
+        money that a language model was paid, for a question.
 
     Raises:
-        InputError: A question is not in the run or given twice, none has gold, or a cut-off is out of range.
+        InputError: A question is not in the run or given twice, none has gold, a cut-off is out of range, or scores
+            rise along a ranking whose positives are measured.
     """
     if len({question.id for question in questions}) != len(questions):
         raise InputError("two questions have one id; give each question once")
@@ -80,11 +89,11 @@ def score(
             "score it on the questions it was run on"
         )
     asked = [rankings[question.id] for question in questions]
-    judgements = [
-        judge(ranking.passage_ids, ranking.document_ids, question.gold)
-        for ranking, question in zip(asked, questions, strict=True)
-    ]
-    values = measures(judgements, ks)
+    pairs = list(zip(asked, questions, strict=True))
+    values = measures([judge(found.passage_ids, found.document_ids, q.gold) for found, q in pairs], ks)
+    if positives:
+        standings = [stand(found.passage_ids, found.document_ids, found.scores, q.gold) for found, q in pairs]
+        values |= positives_measures(standings, ks)
     seconds = np.array([ranking.usage.seconds for ranking in asked], dtype=np.float64)
     summary = _summary(values, seconds, generator or np.random.default_rng(_SEED), resamples)
     ids = tuple(question.id for question in questions)
@@ -96,7 +105,7 @@ def score(
         "cost": usage.cost,
     }
     summary |= {what: total / len(asked) for what, total in each.items()}
-    return ScoredRun(run.retriever, ids, tuple(ks), {**values, "seconds": seconds}, summary, usage)
+    return ScoredRun(run.retriever, ids, tuple(ks), run.k, {**values, "seconds": seconds}, summary, usage)
 
 
 def compare(
@@ -148,27 +157,29 @@ def report(
     Args:
         index: What was searched, as the user named it.
         questions: Those that were scored.
-        scored: At least one run, each of its own name, with the same cut-offs.
+        scored: At least one run, each of its own name, with the same cut-offs and depth.
         comparisons: From `compare`.
         known_ids: Whether an id is a passage or a document of the index; without it gold ids are not checked.
 
     Returns:
-        "index", "questions": their number, "retrievers": the summary of each by name, "ceiling": the best possible mean
-        recall@k by cut-off, "comparisons", "warnings": gold ids that the index lacks and questions without gold.
+        "index", "questions": their number, "depth": how many passages were looked at for each,
+        "retrievers": the summary of each by name, "ceiling": the best possible mean recall@k by cut-off,
+        "comparisons", "warnings": gold ids that the index lacks and questions without gold.
 
     Raises:
-        InputError: There is no run, two share a name, or the cut-offs or the questions differ.
+        InputError: There is no run, two share a name, or cut-offs, depth or questions differ.
     """
     ids = tuple(question.id for question in questions)
     names = [run.retriever for run in scored]
     if not scored or len(set(names)) != len(names):
         raise InputError(f"the retrievers are {names}; give at least one, each with a name of its own")
-    if any(run.ks != scored[0].ks or run.question_ids != ids for run in scored):
-        raise InputError(f"the runs of {', '.join(names)} differ in questions or cut-offs; score them alike")
+    if any((run.ks, run.depth, run.question_ids) != (scored[0].ks, scored[0].depth, ids) for run in scored):
+        raise InputError(f"the runs of {', '.join(names)} differ in questions, cut-offs or depth; score them alike")
     judgements = [judge((), (), question.gold) for question in questions]
     return {
         "index": index,
         "questions": len(questions),
+        "depth": scored[0].depth,
         "retrievers": {run.retriever: dict(run.summary) for run in scored},
         "ceiling": {f"recall@{k}": _mean(recall_ceiling(judgements, k)) for k in scored[0].ks},
         "comparisons": [asdict(comparison) for comparison in comparisons],

@@ -68,7 +68,8 @@ def states_nothing(name: str, count: int, first: Malformed | None) -> str:
         first: Of them.
     """
     told = "" if first is None else f"; the first fault: {first}"
-    return f"the file of {name!r} states no triple ({count} {'fault' if count == 1 else 'faults'}{told})"
+    faults = f" ({count} {'fault' if count == 1 else 'faults'}{told})" if count else ""
+    return f"the file of {name!r} states no triple{faults}"
 
 
 def fault_of(*names: str) -> str:

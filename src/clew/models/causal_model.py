@@ -2,14 +2,17 @@
 
 import inspect
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from clew.errors import InputError, ProviderError
+from clew.models.hub_names import check_model
 
 if TYPE_CHECKING:
+    from torch import Tensor
     from torch.nn import Parameter
 
 
@@ -34,6 +37,15 @@ class LoadedModel:
     end: int
     ends: frozenset[int]
     takes: frozenset[str]
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever what it says of a text would: its weights, and what its tokenizer makes of texts."""
+        words, shape = self.tokenizer, self.network.config.to_dict()
+        told = sorted((key, repr(value)) for key, value in shape.items() if not key.startswith(("_", "transformers_")))
+        read = (sorted(words.get_vocab().items()), str(getattr(words, "chat_template", None)), sorted(self.ends), told)
+        around = blake2b(repr(read).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+        return f"causal-{weights_digest(self.network.state_dict().items())}-{around}"
 
     def tokens(self, text: str, *, special: bool = False) -> list[int]:
         """Return a text's token ids; with the tokenizer's own mark of a beginning where `special`."""
@@ -90,7 +102,7 @@ class CausalModel:
         """Return the model, opened once.
 
         Raises:
-            InputError: `transformers` is not installed.
+            InputError: `transformers` is not installed, or there is no such device or type.
             ProviderError: The model cannot be opened, or has no token that ends a text.
         """
         with self._lock:
@@ -107,10 +119,23 @@ class CausalModel:
         """
         loaded = self.load()
         try:
+            Path(folder).mkdir(parents=True, exist_ok=True)  # transformers passes over the path of a file in silence
             loaded.network.save_pretrained(str(folder))
             loaded.tokenizer.save_pretrained(str(folder))
         except OSError as error:
             raise ProviderError(f"cannot write the model to {folder}: {error}; choose another folder") from error
+
+
+def weights_digest(weights: "Iterable[tuple[str, Tensor]]") -> str:
+    """Return what tells weights from others of the same or another shape, in about a second for a gigabyte."""
+    import torch
+
+    digest = blake2b(digest_size=8)
+    for name, weight in weights:
+        values = weight.detach().cpu().contiguous()
+        digest.update(f"{name} {tuple(values.shape)} {values.dtype}".encode())
+        digest.update(values.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _open(name: str, device: str, dtype: str) -> LoadedModel:
@@ -126,6 +151,8 @@ def _open(name: str, device: str, dtype: str) -> LoadedModel:
         raise InputError(f"no weights are of the type {dtype!r}; wanted float32, bfloat16 or float16")
     models: Any = AutoModelForCausalLM  # neither has types
     tokenizers: Any = AutoTokenizer
+    _check_device(torch, device)
+    check_model(name, None, "causal language model", "give the folder of one that transformers opens")
     try:
         tokenizer = tokenizers.from_pretrained(name)
         network = models.from_pretrained(name, dtype=kind, use_safetensors=True).to(device).eval()
@@ -136,6 +163,17 @@ def _open(name: str, device: str, dtype: str) -> LoadedModel:
             "holds one with its tokenizer and its weights in safetensors"
         ) from error
     return _described(name, network, tokenizer)
+
+
+def _check_device(torch: Any, device: str) -> None:
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # asserts where torch is built without CUDA
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        raise InputError(
+            f"the device {device!r} cannot be used ({reason}): wanted cpu, or another that torch has on this machine, "
+            "such as cuda"
+        ) from error
 
 
 def _described(name: str, network: Any, tokenizer: Any) -> LoadedModel:

@@ -42,7 +42,7 @@ class CausalReader:
         model: Shared by as many readers as wanted.
         prompt: Joins question and graph, as `clew.prompts.graph_answer.prompt`.
         batch_size: Examples in one forward pass, at least 1.
-        max_context_tokens: A longer graph loses lines of its end.
+        max_context_tokens: A longer graph loses lines of its end, and so does one that the model has no places for.
         max_new_tokens: The longest generated answer.
         chat: Whether prompts are turns of a chat; None where the tokenizer has a template.
         with_text: False leaves the graph's text out of the prompt.
@@ -79,9 +79,37 @@ class CausalReader:
         return self.model.name
 
     @property
+    def fingerprint(self) -> str:
+        """The model's, and how it is asked; loads the model.
+
+        Raises:
+            InputError: `transformers` is not installed.
+            ProviderError: The model cannot be opened.
+        """
+        asked = f"{self._prompts.fingerprint}-{self._max_new_tokens}-{self._with_text}"
+        return f"{self.model.load().fingerprint}-{asked}"
+
+    @property
     def shortened(self) -> int:
-        """How many graphs were too long so far, and lost lines of their end."""
+        """How many different graphs were too long so far, and lost lines of their end."""
         return self._prompts.shortened
+
+    def tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+        """Return how many tokens of each graph's text it reads.
+
+        Args:
+            questions: Any strings.
+            contexts: One a question.
+
+        Raises:
+            InputError: The numbers differ, or a text has no UTF-8 form.
+            ProviderError: The model cannot be used.
+        """
+        model, texts = self.model.load(), self._texts(questions, contexts)
+        return [
+            self._prompts.length(model, question, text, self._max_new_tokens)
+            for question, text in zip(questions, texts, strict=True)
+        ]
 
     def loss(
         self,
@@ -112,7 +140,7 @@ class CausalReader:
             soft: Gives vectors to be read before each prompt.
 
         Raises:
-            InputError: The numbers differ, a text has no UTF-8 form, or prompt and answer are longer than the model
+            InputError: The numbers differ, a text has no UTF-8 form, or question and answer are longer than the model
                 reads.
             ProviderError: The model cannot be used.
         """
@@ -122,14 +150,13 @@ class CausalReader:
             raise InputError(f"{len(questions)} questions have {len(answers)} answers; wanted one each")
         require_unicode(answers)
         model = self.model.load()
-        prompts = self._encoded(model, questions, contexts)
-        rows = [
-            Row(prompt, (*model.tokens(answer), model.end)) for prompt, answer in zip(prompts, answers, strict=True)
-        ]
+        told = [(*model.tokens(answer), model.end) for answer in answers]
+        rows = self._rows(model, questions, contexts, told)
         side: Side = "left" if model.tokenizer.padding_side == "left" else "right"
         found = torch.zeros(len(rows), device=model.network.device)
         for places in self._batches(rows):
-            batch = _side_by_side(model, _at(rows, places), _at(contexts, places), soft, side)
+            some = _at(questions, places), _at(contexts, places), _at(told, places)
+            batch = self._side_by_side(model, _at(rows, places), some, soft, side)
             found = found.index_put((torch.tensor(places, device=found.device),), answer_losses(model, batch))
         return found
 
@@ -144,17 +171,19 @@ class CausalReader:
             soft: Gives vectors to be read before each prompt.
 
         Raises:
-            InputError: The numbers differ, a text has no UTF-8 form, or a prompt is longer than the model reads.
+            InputError: The numbers differ, a text has no UTF-8 form, or a question is longer than the model reads.
             ProviderError: The model cannot be used.
         """
         import torch
 
         model = self.model.load()
-        rows = [Row(prompt) for prompt in self._encoded(model, questions, contexts)]
+        told: list[tuple[int, ...]] = [()] * len(questions)
+        rows = self._rows(model, questions, contexts, told)
         found, most = [""] * len(rows), self._max_new_tokens
         for places in self._batches(rows):
             with torch.no_grad():
-                batch = _side_by_side(model, _at(rows, places), _at(contexts, places), soft, "left", most)
+                some = _at(questions, places), _at(contexts, places), _at(told, places)
+                batch = self._side_by_side(model, _at(rows, places), some, soft, "left")
             for place, text in zip(places, generated(model, batch, most), strict=True):
                 found[place] = text
         return found
@@ -163,44 +192,62 @@ class CausalReader:
         """Return the model's weights where it was opened to be trained, else nothing."""
         return self.model.parameters()
 
-    def _encoded(
-        self, model: "LoadedModel", questions: Sequence[str], contexts: Sequence["GraphContext"]
-    ) -> list[tuple[int, ...]]:
+    def _texts(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
         if len(contexts) != len(questions):
             raise InputError(f"{len(questions)} questions have {len(contexts)} graphs; wanted one each")
         texts = [context.text if self._with_text else "" for context in contexts]
         require_unicode(questions)
         require_unicode(texts)
-        return [self._prompts.encode(model, question, text) for question, text in zip(questions, texts, strict=True)]
+        return texts
+
+    def _rows(
+        self,
+        model: "LoadedModel",
+        questions: Sequence[str],
+        contexts: Sequence["GraphContext"],
+        told: Sequence[tuple[int, ...]],
+        soft: int = 0,
+    ) -> list[Row]:
+        """Return prompts with the tokens that they are told; the model has places for `soft` more, and for an answer.
+
+        That is the same for an answer that is weighed and one that is generated, so that both stand after one prompt.
+        """
+        texts = self._texts(questions, contexts)
+        return [
+            Row(self._prompts.encode(model, question, text, soft + max(self._max_new_tokens, len(answer))), answer)
+            for question, text, answer in zip(questions, texts, told, strict=True)
+        ]
 
     def _batches(self, rows: Sequence[Row]) -> list[list[int]]:
         """Return places in batches, the longest first: rows of like length need little padding."""
         order = sorted(range(len(rows)), key=lambda place: (-len(rows[place]), place))
         return [order[start : start + self._batch_size] for start in range(0, len(order), self._batch_size)]
 
-
-def _side_by_side(
-    model: "LoadedModel",
-    rows: Sequence[Row],
-    contexts: Sequence["GraphContext"],
-    soft: "SoftTokens | None",
-    side: Side,
-    more: int = 0,
-) -> Batch:
-    """Return a batch, and refuse rows that with `more` tokens to come would pass what the model reads."""
-    before = None if soft is None else soft(contexts)
-    if before is not None and before.shape[::2] != (len(rows), model.width):
-        raise InputError(
-            f"soft tokens for {len(rows)} graphs have the shape {tuple(before.shape)}; wanted ({len(rows)}, tokens, "
-            f"{model.width}), the width of the model's own tokens"
-        )
-    longest = max(len(row) for row in rows) + (0 if before is None else before.shape[1]) + more
-    if model.places and longest > model.places:
-        raise InputError(
-            f"prompt and answer have up to {longest:,} tokens; the model reads {model.places:,} at most: lower "
-            "max_context_tokens"
-        )
-    return packed(model, rows, before, side)
+    def _side_by_side(
+        self,
+        model: "LoadedModel",
+        rows: Sequence[Row],
+        asked: "tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]",
+        soft: "SoftTokens | None",
+        side: Side,
+    ) -> Batch:
+        """Return a batch; its graphs lose more lines where soft tokens take their places."""
+        before = None if soft is None else soft(asked[1])
+        if before is not None and before.shape[::2] != (len(rows), model.width):
+            raise InputError(
+                f"soft tokens for {len(rows)} graphs have the shape {tuple(before.shape)}; wanted ({len(rows)}, "
+                f"tokens, {model.width}), the width of the model's own tokens"
+            )
+        taken = 0 if before is None else before.shape[1]
+        if taken and model.places:
+            rows = self._rows(model, *asked, taken)
+        longest = taken + max(len(row.prompt) + max(self._max_new_tokens, len(row.answer)) for row in rows)
+        if model.places and longest > model.places:
+            raise InputError(
+                f"question and answer need up to {longest:,} tokens without any of the graph; the model reads "
+                f"{model.places:,} at most: give shorter ones, lower max_new_tokens, or choose another model"
+            )
+        return packed(model, rows, before, side)
 
 
 def _at(items: Sequence[_T], places: Sequence[int]) -> list[_T]:

@@ -4,9 +4,29 @@ import hashlib
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import ProviderError
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+
+
+def add_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
+    """Let a hash run over tensors as they lie in memory, so that the way their files were written does not count.
+
+    Args:
+        digest: Any hash.
+        state: Tensors of PyTorch by name.
+    """
+    import torch
+
+    for name, tensor in sorted(state.items()):
+        values = tensor.detach().contiguous().flatten()
+        digest.update(f"{name} {values.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(values.cpu().view(torch.uint8).numpy())
 
 
 def check_weights(path: Path, sha256: str, memory: Path | None = None) -> None:

@@ -1,6 +1,7 @@
 """The tokens of a prompt: a question and a graph's tables, cut to what is allowed, as a chat's turn where asked."""
 
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, final
 
 from clew.errors import InputError
@@ -20,26 +21,57 @@ class PromptTokens:
         prompt: Joins question and graph.
         max_context_tokens: A longer graph loses lines of its end, so that edges go before nodes.
         chat: Whether the prompt is a user's turn in the tokenizer's chat template; None where it has one.
-
-    Attributes:
-        shortened: How many graphs have lost lines so far.
     """
 
     def __init__(self, prompt: GraphPrompt, max_context_tokens: int, chat: bool | None) -> None:
         self._prompt = prompt
         self._most = max_context_tokens
         self._chat = chat
-        self.shortened = 0
+        self._shortened: set[bytes] = set()
 
-    def encode(self, model: "LoadedModel", question: str, graph: str) -> tuple[int, ...]:
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever the prompt of some question would."""
+        example = self._prompt("question", "node_id,node_attr\n")
+        wording = blake2b(example.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+        return f"{wording}-{self._most}-{self._chat}"
+
+    @property
+    def shortened(self) -> int:
+        """How many different graphs have lost lines so far."""
+        return len(self._shortened)
+
+    def encode(self, model: "LoadedModel", question: str, graph: str, more: int = 0) -> tuple[int, ...]:
         """Return the token ids of a prompt, at least one.
+
+        Args:
+            model: Whose tokens they are.
+            question: Any.
+            graph: Its text; as much of it as `fitting` says is in the prompt.
+            more: Tokens beside the prompt that the model is to have places for.
 
         Raises:
             InputError: A chat was asked for and the tokenizer has no template.
         """
-        fitting = first_lines(graph, self._most, lambda text: len(model.tokens(text)))
-        self.shortened += fitting != graph
-        text = self._prompt(question, fitting)
+        return self._fitting(model, question, graph, more)[1]
+
+    def length(self, model: "LoadedModel", question: str, graph: str, more: int = 0) -> int:
+        """Return how many tokens of a graph's text are in the prompt (see `encode`)."""
+        return len(model.tokens(fits)) if (fits := self._fitting(model, question, graph, more)[0]) else 0
+
+    def _fitting(self, model: "LoadedModel", question: str, graph: str, more: int) -> tuple[str, tuple[int, ...]]:
+        """Return as many first lines of a graph's text as are allowed and the model has places for, and the prompt."""
+        fits = first_lines(graph, self._most, lambda text: len(model.tokens(text)))
+        ids = self._ids(model, question, fits)
+        if model.places and len(ids) + more > model.places:
+            fits = first_lines(fits, model.places - more, lambda text: len(self._ids(model, question, text)))
+            ids = self._ids(model, question, fits)
+        if fits != graph:
+            self._shortened.add(blake2b(graph.encode(errors="surrogatepass"), digest_size=8).digest())
+        return fits, ids
+
+    def _ids(self, model: "LoadedModel", question: str, graph: str) -> tuple[int, ...]:
+        text = self._prompt(question, graph)
         template = getattr(model.tokenizer, "chat_template", None)
         if self._chat and not template:
             raise InputError(

@@ -5,13 +5,14 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from clew.errors import InputError, ProviderError
+from clew.errors import ProviderError
+from clew.models.checked_weights import add_weights
 from clew.models.fixed_batches import LENGTHS, encode_rows
+from clew.models.hub_names import check_model
 from clew.models.texts import require_unicode
 
 if TYPE_CHECKING:
@@ -131,8 +132,6 @@ class SentenceTransformerEncoder:
 
 def _open(name: str, revision: str | None, reading: "Reading | None") -> _Loaded:
     try:
-        from huggingface_hub.errors import HFValidationError
-        from huggingface_hub.utils._validators import validate_repo_id
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -141,11 +140,7 @@ def _open(name: str, revision: str | None, reading: "Reading | None") -> _Loaded
             "run pip install sentence-transformers, or use --encoder hashing"
         ) from error
     wanted = "wanted a folder or a name on the Hugging Face hub"
-    try:
-        if not Path(name).exists():
-            validate_repo_id(name)
-    except HFValidationError as error:
-        raise InputError(f"no encoder can be called {name!r}; {wanted}, hashing or none") from error
+    check_model(name, revision, "encoder", "use --encoder all-MiniLM-L6-v2, hashing or none", "sentence-transformers")
     try:
         model = SentenceTransformer(name, revision=revision, device="cpu", trust_remote_code=False)
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
@@ -174,13 +169,8 @@ def _open(name: str, revision: str | None, reading: "Reading | None") -> _Loaded
 
 def _fingerprint(model: Any, limit: int) -> str:
     """Hash the model as it lies in memory, so that the way its files were written does not count."""
-    import torch
-
     digest = blake2b(digest_size=16)
-    for name, tensor in sorted(model.state_dict().items()):
-        values = tensor.detach().contiguous().flatten()
-        digest.update(f"{name} {values.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(values.view(torch.uint8).numpy())
+    add_weights(digest, model.state_dict())
     tokenizer = model.tokenizer
     rust = getattr(tokenizer, "backend_tokenizer", None)
     digest.update((json.dumps(tokenizer.get_vocab(), sort_keys=True) if rust is None else rust.to_str()).encode())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from clew.errors import InputError, ProviderError
 from clew.models import virtual_tokens
+from clew.models.causal_model import weights_digest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,6 +69,19 @@ class SoftPromptReader:
         """The model's name, and that it has a soft prompt."""
         return f"{self.reader.name}+soft-prompt"
 
+    @property
+    def fingerprint(self) -> str:
+        """The reader's, and what stands before its prompts; loads the model.
+
+        Raises:
+            InputError: `peft` is not installed.
+            ProviderError: The model or the folder cannot be opened.
+        """
+        # What a graph token reads of a graph is a setting, and no weight says it.
+        settings = repr(getattr(self.graph_token, "settings", None))
+        digest = weights_digest([(str(place), one) for place, one in enumerate(self.parameters())])
+        return f"{self.reader.fingerprint}+soft-prompt-{self._tokens}-{settings}-{digest}"
+
     def loss(
         self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
     ) -> "FloatArray":
@@ -81,6 +95,21 @@ class SoftPromptReader:
     def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
         """Return an answer to each question (`CausalReader.generate`)."""
         return self.reader.generate(questions, contexts, self._soft)
+
+    def tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+        """Return how many tokens it reads of each graph: those of its text, and those made of it."""
+        import torch
+
+        made = 0
+        if self.graph_token is not None and contexts:
+            with torch.no_grad():
+                made = self.graph_token(contexts[:1]).shape[1]
+        return [made + count for count in self.reader.tokens(questions, contexts)]
+
+    @property
+    def shortened(self) -> int:
+        """How many different graphs were too long so far (`CausalReader.shortened`)."""
+        return self.reader.shortened
 
     def parameters(self) -> "list[Parameter]":
         """Return the virtual tokens, then the weights of the graph token; loads the model.

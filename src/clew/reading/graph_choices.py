@@ -9,6 +9,7 @@ Differs from the source: nothing.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -55,6 +56,15 @@ class ChoiceGraphReader:
     def name(self) -> str:
         """As a user asks for it."""
         return "local"
+
+    @property
+    def fingerprint(self) -> str:
+        """What it was taught."""
+        told = self._weights
+        digest = blake2b(repr(told.choices).encode(errors="surrogatepass"), digest_size=8)
+        for array in (told.edge, told.edge_bias, told.choice, told.choice_bias):
+            digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+        return f"choices-{digest.hexdigest()}"
 
     def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
         """Return losses (n,) in nats (see `GraphReader`).

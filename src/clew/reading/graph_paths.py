@@ -67,6 +67,11 @@ class PathGraphReader:
         """As a user asks for it."""
         return "local"
 
+    @property
+    def fingerprint(self) -> str:
+        """The numbers that it weighs paths by."""
+        return f"paths-{self._hops}-{self._temperature}-{self._floor}"
+
     def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
         """Return losses (n,) in nats (see `GraphReader`); an answer is told as any node that is called so.
 

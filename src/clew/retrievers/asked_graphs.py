@@ -16,12 +16,14 @@ from clew.errors import InputError
 from clew.graph.textual_graph import AskedGraph, EncodedGraph, TextualGraph
 from clew.retrievers.chain_features import VectorMemory, likeness_of_words
 from clew.text.masked import asking_words, masked
+from clew.text.names import counts_alone, is_of_word
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
 MOST_TEXTS = 200_000
 """Remembered of either kind: 300 MB of 384 numbers each."""
+_TOGETHER = 2048  # texts that are encoded between two words of progress
 
 
 @final
@@ -46,7 +48,10 @@ class GraphEncoder:
         self._questions = VectorMemory(encode_questions, most)
 
     def remember(
-        self, graphs: Sequence[TextualGraph], questions: Iterable[tuple[int, str, Sequence[int]]] = ()
+        self,
+        graphs: Sequence[TextualGraph],
+        questions: Iterable[tuple[int, str, Sequence[int]]] = (),
+        progress: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
         """Encode the texts of many graphs and questions in one go, up to half of what can be remembered.
 
@@ -56,15 +61,23 @@ class GraphEncoder:
         Args:
             graphs: Their nodes and relations.
             questions: The position of its graph, its text and its topics for each.
+            progress: Told how many texts of how many are encoded.
         """
         own = (text for graph in graphs for text in (*graph.nodes, *graph.relations))
-        self._texts(_first_texts(own, self._most // 2))
+        texts = _first_texts(own, self._most // 2)
         asked = (
             text
             for place, question, topics in questions
             for text in _Asked.of(question, _names(graphs[place], topics)).texts()
         )
-        self._questions(_first_texts(asked, self._most // 2))
+        phrases = _first_texts(asked, self._most // 2)
+        total, done = len(texts) + len(phrases), 0
+        progress(done, total)
+        for memory, wanted in ((self._texts, texts), (self._questions, phrases)):
+            for start in range(0, len(wanted), _TOGETHER):
+                memory(wanted[start : start + _TOGETHER])
+                done += len(wanted[start : start + _TOGETHER])
+                progress(done, total)
 
     def encoded(self, graph: TextualGraph) -> EncodedGraph:
         """Return a graph with vectors; its distinct relations are in the order in which edges have them."""
@@ -128,10 +141,25 @@ def _names(graph: TextualGraph, topics: Sequence[int]) -> list[str]:
 
 
 def _found(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a name stands in a text as words of its own, in any case and over any white space."""
-    words = r"\s+".join(map(re.escape, name.split()))
-    if words:
-        yield from (found.span() for found in re.finditer(rf"(?<!\w){words}(?!\w)", text, re.IGNORECASE))
+    """Yield where a name stands in a text as words of its own, in any case and over any white space.
+
+    Where a script has no spaces, every letter is taken for a word.
+    """
+    words = name.split()
+    if not words:
+        return
+    pattern, place = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), 0
+    while found := pattern.search(text, place):
+        start, end = found.span()
+        cut = _goes_on(text[start], text[start - 1 : start]) or _goes_on(text[end - 1], text[end : end + 1])
+        if not cut:
+            yield start, end
+        place = start + 1 if cut else end
+
+
+def _goes_on(edge: str, beside: str) -> bool:
+    """Tell whether a word that ends with a letter goes on with the one beside it; "" at the end of a text."""
+    return beside != "" and not counts_alone(edge) and is_of_word(beside)
 
 
 def _first_texts(texts: Iterable[str], most: int) -> list[str]:

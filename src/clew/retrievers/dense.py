@@ -1,13 +1,12 @@
 """Dense retrieval: passages whose vector is near the question's."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.protocols import Encoder
 from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
 from clew.types import Evidence, Filter
 
@@ -21,18 +20,14 @@ class DenseRetriever:
 
     Attributes:
         scope: What is searched.
-        encoder: The encoder that made the passages' vectors.
+        encode: Gives unit rows (n, d) of questions, by the encoder that made the passages' vectors.
     """
 
     scope: Scope
-    encoder: Encoder
+    encode: "Callable[[Sequence[str]], FloatArray]"
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question, by cosine.
-
-        Raises:
-            InputError: The index has no vectors.
-        """
+        """Return at most `k` passages a question, by cosine."""
         check_k(k)
         allowed = self.scope.mask(where)
         evidence: list[Evidence] = []
@@ -51,6 +46,6 @@ class DenseRetriever:
         return cosine
 
     def question_vector(self, question: str) -> "FloatArray":
-        """Return a question's unit vector (d,); a lone surrogate, which no encoder takes, counts as a question mark."""
-        vector: FloatArray = self.encoder.encode_queries([question.encode(errors="replace").decode()])[0]
+        """Return a question's unit vector (d,)."""
+        vector: FloatArray = self.encode([question])[0]
         return vector

@@ -24,8 +24,13 @@ class Options:
         for part in filter(None, (part.strip() for part in text.split(","))):
             name, equals, value = part.partition("=")
             if not equals or not name or name in self._values:
-                raise InputError(f"{retriever}:{text}: {part!r} is no setting; write name=value, each name once")
+                raise InputError(
+                    f"{retriever}:{text}: {part!r} is no setting; write name=value, each name once, no comma inside"
+                )
             self._values[name] = value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
 
     def text(self, name: str, default: str, choices: Sequence[str] = ()) -> str:
         """Return the value of a name.
@@ -57,17 +62,20 @@ class Options:
             raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number of at least 1, or all")
         return int(value)
 
-    def whole(self, name: str, default: int) -> int:
-        """Return the value of a name as a whole number of at least 1.
+    def whole(self, name: str, default: int, most: int | None = None) -> int:
+        """Return the value of a name as a whole number of at least 1, and at most `most` where it is given.
 
         Raises:
             InputError: It is none.
         """
-        value = self._values.get(name, "")
-        if value == "all" or (value.isascii() and value.isdigit() and not int(value)):
-            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number of at least 1")
-        found = self.count(name, default)
-        return default if found is None else found
+        self._taken.add(name)
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if not (value.isascii() and value.isdigit() and int(value)) or (most is not None and int(value) > most):
+            bounds = "of at least 1" if most is None else f"from 1 to {most}"
+            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number {bounds}")
+        return int(value)
 
     def number(self, name: str, default: float) -> float:
         """Return the value of a name as a number of at least 0.

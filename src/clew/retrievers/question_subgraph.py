@@ -17,7 +17,7 @@ import numpy as np
 from clew.graph.entity_ranking import DAMPING, best_positions, push_ppr
 from clew.graph.fact_graph import FactGraph
 from clew.graph.local_graph import LocalGraph, explored_graph, local_graph
-from clew.graph.neighbourhood import neighbourhood
+from clew.graph.neighbourhood import MOST_HOPS, neighbourhood
 from clew.graph.shortest_paths import shortest_paths
 from clew.graph.snapshot import Snapshot
 from clew.graph.textual_graph import AskedGraph, EncodedGraph, Subgraph, TextualGraph
@@ -72,6 +72,21 @@ class TextVectors:
     names: "Callable[[], FloatArray]"
     relations: "Callable[[], FloatArray]"
     questions: "Callable[[Sequence[str]], FloatArray]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nearby:
+    """What lies around some entities.
+
+    Attributes:
+        local: The nearest, and the facts among them.
+        entities: How many there are in reach.
+        unexpanded: Of how many entities not all facts were looked at.
+    """
+
+    local: LocalGraph
+    entities: int
+    unexpanded: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -172,12 +187,14 @@ class SubgraphRetriever:
         topics = question_topics(snapshot, question, names)
         unknown = [f"no entity is called {', '.join(map(repr, topics.unknown))}"] if topics.unknown else []
         starts = np.array(topics.entities, dtype=np.int32)
-        local, cut = cut_out(self._graph(), starts, self.settings, closed)
+        near = cut_out(self._graph(), starts, self.settings, closed)
+        local = near.local
         encoded, triples = encoded_graph(snapshot, local, self._vectors)
         asked = self._asked(topics, encoded, local.positions(starts).astype(np.int32))
         part = self._selector.select([asked], self.settings.budget)[0]
-        said = self._said(asked, part) if len(triples) else (NO_FACTS if len(starts) else NO_TOPIC,)
+        said = self._said(asked, part) if len(triples) else (self._why_none(near) if len(starts) else NO_TOPIC,)
         first = [f"starts from {', '.join(snapshot.entities[int(e)] for e in starts[:_TOLD])}"] if len(starts) else []
+        cut = near.unexpanded
         unexpanded = [f"of {cut} entities of many facts not all were looked at"] if cut else []
         return Selected(starts, local, triples, asked, part, (*first, *unknown, *said, *unexpanded))
 
@@ -200,6 +217,13 @@ class SubgraphRetriever:
             f"selected {size} near what the question names: {self._why}",
             f"the likest of them to the question: {', '.join(graph.nodes[int(node)] for node in best)}",
         )
+
+    def _why_none(self, near: "Nearby") -> str:
+        """Return why there is no fact among the entities that were kept."""
+        if near.entities > len(near.local.nodes):
+            kept = f"the {len(near.local.nodes)} of {near.entities} entities that nodes={self.settings.nodes} keeps"
+            return f"no fact of what the question names is among {kept}: raise nodes"
+        return NO_FACTS
 
     def _evidence(
         self, question: str, names: Sequence[str], k: int, allowed: "BoolArray", closed: "BoolArray | None"
@@ -234,14 +258,14 @@ def subgraph_settings(options: Options) -> SubgraphSettings:
     return SubgraphSettings(
         options.whole("nodes", plain.nodes),
         options.whole("budget", plain.budget),
-        options.whole("hops", plain.hops),
+        options.whole("hops", plain.hops, MOST_HOPS),
         options.whole("edges", plain.edges),
     )
 
 
 def cut_out(
     graph: FactGraph, starts: "IntArray", settings: SubgraphSettings, closed: "BoolArray | None" = None
-) -> tuple[LocalGraph, int]:
+) -> Nearby:
     """Return the entities that are nearest to some by personalised PageRank, the starts first, and facts among them.
 
     Args:
@@ -249,19 +273,16 @@ def cut_out(
         starts: (s,) distinct entities; all of them are kept.
         settings: How much.
         closed: (T,) triples that may not be used.
-
-    Returns:
-        The graph, and of how many entities not all facts were looked at.
     """
     near = neighbourhood(graph, starts, settings.hops, settings.edges, closed)
     if not len(starts):
-        return local_graph(graph, near.nodes, closed), 0
+        return Nearby(local_graph(graph, near.nodes, closed), 0, 0)
     around = explored_graph(graph, near, closed)
     places = around.positions(starts)
     scores = push_ppr(around, places, np.full(len(places), 1.0 / len(places)), settings.damping)
     best = around.nodes[best_positions(scores, settings.nodes)]
     nodes = np.concatenate([starts, best[~np.isin(best, starts)]])[: max(settings.nodes, len(starts))]
-    return local_graph(graph, nodes.astype(np.int32), closed), near.unexpanded
+    return Nearby(local_graph(graph, nodes.astype(np.int32), closed), len(near.nodes), near.unexpanded)
 
 
 def encoded_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVectors) -> "tuple[EncodedGraph, IntArray]":

@@ -35,12 +35,24 @@ def _token_pattern() -> re.Pattern[str]:
 
 
 _WORD = re.compile(r"[^\W_]+")
+_ALONE = re.compile(f"[{_UNSPACED}]")
 
 
 @lru_cache(maxsize=1)
 def _special_pattern() -> re.Pattern[str]:
     """Find what the plain pattern of a word would get wrong: letters that count alone, and combining marks."""
     return re.compile(rf"[{_UNSPACED}{_marks()}]")
+
+
+def is_of_word(letter: str) -> bool:
+    """Tell whether a character is part of a longer word: a letter, digit, mark or `_`, of a script that has spaces."""
+    of_word = letter.isalnum() or letter == "_" or unicodedata.category(letter) in ("Mn", "Mc")
+    return of_word and not counts_alone(letter)
+
+
+def counts_alone(letter: str) -> bool:
+    """Tell whether a character is of a script without spaces, in which a name may stand anywhere."""
+    return _ALONE.match(letter) is not None
 
 
 def is_plain(text: str) -> bool:

@@ -181,16 +181,22 @@ def train(
 
 
 class _Loss(nn.Module, Generic[Item]):
-    """An objective as a module, so that gradients of several processes can be averaged as it is left."""
+    """An objective as a module, so that gradients of several processes can be averaged as it is left.
+
+    Attributes:
+        learns: Whether the last batch had anything to learn from, which a loss of 0 does not deny.
+    """
 
     def __init__(self, model: nn.Module, objective: Objective[Item]) -> None:
         super().__init__()
         self.model = model
+        self.learns = False
         self._objective = objective
 
     def forward(self, batch: Item | None) -> "Tensor":
         """Return the loss; 0, with a gradient of 0, where there is nothing to learn from."""
         loss = None if batch is None else self._objective.loss(self.model, batch)
+        self.learns = loss is not None
         if loss is not None:
             return loss
         return torch.stack([parameter.sum() for parameter in self.model.parameters()]).sum() * 0.0
@@ -204,9 +210,10 @@ class _Stepper(Generic[Item]):
         self._objective = objective
         self._recipe = recipe
         self._group = group
-        self._loss: nn.Module = _Loss(moving.model, objective)
+        self._own = _Loss(moving.model, objective)
+        self._loss: nn.Module = self._own
         if group.size > 1:
-            self._loss = DistributedDataParallel(self._loss, find_unused_parameters=True)
+            self._loss = DistributedDataParallel(self._own, find_unused_parameters=True)
 
     def epoch(self, epoch: int, progress: Callable[[int], None]) -> float:
         """Return the mean loss."""
@@ -216,10 +223,10 @@ class _Stepper(Generic[Item]):
         losses: list[float] = []
         for done, batch in enumerate(self._group.share(self._objective.batches(seed)), 1):
             moving.optimizer.zero_grad()
-            loss = self._backward(batch)
+            loss, learns = self._backward(batch)
             if not math.isfinite(loss):
                 raise InputError(f"the loss is {loss} in epoch {epoch}: lower the learning rate and start anew")
-            if loss or self._group.size > 1:
+            if learns or self._group.size > 1:
                 nn.utils.clip_grad_norm_(moving.model.parameters(), self._recipe.clip)
                 moving.optimizer.step()
                 moving.average.update_parameters(moving.model)
@@ -233,12 +240,16 @@ class _Stepper(Generic[Item]):
             raise InputError(self._objective.nothing)
         return float(np.mean(losses)) if losses else 0.0
 
-    def _backward(self, batch: Item | None) -> float:
-        """Add the gradient of a batch and return its loss, in halves where the device's memory does not hold it."""
+    def _backward(self, batch: Item | None) -> tuple[float, bool]:
+        """Add the gradient of a batch, in halves where the device's memory does not hold it.
+
+        Returns:
+            Its loss, and whether it had anything to learn from.
+        """
         try:
             loss = self._loss(batch)
             loss.backward()
-            return float(loss.detach())
+            return float(loss.detach()), self._own.learns
         except torch.OutOfMemoryError as error:
             halves = None if batch is None or self._group.size > 1 else self._objective.halves(batch)
             if halves is None:
@@ -248,20 +259,21 @@ class _Stepper(Generic[Item]):
         self._moving.optimizer.zero_grad()
         return self._in_halves(halves)
 
-    def _in_halves(self, halves: tuple[Item, Item]) -> float:
+    def _in_halves(self, halves: tuple[Item, Item]) -> tuple[float, bool]:
         """Add the gradient of a batch given as two, each weighing half."""
         _warnings.warning("a step of training exceeds the device's memory and is taken in two halves")
-        total = 0.0
+        total, learns = 0.0, False
         gradients: list[Tensor] = []
         parameters = [p for p in self._moving.model.parameters() if p.requires_grad]
         for half in halves:
             self._moving.optimizer.zero_grad()
-            total += 0.5 * self._backward(half)
+            loss, some = self._backward(half)
+            total, learns = total + 0.5 * loss, learns or some
             own = [torch.zeros_like(p) if p.grad is None else 0.5 * p.grad for p in parameters]
             gradients = own if not gradients else [a + b for a, b in zip(gradients, own, strict=True)]
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
-        return total
+        return total, learns
 
 
 def _rate(step: int, warmup: int, total: int) -> float:

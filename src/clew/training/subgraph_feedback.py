@@ -50,11 +50,19 @@ class FeedbackExample:
         asked: The question on its graph of at least one node.
         question: Its words, for the reader.
         answers: Any of them will do: a selection is worth what the easiest of them is.
+
+    Raises:
+        InputError: There is no answer.
     """
 
     asked: AskedGraph
     question: str
     answers: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what no selection can be judged by."""
+        if not self.answers:
+            raise InputError(f"the question {self.question!r} has no answer: wanted at least one; leave it out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,19 @@ class FeedbackRecipe:
                 raise InputError(f"{name} is {seen}: at least {least} is wanted")
 
 
+def check_end(settings: ScorerSettings, recipe: FeedbackRecipe) -> None:
+    """Refuse a network whose selections may end under an objective that never says when.
+
+    Raises:
+        InputError: It is such a one.
+    """
+    if settings.stops and recipe.objective == PAPER:
+        raise InputError(
+            "the objective paper says nothing of where a selection ends, so a network with stops would end anywhere: "
+            "wanted the objective policy, or no stops"
+        )
+
+
 @final
 class SubgraphFeedback:
     """The objective (see `clew.training.loop.Objective`).
@@ -100,6 +121,9 @@ class SubgraphFeedback:
         reader: Gives the feedback. One with weights of its own that learn (`losses`, `parameters`) learns with it.
         settings: Of the network.
         recipe: How.
+
+    Raises:
+        InputError: The network may end a selection, and the objective does not teach where.
     """
 
     nothing = (
@@ -115,6 +139,7 @@ class SubgraphFeedback:
         settings: ScorerSettings,
         recipe: FeedbackRecipe,
     ) -> None:
+        check_end(settings, recipe)
         self._examples = examples
         self._held = held
         self._reader = reader

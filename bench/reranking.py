@@ -1,0 +1,190 @@
+"""Reranking over the document graph: `python bench/reranking.py quality|ablations|parts|latency [--sets ...]`.
+
+    quality    every base's pool before and after g-rag, and after the same network without edges, with paired tests
+    ablations  the rows of the paper's tables 1 and 5: networks and losses on vectors of texts, AMR by the local parser
+    parts      what of our own network matters: edges, losses; on development questions, pools of fused and pagerank
+    latency    seconds of reranking 100 passages, warm
+
+Networks that are compared are trained here on the same pools; development questions of hotpotqa and musique-dev choose
+their epoch, and 2wiki is only measured.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from clew import index as indexes
+from clew.assemble import make_retriever, open_reranker
+from clew.cli_reranking import BASES
+from clew.evaluation.datasets import load_questions
+from clew.measuring import measure
+from clew.teaching_reranking import RerankRecipe, train_reranker
+from clew.training.loop import Recipe
+from clew.training.reranking import RerankLoss
+from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
+
+LEARNED = ("2wiki-train", "hotpotqa", "musique")
+CHOSEN_BY = ("hotpotqa", "musique-dev")
+SETS = ("2wiki", "hotpotqa", "musique-dev")
+MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10", "positives_rr")
+RUN = WORK / "reranking"
+
+
+def main() -> None:
+    """Run one experiment and print its tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiment", choices=("quality", "ablations", "parts", "latency"))
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--bases", default=",".join((*BASES, "gfm")))
+    parser.add_argument("--weights", default="", help="of g-rag, instead of the package's own")
+    parser.add_argument("--questions", type=int, default=100, help="of each training set, for ablations")
+    arguments = parser.parse_args()
+    print(machine(), flush=True)
+    sets, bases = arguments.sets.split(","), arguments.bases.split(",")
+    ours = f"g-rag:{arguments.weights}" if arguments.weights else "g-rag"
+    if arguments.experiment == "quality":
+        quality(sets, bases, ours)
+    elif arguments.experiment == "latency":
+        latency(bases, ours)
+    elif arguments.experiment == "parts":
+        compared({name: trained(name, recipe, ("fused", "pagerank")) for name, recipe in parts()})
+    else:
+        compared({name: trained(name, recipe, ("fused",), arguments.questions) for name, recipe in ablations()})
+
+
+def trained(
+    name: str, recipe: RerankRecipe, bases: Sequence[str] = BASES, most: int | None = None
+) -> tuple[dict[str, float], dict[str, float], float]:
+    """Train a network where that is not done; return its development figures, those before it, and its seconds."""
+    data = [limited(DATA / one, most) for one in LEARNED]
+    validation = [DATA / one for one in CHOSEN_BY]
+    result = train_reranker(
+        data, validation, RUN / "-".join((*name.replace(",", "").split(), *bases)), bases, recipe, progress, RUN
+    )
+    print(f"{name}: {result.trained.figures['mean']:.4f}, {result.trained.seconds:.0f} s", file=sys.stderr, flush=True)
+    return result.trained.figures, result.before, result.trained.seconds
+
+
+def limited(folder: Path, most: int | None) -> Path:
+    """Return a folder of data with fewer training questions, spread evenly over all; itself for None."""
+    lines = (folder / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    if most is None or len(lines) <= most:
+        return folder
+    made = RUN / "limited" / f"{folder.name}-{most}"
+    made.mkdir(parents=True, exist_ok=True)
+    (made / "train.jsonl").write_text("\n".join(lines[i * len(lines) // most] for i in range(most)), encoding="utf-8")
+    corpus = made / "corpus.jsonl"
+    if not corpus.exists():
+        corpus.symlink_to((folder / "corpus.jsonl").resolve())
+    return made
+
+
+def parts() -> Iterator[tuple[str, RerankRecipe]]:
+    """Yield our own network, and what it is without each of its parts."""
+    ours = RerankRecipe()
+    yield "ours", ours
+    yield "no edges", replace(ours, network="mlp")
+    yield "common nodes and edges alone", replace(ours, edges=("common nodes", "common edges"))
+    yield "no asked links", replace(ours, edges=tuple(name for name in ours.read[1] if "asked" not in name))
+    yield "no links", replace(ours, edges=tuple(name for name in ours.read[1] if "link" not in name))
+    yield "vectors too", replace(ours, text=True)
+    yield "one layer", replace(ours, layers=1)
+    for kind in ("listwise", "pairwise", "cross-entropy"):
+        yield kind, replace(ours, loss=replace(ours.loss, kind=kind))
+    yield "all others", replace(ours, loss=replace(ours.loss, hardest=0))
+
+
+def ablations() -> Iterator[tuple[str, RerankRecipe]]:
+    """Yield the paper's rows: vectors of texts, two features of edges, the losses."""
+    loop = Recipe(epochs=12, rate=5e-4, warmup=100, average=0.99)
+    loss = RerankLoss("cross-entropy", batch=5, hardest=0)
+    plain = RerankRecipe(
+        "index", numbers=False, text=True, edges=("common nodes", "common edges"), loop=loop, loss=loss
+    )
+    amr = replace(plain, kind="amr", edges=())
+    yield "MLP", replace(plain, network="mlp")
+    yield "GCN without AMR", replace(plain, network="gcn")
+    yield "G-RAG", replace(amr, network="g-rag")
+    yield "G-RAG-RL", replace(amr, network="g-rag", loss=replace(loss, kind="pairwise"))
+    yield "G-RAG, set loss", replace(amr, network="g-rag", loss=replace(loss, kind="set", hardest=5))
+    for network in ("gcn", "gat", "sage", "gin"):
+        yield f"{network.upper()} on AMR", replace(amr, network=network, loss=replace(loss, kind="pairwise"))
+    for width in (8, 128):
+        yield (
+            f"G-RAG-RL, width {width}",
+            replace(amr, network="g-rag", width=width, loss=replace(loss, kind="pairwise")),
+        )
+
+
+def compared(found: dict[str, tuple[dict[str, float], dict[str, float], float]]) -> None:
+    """Print development figures of networks, a row each."""
+    names = [name for name in next(iter(found.values()))[0] if name != "mean"]
+    before = next(iter(found.values()))[1]
+    rows = [["before", *(f"{100 * before[name]:.1f}" for name in names), f"{mean(before, names):.1f}", ""]]
+    for label, (figures, _, seconds) in found.items():
+        cells = [f"{100 * figures[name]:.1f}" for name in names]
+        rows.append([label, *cells, f"{mean(figures, names):.1f}", f"{seconds:.0f}"])
+    print_table(("network", *names, "mean", "seconds"), rows)
+
+
+def mean(figures: dict[str, float], names: Sequence[str]) -> float:
+    """Return the mean of some figures in hundredths."""
+    return 100 * sum(figures[name] for name in names) / len(names)
+
+
+def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
+    """Print one table a set, and paired comparisons with the pool as it was found and with the same without edges."""
+    trained("no edges", replace(RerankRecipe(), network="mlp"))
+    other = f"g-rag:{RUN / '-'.join(('no', 'edges', *BASES))}"
+    for name in sets:
+        benchmark = BENCHMARKS[name]
+        index, questions = indexes.open(indexed(benchmark)), DATA / benchmark.questions
+        rows = []
+        print(f"\n{name}: {len(load_questions(questions))} questions, pools of 100; in %")
+        for base in bases:
+            called = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
+            report = measure(index, questions, list(called), (2, 5, 10), None, RUN / "runs", progress, positives=True)
+            for spec, label in called.items():
+                figures = report["retrievers"][spec]
+                cells = [f"{100 * figures[m]:.1f}" for m in MEASURES]
+                rows.append([base, label, *cells, f"{1000 * figures['seconds_p50']:.1f}"])
+            for c in report["comparisons"]:
+                if c["measure"] in ("recall@2", "recall@5", "all_gold@5"):
+                    interval = f"{100 * c['low']:+.1f} to {100 * c['high']:+.1f}, p = {c['p']:.4f}"
+                    versus = called[c["b"]]
+                    print(f"{base}, g-rag - {versus}, {c['measure']}: {100 * c['difference']:+.1f} ({interval})")
+        print_table(("base", "reranked", *MEASURES, "ms p50"), rows)
+        print(flush=True)
+
+
+def latency(bases: Sequence[str], ours: str) -> None:
+    """Print the milliseconds of reranking alone, on 2wiki's questions."""
+    benchmark = BENCHMARKS["2wiki"]
+    index = indexes.open(indexed(benchmark))
+    asked = [question.text for question in load_questions(DATA / benchmark.questions)][:220]
+    rows = []
+    for base in bases:
+        found = make_retriever(base, index.parts.explaining(0)).retrieve(asked, 100)
+        reranker = open_reranker(ours, index.parts)
+        spent = []
+        for question, evidence in zip(asked, found, strict=True):
+            started = time.perf_counter()
+            reranker.rerank([question], [evidence])
+            spent.append(1000 * (time.perf_counter() - started))
+        warm = sorted(spent[20:])
+        rows.append([base, f"{statistics.median(warm):.1f}", f"{warm[int(0.95 * len(warm))]:.1f}"])
+    print_table(("base", "ms p50", "ms p95"), rows)
+
+
+def progress(stage: str, done: int, _total: int) -> None:
+    """Say which stage begins."""
+    if not done:
+        print(stage, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""Networks over the graph of a question's passages, against loops over passages and against PyTorch Geometric."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from torch_geometric import nn as geometric
+
+from clew.errors import InputError
+from clew.nn.document_gnn import NETWORKS, DocumentBatch, DocumentGNN, DocumentGNNSettings, both_ways_normalised
+
+TEXT, NUMBERS, EDGES, WIDTH = 6, 3, 4, 8
+WITHOUT_ORDER = tuple(name for name in NETWORKS if name != "sage")
+PYG = ("gcn", "gat", "sage", "gin")
+Array = NDArray[np.float64]
+
+every = pytest.mark.parametrize("network", NETWORKS)
+
+
+def made(network: str, seed: int = 0, **changed: Any) -> DocumentGNN:
+    """Return a network in evaluation mode, all of whose weights are drawn."""
+    shape = DocumentGNNSettings(TEXT, NUMBERS, EDGES, network, WIDTH)
+    torch.manual_seed(seed)
+    model = DocumentGNN(replace(shape, **changed)).eval()
+    if model.settings.numbers:
+        torch.nn.init.normal_(model.number_score.weight)
+    return model
+
+
+def batch(sizes: list[int], seed: int = 0, density: float = 0.4) -> DocumentBatch:
+    """Return questions with so many passages each, side by side; the last passage of each has no edge."""
+    drawn = np.random.default_rng(seed)
+    count, most = len(sizes), max(sizes)
+    arrays = [np.zeros(shape, dtype=np.float32) for shape in ((count, most, TEXT), (count, most, NUMBERS))]
+    edges, present = np.zeros((count, most, most, EDGES), dtype=np.float32), np.zeros((count, most), dtype=bool)
+    for place, size in enumerate(sizes):
+        present[place, :size] = True
+        for array in arrays:
+            array[place, :size] = drawn.normal(size=(size, array.shape[2]))
+        own = drawn.integers(1, 5, (size, size, EDGES)) * (drawn.random((size, size, EDGES)) < density)
+        own[np.arange(size), np.arange(size)] = own[-1] = own[:, -1] = 0
+        edges[place, :size, :size] = own
+    questions = drawn.normal(size=(count, TEXT)).astype(np.float32)
+    return DocumentBatch(*(torch.from_numpy(part) for part in (*arrays, edges, questions, present)))
+
+
+def cut(whole: DocumentBatch, place: int, size: int) -> DocumentBatch:
+    """Return one question of a batch, with its first passages only."""
+    one = slice(place, place + 1)
+    vectors, numbers, edges = whole.vectors[one, :size], whole.numbers[one, :size], whole.edges[one, :size, :size]
+    return DocumentBatch(vectors, numbers, edges, whole.questions[one], whole.present[one, :size])
+
+
+def scores(model: DocumentGNN, asked: DocumentBatch) -> torch.Tensor:
+    with torch.no_grad():
+        found: torch.Tensor = model(asked)
+    return found
+
+
+def weights(model: DocumentGNN) -> dict[str, Array]:
+    return {name: tensor.double().numpy() for name, tensor in model.state_dict().items()}
+
+
+def relu(values: Array) -> Array:
+    return np.maximum(values, 0.0)
+
+
+def start_and_end(model: DocumentGNN, asked: DocumentBatch) -> tuple[Array, Array, Array]:
+    """Return the states (n, w) that a question's passages begin with, their own scores (n,), and the question (w,)."""
+    w = weights(model)
+    vectors, numbers = asked.vectors[0].double().numpy(), asked.numbers[0].double().numpy()
+    states = vectors @ w["text_projection.weight"].T + w["text_projection.bias"]
+    states = states + relu(numbers @ w["number_projection.weight"].T + w["number_projection.bias"])
+    own = (numbers @ w["number_score.weight"].T)[:, 0] + w["state_score.bias"][0]
+    question = w["question_projection.weight"] @ asked.questions[0].double().numpy() + w["question_projection.bias"]
+    return states, own, question + w["state_score.weight"][0]
+
+
+def slow(model: DocumentGNN, asked: DocumentBatch) -> Array:
+    """Return the scores of one question by loops over its passages."""
+    states, own, question = start_and_end(model, asked)
+    edges = asked.edges[0].double().numpy()
+    if model.settings.network == "g-rag":
+        edges = slow_normalised(edges)
+    step = {"g-rag": slow_published, "relational": slow_relational, "mlp": slow_alone}[model.settings.network]
+    for layer in range(model.settings.layers):
+        part = {n.split(".", 2)[2]: v for n, v in weights(model).items() if n.startswith(f"layers.{layer}.")}
+        states, edges = step(part, states, edges)
+    return np.array([float(question @ states[v]) + own[v] for v in range(len(states))])
+
+
+def slow_normalised(edges: Array) -> Array:
+    found = np.zeros_like(edges)
+    for i, j, m in np.ndindex(*edges.shape):
+        if edges[i, j, m]:
+            found[i, j, m] = edges[i, j, m] / np.sqrt(sum(edges[i, :, m]) * sum(edges[:, j, m]))
+    return found
+
+
+def slow_published(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
+    """Equations 7 to 11: messages weighted by features, their mean, g of both; then edges by their neighbours'."""
+    n = len(states)
+    near = [[u for u in range(n) if edges[v, u].any()] for v in range(n)]
+    after, changed = np.zeros_like(states), np.zeros_like(edges)
+    for v in range(n):
+        heard = np.zeros(states.shape[1])
+        for u in near[v]:
+            for m in range(edges.shape[2]):
+                heard = heard + edges[v, u, m] * states[u] / len(near[v])
+        after[v] = relu(w["update.weight"] @ np.concatenate([states[v], heard]) + w["update.bias"])
+        for u in near[v]:
+            around = sum((edges[x, u] for x in near[v]), np.zeros(edges.shape[2])) / len(near[v])
+            if "edge_update.weight" in w:
+                both = np.concatenate([edges[v, u], around])
+                changed[v, u] = relu(w["edge_update.weight"] @ both + w["edge_update.bias"])
+    return after, changed if "edge_update.weight" in w else edges
+
+
+def slow_norm(w: dict[str, Array], row: Array) -> Array:
+    centred = row - row.mean()
+    scaled: Array = centred / np.sqrt((centred**2).mean() + 1e-5)
+    return scaled * w["layer_norm.weight"] + w["layer_norm.bias"]
+
+
+def slow_relational(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
+    n, width = states.shape
+    after = np.zeros_like(states)
+    for v in range(n):
+        mixed = w["own.weight"] @ states[v] + w["own.bias"]
+        for m in range(edges.shape[2]):
+            matrix, total = w["heard.weight"][m * width : (m + 1) * width], edges[v, :, m].sum()
+            for u in range(n):
+                if edges[v, u, m]:
+                    mixed = mixed + edges[v, u, m] / total * (matrix @ states[u])
+        after[v] = states[v] + relu(slow_norm(w, mixed))
+    return after, edges
+
+
+def slow_alone(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
+    return np.array([row + relu(slow_norm(w, w["own.weight"] @ row + w["own.bias"])) for row in states]), edges
+
+
+@pytest.mark.parametrize("changed", [{}, {"edge_update": False}, {"layers": 3}, {"layers": 1}], ids=str)
+@pytest.mark.parametrize("network", ["g-rag", "relational", "mlp"])
+def test_scores_are_those_of_loops_over_passages(network: str, changed: dict[str, Any]) -> None:
+    model = made(network, **changed)
+    for seed in range(3):
+        asked = batch([7], seed)
+        np.testing.assert_allclose(scores(model, asked)[0].numpy(), slow(model, asked), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("network", PYG)
+def test_other_layers_are_those_of_pytorch_geometric(network: str) -> None:
+    model, asked = made(network, layers=1), batch([6], 3)
+    own: Any = model.layers[0].convolution
+    kinds: dict[str, Any] = {
+        "gcn": lambda: geometric.GCNConv(WIDTH, WIDTH),
+        "gat": lambda: geometric.GATConv(WIDTH, 1, heads=8),
+        "sage": lambda: geometric.SAGEConv(WIDTH, WIDTH, aggr="lstm"),
+        "gin": lambda: geometric.GINConv(
+            torch.nn.Sequential(torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU(), torch.nn.Linear(WIDTH, WIDTH)),
+            train_eps=True,
+            aggr="mean",
+        ),
+    }
+    theirs = kinds[network]()
+    theirs.load_state_dict(own.state_dict())
+    states, alone, question = (torch.from_numpy(part).float() for part in start_and_end(model, asked))
+    near = asked.edges[0].gt(0).any(-1)
+    if network == "sage":  # theirs reads zeros behind the neighbours of all but the passage that has most
+        near[:, :] = False
+        near[torch.arange(4)[:, None], torch.tensor([[4, 1, 2], [3, 0, 2], [5, 4, 3], [1, 2, 0]])] = True
+    pairs = [(u, v) for v in range(6) for u in range(6) if near[v, u]]
+    with torch.no_grad():
+        wanted = torch.relu(theirs(states, torch.tensor(pairs).T)) @ question + alone
+    given_ = replace(asked, edges=near[None, :, :, None].float().repeat(1, 1, 1, EDGES))
+    heard = [v for v in range(6) if network != "sage" or near[v].any()]
+    torch.testing.assert_close(scores(model, given_)[0, heard], wanted[heard], rtol=1e-4, atol=1e-5)
+
+
+def test_an_lstm_hears_neighbours_in_order_and_nothing_behind_the_last() -> None:
+    model, asked = made("sage", layers=1), batch([6], 5)
+    near = asked.edges[0].gt(0).any(-1)
+    assert len({int(count) for count in near.sum(1)}) > 2
+    states, alone, question = (torch.from_numpy(part).float() for part in start_and_end(model, asked))
+    own: Any = model.layers[0].convolution
+    with torch.no_grad():
+        rows = []
+        for v in range(6):
+            neighbours = states[near[v]]
+            told = own.aggr_module.lstm(neighbours[None])[0][0, -1] if len(neighbours) else torch.zeros(WIDTH)
+            rows.append(torch.relu(own.lin_l(told) + own.lin_r(states[v])))
+        wanted = torch.stack(rows) @ question + alone
+    torch.testing.assert_close(scores(model, asked)[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+@every
+def test_a_batch_is_its_questions_one_by_one(network: str) -> None:
+    sizes = [5, 1, 8, 3]
+    model, whole = made(network), batch(sizes, 1)
+    found = scores(model, whole)
+    for place, size in enumerate(sizes):
+        alone = scores(model, cut(whole, place, size))
+        torch.testing.assert_close(found[place, :size], alone[0], rtol=1e-4, atol=1e-5)
+
+
+@every
+def test_what_is_not_there_lends_nothing(network: str) -> None:
+    """Even where something was left in the place of an absent passage."""
+    model, whole = made(network), batch([5, 8], 2)
+    before = scores(model, whole)[0, :5]
+    vectors, numbers = whole.vectors.clone(), whole.numbers.clone()
+    vectors[0, 5:], numbers[0, 5:] = 7.0, -7.0
+    after = scores(model, replace(whole, vectors=vectors, numbers=numbers))[0, :5]
+    torch.testing.assert_close(after, before, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("network", ["relational", "gcn", "gat", "sage", "gin"])
+def test_edges_to_absent_passages_are_none(network: str) -> None:
+    model, whole = made(network), batch([5, 8], 2)
+    edges = whole.edges.clone()
+    edges[0, :5, 5:] = 1.0
+    torch.testing.assert_close(scores(model, replace(whole, edges=edges))[0, :5], scores(model, whole)[0, :5])
+
+
+@pytest.mark.parametrize("network", WITHOUT_ORDER)
+@settings(max_examples=12, deadline=None)
+@given(st.integers(1, 9), st.integers(0, 99), st.randoms(use_true_random=False))
+def test_scores_follow_their_passages(network: str, size: int, seed: int, chance: Any) -> None:
+    order = list(range(size))
+    chance.shuffle(order)
+    model, asked = made(network, seed), batch([size], seed)
+    moved = replace(
+        asked,
+        vectors=asked.vectors[:, order],
+        numbers=asked.numbers[:, order],
+        edges=asked.edges[:, order][:, :, order],
+        present=asked.present[:, order],
+    )
+    torch.testing.assert_close(scores(model, moved), scores(model, asked)[:, order], rtol=1e-3, atol=1e-4)
+
+
+def test_sage_depends_on_the_order_as_it_says() -> None:
+    model, asked = made("sage"), batch([7], 4)
+    order = [3, 1, 4, 0, 6, 2, 5]
+    vectors, numbers = asked.vectors[:, order], asked.numbers[:, order]
+    moved = replace(asked, vectors=vectors, numbers=numbers, edges=asked.edges[:, order][:, :, order])
+    assert (scores(model, moved) - scores(model, asked)[:, order]).abs().max() > 1e-3
+    assert "`sage`" in str(DocumentGNN.forward.__doc__)
+
+
+@every
+def test_passages_without_edges_have_scores(network: str) -> None:
+    model, asked = made(network), batch([4], 1, density=0.0)
+    assert not asked.edges.any()
+    found = scores(model, asked)
+    assert bool(found.isfinite().all())
+    assert len(set(found[0].tolist())) == 4
+
+
+@pytest.mark.parametrize("network", [name for name in NETWORKS if name != "mlp"])
+def test_an_edge_changes_who_hears_and_nobody_who_cannot(network: str) -> None:
+    model, asked = made(network, layers=1), batch([4], 1, density=0.0)
+    edges = asked.edges.clone()
+    edges[0, 0, 1] = 2.0
+    change = (scores(model, replace(asked, edges=edges)) - scores(model, asked))[0].abs()
+    assert change[0] > 1e-4
+    assert change[1:].max() < 1e-5
+
+
+@every
+@pytest.mark.parametrize("read", [{}, {"numbers": 0}, {"text": 0}], ids=str)
+def test_gradients_reach_all_weights(network: str, read: dict[str, int]) -> None:
+    model = made(network, seed=1, **read).train()
+    asked = batch([6, 9], 6)
+    parts = {"vectors": asked.vectors, "numbers": asked.numbers, "questions": asked.questions}
+    asked = replace(asked, **{k: v[..., : read.get("numbers" if k == "numbers" else "text")] for k, v in parts.items()})
+    found: torch.Tensor = model(asked)
+    found[asked.present].pow(2).sum().backward()  # type: ignore[no-untyped-call]
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert bool(parameter.grad.isfinite().all()), name
+        assert bool(parameter.grad.any()), name
+
+
+def test_untrained_numbers_alone_begin_from_the_state_and_end_in_a_line() -> None:
+    torch.manual_seed(0)
+    model = DocumentGNN(DocumentGNNSettings(0, NUMBERS, EDGES, "mlp", WIDTH))
+    assert not model.number_score.weight.any()
+    assert not hasattr(model, "text_projection")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 999), st.sampled_from([0.0, 0.3, 1.0]))
+def test_features_are_normalised_over_both_dimensions(size: int, seed: int, density: float) -> None:
+    drawn = np.random.default_rng(seed)
+    edges = drawn.integers(0, 9, (size, size, 2)).astype(np.float64)
+    edges *= drawn.random((size, size, 2)) < density
+    found = both_ways_normalised(torch.from_numpy(edges)[None])[0].numpy()
+    np.testing.assert_allclose(found, slow_normalised(edges), atol=1e-9)
+    symmetric = edges + edges.transpose(1, 0, 2)
+    same = both_ways_normalised(torch.from_numpy(symmetric)[None])[0].numpy()
+    np.testing.assert_allclose(same, same.transpose(1, 0, 2))
+    assert not same.size or np.linalg.norm(same[..., 0], 2) <= 1 + 1e-9
+
+
+def test_dropout_is_of_training_alone() -> None:
+    for network in NETWORKS:
+        model, asked = made(network, dropout=0.5), batch([6], 2)
+        assert torch.equal(scores(model, asked), scores(model, asked))
+        assert not torch.equal(scores(model.train(), asked), scores(model, asked))
+
+
+def test_equal_seeds_make_equal_networks() -> None:
+    for network in NETWORKS:
+        one, same, other = (made(network, seed).state_dict() for seed in (0, 0, 1))
+        assert all(torch.equal(one[name], same[name]) for name in one)
+        assert not all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"network": "transformer"}, "'transformer'; wanted one of relational, g-rag"),
+        ({"edges": 0}, "at least 1"),
+        ({"width": 0}, "at least 1"),
+        ({"layers": 0}, "at least 1"),
+        ({"text": 0, "numbers": 0}, "something must be read"),
+        ({"text": -1}, "something must be read"),
+        ({"numbers": -1}, "something must be read"),
+        ({"dropout": 1.0}, "dropout is below 1"),
+        ({"dropout": float("nan")}, "dropout is below 1"),
+        ({"network": "gat", "width": 12}, "multiple of 8"),
+    ],
+)
+def test_shapes_that_are_none(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        replace(DocumentGNNSettings(TEXT, NUMBERS), **wrong)
+
+
+def test_a_batch_moves_whole() -> None:
+    asked = batch([2, 3])
+    moved = asked.to(torch.device("meta"))
+    assert {part.device.type for part in (moved.vectors, moved.numbers, moved.edges, moved.questions)} == {"meta"}
+    assert moved.present.shape == asked.present.shape
