@@ -162,6 +162,18 @@ def test_the_same_again_asks_nobody_trains_nothing_and_writes_the_same(
     assert (again.before, again.trained.figures) == (result.before, result.trained.figures)
 
 
+def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tmp_path: Path) -> None:
+    told = Told()
+    result = train_reranker([data], [data], prepared, ("bm25",), RECIPE, told, None, {data: ["pagerank"]})
+    assert result.questions == 2 * 30
+    assert {name.rpartition(" ")[0] for name in result.before} == {"polar bm25"}
+    assert load_reranker(prepared).about["bases"] == ["bm25", "pagerank"]
+    for also, message in (({tmp_path: ["pagerank"]}, "no folder of data"), ({data: ["nothing"]}, "'nothing'")):
+        with pytest.raises(InputError, match=message):
+            train_reranker([data], [data], tmp_path / "refused", ("bm25",), RECIPE, told, None, also)
+    assert not (tmp_path / "refused").exists()
+
+
 @pytest.mark.parametrize("network", NETWORKS)
 def test_other_networks_learn_from_the_pools_that_are_there(
     data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path, network: str

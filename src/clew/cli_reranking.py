@@ -1,5 +1,6 @@
 """`clew train reranker`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -20,6 +21,10 @@ Run = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(help="Keeps indexes and pools, which several trainings may share; by default in --out."),
 ]
+Also = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(help="FOLDER=RETRIEVER: one more for a folder of data alone, not trained on it."),
+]
 Numbers = Annotated[
     Optional[bool],  # noqa: UP045
     typer.Option("--numbers/--no-numbers", help="Numbers of how a passage matches; with index graphs they are read."),
@@ -39,6 +44,7 @@ def reranker(
     validate: Folders = None,
     run: Run = None,
     base: Annotated[str, typer.Option(help="Retrievers whose pools are learned from, by commas.")] = ",".join(BASES),
+    also: Also = None,
     pool: Annotated[int, typer.Option(help="Passages a question.")] = 100,
     graph: Annotated[str, typer.Option(help="What connects passages: index, or amr as published.")] = "index",
     amr: Annotated[str, typer.Option(help="Parser of AMR: local, file:PATH or amrlib:MODEL.")] = "local",
@@ -78,8 +84,21 @@ def reranker(
         loop=Recipe(epochs=epochs, rate=rate, patience=patience, seed=seed),
     )
     with progress_on_stderr() as progress:
-        result = train_reranker(data, validate or (), out, split_names(base), recipe, progress, run)
+        result = train_reranker(data, validate or (), out, split_names(base), recipe, progress, run, _own(also or ()))
     _print(result, out)
+
+
+def _own(also: Sequence[str]) -> dict[Path, list[str]]:
+    """Return the retrievers of single folders."""
+    from clew.errors import InputError
+
+    own: dict[Path, list[str]] = {}
+    for text in also:
+        folder, equals, retriever = text.partition("=")
+        if not (folder and equals and retriever):
+            raise InputError(f"--also is {text!r}; wanted FOLDER=RETRIEVER")
+        own.setdefault(Path(folder), []).append(retriever)
+    return own
 
 
 def _print(result: "TaughtReranker", out: Path) -> None:

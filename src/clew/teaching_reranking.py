@@ -4,10 +4,12 @@ Every base retriever is asked every question of some folders of data; what it fo
 kept in the run's folder, so that another network or loss is trained without asking again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -131,6 +133,7 @@ def train_reranker(
     recipe: RerankRecipe,
     progress: Progress,
     run: Path | None = None,
+    also: Mapping[Path, Sequence[str]] = MappingProxyType({}),
 ) -> TaughtReranker:
     """Train the network that reranks on some folders of data, and write its weights.
 
@@ -144,14 +147,20 @@ def train_reranker(
         progress: Told the stage and how much of how much is done.
         run: Keeps the indexes, the pools and the state of the run, which goes on after a kill; `out`/run for None.
             Several recipes may share it.
+        also: Retrievers for one folder of data alone, such as one that was trained on the other folders: on questions
+            that it has learned from, its pools would be better than they are on others.
 
     Raises:
         InputError: A folder lacks a file, questions do not fit their corpus, or there is nothing to learn from.
     """
-    _check(data, validation, out, bases)
+    _check(data, validation, out, bases, also)
     names, run = names_of([*data, *validation]), run or out / "run"
     source = opened(data[0], run, progress).encoder
-    learned = [one for folder in data for one in _pools(folder, TRAIN, run, bases, recipe, progress).values()]
+    learned = [
+        one
+        for folder in data
+        for one in _pools(folder, TRAIN, run, (*bases, *also.get(folder, ())), recipe, progress).values()
+    ]
     judges = {
         f"{names[folder]} {base}": examples
         for folder in validation
@@ -160,12 +169,13 @@ def train_reranker(
     columns = Columns.of(recipe.read, _known(recipe))
     objective = Reranking([one for part in learned for one in part], judges, columns, recipe.loss)
     model = recipe.made(source.dimension)
-    key = _key(recipe, bases, contents(data, TRAIN), contents(validation, DEVELOPMENT), source.fingerprint)
+    own = [also.get(folder, ()) for folder in data]
+    key = _key(recipe, bases, own, contents(data, TRAIN), contents(validation, DEVELOPMENT), source.fingerprint)
     result = train(model, objective, recipe.loop, run / f"state-{key}", progress)
     count = sum(map(len, learned))
     about = {
         **_told(recipe),
-        "bases": list(bases),
+        "bases": [*bases, *sorted({name.partition(":")[0] for names in also.values() for name in names})],
         "data": [names[folder] for folder in data],
         "validation": [names[folder] for folder in validation],
         "pools": count,
@@ -173,23 +183,35 @@ def train_reranker(
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
     }
     save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *recipe.read, source.fingerprint, about))
-    before = {
+    return TaughtReranker(result, _before(judges), count, sum(parameter.numel() for parameter in model.parameters()))
+
+
+def _before(judges: Mapping[str, Sequence[PoolExample]]) -> dict[str, float]:
+    """Return the figures of pools as they were found."""
+    return {
         f"{name} {measure}": value
         for name, examples in judges.items()
         for measure, value in judged([one.relevant for one in examples], examples).items()
     }
-    return TaughtReranker(result, before, count, sum(parameter.numel() for parameter in model.parameters()))
 
 
-def _check(data: Sequence[Path], validation: Sequence[Path], out: Path, bases: Sequence[str]) -> None:
+def _check(
+    data: Sequence[Path],
+    validation: Sequence[Path],
+    out: Path,
+    bases: Sequence[str],
+    also: Mapping[Path, Sequence[str]],
+) -> None:
     """Refuse what cannot be trained from, before anything is made."""
+    if strange := [folder for folder in also if folder not in data]:
+        raise InputError(f"{strange[0]} has a retriever of its own and is no folder of data; give it as data too")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; the weights need a folder: give another place")
     if not data:
         raise InputError(f"there is no folder of data to learn from: give one or more with {CORPUS} and {TRAIN}")
     if not bases or len(set(bases)) < len(bases):
         raise InputError(f"the bases are {', '.join(bases) or 'none'}; wanted one or more retrievers, each once")
-    if unknown := [base for base in bases if base.partition(":")[0] not in RETRIEVERS]:
+    if unknown := [base for base in (*bases, *chain(*also.values())) if base.partition(":")[0] not in RETRIEVERS]:
         raise InputError(f"no retriever is called {unknown[0]!r}; choose some of {', '.join(RETRIEVERS)}")
     asked = [*((folder, TRAIN) for folder in data), *((folder, DEVELOPMENT) for folder in validation)]
     for folder, questions in asked:
