@@ -95,10 +95,19 @@ def test_a_reranking_that_cannot_be(small: Index, told: list[tuple[Parts, str]],
 
 
 @pytest.mark.parametrize("name", WITHOUT_PASSAGES)
-def test_paths_are_not_reranked(small: Index, told: list[tuple[Parts, str]], name: str) -> None:
-    with pytest.raises(InputError, match=f"{name} finds paths"):
-        make_retriever(f"{name}:rerank=words", small.parts)
+def test_without_passages_nothing_is_reranked(told: list[tuple[Parts, str]], tmp_path: Path, name: str) -> None:
+    empty = made(tmp_path / "empty", [])
+    with pytest.raises(InputError, match="has no passages"):
+        make_retriever(f"{name}:rerank=words", empty.parts)
     assert not told
+
+
+@pytest.mark.parametrize("name", ["pagerank:rerank=words", "reranked:base=pagerank,rerank=words"])
+def test_a_reranker_adds_no_paths(small: Index, told: list[tuple[Parts, str]], name: str) -> None:
+    (plain,) = small.retriever("pagerank").retrieve(["Where was Vega built?"], 2)
+    (found,) = small.retriever(name).retrieve(["Where was Vega built?"], 2)
+    assert told
+    assert {path.item for path in found.paths} <= {path.item for path in plain.paths}
 
 
 def test_options_go_to_every_retriever_that_takes_them() -> None:

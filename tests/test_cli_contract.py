@@ -259,7 +259,6 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
         (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "0"), "pool is '0'"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "-1"), "pool is '-1'"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "x"), "--pool"),
-        (("search", QUESTION, "--index", "INDEX", "--retriever", "frag", "--rerank", "llm:openai:x"), "finds paths"),
         (("ask", QUESTION, "--index", "INDEX", "--rerank", "nosuch"), "choose one of none, cross-encoder"),
         (("ask", QUESTION, "--index", "INDEX", "--where", "nosuch = 1"), "nosuch"),
         (("ask", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),

@@ -1,6 +1,7 @@
 """From folders of data to a network that reranks: pools that are found once, weights that load, and what is refused."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -127,8 +128,8 @@ def test_weights_come_out_that_say_what_they_are(data: Path, first: tuple[Path, 
     assert told.asked == ["asking bm25", "asking fused"]
     assert len(pools_in(out)) == 4
     names = [f"polar {base} {m}" for base in BASES for m in ("recall@2", "recall@5", "all_gold@5")]
-    assert list(result.before) == names
-    assert list(result.trained.figures) == ["mean", *names]
+    assert list(result.before) == list(result.trained.figures) == ["mean", *names]
+    assert result.before["mean"] == pytest.approx(np.mean([result.before[name] for name in names]))
 
 
 def test_figures_are_those_of_searches(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
@@ -166,7 +167,7 @@ def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tm
     told = Told()
     result = train_reranker([data], [data], prepared, ("bm25",), RECIPE, told, None, {data: ["pagerank"]})
     assert result.questions == 2 * 30
-    assert {name.rpartition(" ")[0] for name in result.before} == {"polar bm25"}
+    assert {name.rpartition(" ")[0] for name in result.before} == {"", "polar bm25"}
     assert load_reranker(prepared).about["bases"] == ["bm25", "pagerank"]
     for also, message in (({tmp_path: ["pagerank"]}, "no folder of data"), ({data: ["nothing"]}, "'nothing'")):
         with pytest.raises(InputError, match=message):
@@ -232,10 +233,11 @@ def test_another_parser_has_pools_of_its_own(data: Path, prepared: Path, tmp_pat
     file.write_text((data / TRAIN).read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
     local = pools_of(parts, file, "bm25", AMR, tmp_path, Told())
     told = Told()
-    read = pools_of(parts, file, "bm25", replace(AMR, parser=f"file:{graphs}"), tmp_path, told)
-    assert told.asked == ["asking bm25"]
     assert local[0].graph.edges.any()
-    assert not read[0].graph.edges.any()
+    with pytest.raises(InputError, match=r"5 of 5 passages have no AMR graph.*not one pool is connected"):
+        pools_of(parts, file, "bm25", replace(AMR, parser=f"file:{graphs}"), tmp_path, told)
+    assert told.asked == ["asking bm25"]
+    assert len(list(tmp_path.glob("*.npz"))) == 1
 
 
 def test_pools_that_were_damaged_are_found_again(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
@@ -297,7 +299,11 @@ def test_by_the_command_line(data: Path, prepared: Path) -> None:
     assert lines[1].startswith("polar bm25 recall@2: ")
     assert lines[1].endswith("before reranking")
     assert lines[-1].endswith(f"use them by --rerank g-rag:{prepared}")
-    assert len(lines) == 6
+    worse = "they find less than the rankings as they were found"
+    figures = [float(number) for number in re.findall(r"[0-9.]+", lines[0])]
+    assert len(figures) == 2
+    assert len(lines) == 6 + (figures[0] < figures[1])
+    assert lines[-2].startswith(worse) == (figures[0] < figures[1])
     (place,) = (prepared / "run" / "indexes").glob("polar-*")
     found = clew("search", BRIDGE, "--index", place, "--retriever", "bm25", "--rerank", f"g-rag:{prepared}", "--json")
     assert found.code == 0, found
@@ -329,6 +335,7 @@ def refused(done: Outcome, out: Path) -> str:
         (("--dropout", "1"), "dropout is below 1"),
         (("--epochs", "0"), "epochs is 0"),
         (("--graph", "amr", "--amr", "nobody"), "no AMR parser is called 'nobody'"),
+        (("--amr", "local"), "--graph index reads no AMR"),
     ],
     ids=str,
 )
@@ -352,6 +359,8 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
     done = clew("train", "reranker", "--data", data, "--out", file)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "is a file" in done.err
+    for where in (("--out", file / "x"), ("--run", file, "--out", out)):
+        assert "name a folder" in refused(clew("train", "reranker", "--data", data, *where), out)
     with pytest.raises(InputError, match="no folder of data"):
         train_reranker([], [], out, BASES, RECIPE, Told())
     assert not out.exists()
@@ -363,7 +372,11 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
         ([], ["a"], "corpus.jsonl: empty"),
         ([{"id": "a", "title": "Oslo", "text": "Oslo."}], [], "no question with gold for which bm25 finds a passage"),
         ([{"id": "a", "title": "Oslo", "text": "Oslo."}], ["a"], "no question has both evidence and other passages"),
-        ([{"id": "a", "title": "Oslo", "text": "Oslo."}], ["b"], "no question has both evidence and other passages"),
+        (
+            [{"id": "a", "title": "Oslo", "text": "Oslo."}],
+            ["a", "b"],
+            "the gold 'b' of question 'q' is not in the corpus",
+        ),
     ],
 )
 def test_questions_that_teach_nothing(

@@ -38,7 +38,7 @@ from clew.retrievers.reranked import POOL, RerankedRetriever
 from clew.retrievers.routed import Preference, RoutedRetriever, Router
 from clew.retrievers.routed_signals import SIGNALS
 from clew.retrievers.routed_weights import load_choices
-from clew.retrievers.shipped import SHIPPED
+from clew.retrievers.shipped import CONFIG, SHIPPED
 from clew.retrievers.steiner import steiner_retriever
 from clew.retrievers.title_links import TitleLinksRetriever
 
@@ -173,7 +173,10 @@ RETRIEVERS: dict[str, Callable[[Parts], Retriever]] = {
 }
 
 WITHOUT_PASSAGES = ("frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner")
-"""Retrievers that find paths in an imported graph alone."""
+"""Retrievers that need no passages: they find paths in a graph, and what passages there are that state them."""
+
+EXPLAINING = ("gfm", "pagerank", "reranked", "routed")
+"""Retrievers that give a path for each passage: below a reranker they explain what is asked for, not the whole pool."""
 
 STEPWISE = {
     "gear": ("base", "reader", "steps"),
@@ -230,7 +233,10 @@ def _g_rag(parts: Parts, folder: str) -> Reranker:
     from clew.rerankers.document_weights import load_reranker  # loads torch, which takes seconds
     from clew.rerankers.g_rag import DocumentGraphReranker
 
-    trained = load_reranker(Path(folder).expanduser() if folder else SHIPPED / G_RAG)
+    place = Path(folder).expanduser() if folder else SHIPPED / G_RAG
+    if not (place / CONFIG).is_file():
+        raise InputError(f"g-rag: {str(place)!r} holds no {CONFIG}; give a folder that `clew train reranker` made")
+    trained = load_reranker(place)
     if trained.model.settings.text and trained.encoder != parts.encoder.fingerprint:
         raise InputError(
             f"g-rag: this index has the encoder {parts.encoder.name}, and the network reads another's vectors; give "
@@ -302,13 +308,13 @@ def _reranking(retriever: str, parts: Parts) -> Callable[[Parts], Retriever]:
     make = RETRIEVERS[retriever]
     if name == NONE:
         return make
-    if retriever in WITHOUT_PASSAGES:
-        raise InputError(f"{retriever} finds paths, and {name} reranks passages: leave rerank out")
+    if not len(parts.scope):
+        raise InputError(f"this index has no passages, and {name} reranks passages: leave rerank out")
     # Else `weights` of a retriever would be the reranker's too.
     own = Options(f"amr={options.text('amr', '')}" if "amr" in options else "", name)
     reranker = open_reranker(name, parts.told(own))
     own.check()
-    if not parts.paths or retriever != "gfm":  # of the others a path costs nothing
+    if not parts.paths or retriever not in EXPLAINING:
         return lambda told: RerankedRetriever(make(told), reranker, pool, name)
     return lambda told: RerankedRetriever(make(told.explaining(0)), reranker, pool, name, make(told))
 

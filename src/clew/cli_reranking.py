@@ -47,7 +47,7 @@ def reranker(
     also: Also = None,
     pool: Annotated[int, typer.Option(help="Passages a question.")] = 100,
     graph: Annotated[str, typer.Option(help="What connects passages: index, or amr as published.")] = "index",
-    amr: Annotated[str, typer.Option(help="Parser of AMR: local, file:PATH or amrlib:MODEL.")] = "local",
+    amr: Annotated[str, typer.Option(help="Parser of AMR: local (default), file:PATH or amrlib:MODEL.")] = "",
     network: Network = "relational",
     numbers: Numbers = None,
     text: Text = None,
@@ -65,6 +65,8 @@ def reranker(
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
+    from clew.cli_options import check_folder
+    from clew.errors import InputError
     from clew.reporting import progress_on_stderr
     from clew.retrievers.options import split_names
     from clew.teaching_reranking import RerankRecipe, train_reranker
@@ -72,10 +74,14 @@ def reranker(
     from clew.training.reranking import RerankLoss
 
     published = graph == "amr"
+    check_folder("--out", out)
+    check_folder("--run", out if run is None else run)
+    if amr and not published:
+        raise InputError(f"--amr is {amr!r}, and --graph {graph} reads no AMR: give --graph amr, or leave it out")
     shape: dict[str, Any] = {"network": network, "width": width, "layers": layers, "dropout": dropout, "pool": pool}
     recipe = RerankRecipe(
         graph,
-        amr,
+        amr or "local",
         not published if numbers is None else numbers,
         published if text is None else text,
         tuple(name.strip() for name in edges.split(",") if name.strip()),
@@ -102,9 +108,12 @@ def _own(also: Sequence[str]) -> dict[Path, list[str]]:
 
 
 def _print(result: "TaughtReranker", out: Path) -> None:
-    for name, value in result.trained.figures.items():
+    figures = result.trained.figures
+    for name, value in figures.items():
         before = result.before.get(name)
         print(f"{name}: {value:.3f}" if before is None else f"{name}: {value:.3f}, {before:.3f} before reranking")
     print(f"{result.parameters:,} parameters, learned from {result.questions} pools")
     best = f"best epoch {result.trained.best + 1}" if result.trained.best >= 0 else "no epoch was better than the start"
+    if figures and figures["mean"] < result.before["mean"]:
+        print("they find less than the rankings as they were found: train longer, or give more questions")
     print(f"weights in {out}, {best}, {result.trained.seconds:.0f} s of training; use them by --rerank g-rag:{out}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 
 from clew.assemble import RETRIEVERS, document_graphs, make_retriever
@@ -27,6 +28,7 @@ from clew.teaching_data import CORPUS, DEVELOPMENT, TRAIN, content, contents, na
 from clew.training.loop import Recipe, Trained, train
 from clew.training.pools import load_pools, pool_examples, save_pools
 from clew.training.reranking import PoolExample, Reranking, RerankLoss, judged
+from clew.types import Question
 
 if TYPE_CHECKING:
     from clew.types import Evidence
@@ -187,12 +189,13 @@ def train_reranker(
 
 
 def _before(judges: Mapping[str, Sequence[PoolExample]]) -> dict[str, float]:
-    """Return the figures of pools as they were found."""
-    return {
+    """Return the figures of pools as they were found, their mean first."""
+    figures = {
         f"{name} {measure}": value
         for name, examples in judges.items()
         for measure, value in judged([one.relevant for one in examples], examples).items()
     }
+    return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
 def _check(
@@ -236,6 +239,7 @@ def pools_of(
     if kept is not None:
         return kept
     questions = load_questions(path)
+    _check_gold(questions, parts, path)
     evidence: list[Evidence] = []
     for start in range(0, len(questions), _TOGETHER):
         progress(f"asking {base}", start, len(questions))
@@ -245,8 +249,24 @@ def pools_of(
     examples = pool_examples(questions, evidence, graphs)
     if not examples:
         raise InputError(f"{path} has no question with gold for which {base} finds a passage: give others")
+    if noted := [one.graph for one in examples if one.graph.notes]:
+        if len(noted) == len(examples) and not any(graph.edges.any() for graph in noted):
+            raise InputError(f"{path}: {noted[0].notes[0]}; not one pool is connected: give another parser or file")
+        progress(f"{len(noted)} of {len(examples)} pools lack graphs, such as: {noted[0].notes[0]}", 0, 0)
     save_pools(file, examples)
     return examples
+
+
+def _check_gold(questions: Sequence[Question], parts: Parts, path: Path) -> None:
+    """Refuse gold that the corpus does not hold: it could never be found, and would count as missed."""
+    snapshot = parts.scope.snapshot
+    known = {*snapshot.passage_ids, *snapshot.document_ids}
+    for question in questions:
+        if absent := [id_ for id_ in question.gold if id_ not in known]:
+            raise InputError(
+                f"{path}: the gold {absent[0]!r} of question {question.id!r} is not in the corpus: give the corpus of "
+                "these questions"
+            )
 
 
 def _pools(

@@ -56,18 +56,42 @@ def parsed(parser: AmrParser, question: str) -> list[MeaningGraph]:
 
 @pytest.mark.parametrize("parser", [LocalAmrParser(), Failing("palander")], ids=["local", "failing"])
 @pytest.mark.parametrize("question", QUESTIONS[:3])
-def test_edges_count_what_two_graphs_have_in_common(parser: AmrParser, question: str) -> None:
-    (graph,) = MeaningGraphs(parser, ENCODER.encode).graphs([question], [POOL])
+@pytest.mark.parametrize("whole", [True, False])
+def test_edges_count_what_two_graphs_have_in_common(parser: AmrParser, question: str, whole: bool) -> None:
+    (graph,) = MeaningGraphs(parser, ENCODER.encode, whole=whole).graphs([question], [POOL])
     own = parsed(parser, question)
-    concepts = [set(one.concepts) for one in own]
-    edges = [{(one.concepts[head], name, one.concepts[tail]) for head, name, tail in one.edges} for one in own]
+    out = set() if whole else set.intersection(*(set(one.concepts) for one in own if one.concepts))
+    assert whole or "question" in out
+    concepts = [set(one.concepts) - out for one in own]
+    edges = [
+        {
+            (one.concepts[head], name, one.concepts[tail])
+            for head, name, tail in one.edges
+            if not {one.concepts[head], one.concepts[tail]} & out
+        }
+        for one in own
+    ]
     for i in range(len(POOL)):
         for j in range(len(POOL)):
             wanted = [len(concepts[i] & concepts[j]), len(edges[i] & edges[j])] if i != j else [0, 0]
             assert graph.edges[i, j].tolist() == wanted
-    assert graph.edges[..., 0].max() > 0
+    assert not whole or graph.edges[..., 0].max() > 0
     assert graph.edges.dtype == np.float32
     assert graph.numbers.shape == (len(POOL), 0)
+
+
+def test_passages_that_share_the_question_alone_are_not_joined() -> None:
+    pool = [
+        Scored(Passage(text, text, "", text, 0, len(text)), 1.0) for text in ("Cats purr.", "Dogs bark.", "Cats nap.")
+    ]
+    graphs = (
+        MeaningGraphs(LocalAmrParser(), ENCODER.encode),
+        MeaningGraphs(LocalAmrParser(), ENCODER.encode, whole=True),
+    )
+    own, published = (made.graphs(["Which pets sleep?"], [pool])[0].edges[..., 0] > 0 for made in graphs)
+    assert own.tolist() == [[False, False, True], [False, False, False], [True, False, False]]
+    assert published.sum() == 6
+    assert graphs[0].fingerprint != graphs[1].fingerprint
 
 
 def test_texts_are_title_and_text_and_the_words_on_the_paths() -> None:

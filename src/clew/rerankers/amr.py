@@ -53,6 +53,8 @@ class FileAmrParser:
         if not entries:
             raise InputError(f"{self._path}: holds no AMR graph; give a file of graphs in PENMAN notation")
         self.malformed = tuple(entry.graph for entry in entries if isinstance(entry.graph, Failure))
+        if len(self.malformed) == len(entries):
+            raise InputError(f"{self.malformed[0].item}: {self.malformed[0].reason}; no graph of the file can be read")
         read = blake2b(digest_size=16)
         for entry in entries:
             read.update(repr((entry.metadata, entry.notation)).encode("utf-8", "surrogatepass"))

@@ -38,7 +38,8 @@ def pool_examples(
         ids = [scored.item.id for scored in passages]
         judged = judge(ids, [scored.item.document_id for scored in passages], question.gold)
         relevant = np.array([hit >= 0 for hit in judged.hits])
-        kept = DocumentGraph(graph.vectors, graph.numbers, graph.edges.astype(np.float16), graph.question)
+        edges: NDArray[Any] = graph.edges.astype(np.float16)
+        kept = DocumentGraph(graph.vectors, graph.numbers, edges, graph.question, graph.notes)
         examples.append(PoolExample(kept, relevant, judged.gold))
     return examples
 
