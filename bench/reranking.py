@@ -76,7 +76,7 @@ def limited(folder: Path, most: int | None) -> Path:
     lines = (folder / "train.jsonl").read_text(encoding="utf-8").splitlines()
     if most is None or len(lines) <= most:
         return folder
-    made = RUN / "limited" / f"{folder.name}-{most}"
+    made = RUN / "limited" / str(most) / folder.name  # of the same name, so that it has the same index
     made.mkdir(parents=True, exist_ok=True)
     (made / "train.jsonl").write_text("\n".join(lines[i * len(lines) // most] for i in range(most)), encoding="utf-8")
     corpus = made / "corpus.jsonl"
@@ -102,7 +102,7 @@ def parts() -> Iterator[tuple[str, RerankRecipe]]:
 
 def ablations() -> Iterator[tuple[str, RerankRecipe]]:
     """Yield the paper's rows: vectors of texts, two features of edges, the losses."""
-    loop = Recipe(epochs=12, rate=5e-4, warmup=100, average=0.99)
+    loop = Recipe(epochs=60, rate=1e-3, warmup=100, average=0.99)
     loss = RerankLoss("cross-entropy", batch=5, hardest=0)
     plain = RerankRecipe(
         "index", numbers=False, text=True, edges=("common nodes", "common edges"), loop=loop, loss=loss
