@@ -22,6 +22,7 @@ from clew.assemble import make_retriever, open_reranker
 from clew.cli_reranking import BASES
 from clew.evaluation.datasets import load_questions
 from clew.measuring import measure
+from clew.retrievers.options import Options
 from clew.teaching_reranking import RerankRecipe, train_reranker
 from clew.training.loop import Recipe
 from clew.training.reranking import RerankLoss
@@ -171,7 +172,7 @@ def latency(bases: Sequence[str], ours: str) -> None:
     rows = []
     for base in bases:
         found = make_retriever(base, index.parts.explaining(0)).retrieve(asked, 100)
-        reranker = open_reranker(ours, index.parts)
+        reranker = open_reranker(ours, index.parts.told(Options(), anew=True))  # no question's vector is known
         spent = []
         for question, evidence in zip(asked, found, strict=True):
             started = time.perf_counter()

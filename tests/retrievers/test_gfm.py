@@ -179,7 +179,7 @@ def test_ten_thousand_names_in_one_question(index: Index) -> None:
         ("gfm:nodes", "name=value"),
         ("gfm:nodes=5,nodes=6", "each name once"),
         ("gfm:ranker=paper", "has no setting 'ranker'"),
-        ("gfm:weights=nowhere", "holds no weights"),
+        ("gfm:weights=nowhere", "holds no config.json"),
     ],
 )
 def test_settings_that_are_none(index: Index, name: str, said: str) -> None:

@@ -236,8 +236,8 @@ def test_larger_indexes_take_longer_as_training_found(small: Index) -> None:
         ("scale=0", "scale is 0"),
         ("choices=bm25+magic", "choices has 'magic'; these weights choose among"),
         ("choices=bm25+", "choices has ''"),
-        ("choice=bm25", "no setting 'choice'; it has: budget, choices, scale, weights, worth"),
-        ("weights=nowhere", "nowhere holds no weights (config.json is missing)"),
+        ("choice=bm25", "no setting 'choice'; it has: budget, choices, pool, rerank, scale, weights, worth"),
+        ("weights=nowhere", "which holds no config.json; give a folder that clew train made"),
     ],
 )
 def test_settings_that_cannot_be_used_are_one_line_and_code_2(small_folder: str, settings_: str, message: str) -> None:
