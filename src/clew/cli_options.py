@@ -18,7 +18,8 @@ RetrieverOption = Annotated[
     typer.Option(
         "--retriever",
         help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear, "
-        "ircot or routed; frag, frag-simple or frag-complex for paths; settings after a colon.",
+        "ircot, reranked or routed; gcn-subgraph, steiner, frag, frag-simple or frag-complex for paths; "
+        "settings after a colon.",
     ),
 ]
 CountOption = Annotated[Optional[int], typer.Option("-k", help="How many passages.")]  # noqa: UP045
@@ -28,7 +29,7 @@ WhereOption = Annotated[
 ]
 BaseOption = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--base", help="Base retriever of naive-ge, sync-ge, gear and ircot; bm25."),
+    typer.Option("--base", help="Base retriever of naive-ge, sync-ge, gear and ircot; bm25. Of reranked; pagerank."),
 ]
 ReaderOption = Annotated[
     Optional[str],  # noqa: UP045

@@ -193,8 +193,13 @@ class IndexGraphs:
             for entity in name.entities:
                 node = int(self._nodes[entity])
                 weights[node] = weights.get(node, 0.0) + float(self._rarity[node]) / len(name.entities)
+        shares = np.zeros(len(columns), dtype=np.float32)
         total = sum(weights.values())
-        return np.array([weights.get(int(node), 0.0) / total if total else 0.0 for node in columns], dtype=np.float32)
+        for node, weight in weights.items():  # few, where the columns are thousands
+            place = int(np.searchsorted(columns, node))
+            if place < len(columns) and columns[place] == node:
+                shares[place] = weight / total if total else 0.0
+        return shares
 
     def _links(
         self, positions: "LongArray", own: "LongArray", vector: "FloatArray"
