@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from faults.commands import clew
 from faults.model_server import Part, Request, model_server
 from models.test_text_scorers import write_cross_encoder
-from small_index import DOCUMENTS
+from small_index import DOCUMENTS, made
 
 QUESTION = "Where was the commander of the Vega born?"
 TITLES = {document.id: document.title for document in DOCUMENTS}
@@ -91,7 +92,7 @@ def test_eval_names_the_reranked_side_by_side(plain_folder: Path, tmp_path: Path
         assert "fused:rerank=llm:openai:test,pool=5" in done.out
         both = clew("eval", "--index", plain_folder, "--questions", file, "--retriever", names, *given)
     assert (both.code, both.out) == (2, "")  # one of them says for itself that it is not reranked
-    assert "each name once" in both.err
+    assert "bm25:rerank=none has a setting 'rerank' of its own" in both.err
 
 
 @pytest.mark.slow  # importing sentence-transformers takes six to ten seconds
@@ -106,3 +107,27 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     missing = clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}")
     assert (missing.code, missing.out) == (1, "")
     assert "cannot be opened" in missing.err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("fused", "--pool", "5"), "no rerank is given: give both"),
+        (("fused:rerank=g-rag", "--rerank", "none"), "fused:rerank=g-rag has a setting 'rerank' of its own"),
+        (("reranked:base=bm25", "--base", "fused"), "reranked:base=bm25 has a setting 'base' of its own"),
+        (("fused", "--rerank", "g-rag", "--pool", "0"), "pool is '0'; wanted a whole number of at least 1"),
+        (("fused", "--rerank", ""), "no reranker is called ''; choose one of none, cross-encoder"),
+    ],
+    ids=str,
+)
+def test_settings_that_say_two_things(plain_folder: Path, given: Sequence[str], said: str) -> None:
+    done = clew("search", QUESTION, "--index", plain_folder, "--retriever", *given)
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert said in done.err
+
+
+def test_an_index_without_vectors_is_told_which_rerankers_need_none(tmp_path: Path) -> None:
+    made(tmp_path / "index", DOCUMENTS[:3], encoder="none")
+    done = clew("search", QUESTION, "--index", tmp_path / "index", "--retriever", "bm25", "--rerank", "g-rag")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "the reranker cross-encoder or llm, or make a new index" in done.err

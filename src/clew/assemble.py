@@ -278,6 +278,9 @@ def with_options(names: Sequence[str], given: Mapping[str, str | int | None]) ->
 
 def _with(retriever: str, given: Mapping[str, str | int | None]) -> str:
     name, _, settings = retriever.partition(":")
+    stated = Options(settings, name)
+    if twice := next((setting for setting in given if setting in stated), ""):
+        raise InputError(f"{retriever} has a setting {twice!r} of its own, and --{twice} is given too: leave one out")
     together = ",".join(part for part in (settings, *(f"{key}={value}" for key, value in given.items())) if part)
     return f"{name}:{together}" if together else name
 

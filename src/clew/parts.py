@@ -137,7 +137,7 @@ class Parts:
         if not encoder.dimension:
             raise InputError(
                 "this index was made with --encoder none, so it has no vectors; use the retriever bm25, pagerank or "
-                "entity-graph, or make a new index with an encoder"
+                "entity-graph and the reranker cross-encoder or llm, or make a new index with an encoder"
             )
         return encoder
 

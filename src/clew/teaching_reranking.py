@@ -33,7 +33,7 @@ from clew.types import Question
 if TYPE_CHECKING:
     from clew.types import Evidence
 
-VERSION = 1
+VERSION = 2
 """Of what a pool's file holds."""
 
 _TOGETHER = 64
@@ -79,8 +79,10 @@ class RerankRecipe:
             raise InputError(f"the graph is {self.kind!r}; wanted {' or '.join(KINDS)}")
         if self.kind == "amr" and (self.numbers or not self.text):
             raise InputError("amr graphs have no numbers of passages; read their vectors: --text --no-numbers")
-        if self.pool < 2 or not (self.numbers or self.text):
-            raise InputError(f"the pool is {self.pool}, at least 2 is wanted; numbers or text have to be read")
+        if self.pool < 2:
+            raise InputError(f"the pool is {self.pool}; wanted at least 2 passages a question")
+        if not (self.numbers or self.text):
+            raise InputError("neither numbers nor vectors of passages are read: give --text, or leave --no-numbers out")
         self.shape(1)  # now, and not after the pools were found
         Columns.of(self.read, _known(self))
 
@@ -233,7 +235,8 @@ def pools_of(
     retriever = make_retriever(base, parts.explaining(0))
     graphs = document_graphs(parts, recipe.kind, recipe.parser, text=recipe.text)
     told = (VERSION, content(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
-    known = fingerprint_of(graphs), parts.encoder.fingerprint, parts.scope.snapshot.passage_ids[0], len(parts.scope)
+    read = fingerprint_of(graphs), graphs.numbers, graphs.edges
+    known = *read, parts.encoder.fingerprint, parts.scope.snapshot.passage_ids[0], len(parts.scope)
     file = keep / f"{_hashed(told, known)}.npz"
     kept = load_pools(file)
     if kept is not None:

@@ -8,7 +8,9 @@ from zlib import crc32
 
 import pytest
 
+from clew.assemble import open_reranker
 from clew.errors import InputError
+from clew.index import Index
 from clew.lexical import BM25Scorer
 from clew.models.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
@@ -37,13 +39,14 @@ def model(every: int = 0) -> ScriptedModel:
     return ScriptedModel(said)
 
 
-RERANKERS: dict[str, Callable[[], Reranker]] = {
-    "cosine": lambda: TextReranker(BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)),
-    "g-rag": lambda: DocumentGraphReranker(MeaningGraphs(LocalAmrParser(), ENCODER.encode), trained("amr")),
-    "llm": lambda: ModelReranker(model()),
-    "llm that fails at all": lambda: ModelReranker(model(1)),
-    "llm that fails at some": lambda: ModelReranker(model(3)),
-    "words": lambda: TextReranker(BM25Scorer()),
+RERANKERS: dict[str, Callable[[Index], Reranker]] = {
+    "cosine": lambda _: TextReranker(BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)),
+    "g-rag": lambda index: open_reranker("g-rag", index.parts),
+    "g-rag on amr": lambda _: DocumentGraphReranker(MeaningGraphs(LocalAmrParser(), ENCODER.encode), trained("amr")),
+    "llm": lambda _: ModelReranker(model()),
+    "llm that fails at all": lambda _: ModelReranker(model(1)),
+    "llm that fails at some": lambda _: ModelReranker(model(3)),
+    "words": lambda _: TextReranker(BM25Scorer()),
 }
 
 pytestmark = pytest.mark.parametrize("name", RERANKERS)
@@ -66,8 +69,8 @@ def told(found: Evidence) -> Evidence:
     return replace(found, usage=replace(found.usage, seconds=0.0))
 
 
-def test_the_same_passages_best_first(name: str) -> None:
-    for before, after in zip(FOUND, RERANKERS[name]().rerank(QUESTIONS, FOUND), strict=True):
+def test_the_same_passages_best_first(small: Index, name: str) -> None:
+    for before, after in zip(FOUND, RERANKERS[name](small).rerank(QUESTIONS, FOUND), strict=True):
         assert sorted(ids(after)) == sorted(ids(before))
         assert {scored.item.id: scored.item for scored in after.passages} == {
             scored.item.id: scored.item for scored in before.passages
@@ -77,40 +80,40 @@ def test_the_same_passages_best_first(name: str) -> None:
         assert all(isinstance(score, float) and math.isfinite(score) for score in scores)
 
 
-def test_what_else_was_found_is_kept_and_nothing_costs_less(name: str) -> None:
-    for before, after in zip(FOUND, RERANKERS[name]().rerank(QUESTIONS, FOUND), strict=True):
+def test_what_else_was_found_is_kept_and_nothing_costs_less(small: Index, name: str) -> None:
+    for before, after in zip(FOUND, RERANKERS[name](small).rerank(QUESTIONS, FOUND), strict=True):
         assert (after.paths, after.steps, after.topics) == (before.paths, before.steps, before.topics)
         assert after.notes[:1] == before.notes
         spent, had = after.usage, before.usage
         assert (spent.calls >= had.calls, spent.input_tokens >= had.input_tokens, spent.cost >= had.cost) == (True,) * 3
 
 
-def test_a_batch_equals_its_questions_one_by_one(name: str) -> None:
-    reranker = RERANKERS[name]()
+def test_a_batch_equals_its_questions_one_by_one(small: Index, name: str) -> None:
+    reranker = RERANKERS[name](small)
     batch = reranker.rerank(QUESTIONS, FOUND)
     alone = [reranker.rerank([question], [found])[0] for question, found in zip(QUESTIONS, FOUND, strict=True)]
     assert [told(found) for found in batch] == [told(found) for found in alone]
     assert reranker.rerank([], []) == []
 
 
-def test_the_same_again(name: str) -> None:
-    first, second = (RERANKERS[name]().rerank(QUESTIONS, FOUND) for _ in range(2))
+def test_the_same_again(small: Index, name: str) -> None:
+    first, second = (RERANKERS[name](small).rerank(QUESTIONS, FOUND) for _ in range(2))
     assert [told(found) for found in first] == [told(found) for found in second]
 
 
-def test_no_passages_are_no_error(name: str) -> None:
+def test_no_passages_are_no_error(small: Index, name: str) -> None:
     nothing = Evidence(notes=("the question is empty",))
     for question in ("", QUESTIONS[0]):
-        (found,) = RERANKERS[name]().rerank([question], [nothing])
+        (found,) = RERANKERS[name](small).rerank([question], [nothing])
         assert (found.passages, found.notes) == ((), nothing.notes)
 
 
 @pytest.mark.parametrize("question", ["", "?!...", "Vega \ud800\0", "卡尔斯克鲁纳 🚢", "Vega " * 5000])
-def test_any_string_is_a_question(name: str, question: str) -> None:
-    (found,) = RERANKERS[name]().rerank([question], [FOUND[0]])
+def test_any_string_is_a_question(small: Index, name: str, question: str) -> None:
+    (found,) = RERANKERS[name](small).rerank([question], [FOUND[0]])
     assert sorted(ids(found)) == sorted(ids(FOUND[0]))
 
 
-def test_questions_and_evidence_that_do_not_go_together(name: str) -> None:
+def test_questions_and_evidence_that_do_not_go_together(small: Index, name: str) -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
-        RERANKERS[name]().rerank(["one", "two"], [FOUND[0]])
+        RERANKERS[name](small).rerank(["one", "two"], [FOUND[0]])

@@ -102,7 +102,7 @@ def test_a_run_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeyp
         execute(listed(), "other", QUESTIONS, 3).save(path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
-    with pytest.raises(ProviderError, match="cannot be written"):
+    with pytest.raises(ProviderError, match="could not be written"):
         run.save(tmp_path / "nowhere" / "run.json")
 
 

@@ -149,10 +149,13 @@ def test_columns_are_where_names_stand() -> None:
     present = (("a", "b", "c"), ("x", "y"))
     assert Columns.of((("c", "a"), ("y",)), present) == Columns((2, 0), (1,))
     assert Columns.of(((), ()), present) == Columns((), ())
-    for wanted, said in (((("z",), ()), "'z', and these graphs have a, b, c"), (((), ("z",)), "'z'.*have x, y")):
+    for wanted, said in (
+        ((("z",), ()), "'z' is no part of these graphs, which have a, b, c"),
+        (((), ("z",)), "'z'.*have x, y"),
+    ):
         with pytest.raises(InputError, match=said):
             Columns.of(wanted, present)
-    with pytest.raises(InputError, match="have nothing"):
+    with pytest.raises(InputError, match="which have none"):
         Columns.of((("a",), ()), ((), ()))
 
 

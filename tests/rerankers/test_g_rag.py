@@ -168,9 +168,9 @@ def test_the_fingerprint_tells_weights_and_parsers(small: Index) -> None:
 
 
 def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> None:
-    with pytest.raises(InputError, match="reads 'score', and these graphs have nothing"):
+    with pytest.raises(InputError, match="'score' is no part of these graphs, which have none"):
         DocumentGraphReranker(graphs_of(small, "amr"), trained("index"))
-    with pytest.raises(InputError, match="reads 'wings'"):
+    with pytest.raises(InputError, match="'wings' is no part"):
         DocumentGraphReranker(graphs_of(small, "amr"), replace(trained("amr"), edges=("common nodes", "wings")))
 
 

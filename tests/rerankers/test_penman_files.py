@@ -117,10 +117,10 @@ def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"# ::snt caf\xe9\n(a / alpha)\n")
     with pytest.raises(InputError, match="not UTF-8"):
         read_amr(tmp_path / "latin")
-    with pytest.raises(ProviderError, match="cannot be written"):
+    with pytest.raises(ProviderError, match="could not be written"):
         write_amr(tmp_path / "none" / "file", [amr_entry("(a / alpha)")])
     (tmp_path / "folder").mkdir()
-    with pytest.raises(ProviderError, match="cannot be written"):
+    with pytest.raises(ProviderError, match="could not be written"):
         write_amr(tmp_path / "folder", [amr_entry("(a / alpha)")])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "latin"]
     (tmp_path / "empty").write_text("\n# only a comment\n\n", encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import ProviderError
-from clew.store.derived import atomic_file, atomic_folder, folder_hash, sweep
+from clew.store.derived import atomic_file, atomic_folder, folder_hash, sweep, write_text
 
 
 def names(folder: Path) -> list[str]:
@@ -67,6 +67,15 @@ def test_a_file_appears_whole_and_replaces(tmp_path: Path) -> None:
     with atomic_file(tmp_path / "x") as path:
         path.write_text("new")
     assert ((tmp_path / "x").read_text(), names(tmp_path)) == ("new", ["x"])
+
+
+def test_text_is_written_in_folders_that_are_there(tmp_path: Path) -> None:
+    write_text(tmp_path / "file", "one\ntwo\n")
+    write_text(tmp_path / "file", "žluť\r\n")
+    assert (tmp_path / "file").read_bytes() == "žluť\r\n".encode()
+    with pytest.raises(ProviderError, match=r"no folder .*absent.*: give one that is there"):
+        write_text(tmp_path / "absent" / "file", "one")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_disk_that_refuses_is_a_providers_error(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Pools of passages to learn from: which of them are evidence, and the file that keeps them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def examples(graphs: Drawn | None = None) -> list[PoolExample]:
 def same(one: Sequence[PoolExample], other: Sequence[PoolExample]) -> bool:
     def parts(example: PoolExample) -> list[tuple[object, ...]]:
         graph = example.graph
-        arrays = (graph.vectors, graph.numbers, graph.edges, graph.question, example.relevant)
+        arrays = (graph.vectors, graph.numbers, graph.edges, graph.question, example.relevant, example.others)
         return [(array.shape, array.dtype.str, array.tobytes()) for array in arrays] + [(example.gold,)]
 
     return [parts(example) for example in one] == [parts(example) for example in other]
@@ -70,6 +71,14 @@ def test_evidence_counts_once_at_its_first_passage() -> None:
     assert elsewhere.relevant.tolist() == [False, False]
     assert whole.relevant.tolist() == [True]
     assert first.relevant.dtype == bool
+
+
+def test_further_passages_of_evidence_are_neither_evidence_nor_others() -> None:
+    first, elsewhere, whole = examples()
+    assert first.others.tolist() == [True, True, False, False, False]  # a#1 is wanted, so a#0 is not; all of b is
+    assert elsewhere.others.tolist() == [True, True]
+    assert whole.others.tolist() == [False]
+    assert first.others.dtype == bool
 
 
 def test_each_question_has_its_own_graph() -> None:
@@ -107,9 +116,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path) -> None:
 
 def test_pools_without_vectors_and_no_pools_at_all(tmp_path: Path) -> None:
     bare = [
-        PoolExample(
-            DocumentGraph(e.graph.vectors[:, :0], e.graph.numbers, e.graph.edges, e.graph.question[:0]), e.relevant, 1
-        )
+        replace(e, graph=replace(e.graph, vectors=e.graph.vectors[:, :0], question=e.graph.question[:0], notes=()))
         for e in examples()
     ]
     for number, kept in enumerate((bare, [])):

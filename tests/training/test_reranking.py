@@ -154,7 +154,7 @@ def example(numbers: list[float], relevant: list[bool], gold: int = 0, seed: int
     edges[np.arange(size), np.arange(size)] = 0
     column = np.array(numbers, dtype=np.float32)[:, None]
     graph = DocumentGraph(np.zeros((size, 0), np.float32), column, edges, np.zeros(0, np.float32))
-    return PoolExample(graph, np.array(relevant), gold or sum(relevant))
+    return PoolExample(graph, np.array(relevant), ~np.array(relevant), gold or sum(relevant))
 
 
 def bridged(seed: int) -> PoolExample:
@@ -168,7 +168,7 @@ def bridged(seed: int) -> PoolExample:
     numbers = np.zeros((size, 1), dtype=np.float32)
     numbers[named] = 1.0
     relevant = np.isin(np.arange(size), [named, far])
-    return PoolExample(DocumentGraph(numbers[:, :0], numbers, edges, numbers[0, :0]), relevant, 2)
+    return PoolExample(DocumentGraph(numbers[:, :0], numbers, edges, numbers[0, :0]), relevant, ~relevant, 2)
 
 
 def network(kind: str, seed: int = 0) -> DocumentGNN:
@@ -225,7 +225,8 @@ def test_batches_are_all_questions_once_in_an_order_of_the_seed() -> None:
 
 
 def test_questions_without_evidence_or_without_others_teach_nothing(tmp_path: Path) -> None:
-    useless = [example([1.0, 2.0], [False, False], gold=1), example([1.0, 2.0], [True, True])]
+    further = replace(example([1.0, 2.0], [True, False]), others=np.array([False, False]))
+    useless = [example([1.0, 2.0], [False, False], gold=1), example([1.0, 2.0], [True, True]), further]
     one = Reranking([*useless, example([1.0, 2.0], [True, False])], {}, READ, RerankLoss())
     assert [len(batch) for batch in one.batches(0)] == [1]
     with pytest.raises(InputError, match="no question has both evidence and other passages"):
@@ -240,6 +241,20 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_questions_and_filling_counts_for
         found = one.loss(model, examples)
         wanted = np.mean([float(loss.detach()) for loss in alone])
         assert float(found.detach()) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("hardest", [0, 1])
+def test_passages_that_are_neither_evidence_nor_others_teach_nothing(kind: str, hardest: int) -> None:
+    numbers, relevant = [1.0, 4.0, 0.5, 2.0], [True, False, False, True]
+    whole = example(numbers, relevant)
+    one = replace(whole, others=np.array([False, False, True, False]))
+    model, told = network("relational").eval(), objective(1, RerankLoss(kind, hardest=hardest))
+    scores = scored(model, [one], READ)[0]
+    known = torch.tensor([True, False, True, True])
+    wanted = RerankLoss(kind, hardest=hardest).of(scores[known], torch.from_numpy(one.relevant)[known])
+    assert float(told.loss(model, [one]).detach()) == pytest.approx(float(wanted.detach()))
+    assert float(told.loss(model, [whole]).detach()) != pytest.approx(float(wanted.detach()))
 
 
 def test_halves() -> None:

@@ -2,16 +2,16 @@
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.evaluation.records import Record, read_records, shown
 from clew.protocols import Retriever
+from clew.store.derived import write_text
 from clew.types import Evidence, Filter, Question, Usage
 
 _TOGETHER = 64
@@ -92,7 +92,7 @@ class Run:
             ProviderError: The file cannot be written.
         """
         content = json.dumps({"format": RUN_FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
-        _write_whole(Path(path), content + "\n")
+        write_text(Path(path), content + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "Run":
@@ -168,24 +168,6 @@ def _together(
         if progress is not None:
             progress(len(rankings), len(questions))
     return rankings
-
-
-def _write_whole(path: Path, content: str) -> None:
-    """Write a text file in one step: a reader sees the old content or the new, never a part."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        try:
-            with beside.open("w", encoding="utf-8", newline="\n") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise ProviderError(
-            f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
-        ) from error
 
 
 def _ranking_of(question_id: str, evidence: Evidence, k: int, seconds: float) -> Ranking:

@@ -66,9 +66,15 @@ class DocumentGNNSettings:
     def __post_init__(self) -> None:
         if self.network not in NETWORKS:
             raise InputError(f"the network is {self.network!r}; wanted one of {', '.join(NETWORKS)}")
-        least = min(self.edges, self.width, self.layers, self.text + self.numbers)
-        if least < 1 or min(self.text, self.numbers) < 0 or not 0 <= self.dropout < 1:
-            raise InputError(f"{self}: something must be read, widths and layers are at least 1, dropout is below 1")
+        if min(self.text, self.numbers) < 0 or self.text + self.numbers < 1:
+            raise InputError(
+                f"a passage brings {self.text} wide vectors and {self.numbers} numbers; wanted one of both"
+            )
+        for name, value in (("features of edges", self.edges), ("width", self.width), ("layers", self.layers)):
+            if value < 1:
+                raise InputError(f"{name}: {value}; wanted at least 1")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout: {self.dropout}; wanted at least 0 and below 1")
         if self.network == "gat" and self.width % _HEADS:
             raise InputError(f"the width is {self.width}; gat has {_HEADS} heads, so give a multiple of {_HEADS}")
 

@@ -73,8 +73,8 @@ class Columns:
         for names, there in zip(wanted, present, strict=True):
             if missing := [name for name in names if name not in there]:
                 raise InputError(
-                    f"the reranker reads {missing[0]!r}, and these graphs have {', '.join(there) or 'nothing'}: train "
-                    "it again, or update Clew"
+                    f"{missing[0]!r} is no part of these graphs, which have {', '.join(there) or 'none of the kind'}: "
+                    "choose among these; weights that read it are of another version of Clew, so train them again"
                 )
         found = (tuple(there.index(name) for name in names) for names, there in zip(wanted, present, strict=True))
         return cls(*found)
@@ -143,8 +143,10 @@ def _made(config: dict[str, Any], arrays: "dict[str, FloatArray]") -> TrainedDoc
         raise ValueError(f"it reads {kind} graphs, {len(numbers)} numbers and {len(edges)} features of edges")
     model = DocumentGNN(settings)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    if (found := {name: array.shape for name, array in arrays.items()}) != shapes:
-        raise ValueError(f"arrays {found}, wanted {shapes}")
+    found = {name: array.shape for name, array in arrays.items()}
+    for name in sorted(found.keys() | shapes.keys()):
+        if found.get(name) != shapes.get(name):
+            raise ValueError(f"the array {name!r} has the shape {found.get(name)}, wanted {shapes.get(name)}")
     model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
     model.eval()
     return TrainedDocumentGNN(model, kind, numbers, edges, str(config["encoder"]["fingerprint"]), dict(config["about"]))

@@ -9,16 +9,16 @@ Forget to Connect!" (2024), for one graph a question-passage pair. Differs from 
 Clew's own; a malformed graph is kept as it stands, with what is wrong with it.
 """
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from clew.errors import InputError, ProviderError
+from clew.errors import InputError
 from clew.graph.meaning import MeaningGraph
 from clew.rerankers.penman_notation import meaning_of, shown
+from clew.store.derived import write_text
 from clew.types import Failure
 
 TEXTS = ("snt", "question", "passage")
@@ -90,17 +90,7 @@ def write_amr(path: str | Path, entries: Sequence[AmrEntry]) -> None:
         if entry != again:
             message = f"entry {number} of {len(entries)} would be read back otherwise"
             raise InputError(f"{message}: make it with amr_entry, which puts values and graphs in order")
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        try:
-            beside.write_text(text, encoding="utf-8", newline="\n")
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise ProviderError(
-            f"{path}: cannot be written ({error.strerror}); give a path in a writable folder"
-        ) from error
+    write_text(path, text)
 
 
 def _written(entry: AmrEntry) -> str:

@@ -57,6 +57,18 @@ def atomic_file(target: Path) -> Iterator[Path]:
         _sync(target.parent)
 
 
+def write_text(target: Path, text: str) -> None:
+    """Write a text file in one step, in a folder that is there: a mistyped path makes no folders.
+
+    Raises:
+        ProviderError: There is no such folder, or the disk refused.
+    """
+    if not target.parent.is_dir():
+        raise ProviderError(f"{target} could not be written (no folder {target.parent}): give one that is there")
+    with atomic_file(target) as beside:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+
+
 def discard(target: Path) -> None:
     """Remove a file or folder at once for those who look for it by its name, then free its space.
 

@@ -2,13 +2,14 @@
 
 import zlib
 from collections.abc import Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 import numpy as np
 
-from clew.judging import judge
+from clew.judging import counts_for, judge
 from clew.rerankers.document_graph import DocumentGraph, DocumentGraphs
 from clew.store.derived import atomic_file
 from clew.training.reranking import PoolExample
@@ -17,7 +18,7 @@ from clew.types import Evidence, Question
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PARTS = ("vectors", "numbers", "edges", "question", "relevant")
+_PARTS = ("vectors", "numbers", "edges", "question", "relevant", "others")
 _TOGETHER = 32  # questions whose passages are read at a time: more would only take memory
 
 
@@ -35,12 +36,14 @@ def pool_examples(
         made += graphs.graphs([question.text for question, _ in part], [passages for _, passages in part])
     examples = []
     for (question, passages), graph in zip(asked, made, strict=True):
-        ids = [scored.item.id for scored in passages]
-        judged = judge(ids, [scored.item.document_id for scored in passages], question.gold)
+        ids, documents = zip(*((scored.item.id, scored.item.document_id) for scored in passages), strict=True)
+        judged = judge(ids, documents, question.gold)
         relevant = np.array([hit >= 0 for hit in judged.hits])
+        counted = map(counts_for, ids, documents, repeat(question.gold))
+        others = np.array([name not in question.gold for name in counted])
         edges: NDArray[Any] = graph.edges.astype(np.float16)
         kept = DocumentGraph(graph.vectors, graph.numbers, edges, graph.question, graph.notes)
-        examples.append(PoolExample(kept, relevant, judged.gold))
+        examples.append(PoolExample(kept, relevant, others, judged.gold))
     return examples
 
 
@@ -69,13 +72,13 @@ def load_pools(path: Path) -> list[PoolExample] | None:
     except (OSError, EOFError, ValueError, KeyError, OverflowError, RuntimeError, BadZipFile, zlib.error):
         return None
     return [
-        PoolExample(DocumentGraph(vectors, numbers, edges, question), relevant, count)
-        for vectors, numbers, edges, question, relevant, count in examples
+        PoolExample(DocumentGraph(vectors, numbers, edges, question), relevant, others, count)
+        for vectors, numbers, edges, question, relevant, others, count in examples
     ]
 
 
 def _part(example: PoolExample, part: str) -> "NDArray[Any]":
-    array: NDArray[Any] = example.relevant if part == "relevant" else getattr(example.graph, part)
+    array: NDArray[Any] = getattr(example if part in ("relevant", "others") else example.graph, part)
     return array
 
 

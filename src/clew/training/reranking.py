@@ -11,8 +11,8 @@ For a question with the scores s of its passages, P those of its evidence and N 
 the more the smaller the temperature T; as T grows it becomes `listwise`.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), equations 12 and 13.
-Differs from the source: the last two; the pairwise loss may be of the hardest other passages alone; questions none or
-all of whose passages are evidence teach nothing.
+Differs from the source: the last two; the pairwise loss may be of the hardest other passages alone; questions without
+evidence or without others teach nothing; further passages of a document that is evidence are neither.
 """
 
 import math
@@ -62,8 +62,11 @@ class RerankLoss:
     def __post_init__(self) -> None:
         if self.kind not in LOSSES:
             raise InputError(f"the loss is {self.kind!r}; wanted one of {', '.join(LOSSES)}")
-        if not 0 < self.temperature < math.inf or self.hardest < 0 or self.batch < 1:
-            raise InputError(f"{self}: the temperature is above 0, hardest at least 0 and batch at least 1")
+        if not 0 < self.temperature < math.inf:
+            raise InputError(f"temperature: {self.temperature}; wanted a number above 0")
+        for name, value, least in (("hardest", self.hardest, 0), ("batch", self.batch, 1)):
+            if value < least:
+                raise InputError(f"{name}: {value}; wanted at least {least}")
 
     def of(self, scores: "Tensor", relevant: "Tensor") -> "Tensor":
         """Return the loss of one question.
@@ -100,11 +103,13 @@ class PoolExample:
     Attributes:
         graph: Of n passages, best first as they were found.
         relevant: (n,) which are evidence; a piece of evidence counts once, at its first passage.
+        others: (n,) which are none. What is neither is a further passage of a document that is evidence.
         gold: Pieces of evidence that the question has, found or not; at least 1.
     """
 
     graph: "DocumentGraph"
     relevant: "BoolArray"
+    others: "BoolArray"
     gold: int
 
 
@@ -131,7 +136,7 @@ class Reranking:
         columns: Columns,
         loss: RerankLoss,
     ) -> None:
-        self._trained = [one for one in trained if one.relevant.any() and not one.relevant.all()]
+        self._trained = [one for one in trained if one.relevant.any() and one.others.any()]
         self._validated = validated
         self._columns = columns
         self._loss = loss
@@ -156,8 +161,9 @@ class Reranking:
         scores = scored(model, batch, self._columns)
         losses = []
         for own, one in zip(scores, batch, strict=True):
-            relevant = torch.from_numpy(one.relevant).to(own.device)
-            losses.append(self._loss.of(own[: len(relevant)], relevant))
+            relevant, others = (torch.from_numpy(rows).to(own.device) for rows in (one.relevant, one.others))
+            told = relevant | others
+            losses.append(self._loss.of(own[: len(told)][told], relevant[told]))
         return torch.stack(losses).mean()
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
