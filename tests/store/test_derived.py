@@ -105,6 +105,19 @@ def test_a_leftover_with_this_process_pid_is_swept(tmp_path: Path) -> None:
         assert sweep(tmp_path) == [earlier.name]
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="processes are told of otherwise")
+def test_a_leftover_of_a_process_that_no_one_has_waited_for_is_swept(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "snapshot") as folder:
+        parts = folder.name.split(".")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        left = tmp_path / ".".join([*parts[:3], str(process.pid), "00000000", "tmp"])
+        left.mkdir()
+        assert sweep(tmp_path) == []  # it lives
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays in the list of processes
+        assert sweep(tmp_path) == [left.name]
+
+
 def test_another_machines_leftover_is_swept_after_a_day(tmp_path: Path) -> None:
     foreign = tmp_path / ".snapshot.00000000.1.00000000.tmp"
     foreign.mkdir()

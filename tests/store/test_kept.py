@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.store.derived import atomic_folder
 from clew.store.kept import kept_array
 
 
@@ -32,3 +33,15 @@ def test_only_the_newest_two_versions_stay_with_all_that_is_in_them(tmp_path: Pa
             kept_array(tmp_path / version / name, lambda: np.zeros(3, dtype=np.float32))
     assert {path.name for path in tmp_path.iterdir()} == {"c", "d"}
     assert {path.name for path in (tmp_path / "d").iterdir()} == set(names)
+
+
+def test_what_killed_runs_left_goes_with_the_next_array_that_is_made(tmp_path: Path) -> None:
+    folder = tmp_path / "v" / "a"
+    with atomic_folder(folder) as temporary:
+        left = temporary.name[:-12] + "00000000.tmp"  # as if this process had been killed, and begun again
+    for place in (folder.parent, tmp_path):
+        (place / left).mkdir(parents=True)
+        (place / left / "half").write_text("")
+    kept_array(folder, lambda: np.zeros(3, dtype=np.float32))
+    assert [path.name for path in tmp_path.iterdir()] == ["v"]
+    assert [path.name for path in folder.parent.iterdir()] == ["a"]

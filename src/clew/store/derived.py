@@ -155,7 +155,16 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return not _ended(pid)
+
+
+def _ended(pid: int) -> bool:
+    """Return whether a process has ended and waits for its parent, which in a container may never ask."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return False  # gone by now, or a system that tells otherwise
+    return state[:1] in (["Z"], ["X"])
 
 
 def _host() -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.store.derived import atomic_folder, discard
+from clew.store.derived import atomic_folder, discard, sweep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,6 +40,8 @@ def kept_array(folder: Path, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any
         for version in versions[:-2]:
             if version != folder.parent:
                 discard(version)
+        for place in (folder.parent, folder.parent.parent):
+            sweep(place)  # what killed runs left
     return np.asarray(np.load(folder / _ARRAY, mmap_mode="r", allow_pickle=False))
 
 
