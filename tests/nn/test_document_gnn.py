@@ -29,6 +29,8 @@ def made(network: str, seed: int = 0, **changed: Any) -> DocumentGNN:
     model = DocumentGNN(replace(shape, **changed)).eval()
     if model.settings.numbers:
         torch.nn.init.normal_(model.number_score.weight)
+    if model.settings.text:
+        torch.nn.init.normal_(model.question_projection.weight, std=0.3)
     return model
 
 
@@ -73,11 +75,12 @@ def relu(values: Array) -> Array:
 def start_and_end(model: DocumentGNN, asked: DocumentBatch) -> tuple[Array, Array, Array]:
     """Return the states (n, w) that a question's passages begin with, their own scores (n,), and the question (w,)."""
     w = weights(model)
-    vectors, numbers = asked.vectors[0].double().numpy(), asked.numbers[0].double().numpy()
+    vectors, numbers = asked.vectors[0].double().numpy() * TEXT**0.5, asked.numbers[0].double().numpy()
     states = vectors @ w["text_projection.weight"].T + w["text_projection.bias"]
     states = states + relu(numbers @ w["number_projection.weight"].T + w["number_projection.bias"])
     own = (numbers @ w["number_score.weight"].T)[:, 0] + w["state_score.bias"][0]
-    question = w["question_projection.weight"] @ asked.questions[0].double().numpy() + w["question_projection.bias"]
+    question = w["question_projection.weight"] @ asked.questions[0].double().numpy() * TEXT**0.5
+    question = question + w["question_projection.bias"]
     return states, own, question + w["state_score.weight"][0]
 
 
@@ -152,6 +155,19 @@ def test_scores_are_those_of_loops_over_passages(network: str, changed: dict[str
     for seed in range(3):
         asked = batch([7], seed)
         np.testing.assert_allclose(scores(model, asked)[0].numpy(), slow(model, asked), rtol=1e-4, atol=1e-4)
+
+
+@every
+def test_untrained_networks_rank_near_the_cosine(network: str) -> None:
+    drawn = np.random.default_rng(4)
+    vectors = drawn.normal(size=(20, 6, 64))
+    vectors[:, 3] = vectors[:, 3] / 3 + vectors[:, 0]  # of each question's six passages, the one that is like it
+    unit = torch.from_numpy(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).float()
+    edges = torch.zeros(20, 5, 5, EDGES)
+    torch.manual_seed(1)
+    model = DocumentGNN(DocumentGNNSettings(64, 0, EDGES, network, 64)).eval()
+    asked = DocumentBatch(unit[:, 1:], torch.zeros(20, 5, 0), edges, unit[:, 0], torch.ones(20, 5, dtype=torch.bool))
+    assert int((scores(model, asked).argmax(1) == 2).sum()) >= 17  # by chance 4
 
 
 @pytest.mark.parametrize("network", PYG)

@@ -10,13 +10,15 @@ Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Re
 table 5 for the other layers, which are PyTorch Geometric's.
 Differs from the source: features are divided by the roots of the sums at both ends, where the paper does not say how;
 g is one linear layer of both its arguments together with ReLU after it, which the paper leaves
-open; a passage without neighbours keeps a score. Passages may bring numbers beside their vectors or in their stead;
+open; a passage without neighbours keeps a score; every network begins near the cosine of question and passage, from
+which few questions are enough to learn (`_pass_on`). Passages may bring numbers beside their vectors or in their stead;
 then scores start from a line through those numbers. `relational` is ours: every feature of an edge has a matrix of its
 own, and states keep what they had. The LSTM of `sage` reads neighbours in the order in which passages are given, where
 GraphSAGE draws one, and stops at a passage's last neighbour, where PyTorch Geometric reads on over the zeros that make
 all rows as long as the longest.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
@@ -118,6 +120,7 @@ class DocumentGNN(nn.Module):
         if text:
             self.text_projection = nn.Linear(text, width)
             self.question_projection = nn.Linear(text, width)
+            self.question_projection.load_state_dict(self.text_projection.state_dict())
         if numbers:
             self.number_projection = nn.Linear(numbers, width)
             self.number_score = nn.Linear(numbers, 1, bias=False)
@@ -142,15 +145,19 @@ class DocumentGNN(nn.Module):
     def _start(self, batch: DocumentBatch) -> "Tensor":
         read: list[Tensor] = []
         if self.settings.text:
-            read.append(self.text_projection(batch.vectors))
+            read.append(self.text_projection(self._spread(batch.vectors)))
         if self.settings.numbers:
             read.append(functional.relu(self.number_projection(batch.numbers)))
         return torch.stack(read).sum(0)
 
+    def _spread(self, vectors: "Tensor") -> "Tensor":
+        """Return unit vectors with entries of about 1, as large as all else that the layers add up."""
+        return vectors * math.sqrt(self.settings.text)
+
     def _scores(self, states: "Tensor", batch: DocumentBatch) -> "Tensor":
         scores = torch.zeros_like(states[..., 0])
         if self.settings.text:
-            question = self.question_projection(batch.questions)
+            question = self.question_projection(self._spread(batch.questions))
             scores = (states * question[:, None]).sum(-1)
         if self.settings.numbers:
             scores = scores + (self.state_score(states) + self.number_score(batch.numbers))[..., 0]
@@ -169,6 +176,7 @@ class _Published(nn.Module):
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
         self.update = nn.Linear(2 * settings.width, settings.width)
+        _pass_on(self.update.weight[:, : settings.width])
         self.edge_update = nn.Linear(2 * settings.edges, settings.edges) if settings.edge_update else None
         self.dropout = nn.Dropout(settings.dropout)
 
@@ -233,6 +241,12 @@ class _FromGeometric(nn.Module):
         return self.dropout(functional.relu(heard)), edges
 
 
+def _pass_on(weight: "Tensor") -> None:
+    """Let drawn weights (width, width) begin near the identity, so that a layer begins by passing a state on."""
+    with torch.no_grad():
+        weight.mul_(0.3).add_(torch.eye(len(weight)))
+
+
 def _in_order(width: int) -> Any:
     """Return an LSTM over each receiver's neighbours whose result is its state after the last of them, else zeros."""
     from torch_geometric.nn.aggr import LSTMAggregation
@@ -261,14 +275,21 @@ def _in_order(width: int) -> Any:
 def _convolution(network: str, width: int) -> Any:
     from torch_geometric import nn as geometric
 
-    if network == "gcn":
-        return geometric.GCNConv(width, width)
-    if network == "gat":
-        return geometric.GATConv(width, width // _HEADS, heads=_HEADS)
-    if network == "sage":
-        return geometric.SAGEConv(width, width, aggr=_in_order(width))
-    inner = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
-    return geometric.GINConv(inner, aggr="mean", train_eps=True)
+    made: Any
+    if network == "gin":
+        first, second = nn.Linear(width, width), nn.Linear(width, width)
+        own = [first.weight, second.weight]
+        made = geometric.GINConv(nn.Sequential(first, nn.ReLU(), second), aggr="mean", train_eps=True)
+    elif network == "sage":
+        made = geometric.SAGEConv(width, width, aggr=_in_order(width))
+        own = [made.lin_r.weight]
+    else:
+        gcn = network == "gcn"
+        made = geometric.GCNConv(width, width) if gcn else geometric.GATConv(width, width // _HEADS, heads=_HEADS)
+        own = [made.lin.weight]
+    for weight in own:
+        _pass_on(weight)
+    return made
 
 
 _LAYERS: dict[str, Any] = {"g-rag": _Published, "relational": _Relational, "mlp": _Alone}
