@@ -66,7 +66,7 @@ def test_weights_come_out_that_a_search_can_use(data: Path, out: Path) -> None:
     assert {choice.retriever for choice in weights.choices} == set(CHOICES)
     assert weights.cutoff == 3
     assert "pagerank" in weights.usual
-    (folder,) = (out / "run" / "indexes").iterdir()
+    (folder,) = (out / "run" / "indexes").glob("polar-*")
     evidence = library.open(folder).search("Where was the Fram built?", 3, f"routed:weights={out},budget=1")
     assert evidence.passages
     assert "recall@3" in evidence.notes[0]
@@ -75,7 +75,7 @@ def test_weights_come_out_that_a_search_can_use(data: Path, out: Path) -> None:
 
 def test_what_was_observed_is_what_an_evaluation_measures(data: Path, out: Path) -> None:
     seen = observe(data, DEVELOPMENT, "polar", out / "run", CHOICES, RECIPE, silent)
-    (folder,) = (out / "run" / "indexes").iterdir()
+    (folder,) = (out / "run" / "indexes").glob("polar-*")
     index, questions = library.open(folder), load_questions(data / DEVELOPMENT)
     assert seen.passages == len(index.snapshot.passage_ids)
     assert seen.signals.shape == (30, len(SIGNALS))

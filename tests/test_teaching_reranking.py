@@ -16,6 +16,7 @@ from clew.index import open as open_index
 from clew.nn.document_gnn import NETWORKS
 from clew.rerankers import document_graph, meaning_graphs
 from clew.rerankers.document_weights import load_reranker
+from clew.store.lock import writing
 from clew.teaching_data import CORPUS, DEVELOPMENT, TRAIN, opened
 from clew.teaching_reranking import RerankRecipe, TaughtReranker, pools_of, train_reranker
 from clew.training.loop import Recipe
@@ -315,6 +316,14 @@ def refused(done: Outcome, out: Path) -> str:
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
     assert not out.exists() or not [path for path in out.iterdir() if path.name != "run"]
     return done.err
+
+
+def test_several_trainings_share_an_index_at_the_same_time(
+    data: Path, first: tuple[Path, TaughtReranker, Told], prepared: Path
+) -> None:
+    with writing(index_of(first[0]).table.location):  # as another training does that makes an index there
+        train_reranker([data], [data], prepared, BASES, RECIPE, Told())
+    assert weights(prepared) == weights(first[0])
 
 
 @pytest.mark.parametrize(

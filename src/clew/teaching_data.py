@@ -45,18 +45,28 @@ def names_of(folders: Sequence[Path]) -> dict[Path, str]:
 
 
 def opened(folder: Path, run: Path, progress: Progress) -> Parts:
-    """Return the index of a folder's corpus, made below `run` where it is not there.
+    """Return the index of a folder's corpus, made below `run` where it is not there whole.
+
+    One that is whole is only read, so that several trainings may share it at the same time.
 
     Raises:
         InputError: A document cannot be read.
+        IndexLockedError: Another process is making it.
     """
     # By what is in it: a corpus that has changed, or another one of the same name, gets an index of its own.
     place = run / "indexes" / f"{folder.resolve().name}-{content(folder / CORPUS)}"
     place.parent.mkdir(parents=True, exist_ok=True)
-    if open_dataset(locate(place)) is None:
+    whole = place.with_name(f".{place.name}.whole")
+    started = open_dataset(locate(place)) is not None
+    if started and whole.is_file():
+        return open_index(place, progress).parts
+    if not started:
         create(place, load_settings(), progress)
     index = open_index(place, progress)
     report = index.add([folder / CORPUS])
     if report.failures:
         raise InputError(f"{folder / CORPUS}: {report.failures[0].item}: {report.failures[0].reason}")
+    if report.stopped is not None:
+        raise report.stopped
+    whole.touch()
     return index.parts
