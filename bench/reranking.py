@@ -1,7 +1,8 @@
 """Reranking over the document graph: `python bench/reranking.py quality|ablations|parts|latency [--sets ...]`.
 
     quality    every base's pool before and after g-rag, and after the same network without edges, with paired tests
-    ablations  the rows of the paper's tables 1 and 5: networks and losses on vectors of texts, AMR by the local parser
+    ablations  the rows of the paper's tables 1 and 5: networks and losses on vectors of texts, over the entities and
+               triples of the index (all questions), or with --graph amr over AMR by the local parser (--questions)
     parts      what of our own network matters: edges, losses; on development questions, pools of fused and pagerank
     latency    seconds of reranking 100 passages, warm
 
@@ -42,7 +43,8 @@ def main() -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--bases", default=",".join((*BASES, "gfm")))
     parser.add_argument("--weights", default="", help="of g-rag, instead of the package's own")
-    parser.add_argument("--questions", type=int, default=50, help="of each training set, for ablations")
+    parser.add_argument("--graph", choices=("index", "amr"), default="index", help="of ablations")
+    parser.add_argument("--questions", type=int, default=50, help="of each training set, for ablations on AMR")
     arguments = parser.parse_args()
     print(machine(), flush=True)
     sets, bases = arguments.sets.split(","), arguments.bases.split(",")
@@ -54,8 +56,9 @@ def main() -> None:
     elif arguments.experiment == "parts":
         compared({name: trained(name, recipe, ("fused", "pagerank")) for name, recipe in parts()})
     else:
-        found = {name: trained(name, recipe, ("fused",), arguments.questions) for name, recipe in ablations()}
-        compared(found)
+        most = arguments.questions if arguments.graph == "amr" else None
+        rows = ablations(arguments.graph)
+        compared({name: trained(f"{name} {arguments.graph}", recipe, ("fused",), most) for name, recipe in rows})
 
 
 def trained(
@@ -101,26 +104,25 @@ def parts() -> Iterator[tuple[str, RerankRecipe]]:
     yield "all others", replace(ours, loss=replace(ours.loss, hardest=0))
 
 
-def ablations() -> Iterator[tuple[str, RerankRecipe]]:
+def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
     """Yield the paper's rows: vectors of texts, two features of edges, the losses."""
-    loop = Recipe(epochs=60, rate=1e-3, warmup=100, average=0.99)
+    epochs, rate = (30, 3e-4) if graph == "amr" else (6, 1e-3)
     loss = RerankLoss("cross-entropy", batch=5, hardest=0)
+    pairwise = replace(loss, kind="pairwise")
+    loop = Recipe(epochs=epochs, rate=rate, warmup=100, average=0.99)
     plain = RerankRecipe(
         "index", numbers=False, text=True, edges=("common nodes", "common edges"), loop=loop, loss=loss
     )
-    amr = replace(plain, kind="amr", edges=())
+    linked = replace(plain, kind="amr", edges=()) if graph == "amr" else plain
     yield "MLP", replace(plain, network="mlp")
     yield "GCN without AMR", replace(plain, network="gcn")
-    yield "G-RAG", replace(amr, network="g-rag")
-    yield "G-RAG-RL", replace(amr, network="g-rag", loss=replace(loss, kind="pairwise"))
-    yield "G-RAG, set loss", replace(amr, network="g-rag", loss=replace(loss, kind="set", hardest=5))
+    yield "G-RAG", replace(linked, network="g-rag")
+    yield "G-RAG-RL", replace(linked, network="g-rag", loss=pairwise)
+    yield "G-RAG, set loss", replace(linked, network="g-rag", loss=replace(loss, kind="set", hardest=5))
     for network in ("gcn", "gat", "sage", "gin"):
-        yield f"{network.upper()} on AMR", replace(amr, network=network, loss=replace(loss, kind="pairwise"))
+        yield f"{network.upper()}, pairwise", replace(linked, network=network, loss=pairwise)
     for width in (8, 128):
-        yield (
-            f"G-RAG-RL, width {width}",
-            replace(amr, network="g-rag", width=width, loss=replace(loss, kind="pairwise")),
-        )
+        yield f"G-RAG-RL, width {width}", replace(linked, network="g-rag", width=width, loss=pairwise)
 
 
 def compared(found: dict[str, tuple[dict[str, float], dict[str, float], float]]) -> None:

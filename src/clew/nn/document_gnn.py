@@ -151,8 +151,8 @@ class DocumentGNN(nn.Module):
         return torch.stack(read).sum(0)
 
     def _spread(self, vectors: "Tensor") -> "Tensor":
-        """Return unit vectors with entries of about 1, as large as all else that the layers add up."""
-        return vectors * math.sqrt(self.settings.text)
+        """Return unit vectors with entries of about 1 where nothing else is read; beside numbers they stay small."""
+        return vectors if self.settings.numbers else vectors * math.sqrt(self.settings.text)
 
     def _scores(self, states: "Tensor", batch: DocumentBatch) -> "Tensor":
         scores = torch.zeros_like(states[..., 0])
