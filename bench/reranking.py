@@ -126,14 +126,26 @@ def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
 
 
 def compared(found: dict[str, tuple[dict[str, float], dict[str, float], float]]) -> None:
-    """Print development figures of networks, a row each."""
+    """Print development figures of networks, a row each; of several pools the mean of each one's three measures."""
     names = [name for name in next(iter(found.values()))[0] if name != "mean"]
-    before = next(iter(found.values()))[1]
-    rows = [["before", *(f"{100 * before[name]:.1f}" for name in names), f"{mean(before, names):.1f}", ""]]
+    pools: dict[str, list[str]] = {}
+    for name in names:
+        pools.setdefault(name.rpartition(" ")[0], []).append(name)
+    columns = pools if len(pools) > 2 else {name: [name] for name in names}
+    rows = []
+    for label, figures, seconds in told(found):
+        cells = [f"{mean(figures, part):.1f}" for part in (*columns.values(), names)]
+        rows.append([label, *cells, seconds])
+    print_table(("network", *columns, "mean", "seconds"), rows)
+
+
+def told(
+    found: dict[str, tuple[dict[str, float], dict[str, float], float]],
+) -> Iterator[tuple[str, dict[str, float], str]]:
+    """Yield what each row is called, its figures and its seconds, the pools as they were found first."""
+    yield "before", next(iter(found.values()))[1], ""
     for label, (figures, _, seconds) in found.items():
-        cells = [f"{100 * figures[name]:.1f}" for name in names]
-        rows.append([label, *cells, f"{mean(figures, names):.1f}", f"{seconds:.0f}"])
-    print_table(("network", *names, "mean", "seconds"), rows)
+        yield label, figures, f"{seconds:.0f}"
 
 
 def mean(figures: dict[str, float], names: Sequence[str]) -> float:
