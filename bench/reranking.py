@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from clew import index as indexes
 from clew.assemble import make_retriever, open_reranker
@@ -34,6 +35,9 @@ CHOSEN_BY = ("hotpotqa", "musique-dev")
 SETS = ("2wiki", "hotpotqa", "musique-dev")
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10", "positives_rr")
 RUN = WORK / "reranking"
+
+Taught: TypeAlias = tuple[dict[str, float], dict[str, float], float]
+"""Development figures of a network, those of the pools as they were found, and seconds of training."""
 
 
 def main() -> None:
@@ -61,9 +65,7 @@ def main() -> None:
         compared({name: trained(f"{name} {arguments.graph}", recipe, ("fused",), most) for name, recipe in rows})
 
 
-def trained(
-    name: str, recipe: RerankRecipe, bases: Sequence[str] = BASES, most: int | None = None
-) -> tuple[dict[str, float], dict[str, float], float]:
+def trained(name: str, recipe: RerankRecipe, bases: Sequence[str] = BASES, most: int | None = None) -> Taught:
     """Train a network where that is not done; return its development figures, those before it, and its seconds."""
     data = [limited(DATA / one, most) for one in LEARNED]
     # Every passage of an AMR pool is encoded anew with its words: with fewer questions to learn from, fewer to judge.
@@ -106,6 +108,7 @@ def parts() -> Iterator[tuple[str, RerankRecipe]]:
 
 def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
     """Yield the paper's rows: vectors of texts, two features of edges, the losses."""
+    # Of AMR there are 150 questions: more rounds, and smaller steps.
     epochs, rate = (30, 3e-4) if graph == "amr" else (6, 1e-3)
     loss = RerankLoss("cross-entropy", batch=5, hardest=0)
     pairwise = replace(loss, kind="pairwise")
@@ -125,7 +128,7 @@ def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
         yield f"G-RAG-RL, width {width}", replace(linked, network="g-rag", width=width, loss=pairwise)
 
 
-def compared(found: dict[str, tuple[dict[str, float], dict[str, float], float]]) -> None:
+def compared(found: dict[str, Taught]) -> None:
     """Print development figures of networks, a row each; of several pools the mean of each one's three measures."""
     names = [name for name in next(iter(found.values()))[0] if name != "mean"]
     pools: dict[str, list[str]] = {}
@@ -140,7 +143,7 @@ def compared(found: dict[str, tuple[dict[str, float], dict[str, float], float]])
 
 
 def told(
-    found: dict[str, tuple[dict[str, float], dict[str, float], float]],
+    found: dict[str, Taught],
 ) -> Iterator[tuple[str, dict[str, float], str]]:
     """Yield what each row is called, its figures and its seconds, the pools as they were found first."""
     yield "before", next(iter(found.values()))[1], ""

@@ -105,8 +105,8 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     assert ids_of(after) != before
     assert clew("ask", QUESTION, *rerank, "--pool", "3").code == 0
     missing = clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}")
-    assert (missing.code, missing.out) == (1, "")
-    assert "cannot be opened" in missing.err
+    assert (missing.code, missing.out) == (2, "")
+    assert "there is no folder" in missing.err
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,7 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
         (("fused:rerank=g-rag", "--rerank", "none"), "fused:rerank=g-rag has a setting 'rerank' of its own"),
         (("reranked:base=bm25", "--base", "fused"), "reranked:base=bm25 has a setting 'base' of its own"),
         (("fused", "--rerank", "g-rag", "--pool", "0"), "pool is '0'; wanted a whole number of at least 1"),
+        (("fused", "--rerank", "llm:gpt"), "the reranker is 'llm:gpt'; wanted llm:PROVIDER:NAME"),
         (("fused", "--rerank", ""), "no reranker is called ''; choose one of none, cross-encoder"),
     ],
     ids=str,

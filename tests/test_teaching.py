@@ -218,6 +218,8 @@ def test_other_data_is_another_run(data: Path, tmp_path: Path) -> None:
             (folder / name).write_bytes((data / name).read_bytes())
     assert set(names_of([changing, same]).values()) == {"one/polar", "other/polar"}
     assert names_of([changing, changing])[changing] == "polar"
+    alike = [tmp_path / first / "data" / "polar" for first in "ab"]
+    assert set(names_of(alike).values()) == {"a/data/polar", "b/data/polar"}
     recipe = replace(RECIPE, loop=Recipe(epochs=1))
     train_gfm([changing], [], tmp_path / "out", recipe, silent)
     first = load_weights(tmp_path / "out").key

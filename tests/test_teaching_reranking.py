@@ -2,25 +2,32 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from clew.errors import InputError
+import clew as library
+from clew.errors import InputError, ProviderError
 from clew.index import Index
 from clew.index import open as open_index
 from clew.nn.document_gnn import NETWORKS
 from clew.rerankers import document_graph, meaning_graphs
-from clew.rerankers.document_weights import load_reranker
+from clew.rerankers.document_weights import load_reranker, save_reranker
 from clew.store.lock import writing
 from clew.teaching_data import CORPUS, DEVELOPMENT, TRAIN, opened
 from clew.teaching_reranking import RerankRecipe, TaughtReranker, pools_of, train_reranker
+from clew.training.checkpoint import alone
 from clew.training.loop import Recipe
 from clew.training.reranking import RerankLoss
+from clew.types import Document
+from clew.updating import Report
 from conftest import EXAMPLES
 from faults.commands import Outcome, clew, write_lines
 
@@ -170,6 +177,9 @@ def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tm
     assert result.questions == 2 * 30
     assert {name.rpartition(" ")[0] for name in result.before} == {"", "polar bm25"}
     assert load_reranker(prepared).about["bases"] == ["bm25", "pagerank"]
+    states = set((prepared / "run").glob("state-*"))
+    train_reranker([data], [data], prepared, ("bm25",), RECIPE, told)
+    assert set((prepared / "run").glob("state-*")) > states  # without it, it is another run
     for also, message in (({tmp_path: ["pagerank"]}, "no folder of data"), ({data: ["nothing"]}, "'nothing'")):
         with pytest.raises(InputError, match=message):
             train_reranker([data], [data], tmp_path / "refused", ("bm25",), RECIPE, told, None, also)
@@ -224,6 +234,18 @@ def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kep
         "layers": 1,
     }
     assert not asked(files[0], **untouched)
+
+
+def test_other_weights_of_one_name_have_pools_of_their_own(
+    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path
+) -> None:
+    parts, place = index_of(first[0]).parts, tmp_path / "weights"
+    trained = load_reranker(first[0])
+    for count in (1, 2):
+        save_reranker(place, trained)
+        pools_of(parts, data / DEVELOPMENT, f"bm25:rerank=g-rag:{place}", RECIPE, tmp_path, Told())
+        assert len(list(tmp_path.glob("*.npz"))) == count
+        torch.nn.init.normal_(trained.model.number_score.weight)
 
 
 def test_another_parser_has_pools_of_its_own(data: Path, prepared: Path, tmp_path: Path) -> None:
@@ -326,9 +348,59 @@ def test_several_trainings_share_an_index_at_the_same_time(
     assert weights(prepared) == weights(first[0])
 
 
+def killed(*_: object) -> Report:
+    raise StoppedError
+
+
+def test_an_index_that_is_not_whole_is_finished_and_not_learned_from(
+    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexes = tmp_path / "run" / "indexes"
+    begun = indexes / index_of(first[0]).table.location.derived.parent.name
+    library.create(begun)
+    library.open(begun).add([Document("fram", "Fram", "Fram is a ship.")])  # as a kill leaves it
+    train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+    assert weights(tmp_path) != b""
+    assert len(index_of(tmp_path).snapshot.document_ids) == len(index_of(first[0]).snapshot.document_ids) + 1
+    shutil.rmtree(begun)  # and its mark stays
+    with monkeypatch.context() as patch:
+        patch.setattr(Index, "add", killed)
+        with pytest.raises(StoppedError):
+            train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+    train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+    assert set(index_of(tmp_path).snapshot.document_ids) == set(index_of(first[0]).snapshot.document_ids)
+
+
+def test_what_stopped_half_way_is_not_learned_from(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Index, "add", lambda *_: Report(stopped=ProviderError("the budget is spent")))
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="the budget is spent"):
+            train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+
+
+def test_one_run_is_of_one_process_at_a_time(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+    states = sorted((first[0] / "run").glob("state-*"))
+    with ExitStack() as held:
+        for state in states:
+            held.enter_context(alone(state))
+        with pytest.raises(InputError, match="is being trained by another process: wait"):
+            train_reranker([data], [data], first[0], BASES, RECIPE, Told())
+
+
+def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Path) -> None:
+    short = replace(RECIPE, loop=Recipe(epochs=6, rate=0.01))
+    train_reranker([data], [data], prepared, BASES, short, Told())
+    loop = load_reranker(prepared).about["loop"]
+    assert loop["average"] == pytest.approx(1 - 5 / (6 * 8))  # 8 batches of 60 pools
+    train_reranker([data], [data], prepared, BASES, RECIPE, Told())
+    assert load_reranker(prepared).about["loop"]["average"] == RECIPE.loop.average
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--data", "{data}"), "hold one twice: give each once"),
+        (("--edges", "link to,link to"), "give each once"),
         (("--base", "bm26"), "no retriever is called 'bm26'"),
         (("--base", "bm25:speed=2"), "speed"),
         (("--base", "bm25,bm25"), "each once"),
@@ -355,6 +427,7 @@ def test_several_trainings_share_an_index_at_the_same_time(
 def test_what_trains_nothing_is_refused_in_one_line(
     data: Path, prepared: Path, options: Sequence[str], said: str
 ) -> None:
+    options = [option.format(data=data) for option in options]
     assert said in refused(clew("train", "reranker", "--data", data, "--out", prepared, *options), prepared)
     assert pools_in(prepared) == {}  # nobody was asked for what cannot be trained
 

@@ -194,7 +194,15 @@ RERANKING = ("rerank", "pool")
 def _cross_encoder(_: Parts, name: str) -> Reranker:
     if not name:
         raise InputError("the reranker cross-encoder wants a folder or a name on the hub: cross-encoder:NAME")
+    if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
+        raise InputError(f"cross-encoder: there is no folder {name!r}: give one of a model, or a name on the hub")
     return TextReranker(CrossEncoderScorer(name))
+
+
+def _llm(parts: Parts, model: str) -> Reranker:
+    if ":" not in model:
+        raise InputError(f"the reranker is 'llm:{model}'; wanted llm:PROVIDER:NAME, such as llm:openai:gpt-4o-mini")
+    return ModelReranker(parts.open_model(model))
 
 
 def open_amr_parser(name: str) -> AmrParser:
@@ -208,7 +216,7 @@ def open_amr_parser(name: str) -> AmrParser:
     if name == LOCAL:
         return LocalAmrParser()
     if kind == "file" and rest:
-        return FileAmrParser(Path(rest))
+        return FileAmrParser(Path(rest).expanduser())
     if kind == "amrlib":
         return AmrlibParser(rest)
     raise InputError(f"no AMR parser is called {name!r}; choose local, file:PATH or amrlib:MODEL")
@@ -242,6 +250,9 @@ def _g_rag(parts: Parts, folder: str) -> Reranker:
             f"g-rag: this index has the encoder {parts.encoder.name}, and the network reads another's vectors; give "
             "weights of the index's encoder (clew train reranker), or make a new index"
         )
+    learned_by = str(trained.about.get("parser") or LOCAL)
+    if trained.kind == "amr" and learned_by != LOCAL and "amr" not in parts.options:
+        raise InputError(f"g-rag: {str(place)!r} learned from AMR of {learned_by}; give amr={learned_by}:... with it")
     parser = parts.options.text("amr", LOCAL) if trained.kind == "amr" else LOCAL
     graphs = document_graphs(parts, trained.kind, parser, text=trained.model.settings.text > 0)
     return DocumentGraphReranker(graphs, trained)
@@ -250,7 +261,7 @@ def _g_rag(parts: Parts, folder: str) -> Reranker:
 RERANKERS: dict[str, Callable[[Parts, str], Reranker]] = {
     "cross-encoder": _cross_encoder,
     G_RAG: _g_rag,
-    "llm": lambda parts, model: ModelReranker(parts.open_model(model)),
+    "llm": _llm,
 }
 """By what stands before the first colon of a reranker's name; each is given the parts, and what stands behind it."""
 

@@ -35,11 +35,11 @@ def content(path: Path) -> str:
 
 
 def names_of(folders: Sequence[Path]) -> dict[Path, str]:
-    """Return what to call each folder: its name, after its parent's where two have the same."""
+    """Return what to call each folder: its name, with as many of those above it as tell it from all others."""
     places = {folder: folder.resolve() for folder in folders}
-    taken = Counter(place.name for place in set(places.values()))
+    ends = [Counter(place.parts[-size:] for place in set(places.values())) for size in range(1, 100)]
     return {
-        folder: place.name if taken[place.name] == 1 else f"{place.parent.name}/{place.name}"
+        folder: "/".join(next(place.parts[-size:] for size, end in enumerate(ends, 1) if end[place.parts[-size:]] == 1))
         for folder, place in places.items()
     }
 
@@ -61,11 +61,13 @@ def opened(folder: Path, run: Path, progress: Progress) -> Parts:
     if started and whole.is_file():
         return open_index(place, progress).parts
     if not started:
+        whole.unlink(missing_ok=True)  # of one that was removed
         create(place, load_settings(), progress)
     index = open_index(place, progress)
     report = index.add([folder / CORPUS])
     if report.failures:
-        raise InputError(f"{folder / CORPUS}: {report.failures[0].item}: {report.failures[0].reason}")
+        failed = report.failures[0]
+        raise InputError(f"{failed.item}: {failed.reason}: correct the corpus, and run the same command again")
     if report.stopped is not None:
         raise report.stopped
     whole.touch()

@@ -5,7 +5,7 @@ kept in the run's folder, so that another network or loss is trained without ask
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,7 @@ import torch
 from clew.assemble import RETRIEVERS, document_graphs, make_retriever
 from clew.errors import InputError
 from clew.evaluation.datasets import load_questions
-from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
+from clew.nn.document_gnn import SHAPE, DocumentGNN, DocumentGNNSettings
 from clew.parts import Parts
 from clew.rerankers import document_graph, meaning_graphs
 from clew.rerankers.document_weights import KINDS, Columns, TrainedDocumentGNN, save_reranker
@@ -84,6 +84,8 @@ class RerankRecipe:
         if not (self.numbers or self.text):
             raise InputError("neither numbers nor vectors of passages are read: give --text, or leave --no-numbers out")
         self.shape(1)  # now, and not after the pools were found
+        if len(set(self.edges)) < len(self.edges):
+            raise InputError(f"the edges are {', '.join(self.edges)}: give each once")
         Columns.of(self.read, _known(self))
 
     @property
@@ -174,7 +176,8 @@ def train_reranker(
     objective = Reranking([one for part in learned for one in part], judges, columns, recipe.loss)
     model = recipe.made(source.dimension)
     own = [also.get(folder, ()) for folder in data]
-    key = _key(recipe, bases, own, contents(data, TRAIN), contents(validation, DEVELOPMENT), source.fingerprint)
+    recipe = replace(recipe, loop=_fitting(recipe.loop, len(objective)))
+    key = _key(recipe, SHAPE, bases, own, contents(data, TRAIN), contents(validation, DEVELOPMENT), source.fingerprint)
     result = train(model, objective, recipe.loop, run / f"state-{key}", progress)
     count = sum(map(len, learned))
     about = {
@@ -188,6 +191,12 @@ def train_reranker(
     }
     save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *recipe.read, source.fingerprint, about))
     return TaughtReranker(result, _before(judges), count, sum(parameter.numel() for parameter in model.parameters()))
+
+
+def _fitting(loop: Recipe, batches: int) -> Recipe:
+    """Return a recipe for a run of few steps: it is not to end while it warms up, or while the average still begins."""
+    steps = max(1, batches * loop.epochs)
+    return replace(loop, warmup=min(loop.warmup, steps // 5), average=min(loop.average, max(0.0, 1.0 - 5 / steps)))
 
 
 def _before(judges: Mapping[str, Sequence[PoolExample]]) -> dict[str, float]:
@@ -214,6 +223,9 @@ def _check(
         raise InputError(f"{out} is a file; the weights need a folder: give another place")
     if not data:
         raise InputError(f"there is no folder of data to learn from: give one or more with {CORPUS} and {TRAIN}")
+    for folders in (data, validation):
+        if len({folder.resolve() for folder in folders}) < len(folders):
+            raise InputError(f"the folders {', '.join(map(str, folders))} hold one twice: give each once")
     if not bases or len(set(bases)) < len(bases):
         raise InputError(f"the bases are {', '.join(bases) or 'none'}; wanted one or more retrievers, each once")
     if unknown := [base for base in (*bases, *chain(*also.values())) if base.partition(":")[0] not in RETRIEVERS]:

@@ -48,6 +48,13 @@ def test_a_pair_is_found_by_id_by_text_and_by_what_was_parsed(metadata: str, tmp
     assert "holds no graph of the question 'Who sank it?' and the passage p1: add one" in other.reason
 
 
+def test_an_id_of_several_spaces_is_found(tmp_path: Path) -> None:
+    spaced = Passage("my  file.md", "d", "", "Something else.", 0, 15)
+    entry = amr_entry("(b / build-01)", [("question", QUESTION), ("passage", spaced.id)])
+    write_amr(tmp_path / "pairs", [entry])
+    assert FileAmrParser(tmp_path / "pairs").parse([QUESTION], [spaced]) == [BUILT]
+
+
 def test_a_malformed_graph_fails_its_own_pair_and_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "pairs"
     pair = "# ::question Who built the ship?\n# ::passage {}\n{}\n\n"

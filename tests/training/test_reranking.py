@@ -299,6 +299,14 @@ def test_figures_by_hand() -> None:
     assert Reranking(examples, {}, READ, RerankLoss()).validate(model) == {}
 
 
+def test_judging_drops_nothing_out() -> None:
+    torch.manual_seed(0)
+    model = DocumentGNN(DocumentGNNSettings(0, 1, 1, "relational", 16, dropout=0.5)).train()
+    examples = [bridged(seed) for seed in range(20)]
+    first, second = (np.stack(ranked(model, examples, READ)) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
 @pytest.mark.parametrize("count", [1, 16, 17, 40])
 def test_many_questions_are_judged_like_each_alone(count: int) -> None:
     model: DocumentGNN = network("relational").eval()

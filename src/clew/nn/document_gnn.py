@@ -10,12 +10,12 @@ Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Re
 table 5 for the other layers, which are PyTorch Geometric's.
 Differs from the source: features are divided by the roots of the sums at both ends, where the paper does not say how;
 g is one linear layer of both its arguments together with ReLU after it, which the paper leaves
-open; a passage without neighbours keeps a score; every network begins near the cosine of question and passage, from
-which few questions are enough to learn (`_pass_on`). Passages may bring numbers beside their vectors or in their stead;
-then scores start from a line through those numbers. `relational` is ours: every feature of an edge has a matrix of its
-own, and states keep what they had. The LSTM of `sage` reads neighbours in the order in which passages are given, where
-GraphSAGE draws one, and stops at a passage's last neighbour, where PyTorch Geometric reads on over the zeros that make
-all rows as long as the longest.
+open; a passage without neighbours keeps a score; networks that read texts alone begin with what the cosine of question
+and passage says, as far as their layers leave it (`_pass_on`). Passages may bring numbers beside their vectors or in
+their stead; then scores start from a line through those numbers. `relational` is ours: every feature of an edge has a
+matrix of its own, and states keep what they had. The LSTM of `sage` reads neighbours in the order in which passages are
+given, where GraphSAGE draws one, and stops at a passage's last neighbour, where PyTorch Geometric reads on over the
+zeros that make all rows as long as the longest.
 """
 
 import math
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 NETWORKS = ("relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp")
 """What can pass messages: ours, the source's, four of PyTorch Geometric's, and nothing at all."""
+
+SHAPE = 2
+"""Of what a network makes of its weights, and begins with; runs of another one are begun anew."""
 
 _HEADS = 8  # of attention, as in the source's table 5
 
@@ -136,10 +139,11 @@ class DocumentGNN(nn.Module):
         A question's scores depend on its own passages only, and follow them in whatever order they are given; but
         `sage` hears passages in their order, and so depends on it.
         """
-        edges = both_ways_normalised(batch.edges) if self.settings.network == "g-rag" else batch.edges
+        edges = batch.edges * (batch.present[:, :, None] & batch.present[:, None])[..., None]
+        edges = both_ways_normalised(edges) if self.settings.network == "g-rag" else edges
         states = self._start(batch)
         for layer in self.layers:
-            states, edges = layer(states, edges, batch.present)
+            states, edges = layer(states, edges)
         return self._scores(states, batch)
 
     def _start(self, batch: DocumentBatch) -> "Tensor":
@@ -180,8 +184,8 @@ class _Published(nn.Module):
         self.edge_update = nn.Linear(2 * settings.edges, settings.edges) if settings.edge_update else None
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor", present: "Tensor") -> "tuple[Tensor, Tensor]":
-        near = (edges > 0).any(-1) & present[:, None]
+    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
+        near = (edges > 0).any(-1)
         count = near.sum(-1, keepdim=True).clamp_min(1)
         heard = (edges.sum(-1) * near) @ states / count
         updated = self.dropout(functional.relu(self.update(torch.cat([states, heard], -1))))
@@ -203,10 +207,9 @@ class _Relational(nn.Module):
         self.layer_norm = nn.LayerNorm(settings.width)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor", present: "Tensor") -> "tuple[Tensor, Tensor]":
+    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
         messages = self.heard(states).view(*states.shape[:2], edges.shape[-1], states.shape[-1])
-        shares = edges * present[:, None, :, None]
-        shares = shares / shares.abs().sum(2, keepdim=True).clamp_min(1e-6)
+        shares = edges / edges.abs().sum(2, keepdim=True).clamp_min(1e-6)
         mixed = self.own(states) + torch.einsum("bijl,bjlw->biw", shares, messages)
         return states + self.dropout(functional.relu(self.layer_norm(mixed))), edges
 
@@ -220,7 +223,7 @@ class _Alone(nn.Module):
         self.layer_norm = nn.LayerNorm(settings.width)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor", _present: "Tensor") -> "tuple[Tensor, Tensor]":
+    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
         return states + self.dropout(functional.relu(self.layer_norm(self.own(states)))), edges
 
 
@@ -232,8 +235,8 @@ class _FromGeometric(nn.Module):
         self.convolution = _convolution(settings.network, settings.width)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor", present: "Tensor") -> "tuple[Tensor, Tensor]":
-        near = (edges > 0).any(-1) & present[:, None] & present[:, :, None]
+    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
+        near = (edges > 0).any(-1)
         question, receiver, sender = near.nonzero(as_tuple=True)  # sorted by receiver, as an LSTM over neighbours wants
         size = states.shape[1]
         index = torch.stack([question * size + sender, question * size + receiver])

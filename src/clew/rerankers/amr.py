@@ -78,8 +78,8 @@ class FileAmrParser:
         return [self._found(question, passage) for question, passage in zip(questions, passages, strict=True)]
 
     def _found(self, question: str, passage: Passage) -> MeaningGraph | Failure:
-        asked = _folded(question)
-        for key in ((asked, passage.id), (asked, _folded(passage.text)), ("", _folded(pair_text(question, passage)))):
+        asked, parsed = _folded(question), _folded(pair_text(question, passage))
+        for key in ((asked, _folded(passage.id)), (asked, _folded(passage.text)), ("", parsed)):
             if key in self._graphs:
                 found = self._graphs[key].graph
                 return Failure(passage.id, f"{self._path}: {found.reason}") if isinstance(found, Failure) else found

@@ -58,7 +58,7 @@ class RerankedRetriever:
         found = self.base.retrieve(questions, max(k, self.pool), where)
         if self.explainer is not None:
             explained = self.explainer.retrieve(questions, k, where)
-            found = [replace(own, paths=other.paths) for own, other in zip(found, explained, strict=True)]
+            found = [_explained(own, other) for own, other in zip(found, explained, strict=True)]
         started = time.perf_counter()
         pools = [replace(evidence, passages=evidence.passages[: self.pool]) for evidence in found]
         ranked = self.reranker.rerank(questions, pools)
@@ -80,6 +80,12 @@ class RerankedRetriever:
 
     def _note(self, count: int) -> tuple[str, ...]:
         return (f"{self.name} reranked the first {count} passages",) if count else ()
+
+
+def _explained(found: Evidence, explained: Evidence) -> Evidence:
+    """Return what was found with the paths of another search, and the time that it took."""
+    usage = replace(found.usage, seconds=found.usage.seconds + explained.usage.seconds)
+    return replace(found, paths=explained.paths, usage=usage)
 
 
 def _about(path: Path, passages: set[str]) -> bool:

@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from clew.errors import InputError, ProviderError
+from clew.store.lock import lock_exclusively
 
 LAST, BEST = "last", "best"
 
@@ -105,6 +108,27 @@ def load_checkpoint(folder: Path, recipe: dict[str, Any], moving: Moving, *, bes
     for group, (base, factor) in zip(moving.optimizer.param_groups, rates, strict=True):
         group["lr"] = base * factor(moving.schedule.last_epoch)
     return Checkpoint(**header["state"])
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep the run of a folder for this process, as long as the block goes.
+
+    Raises:
+        InputError: Another process has it.
+        ProviderError: The disk refused.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise ProviderError(f"{folder} cannot be written ({error}): give another folder") from error
+    try:
+        if not lock_exclusively(descriptor):
+            raise InputError(f"{folder} is being trained by another process: wait until it has finished")
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
@@ -21,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from clew.errors import InputError, ProviderError
-from clew.training.checkpoint import Checkpoint, Moving, load_checkpoint, save_checkpoint
+from clew.training.checkpoint import Checkpoint, Moving, alone, load_checkpoint, save_checkpoint
 from clew.training.distributed import Group
 
 if TYPE_CHECKING:
@@ -142,10 +143,22 @@ def train(
         group: The processes that share the work, and this one's device.
 
     Raises:
-        InputError: The folder holds the run of another recipe, or the loss is no longer a number.
+        InputError: The folder holds the run of another recipe, another process trains it, or the loss is no longer a
+            number.
         ProviderError: A single question does not fit the device's memory.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    with alone(folder) if not group.rank else nullcontext():
+        return _trained(model, objective, recipe, folder, progress, group)
+
+
+def _trained(
+    model: nn.Module,
+    objective: Objective[Item],
+    recipe: Recipe,
+    folder: Path,
+    progress: Callable[[str, int, int], None],
+    group: Group,
+) -> Trained:
     model.to(group.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
     steps = -(-len(objective) // group.size)
