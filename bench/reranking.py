@@ -121,7 +121,7 @@ def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
     yield "GCN without AMR", replace(plain, network="gcn")
     yield "G-RAG", replace(linked, network="g-rag")
     yield "G-RAG-RL", replace(linked, network="g-rag", loss=pairwise)
-    yield "G-RAG, set loss", replace(linked, network="g-rag", loss=replace(loss, kind="set", hardest=5))
+    yield "G-RAG, set loss", replace(linked, network="g-rag", loss=replace(loss, kind="set"))
     for network in ("gcn", "gat", "sage", "gin"):
         yield f"{network.upper()}, pairwise", replace(linked, network=network, loss=pairwise)
     for width in (8, 128):

@@ -1,5 +1,6 @@
 """Indexes that many tests search, made once a run; keys, settings and all other machines are out of reach."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,15 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 def _nothing_of_the_user_and_no_network() -> Iterator[None]:
     with only_this_machine():
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_is_heard() -> Iterator[None]:
+    # A shell that starts the tests in the background lets them, and all that they start, ignore Ctrl-C.
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")
