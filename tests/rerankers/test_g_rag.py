@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from clew.models.hashing import HashingEncoder
 from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
 from clew.rerankers import document_graph, meaning_graphs
 from clew.rerankers.document_graph import DocumentGraphs, IndexGraphs
-from clew.rerankers.document_weights import Columns, TrainedDocumentGNN, batch_of
+from clew.rerankers.document_weights import Columns, TrainedDocumentGNN, batch_of, save_reranker
 from clew.rerankers.g_rag import DocumentGraphReranker
 from clew.rerankers.local_amr import LocalAmrParser
 from clew.rerankers.meaning_graphs import MeaningGraphs
@@ -177,3 +178,12 @@ def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> No
 def test_as_many_questions_as_evidence(small: Index) -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
         reranker(small, "index").rerank(["one", "two"], [Evidence((Scored(Passage("a", "a", "", "", 0, 0), 1.0),))])
+
+
+def test_weights_that_learned_from_a_parser_s_amr_want_one(small: Index, tmp_path: Path) -> None:
+    learned = replace(trained("amr"), encoder=small.parts.encoder.fingerprint, about={"parser": "file"})
+    save_reranker(tmp_path, learned)
+    with pytest.raises(InputError, match="learned from AMR of file; give amr=file:... with it"):
+        small.search("Vega", 3, f"fused:rerank=g-rag:{tmp_path}")
+    with pytest.raises(InputError, match="cannot be read"):
+        small.search("Vega", 3, f"fused:rerank=g-rag:{tmp_path},amr=file:{tmp_path / 'none'}")
