@@ -142,9 +142,7 @@ def compared(found: dict[str, Taught]) -> None:
     print_table(("network", *columns, "mean", "seconds"), rows)
 
 
-def told(
-    found: dict[str, Taught],
-) -> Iterator[tuple[str, dict[str, float], str]]:
+def told(found: dict[str, Taught]) -> Iterator[tuple[str, dict[str, float], str]]:
     """Yield what each row is called, its figures and its seconds, the pools as they were found first."""
     yield "before", next(iter(found.values()))[1], ""
     for label, (figures, _, seconds) in found.items():

@@ -37,7 +37,8 @@ def content(path: Path) -> str:
 def names_of(folders: Sequence[Path]) -> dict[Path, str]:
     """Return what to call each folder: its name, with as many of those above it as tell it from all others."""
     places = {folder: folder.resolve() for folder in folders}
-    ends = [Counter(place.parts[-size:] for place in set(places.values())) for size in range(1, 100)]
+    longest = max((len(place.parts) for place in places.values()), default=0)
+    ends = [Counter(place.parts[-size:] for place in set(places.values())) for size in range(1, longest + 1)]
     return {
         folder: "/".join(next(place.parts[-size:] for size, end in enumerate(ends, 1) if end[place.parts[-size:]] == 1))
         for folder, place in places.items()

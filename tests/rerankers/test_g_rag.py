@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from clew.assemble import open_amr_parser
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.hashing import HashingEncoder
@@ -18,6 +19,7 @@ from clew.rerankers.document_weights import Columns, TrainedDocumentGNN, batch_o
 from clew.rerankers.g_rag import DocumentGraphReranker
 from clew.rerankers.local_amr import LocalAmrParser
 from clew.rerankers.meaning_graphs import MeaningGraphs
+from clew.rerankers.penman_files import amr_entry, write_amr
 from clew.types import Evidence, Failure, Passage, Scored, Step, Usage
 from small_index import QUESTIONS, ids
 
@@ -158,13 +160,17 @@ def test_what_the_graphs_say_is_handed_on(small: Index) -> None:
     assert sorted(ids(after)) == sorted(ids(pool))
 
 
-def test_the_fingerprint_tells_weights_and_parsers(small: Index) -> None:
+def test_the_fingerprint_tells_weights_and_parsers(
+    small: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_amr(tmp_path / "graphs", [amr_entry("(b / build-01)", [("question", "x"), ("passage", "vega")])])
+    monkeypatch.setenv("HOME", str(tmp_path))
     one, same = (reranker(small, "amr") for _ in range(2))
     assert one.fingerprint == same.fingerprint
     with torch.no_grad():
         next(same._trained.model.parameters()).view(-1)[0] += 1.0
-    words = MeaningGraphs(LocalAmrParser(), ENCODER.encode, words=False)
-    others = {same.fingerprint, DocumentGraphReranker(words, trained("amr")).fingerprint}
+    other = MeaningGraphs(open_amr_parser("file:~/graphs"), ENCODER.encode)
+    others = {same.fingerprint, DocumentGraphReranker(other, trained("amr")).fingerprint}
     assert len(others | {one.fingerprint}) == 3
 
 

@@ -107,6 +107,8 @@ def test_paths_are_those_of_returned_passages_or_of_no_passage() -> None:
     assert stating(two) == [("c", "e"), ("b",), ()]
     base, explainer = Written("cdbafe"), Explaining("cdbafe")
     (two,) = RerankedRetriever(base, Marked(MARKS), 4, explainer=explainer).retrieve(["a question"], 2)
+    (bare,) = Written("cdbafe").retrieve(["a question"], 2)
+    assert two.usage.seconds >= 2 * bare.usage.seconds > 0  # it was asked for the pool, and for paths
     assert stating(two) == [("c", "e"), ("b",), ()]
     assert (base.asked, explainer.asked) == ([(4, None)], [(2, None)])
 

@@ -3,7 +3,7 @@
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), sections 3.1 and 3.2.
 Differs from the source: a pair whose graph could not be had keeps its passage, without edges and path words. Concepts
 that all graphs of a question hold, as those of the question are, join nothing: counted as the source counts them, they
-join every passage with every other. `whole` counts them.
+join every passage with every other.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,27 +31,16 @@ class MeaningGraphs:
     Args:
         parser: Gives those.
         encode: Gives unit rows (n, d) of texts, questions and passages alike.
-        words: Whether the words on the shortest paths from the question are read after a passage's text.
-        whole: Whether concepts that all graphs of a question hold are counted, as in the source.
     """
 
-    def __init__(
-        self,
-        parser: AmrParser,
-        encode: "Callable[[Sequence[str]], FloatArray]",
-        *,
-        words: bool = True,
-        whole: bool = False,
-    ) -> None:
+    def __init__(self, parser: AmrParser, encode: "Callable[[Sequence[str]], FloatArray]") -> None:
         self._parser = parser
         self._encode = encode
-        self._words = words
-        self._whole = whole
 
     @property
     def fingerprint(self) -> str:
-        """That of the parser, and whether words on paths are read."""
-        return f"{fingerprint_of(self._parser)}\0{self._words}\0{self._whole}"
+        """That of the parser."""
+        return fingerprint_of(self._parser)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -76,16 +65,14 @@ class MeaningGraphs:
         for number, pool in enumerate(pools):
             part = slice(start, start + len(pool))
             start += len(pool)
-            shared = () if self._whole else _held_by_all(read[part])
-            edges = common_parts(read[part], shared).astype(np.float32)
+            edges = common_parts(read[part], _held_by_all(read[part])).astype(np.float32)
             vectors = rows[len(questions) :][part]
             none = np.zeros((len(pool), 0), dtype=np.float32)
             made.append(DocumentGraph(vectors, none, edges, rows[number], _notes(parsed[part])))
         return made
 
     def _text(self, passage: Passage, graph: MeaningGraph) -> str:
-        words = path_words(graph) if self._words else ()
-        return " ".join(filter(None, (passage.title, passage.text, " ".join(words))))
+        return " ".join(filter(None, (passage.title, passage.text, " ".join(path_words(graph)))))
 
 
 def _held_by_all(graphs: Sequence[MeaningGraph]) -> set[str]:
