@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
-from clew.evaluation.run import execute
+from clew.datasets.loaders import load_questions
+from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
-from clew.graph.adjacency import adjacency
-from clew.lexical import LexicalIndex
+from clew.graph.csr import adjacency
+from clew.indexing.snapshot_builder import snapshot_folder
+from clew.query.graph_walk import PageRankWeights
+from clew.retrievers.evidence import Scope
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.question_walk import PageRankWeights
-from clew.retrievers.scope import Scope
-from clew.snapshots import snapshot_folder
+from clew.text.bm25 import LexicalIndex
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 SHIPPED = PageRankWeights()

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from clew import index as indexes
-from clew.agents.gear import GearAgent, GearSettings
-from clew.agents.ircot import IRCoTAgent
-from clew.assemble import GRAPH_BASES, RETRIEVERS, expansion_of, reader_of
-from clew.evaluation.datasets import load_questions
-from clew.models.prices import estimated_tokens
-from clew.prompts import proximal_triples, sufficiency, thought
+from clew.datasets.loaders import load_questions
+from clew.models.llm.pricing import estimated_tokens
+from clew.models.llm.prompts import chain_of_thought as thought
+from clew.models.llm.prompts import proximal_triples, sufficiency
 from clew.protocols import Reader, Retriever
-from clew.retrievers.options import Options
+from clew.retrievers.agents.gear import GearAgent, GearSettings
+from clew.retrievers.agents.ircot import IRCoTAgent
+from clew.retrievers.registry import GRAPH_BASES, RETRIEVERS, expansion_of, reader_of
+from clew.retrievers.spec import Options
 from clew.types import Evidence, Prompt, Question, Reading, Sought, Thought, Verdict
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 

@@ -10,8 +10,8 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.graph.beam import BeamSettings, TripleGraph, diverse_beam_search
-from clew.graph.triple_vectors import TripleVectors
+from clew.graph.paths.beam_search import BeamSettings, TripleGraph, diverse_beam_search
+from clew.graph.triple_embeddings import TripleVectors
 from workbench import BENCHMARKS, DATA, WORK, clew, corpus, machine, print_table, question_texts
 
 WIDTH, ROUNDS = 384, 200

@@ -11,9 +11,9 @@ import lance
 import numpy as np
 import pyarrow as pa
 
-from clew.evaluation.datasets import load_questions
-from clew.lexical import LexicalIndex
-from clew.ranks import top_order
+from clew.datasets.loaders import load_questions
+from clew.ranking import top_order
+from clew.text.bm25 import LexicalIndex
 from workbench import BENCHMARKS, DATA, WORK, machine, print_table, records
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.text.gazetteer import Gazetteer
-from clew.text.names import without_parentheses
+from clew.text.normalization import without_parentheses
 
 Passage = dict[str, str]
 

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 
 from clew import index as indexes
-from clew.assemble import make_retriever
-from clew.evaluation.datasets import load_questions
-from clew.judging import judge
-from clew.measuring import measure
-from clew.models.encoders import default_weights
-from clew.rerankers.text import titled
-from clew.teaching_data import opened
+from clew.datasets.loaders import load_questions
+from clew.datasets.relevance import judge
+from clew.evaluation.evaluate_retrieval import measure
+from clew.models.encoders.registry import default_weights
+from clew.rerankers.text_scorer import titled
+from clew.retrievers.registry import make_retriever
+from clew.training.data.corpora import opened
 from reranking import LEARNED, RUN, SETS, progress
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 

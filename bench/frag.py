@@ -20,15 +20,15 @@ import numpy as np
 
 import clew
 from big_graph import generate
-from clew.evaluation.datasets import load_questions
+from clew.datasets.loaders import load_questions
+from clew.evaluation.evaluate_kgqa import measure_graph, paths_of
 from clew.index import Index, silent
-from clew.measuring_graphs import measure_graph, paths_of
-from clew.models.encoders import open_encoder
-from clew.router import TERMS, WORDS, HopRouter, load_router
+from clew.models.encoders.registry import open_encoder
+from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopRouter, load_router
 from clew.settings import Settings
-from clew.teaching_graphs import hop_examples, train_chain_ranker, train_hop_router
-from clew.training.hop_counting import Counted, HopRecipe, accuracy
-from clew.training.path_ranking import PathRecipe
+from clew.training.fitting.hop_predictor import Counted, HopRecipe, accuracy
+from clew.training.fitting.path_ranker import PathRecipe
+from clew.training.recipes.frag import hop_examples, train_chain_ranker, train_hop_router
 from clew.types import Question
 from workbench import DATA, WORK, machine, print_table
 

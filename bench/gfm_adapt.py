@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from clew.nn.query_gnn import QueryGNN
-from clew.teaching import ADAPTING, HELD_OUT
-from clew.training.document_retrieval import DocumentRetrieval
 from clew.training.loop import train
+from clew.training.objectives.document_retrieval import DocumentRetrieval
+from clew.training.recipes.gfm import ADAPTING, HELD_OUT
 from gfm_training import OURS
 from gnn_lab import Lab, measured, percent
 from workbench import machine, print_table

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
-from clew.ranks import top_order
-from clew.retrievers.gfm_weights import load_weights
-from clew.retrievers.shipped import SHIPPED
-from clew.teaching import GNNRecipe, seen_by
-from clew.training.document_retrieval import recalls
-from clew.training.examples import FORMS, Examples, examples
+from clew.datasets.loaders import load_questions
+from clew.ranking import top_order
+from clew.retrievers.gfm.weights import load_weights
+from clew.store.pretrained import SHIPPED
+from clew.training.data.gfm_examples import FORMS, Examples, examples
+from clew.training.objectives.document_retrieval import recalls
+from clew.training.recipes.gfm import GNNRecipe, seen_by
 from gnn_lab import percent
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
+from clew.datasets.loaders import load_questions
 from clew.types import Path
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 

@@ -11,13 +11,13 @@ from collections import Counter
 import numpy as np
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
-from clew.graph.relations import RelationalEdges, passage_graph
-from clew.linking import link
-from clew.retrievers.gfm_weights import load_weights
-from clew.retrievers.question_walk import PageRankWeights, Walker
-from clew.retrievers.shipped import SHIPPED
-from clew.teaching import GNNRecipe, seen_by
+from clew.datasets.loaders import load_questions
+from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
+from clew.query.graph_walk import PageRankWeights, Walker
+from clew.query.linking import link
+from clew.retrievers.gfm.weights import load_weights
+from clew.store.pretrained import SHIPPED
+from clew.training.recipes.gfm import GNNRecipe, seen_by
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 CAUSES = ("found", "linking", "extraction", "pruning", "ranking")

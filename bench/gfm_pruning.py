@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
+from clew.datasets.loaders import load_questions
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 SIZES = (100, 250, 500, 1000, None)

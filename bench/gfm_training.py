@@ -23,11 +23,11 @@ from pathlib import Path
 import numpy as np
 
 from clew.nn.query_gnn import QueryGNN
-from clew.retrievers.gfm_rankers import EntityRanker
-from clew.teaching import GNNRecipe
-from clew.training.document_retrieval import RetrievalLoss
-from clew.training.kg_completion import CompletionRecipe
+from clew.retrievers.gfm.passage_ranking import EntityRanker
 from clew.training.loop import Recipe
+from clew.training.objectives.document_retrieval import RetrievalLoss
+from clew.training.objectives.kg_completion import CompletionRecipe
+from clew.training.recipes.gfm import GNNRecipe
 from gnn_lab import LEARNED, Lab, measured, percent
 from workbench import WORK, machine, print_table
 

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
-from clew.graph.relations import inverse_text, relation_texts
+from clew.datasets.loaders import load_questions
+from clew.graph.snapshot.relational_edges import inverse_text, relation_texts
 from clew.nn.query_gnn import QueryGNN
-from clew.teaching import GNNRecipe, seen_by
-from clew.training.document_retrieval import DocumentRetrieval, recalls
-from clew.training.examples import Examples, Ground, examples
-from clew.training.kg_completion import Facts, KGCompletion
+from clew.training.data.gfm_examples import Examples, Ground, examples
+from clew.training.data.synthetic_questions import PathQuestions
 from clew.training.loop import Trained, train
-from clew.training.path_questions import PathQuestions
+from clew.training.objectives.document_retrieval import DocumentRetrieval, recalls
+from clew.training.objectives.kg_completion import Facts, KGCompletion
+from clew.training.recipes.gfm import GNNRecipe, seen_by
 from workbench import DATA, WORK, clew
 
 if TYPE_CHECKING:

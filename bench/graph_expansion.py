@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
+from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from clew.models.causal_model import CausalModel
-from clew.training.reader_parameters import ReaderParameters
+from clew.models.causal_lm.model import CausalModel
+from clew.training.trainable_parameters import ReaderParameters
 from graph_task import NAMES, RELATIONS, TaskSettings, connected_part, task
 
 Edge = tuple[str, str, str]

@@ -13,12 +13,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from clew.graph.entity_ranking import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
-from clew.graph.fact_graph import FactGraph, fact_graph
-from clew.graph.local_graph import explored_graph, kept, local_graph
-from clew.graph.neighbourhood import neighbourhood
-from clew.graph.shortest_paths import shortest_paths
-from clew.graph.simple_paths import simple_paths
+from clew.graph.paths.shortest_paths import shortest_paths
+from clew.graph.paths.simple_paths import simple_paths
+from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
+from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
+from clew.graph.subgraphs.induced import explored_graph, kept, local_graph
+from clew.graph.subgraphs.k_hop import neighbourhood
 from workbench import DATA, machine, print_table
 
 TOPICS, MOST_EDGES, KEPT, MOST_PATHS = 200, 300_000, 2_000, 20_000

@@ -12,8 +12,8 @@ import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from clew.graph.textual_graph import AskedGraph, EncodedGraph, GraphContext, TextualGraph, context_of, induced
-from clew.training.reader_tuning import ReadExample
+from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, GraphContext, TextualGraph, context_of, induced
+from clew.training.objectives.reader_tuning import ReadExample
 
 NAMES = (
     *("Adam", "Alice", "Amos", "Anna", "Bella", "Boris", "Carl", "Clara", "David", "Doris", "Edgar", "Emma", "Felix"),

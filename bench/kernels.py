@@ -12,8 +12,8 @@ import torch
 
 from clew.nn import query_gnn
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.nn.relational_conv import relational_conv, relational_conv_reference
-from clew.nn.relational_graph import RelationalGraph
+from clew.nn.relational.conv import relational_conv, relational_conv_reference
+from clew.nn.relational.graph import RelationalGraph
 from workbench import machine, print_table
 
 NODES, EDGES, RELATIONS = 87_768, 558_224, 1_000

@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.retrievers.options import split_names
+from clew.retrievers.spec import split_names
 from workbench import BENCHMARKS, indexed, machine, print_table, question_texts
 
 ROUNDS = 200

@@ -12,15 +12,15 @@ import time
 from collections.abc import Sequence
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
-from clew.models.asking import Asking
-from clew.models.language_model import CallSettings
+from clew.datasets.loaders import load_questions
+from clew.models.llm.access import Asking
+from clew.models.llm.provider_model import CallSettings
 from clew.types import Evidence, Usage
 from workbench import BENCHMARKS, DATA, ROOT, indexed, machine, print_table
 
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT))
 
-from faults.model_server import Part, Played, Request, model_server
+from tests.faults.model_server import Part, Played, Request, model_server
 
 AT_ONCE = 16
 SECONDS = 1.0

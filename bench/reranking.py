@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew import index as indexes
-from clew.assemble import make_retriever, open_reranker
-from clew.cli_reranking import BASES
-from clew.evaluation.datasets import load_questions
-from clew.measuring import measure
-from clew.retrievers.options import Options
-from clew.teaching_reranking import RerankRecipe, train_reranker
+from clew.commands.train_reranker import BASES
+from clew.datasets.loaders import load_questions
+from clew.evaluation.evaluate_retrieval import measure
+from clew.retrievers.registry import make_retriever, open_reranker
+from clew.retrievers.spec import Options
 from clew.training.loop import Recipe
-from clew.training.reranking import RerankLoss
+from clew.training.objectives.reranking import RerankLoss
+from clew.training.recipes.reranker import RerankRecipe, train_reranker
 from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
 
 LEARNED = ("2wiki-train", "hotpotqa", "musique")

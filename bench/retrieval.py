@@ -4,8 +4,8 @@ import argparse
 import json
 
 from clew import index as indexes
-from clew.measuring import measure
-from clew.retrievers.options import split_names
+from clew.evaluation.evaluate_retrieval import measure
+from clew.retrievers.spec import split_names
 from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
 
 RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew import index as indexes
-from clew.evaluation.datasets import load_questions
+from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
-from clew.retrievers.options import split_names
+from clew.retrievers.spec import split_names
 from clew.types import Evidence, Question
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.retrievers.routed import Preference
-from clew.retrievers.routed_signals import SIGNALS
-from clew.teaching_choices import CHOICES, observe
-from clew.teaching_data import TRAIN
-from clew.training.retriever_choice import ChoiceRecipe, Observed, Outcome, alone, fit, routed
+from clew.retrievers.routed.retriever import Preference
+from clew.retrievers.routed.signals import SIGNALS
+from clew.training.data.corpora import TRAIN
+from clew.training.fitting.routing import ChoiceRecipe, Observed, Outcome, alone, fit, routed
+from clew.training.recipes.routed import CHOICES, observe
 from workbench import DATA, machine, print_table
 
 SETS = ("2wiki-train", "hotpotqa", "musique")

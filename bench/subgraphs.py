@@ -16,22 +16,22 @@ from typing import Any
 
 import numpy as np
 
-from clew.comparing_subgraphs import SELECTIONS, Comparing, compare_selections
-from clew.evaluation.datasets import load_questions
-from clew.evaluation.explagraphs import explagraphs
-from clew.evaluation.graph_sets import GraphSet, split
-from clew.evaluation.kg_questions import kg_questions
-from clew.graph.textual_graph import TextualGraph
-from clew.graph_questions import AskedQuestion, asked_questions
+from clew.datasets.explagraphs import explagraphs
+from clew.datasets.graph_datasets import GraphSet, split
+from clew.datasets.kgqa import kg_questions
+from clew.datasets.loaders import load_questions
+from clew.evaluation.compare_subgraphs import SELECTIONS, Comparing, compare_selections
+from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.index import silent
-from clew.models.encoders import open_encoder
+from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
-from clew.retrievers.asked_graphs import GraphEncoder
-from clew.retrievers.gcn_selector import GCNSelector
-from clew.retrievers.subgraph_weights import ScorerSettings, TrainedScorer
-from clew.teaching_subgraphs import local_reader, train_selection
+from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
+from clew.training.data.graph_questions import AskedQuestion, asked_questions
 from clew.training.loop import Recipe
-from clew.training.subgraph_feedback import FeedbackRecipe
+from clew.training.objectives.subgraph_feedback import FeedbackRecipe
+from clew.training.recipes.subgraph import local_reader, train_selection
 from frag import METAQA, graph
 from workbench import DATA, WORK, machine, print_table
 

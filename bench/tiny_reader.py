@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from clew.answering.graph_readers.causal_lm import CausalReader
+from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.evaluation.significance import compare_means, mean_interval
-from clew.graph.textual_graph import AskedGraph, GraphContext, context_of
-from clew.models.causal_model import CausalModel
-from clew.models.causal_reader import CausalReader
-from clew.models.encoders import DEFAULT, open_encoder
-from clew.models.soft_prompt_reader import SoftPromptReader
-from clew.nn.graph_token import GraphToken, GraphTokenSettings
+from clew.graph.subgraphs.textual_graph import AskedGraph, GraphContext, context_of
+from clew.models.causal_lm.model import CausalModel
+from clew.models.encoders.registry import DEFAULT, open_encoder
+from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder, GraphReader, SubgraphSelector
-from clew.retrievers.asked_graphs import GraphEncoder
-from clew.retrievers.gcn_selector import GCNSelector
-from clew.retrievers.subgraph_selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
-from clew.retrievers.subgraph_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
 from clew.training.loop import Recipe, train
-from clew.training.reader_tuning import ReaderTuning, ReadExample
-from clew.training.subgraph_feedback import PAPER, POLICY, FeedbackExample, FeedbackRecipe, SubgraphFeedback
+from clew.training.objectives.reader_tuning import ReaderTuning, ReadExample
+from clew.training.objectives.subgraph_feedback import PAPER, POLICY, FeedbackExample, FeedbackRecipe, SubgraphFeedback
 from graph_lessons import Lessons
 from graph_task import Practice, Task, TaskSettings, prompt, task, write_doubled, write_model
 from workbench import WORK, machine, print_table

@@ -10,13 +10,13 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.assemble import RETRIEVERS, expansion_of
-from clew.evaluation.datasets import load_questions
+from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
-from clew.graph.triple_vectors import TripleVectors
-from clew.parts import Parts
+from clew.graph.triple_embeddings import TripleVectors
+from clew.query.context import Parts
 from clew.retrievers.graph_expansion import GraphExpansionRetriever
-from clew.retrievers.options import Options
+from clew.retrievers.registry import RETRIEVERS, expansion_of
+from clew.retrievers.spec import Options
 from clew.types import Question
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 

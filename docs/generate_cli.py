@@ -5,7 +5,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from clew.cli import app
+from clew.commands.app import app
 
 TARGET = Path(__file__).with_name("cli.md")
 HEAD = """# Command line

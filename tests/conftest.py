@@ -5,14 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import clew
 from clew.index import Index
 from clew.settings import Settings
-from only_this_machine import only_this_machine
-from small_index import DOCUMENTS, made
+from tests.only_this_machine import only_this_machine
+from tests.small_index import DOCUMENTS, made
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+settings.register_profile("clew", deadline=None)  # a busy machine is no failure
+settings.load_profile("clew")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 import clew
-from clew import assemble
+from clew.retrievers import registry as assemble
 from clew.settings import Settings
 
 ROOT = Path(__file__).parent.parent

@@ -80,7 +80,7 @@ def loaded(code: str) -> set[str]:
         "import clew; clew.Document('a', 'A', 'text'); clew.InputError",
         "import clew.types, clew.protocols, clew.errors",
         "from clew.text import names, gazetteer, sentences",
-        "import clew.indexing.rules",
+        "import clew.indexing.extraction.rule_based",
     ],
 )
 def test_what_stays_light(code: str) -> None:

@@ -11,9 +11,9 @@ from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.index import Index
 from clew.settings import Settings
 from clew.store.location import locate
-from clew.store.lock import writing
+from clew.store.writer_lock import writing
 from clew.types import Document, Failure
-from small_index import DOCUMENTS, ids, made, told
+from tests.small_index import DOCUMENTS, ids, made, told
 
 FRAM = Document("fram", "Fram (ship)", "Fram was built by Colin Archer.", {"year": 1892})
 ARCHER = Document("archer", "Colin Archer", "Colin Archer was born in Larvik.", {"year": 1832})

@@ -11,10 +11,10 @@ import pytest
 from pydantic import BaseModel
 
 from clew.errors import InputError, ProviderError
-from clew.models.language_model import CallSettings, ProviderModel
-from clew.models.providers import KEYS
+from clew.models.llm.provider_model import CallSettings, ProviderModel
+from clew.models.llm.providers import KEYS
 from clew.types import Failure, Prompt
-from only_this_machine import OutsideError, only_this_machine
+from tests.only_this_machine import OutsideError, only_this_machine
 
 ELSEWHERE = "192.0.2.1"  # an address that belongs to nobody
 

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.assemble import RETRIEVERS
     from clew.errors import (
         BudgetError,
         ClewError,
@@ -19,12 +18,13 @@ if TYPE_CHECKING:
         ModelReplyError,
         ProviderError,
     )
-    from clew.importing import GraphReport
     from clew.index import Index, create, open  # noqa: A004
-    from clew.indexing.graph_files import graph_file
+    from clew.indexing.kg_formats.files import graph_file
+    from clew.indexing.kg_import import GraphReport
+    from clew.indexing.pipeline import Report
+    from clew.retrievers.registry import RETRIEVERS
     from clew.settings import Settings
     from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, Triple
-    from clew.updating import Report
 
 _HOMES = {
     "Answer": "clew.types",
@@ -33,7 +33,7 @@ _HOMES = {
     "ClewError": "clew.errors",
     "Document": "clew.types",
     "Evidence": "clew.types",
-    "GraphReport": "clew.importing",
+    "GraphReport": "clew.indexing.kg_import",
     "Index": "clew.index",
     "IndexFormatError": "clew.errors",
     "IndexLockedError": "clew.errors",
@@ -42,13 +42,13 @@ _HOMES = {
     "Passage": "clew.types",
     "ProviderError": "clew.errors",
     "Question": "clew.types",
-    "RETRIEVERS": "clew.assemble",
-    "Report": "clew.updating",
+    "RETRIEVERS": "clew.retrievers.registry",
+    "Report": "clew.indexing.pipeline",
     "Scored": "clew.types",
     "Settings": "clew.settings",
     "Triple": "clew.types",
     "create": "clew.index",
-    "graph_file": "clew.indexing.graph_files",
+    "graph_file": "clew.indexing.kg_formats.files",
     "open": "clew.index",
 }
 

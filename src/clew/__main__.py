@@ -1,5 +1,5 @@
 """`python -m clew` is `clew`."""
 
-from clew.cli import main
+from clew.commands.app import main
 
 main()

@@ -7,33 +7,33 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clew.answering.by_model import ModelAnswerer
-from clew.answering.by_path import ModelPathAnswerer, PathAnswerer
-from clew.answering.local import LocalAnswerer
-from clew.assemble import WITHOUT_PASSAGES, make_retriever, open_extractor
+from clew.answering.extractive import LocalAnswerer
+from clew.answering.kg_paths import ModelPathAnswerer, PathAnswerer
+from clew.answering.llm import ModelAnswerer
 from clew.errors import IndexFormatError, InputError
-from clew.graph.snapshot import Snapshot
-from clew.importing import GraphImporter, GraphReport, graph_name
+from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
-from clew.indexing.graph_files import GraphFile, graph_file
-from clew.indexing.llm import LanguageModelExtractor
-from clew.indexing.readers import read
-from clew.models.asking import Asking
-from clew.models.call_cache import CALLS
-from clew.models.encoders import open_encoder
-from clew.parts import Parts
+from clew.indexing.extraction.llm import LanguageModelExtractor
+from clew.indexing.kg_formats.files import GraphFile, graph_file
+from clew.indexing.kg_import import GraphImporter, GraphReport, graph_name
+from clew.indexing.pipeline import Report, Updater, counted, extractor_for
+from clew.indexing.snapshot_builder import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
+from clew.indexing.sources.reader import read
+from clew.models.encoders.registry import open_encoder
+from clew.models.llm.access import Asking
+from clew.models.llm.reply_cache import CALLS
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever
-from clew.retrievers.frag import FragRetriever
-from clew.retrievers.question_subgraph import SubgraphRetriever
-from clew.retrievers.shipped import CONFIG, SHIPPED, own_weights, read_by
+from clew.query.context import Parts
+from clew.retrievers.frag.retriever import FragRetriever
+from clew.retrievers.registry import WITHOUT_PASSAGES, make_retriever, open_extractor
+from clew.retrievers.subgraph.retriever import SubgraphRetriever
 from clew.settings import Settings, load_settings
-from clew.snapshots import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
-from clew.store.graph_parts import is_part, parts_by_graph
+from clew.store.kg_shards import is_part, parts_by_graph
 from clew.store.location import Location, locate
-from clew.store.lock import writing
-from clew.store.table import PassageTable, restored
+from clew.store.passage_table import PassageTable, restored
+from clew.store.pretrained import CONFIG, SHIPPED, own_weights, read_by
+from clew.store.writer_lock import writing
 from clew.types import Answer, Document, Evidence, Failure, Filter
-from clew.updating import Report, Updater, counted, extractor_for
 
 AUTO = "auto"
 EXTRACTION_CALLS = "extraction_calls"

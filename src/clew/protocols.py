@@ -19,8 +19,8 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.graph.meaning import MeaningGraph
-    from clew.graph.textual_graph import AskedGraph, GraphContext, Subgraph
+    from clew.graph.subgraphs.textual_graph import AskedGraph, GraphContext, Subgraph
+    from clew.rerankers.amr.graph import MeaningGraph
     from clew.types import FloatArray
 
 

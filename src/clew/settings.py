@@ -13,7 +13,7 @@ from pydantic_settings import (
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.models.asking import Asking
+    from clew.models.llm.access import Asking
 
 
 class Settings(BaseSettings):
@@ -68,10 +68,10 @@ class Settings(BaseSettings):
 
     def asking(self) -> "Asking":
         """Return how language models are asked."""
-        from clew.models.asking import Asking
-        from clew.models.budget import Budget
-        from clew.models.language_model import CallSettings
-        from clew.models.prices import Prices
+        from clew.models.llm.access import Asking
+        from clew.models.llm.budget import Budget
+        from clew.models.llm.pricing import Prices
+        from clew.models.llm.provider_model import CallSettings
 
         calls = CallSettings(
             base_url=self.base_url,

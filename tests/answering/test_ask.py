@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.reporting import GrowingAnswer
-from faults.commands import Outcome, clew, write_lines
-from faults.model_server import Part, Played, Request, model_server
+from clew.commands.output import GrowingAnswer
+from tests.faults.commands import Outcome, clew, write_lines
+from tests.faults.model_server import Part, Played, Request, model_server
 
 QUESTION = "Where was the commander of the Vega born?"
 QUOTE = "Louis Palander was born in Karlskrona in 1842."

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.assemble import RERANKERS
 from clew.index import Index
-from clew.lexical import BM25Scorer
-from clew.rerankers.text import TextReranker
-from conftest import EXAMPLES
-from small_index import DOCUMENTS, made
+from clew.rerankers.text_scorer import TextReranker
+from clew.retrievers.registry import RERANKERS
+from clew.text.bm25 import BM25Scorer
+from tests.conftest import EXAMPLES
+from tests.small_index import DOCUMENTS, made
 
 TRAINED = {"gfm": "all-MiniLM-L6-v2", "routed": "all-MiniLM-L6-v2"}
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.graph.meaning import MeaningGraph, common_parts, path_words
 from clew.protocols import AmrParser
-from clew.rerankers.amr import AmrlibParser, FileAmrParser, pair_text
-from clew.rerankers.local_amr import LocalAmrParser
-from clew.rerankers.penman_files import amr_entry, write_amr
+from clew.rerankers.amr.graph import MeaningGraph, common_parts, path_words
+from clew.rerankers.amr.local_parser import LocalAmrParser
+from clew.rerankers.amr.parsers import AmrlibParser, FileAmrParser, pair_text
+from clew.rerankers.amr.penman_files import amr_entry, write_amr
 from clew.types import Failure, Passage
-from rerankers.amrlib_package import model_that_says, provide_amrlib
+from tests.rerankers.amr.amrlib_package import model_that_says, provide_amrlib
 
 TEXTS = {
     "a": "The Fram left Oslo in 1893.",

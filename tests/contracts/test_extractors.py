@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.assemble import open_extractor
 from clew.errors import InputError
 from clew.protocols import Extractor
+from clew.retrievers.registry import open_extractor
 from clew.types import Extraction, Failure, Passage, Prompt
-from indexing.playing_model import reply_to
-from models.scripted_model import ScriptedModel
+from tests.indexing.extraction.playing_model import reply_to
+from tests.models.llm.scripted_model import ScriptedModel
 
 TEXTS = {
     "a": "The Fram left Oslo in 1893.",

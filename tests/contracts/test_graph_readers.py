@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 import torch
 
+from clew.answering.graph_readers.causal_lm import CausalReader
+from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
+from clew.answering.graph_readers.path_reader import PathGraphReader
+from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError
-from clew.models.causal_model import CausalModel
-from clew.models.causal_reader import CausalReader
-from clew.models.soft_prompt_reader import SoftPromptReader
-from clew.nn.graph_token import GraphToken, GraphTokenSettings
-from clew.prompts.graph_answer import prompt
+from clew.models.causal_lm.model import CausalModel
+from clew.models.llm.prompts.graph_answer import prompt
+from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import GraphReader
-from clew.reading.graph_choices import ChoiceGraphReader
-from clew.reading.graph_paths import PathGraphReader
-from clew.training.graph_choices import ChoiceRecipe, teach_choices
-from models.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, vectors
-from models.tiny_llama import write_tiny_llama
+from clew.training.fitting.choice_reader import ChoiceRecipe, teach_choices
+from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, vectors
+from tests.models.tiny_llama import write_tiny_llama
 
 
 def causal(folder: Path) -> GraphReader:

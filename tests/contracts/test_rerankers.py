@@ -8,22 +8,22 @@ from zlib import crc32
 
 import pytest
 
-from clew.assemble import open_reranker
 from clew.errors import InputError
 from clew.index import Index
-from clew.lexical import BM25Scorer
-from clew.models.hashing import HashingEncoder
+from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
 from clew.protocols import Reranker
-from clew.rerankers.g_rag import DocumentGraphReranker
+from clew.rerankers.amr.local_parser import LocalAmrParser
+from clew.rerankers.g_rag.amr_document_graph import MeaningGraphs
+from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.llm import ModelReranker
-from clew.rerankers.local_amr import LocalAmrParser
-from clew.rerankers.meaning_graphs import MeaningGraphs
-from clew.rerankers.text import TextReranker
+from clew.rerankers.text_scorer import TextReranker
+from clew.retrievers.registry import open_reranker
+from clew.text.bm25 import BM25Scorer
 from clew.types import Evidence, Failure, Passage, Path, Prompt, Scored, Step, Triple, Usage
-from models.scripted_model import COST, ScriptedModel
-from rerankers.test_g_rag import trained
-from small_index import DOCUMENTS, QUESTIONS, ids
+from tests.models.llm.scripted_model import COST, ScriptedModel
+from tests.rerankers.g_rag.test_reranker import trained
+from tests.small_index import DOCUMENTS, QUESTIONS, ids
 
 ENCODER = HashingEncoder(32)
 

@@ -1,4 +1,4 @@
-"""What every retriever in `clew.assemble.RETRIEVERS` promises, whatever its method."""
+"""What every retriever in `clew.retrievers.registry.RETRIEVERS` promises, whatever its method."""
 
 import json
 import shutil
@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.assemble import RETRIEVERS
 from clew.errors import InputError
 from clew.index import Index
+from clew.retrievers.registry import RETRIEVERS
 from clew.types import Document, Evidence, Triple
-from conftest import EXAMPLES
-from small_index import DOCUMENTS, QUESTIONS, ids, made, told
+from tests.conftest import EXAMPLES
+from tests.small_index import DOCUMENTS, QUESTIONS, ids, made, told
 
 WHERE = "lang = 'en'"
 ALLOWED = {document.id for document in DOCUMENTS if document.metadata["lang"] == "en"}

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.graph.textual_graph import AskedGraph, EncodedGraph, Subgraph, TextualGraph
-from clew.nn.subgraph_scorer import PRODUCT
+from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, Subgraph, TextualGraph
+from clew.nn.subgraph_policy import PRODUCT
 from clew.protocols import SubgraphSelector
-from clew.retrievers.gcn_selector import GCNSelector
-from clew.retrievers.node_inputs import TEXT
-from clew.retrievers.subgraph_selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
-from clew.retrievers.subgraph_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.gcn_features import TEXT
+from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
 
 WIDTH = 8
 

@@ -1,1 +1,1 @@
-"""Tests of clew.evaluation and clew.ranks."""
+"""Tests of clew.evaluation and clew.ranking."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clew.errors import InputError
-from clew.evaluation.run import Ranking, Run
+from clew.evaluation.runs import Ranking, Run
 from clew.evaluation.scoring import ScoredRun, compare, report, score
 from clew.types import Question, Usage
 

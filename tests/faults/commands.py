@@ -13,13 +13,24 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from unittest.mock import patch
 
-from clew import cli, importing, updating
+from clew.commands import app as cli
+from clew.indexing import kg_import as importing
+from clew.indexing import pipeline as updating
 
 SERVER = multiprocessing.get_context("forkserver")
 # Everything a command imports, imported once: a process then costs a fork and not a second of imports. None of these
 # opens a table, so the server has no threads of Lance to lose.
 SERVER.set_forkserver_preload(
-    ["lance", "bm25s", "Stemmer", "semchunk", "clew.cli", "clew.index", "clew.reporting", "clew.store.verify"]
+    [
+        "lance",
+        "bm25s",
+        "Stemmer",
+        "semchunk",
+        "clew.commands.app",
+        "clew.index",
+        "clew.commands.output",
+        "clew.store.verify",
+    ]
 )
 PLACES = ("Tromsø", "Hobart", "Cape Town", "Buenos Aires", "Vardø", "Lyttelton", "Kerguelen")
 

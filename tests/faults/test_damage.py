@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from clew.snapshots import snapshot_folder
-from clew.store.derived import folder_hash
-from clew.store.table import PassageTable
-
-from .commands import Outcome, clew, finished, voyage, write_lines
+from clew.indexing.snapshot_builder import snapshot_folder
+from clew.store.atomic import folder_hash
+from clew.store.passage_table import PassageTable
+from tests.faults.commands import Outcome, clew, finished, voyage, write_lines
 
 QUESTION = "Which captain took Voyage 12 to Hobart?"
 

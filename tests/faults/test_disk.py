@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from clew.errors import IndexFormatError
-from clew.snapshots import snapshot_folder
-from clew.store.derived import folder_hash
-from clew.store.table import PassageTable
+from clew.indexing.snapshot_builder import snapshot_folder
+from clew.store.atomic import folder_hash
+from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-
-from .commands import Outcome, finished, voyage, write_lines
+from tests.faults.commands import Outcome, finished, voyage, write_lines
 
 BATCH = 64
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="no limits of this kind")]

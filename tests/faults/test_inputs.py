@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.commands import Outcome, clew
+from tests.faults.commands import Outcome, clew
 
 RETRIEVERS = ("bm25", "entity-graph", "pagerank")
 NAMES = ("a/b", "../c", "it's", 'say "x"', "back\\slash", "line\nbreak", "日本", "🚢", "שלום", "a" * 300, "%00")

@@ -12,12 +12,11 @@ from unittest.mock import patch
 import pytest
 
 from clew.errors import IndexFormatError
-from clew.snapshots import snapshot_folder, snapshot_problems
-from clew.store.derived import folder_hash
-from clew.store.table import PassageTable
+from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
+from clew.store.atomic import folder_hash
+from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-
-from .commands import finished, started, voyage, write_lines
+from tests.faults.commands import finished, started, voyage, write_lines
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 DOCUMENTS, BATCH, KILLS = 160, 24, 25

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from clew.store.derived import folder_hash
-from clew.store.graph_parts import part_triples
-from clew.store.table import PassageTable
-
-from .commands import finished, started, voyage, write_lines
-from .test_kill import documents, problems, snapshot_hash
+from clew.store.atomic import folder_hash
+from clew.store.kg_shards import part_triples
+from clew.store.passage_table import PassageTable
+from tests.faults.commands import finished, started, voyage, write_lines
+from tests.faults.test_kill import documents, problems, snapshot_hash
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")]
 TRIPLES, BATCH, KILLS = 4_000, 50, 10

@@ -7,10 +7,9 @@ import lance
 import pyarrow as pa
 import pytest
 
-from clew.store.derived import folder_hash
+from clew.store.atomic import folder_hash
 from clew.store.location import locate
-
-from .commands import clew, voyage, write_lines
+from tests.faults.commands import clew, voyage, write_lines
 
 READING = (["search", "Voyage 1"], ["ask", "Who?"], ["stats"], ["verify"], ["repair"], ["compact"], ["remove", "v0001"])
 

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 import clew as library
-from clew.snapshots import snapshot_folder
-from clew.store.derived import folder_hash
-from clew.store.lock import writing
-from clew.store.table import PassageTable
+from clew.indexing.snapshot_builder import snapshot_folder
+from clew.store.atomic import folder_hash
+from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
+from clew.store.writer_lock import writing
 from clew.types import Document, Evidence
-
-from .commands import clew, finished, started, voyage, write_lines
+from tests.faults.commands import clew, finished, started, voyage, write_lines
 
 NUMBERS = range(300)
 
@@ -113,7 +112,9 @@ def test_a_writer_reads_what_another_wrote_before_it(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_a_valid_index_and_one_line(tmp_path: Path, corpus: Path, commits: int) -> None:
     index, whole = tmp_path / "index", tmp_path / "whole"
     arguments = ["index", str(corpus), "--encoder", "hashing:16"]
-    program = "from clew import cli, updating; updating.BATCH_PASSAGES = 8; cli.main()"
+    program = (
+        "from clew.commands import app; from clew.indexing import pipeline; pipeline.BATCH_PASSAGES = 8; app.main()"
+    )
     command = [sys.executable, "-c", program, *arguments, "--index", str(index)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         versions = index / "passages.lance" / "_versions"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from clew.graph.fact_graph import FactGraph, fact_graph
-from clew.graph.local_graph import LocalGraph
-from oracles.facts import Fact, Step
+from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
+from clew.graph.subgraphs.induced import LocalGraph
+from tests.oracles.facts import Fact, Step
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray

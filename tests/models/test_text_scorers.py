@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from clew.errors import ProviderError
-from clew.lexical import BM25Scorer, LexicalIndex
-from clew.models.hashing import HashingEncoder
+from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import TextScorer
-
-from .tiny import WIDTH, write_tiny_bert
+from clew.text.bm25 import BM25Scorer, LexicalIndex
+from tests.models.tiny_bert import WIDTH, write_tiny_bert
 
 if TYPE_CHECKING:
     from clew.types import FloatArray

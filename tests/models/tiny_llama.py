@@ -11,7 +11,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from faults.model_server import Part, Played, Request, model_server
+from tests.faults.model_server import Part, Played, Request, model_server
 
 PLACES = 2048
 _MARKS = ("<|end|>", "<|system|>", "<|user|>", "<|assistant|>")

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from clew.errors import InputError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.nn.relational_graph import RelationalGraph
+from clew.nn.relational.graph import RelationalGraph
 
 SMALL = QueryGNNSettings(width=8, text_width=5, layers=3)
 OURS = QueryGNNSettings(width=8, text_width=5, layers=3, features=4, prior=True, learned_inverse=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from oracles.facts import Fact, Steps, walks
+from tests.oracles.facts import Fact, Steps, walks
 
 Chain = tuple[int, ...]
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import BudgetError, ProviderError
-from clew.models.budget import Budget
+from clew.models.llm.budget import Budget
 from clew.rerankers.llm import ModelReranker
 from clew.types import Evidence, Failure, Passage, Prompt, Scored, Usage
-from faults.model_server import Part, Request, model_server
-from models.asked import asking
-from models.scripted_model import COST, ScriptedModel
-from small_index import ids
+from tests.faults.model_server import Part, Request, model_server
+from tests.models.llm.asked import asking
+from tests.models.llm.scripted_model import COST, ScriptedModel
+from tests.small_index import ids
 
 QUESTION = "Where was it built?"
 BASE = Usage(2.0, 1, 5, 5, 0.5)

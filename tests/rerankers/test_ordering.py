@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.rerankers.ordering import by_score, check_lengths
 from clew.types import Evidence, Passage, Scored, Usage
-from small_index import ids
+from tests.small_index import ids
 
 PASSAGES = tuple(Scored(Passage(id_, id_, "", "", 0, 0), 0.5) for id_ in "dacb")
 EVIDENCE = Evidence(PASSAGES, (), ("a note",), Usage(1.0))

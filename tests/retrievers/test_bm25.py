@@ -7,8 +7,8 @@ import pytest
 from clew.index import Index
 from clew.retrievers.bm25 import NOTHING_SHARED
 from clew.types import Document, Evidence
-from small_index import ids, made
-from test_lexical import bm25
+from tests.small_index import ids, made
+from tests.text.test_bm25 import bm25
 
 # Words without endings that a stemmer cuts, and no stop words, so that a word is a term.
 CORPUS = (

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.models.hashing import HashingEncoder
+from clew.models.encoders.hashing import HashingEncoder
 from clew.types import Document, Evidence
-from small_index import QUESTIONS, ids, made
+from tests.small_index import QUESTIONS, ids, made
 
 WORDS = [
     "fram",

@@ -8,8 +8,8 @@ import pytest
 from clew.index import Index
 from clew.retrievers.entity_graph import shared_mentions
 from clew.types import Document, Triple
-from oracles.pagerank import dense, exact_pagerank
-from small_index import ids, made
+from tests.oracles.pagerank import dense, exact_pagerank
+from tests.small_index import ids, made
 
 CORPUS = (
     Document("a", "Alpha Bay", "It was mapped by Nils Berg during a survey.", {"n": 1}),

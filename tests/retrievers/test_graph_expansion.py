@@ -5,12 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from clew.assemble import expansion_of, make_retriever
 from clew.errors import InputError
 from clew.index import Index
 from clew.retrievers.graph_expansion import triples_of
+from clew.retrievers.registry import expansion_of, make_retriever
 from clew.types import Fact
-from small_index import ids
+from tests.small_index import ids
 
 QUESTION = "Who founded the school where the boat James Caird is kept today?"
 

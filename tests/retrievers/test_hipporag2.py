@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.models.hashing import HashingEncoder
+from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.hipporag2 import phrase_graph
 from clew.types import Document
-from oracles.hipporag2 import Corpus, ranked
-from small_index import DOCUMENTS, QUESTIONS, made
+from tests.oracles.hipporag2 import Corpus, ranked
+from tests.small_index import DOCUMENTS, QUESTIONS, made
 
 ENCODER = HashingEncoder()
 

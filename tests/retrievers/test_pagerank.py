@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
-from clew.lexical import LexicalIndex
-from clew.linking import link
+from clew.query.graph_walk import NOTHING, PageRankWeights, Walker
+from clew.query.linking import link
+from clew.retrievers.evidence import Scope
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.question_walk import NOTHING, PageRankWeights, Walker
-from clew.retrievers.scope import Scope
+from clew.text.bm25 import LexicalIndex
 from clew.types import Document, Evidence, Triple
-from oracles.pagerank import dense, exact_pagerank
-from small_index import QUESTIONS, ids, made
+from tests.oracles.pagerank import dense, exact_pagerank
+from tests.small_index import QUESTIONS, ids, made
 
 # a -> b -> c -> d by title; e stands alone.
 CHAIN = (

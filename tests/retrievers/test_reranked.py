@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.evaluation.positives import stand, tied_rr
+from clew.evaluation.multi_positive_metrics import stand, tied_rr
 from clew.retrievers.reranked import RerankedRetriever, apart
 from clew.types import Evidence, Filter, Passage, Path, Scored, Step, Triple, Usage
-from small_index import ids
+from tests.small_index import ids
 
 SINGLE = st.floats(-1e6, 1e6, width=32) | st.sampled_from([0.0, 80.0, 100.0])
 SPENT = Usage(1.0, 2, 30, 4, 0.5)

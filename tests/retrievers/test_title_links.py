@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from clew.index import Index
-from clew.retrievers.scope import Scope
+from clew.retrievers.evidence import Scope
 from clew.retrievers.title_links import TitleLinksRetriever
 from clew.types import Document, Evidence, Filter, Scored, Triple
-from small_index import ids, made
+from tests.small_index import ids, made
 
 # a -> b -> c -> d by title; e stands alone.
 CHAIN = (

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from clew.store.passage_table import PassageTable
 from clew.store.schema import Row, rows_to_table
-from clew.store.table import PassageTable
 from clew.types import Mention
 
 WIDTH = 4

@@ -9,18 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from clew.store.lock import writing
-from clew.store.table import PassageTable
+from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-
-from .rows import documents, index_of
+from clew.store.writer_lock import writing
+from tests.store.rows import documents, index_of
 
 WRITE = """
 import sys
 from pathlib import Path
-from store.rows import documents
-from clew.store.lock import writing
-from clew.store.table import PassageTable
+from tests.store.rows import documents
+from clew.store.writer_lock import writing
+from clew.store.passage_table import PassageTable
 folder, start = Path(sys.argv[1]), int(sys.argv[2])
 with writing(folder):
     table = PassageTable.open(folder)
@@ -36,7 +35,7 @@ with writing(folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 def test_a_killed_writer_leaves_whole_documents(tmp_path: Path) -> None:
     index_of(tmp_path, ("untouched", 2))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
     done = 0
     for attempt in range(5):
         command = [sys.executable, "-c", WRITE, str(tmp_path), str(done)]

@@ -6,7 +6,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.store.location import cache_folder, locate
-from clew.store.table import PassageTable
+from clew.store.passage_table import PassageTable
 
 
 def test_a_folder_holds_everything(tmp_path: Path) -> None:

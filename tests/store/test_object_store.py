@@ -7,11 +7,10 @@ import pytest
 
 from clew.errors import IndexFormatError, IndexLockedError, ProviderError
 from clew.store.location import locate
-from clew.store.lock import writing
-from clew.store.table import PassageTable
+from clew.store.passage_table import PassageTable
 from clew.store.verify import repair, verify
-
-from .rows import SETTINGS, WIDTH, documents
+from clew.store.writer_lock import writing
+from tests.store.rows import SETTINGS, WIDTH, documents
 
 URI = "s3://clew-tests/some/prefix"
 KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
@@ -77,7 +76,7 @@ def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: 
     first = PassageTable.create(uri, SETTINGS, WIDTH)
     second = PassageTable.open(uri)
     # Both look before either commits: what the other machine sees when the two overlap.
-    monkeypatch.setattr("clew.store.table._existing", lambda *_: 0)
+    monkeypatch.setattr("clew.store.passage_table._existing", lambda *_: 0)
     first.replace(documents(("a", 2)), ["a"])
     with pytest.raises(IndexLockedError, match="another machine"):
         second.replace(documents(("a", 2)), ["a"])

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.store.checksums import row_checksums
+from clew.store.row_checksums import row_checksums
 from clew.store.schema import Row, canonical_json, passages_schema, rows_to_table
-
-from .rows import WIDTH, documents, row
+from tests.store.rows import WIDTH, documents, row
 
 
 def test_columns_hold_the_rows_values() -> None:

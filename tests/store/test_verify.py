@@ -8,17 +8,16 @@ import pyarrow as pa
 import pytest
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError
-from clew.store.checksums import row_checksums
 from clew.store.inspection import inspect
+from clew.store.integrity import sealed
 from clew.store.location import locate
-from clew.store.lock import writing
+from clew.store.passage_table import PassageTable
+from clew.store.row_checksums import row_checksums
 from clew.store.schema import rows_to_table
-from clew.store.sealed import sealed
-from clew.store.table import PassageTable
 from clew.store.verify import repair, verify
+from clew.store.writer_lock import writing
 from clew.types import Mention
-
-from .rows import WIDTH, data_files, documents, index_of, row
+from tests.store.rows import WIDTH, data_files, documents, index_of, row
 
 SIZES = (("a", 3), ("b'", 2), ("c", 2))
 

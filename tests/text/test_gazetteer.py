@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.text.gazetteer import COMMON_WORDS, Gazetteer, Match, common_words, looks_like_name
-from clew.text.names import name_key, tokens
+from clew.text.normalization import name_key, tokens
 
 WORDS = st.sampled_from(["Oslo", "Bay", "bay", "of", "New", "the", "Fram", "fram", "Ö", "7"])
 NAMES = st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join), max_size=3), max_size=6)

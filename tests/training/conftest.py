@@ -4,8 +4,8 @@ import pytest
 
 from clew.index import Index
 from clew.types import Document
-from conftest import EXAMPLES
-from small_index import made
+from tests.conftest import EXAMPLES
+from tests.small_index import made
 
 
 @pytest.fixture(scope="package")

@@ -1,8 +1,8 @@
 """Measure retrievers and answers on questions whose evidence is known."""
 
-from clew.evaluation.answers import containment, exact_match, score_answers, token_f1
-from clew.evaluation.datasets import load_corpus, load_questions
-from clew.evaluation.run import Ranking, Run, execute
+from clew.datasets.loaders import load_corpus, load_questions
+from clew.evaluation.answer_metrics import containment, exact_match, score_answers, token_f1
+from clew.evaluation.runs import Ranking, Run, execute
 from clew.evaluation.scoring import ScoredRun, compare, report, score, unknown_gold
 from clew.evaluation.significance import Comparison
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.datasets.relevance import Judgement, judge
 from clew.errors import InputError
-from clew.evaluation.positives import positives_measures, stand
-from clew.evaluation.ranking import measures, recall_ceiling
-from clew.evaluation.run import Run
+from clew.evaluation.multi_positive_metrics import positives_measures, stand
+from clew.evaluation.ranking_metrics import measures, recall_ceiling
+from clew.evaluation.runs import Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means, mean_intervals
-from clew.judging import Judgement, judge
 from clew.types import Question, Usage
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import ProviderError
-from clew.models.checked_weights import add_weights
+from clew.models.weights_checksum import add_weights
 
 if TYPE_CHECKING:
     from clew.types import FloatArray

@@ -17,12 +17,12 @@ from torch import nn
 from torch.nn import functional
 
 from clew.errors import InputError
-from clew.nn.relational_conv import relational_conv
+from clew.nn.relational.conv import relational_conv
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clew.nn.relational_graph import RelationalGraph
+    from clew.nn.relational.graph import RelationalGraph
 
 
 _ROWS = 4096

@@ -2,8 +2,8 @@
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), section 4: language
 models as rerankers, whose scores tie often.
-Differs from the source: words of our own (`prompts/relevance.py`); passages that tie keep the order they came in; those
-that the model gives no score for keep their places.
+Differs from the source: words of our own (`models/llm/prompts/relevance.py`); passages that tie keep the order
+they came in; those that the model gives no score for keep their places.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import cast, final
 
 from clew.errors import BudgetError
-from clew.prompts import relevance
-from clew.prompts.relevance import Relevance
+from clew.models.llm.prompts import relevance
+from clew.models.llm.prompts.relevance import Relevance
 from clew.protocols import LanguageModel
 from clew.rerankers.ordering import check_lengths
 from clew.types import Evidence, Failure, Passage, Reply, Scored

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.lexical import LexicalIndex
-from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.text.bm25 import LexicalIndex
 from clew.types import Evidence, Filter
 
 NOTHING_SHARED = "no passage shares a word with the question"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
 from clew.types import Evidence, Filter
 
 if TYPE_CHECKING:

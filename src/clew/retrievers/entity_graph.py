@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.adjacency import Adjacency, adjacency
-from clew.graph.chains import likeliest_walks
-from clew.graph.pagerank import push_pagerank
-from clew.graph.snapshot import Snapshot
-from clew.lexical import LexicalIndex
-from clew.linking import link
-from clew.ranks import top_order
-from clew.retrievers.explained import MENTIONS
-from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.graph.csr import Adjacency, adjacency
+from clew.graph.paths.likeliest_walks import likeliest_walks
+from clew.graph.ppr.forward_push import push_pagerank
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.linking import link
+from clew.ranking import top_order
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.walk_paths import MENTIONS
+from clew.text.bm25 import LexicalIndex
 from clew.types import Evidence, Filter, Path, Scored, Triple
 
 if TYPE_CHECKING:

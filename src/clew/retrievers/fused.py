@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.protocols import Retriever
-from clew.retrievers.scope import check_k, found
+from clew.retrievers.evidence import check_k, found
 from clew.types import Evidence, Filter, Passage, Path, Scored
 
 RANK_CONSTANT = 60

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.beam import Beam, BeamSettings, TripleGraph, diverse_beam_search
-from clew.graph.triple_vectors import TripleVectors
+from clew.graph.paths.beam_search import Beam, BeamSettings, TripleGraph, diverse_beam_search
+from clew.graph.triple_embeddings import TripleVectors
 from clew.protocols import Reader, Retriever
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, found
 from clew.retrievers.fused import DEPTH, weighted_rank_fusion
-from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, fingerprint_of, found
 from clew.types import Evidence, Fact, Filter, Passage, Path, Scored, Sought, Usage
 
 if TYPE_CHECKING:

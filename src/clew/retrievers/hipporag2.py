@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.adjacency import Adjacency
-from clew.graph.power import power_iteration, summed_adjacency
-from clew.graph.snapshot import Snapshot
-from clew.ranks import top_order
+from clew.graph.csr import Adjacency
+from clew.graph.ppr.power_iteration import power_iteration, summed_adjacency
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.ranking import top_order
 from clew.retrievers.dense import DenseRetriever
-from clew.retrievers.explained import MENTIONS
-from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.walk_paths import MENTIONS
 from clew.types import Evidence, Filter, Path, Scored, Triple
 
 if TYPE_CHECKING:

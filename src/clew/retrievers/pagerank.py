@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clew.graph.chains import likeliest_walks
-from clew.lexical import LexicalIndex
-from clew.ranks import top_order
-from clew.retrievers.explained import WalkReader
-from clew.retrievers.question_walk import NOTHING, PageRankWeights, QuestionWalk, Walker
-from clew.retrievers.scope import EMPTY_QUESTION, Scope, check_k, found
+from clew.graph.paths.likeliest_walks import likeliest_walks
+from clew.query.graph_walk import NOTHING, PageRankWeights, QuestionWalk, Walker
+from clew.ranking import top_order
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.walk_paths import WalkReader
+from clew.text.bm25 import LexicalIndex
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from clew.protocols import Reranker, Retriever
-from clew.retrievers.scope import check_k, fingerprint_of
+from clew.retrievers.evidence import check_k, fingerprint_of
 from clew.types import Evidence, Filter, Path, Scored
 
 POOL = 100

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.protocols import Retriever
-from clew.retrievers.explained import WalkReader
-from clew.retrievers.scope import Scope, check_k, found
+from clew.retrievers.evidence import Scope, check_k, found
+from clew.retrievers.walk_paths import WalkReader
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import ClewError
-from clew.store.foreign import ForeignErrors
-from clew.store.graph_parts import EXTRACTOR
+from clew.store.crash_probe import deadly_fragments
+from clew.store.error_mapping import ForeignErrors
+from clew.store.integrity import damaged_rows
+from clew.store.kg_shards import EXTRACTOR
 from clew.store.location import Location
-from clew.store.probe import deadly_fragments
-from clew.store.sealed import damaged_rows
 
 if TYPE_CHECKING:
     from lance import LanceDataset

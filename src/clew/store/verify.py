@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, IndexFormatError, ProviderError
-from clew.store.derived import sweep
-from clew.store.foreign import ForeignErrors
+from clew.store.atomic import sweep
+from clew.store.dataset import no_index, open_dataset
+from clew.store.error_mapping import ForeignErrors
 from clew.store.inspection import Problem, inspect
+from clew.store.integrity import opened_settings
 from clew.store.location import Location, locate
-from clew.store.lock import writing
-from clew.store.opening import no_index, open_dataset
-from clew.store.pins import FOLDER as PINS
-from clew.store.sealed import opened_settings
-from clew.store.table import PassageTable
+from clew.store.passage_table import PassageTable
+from clew.store.reader_pins import FOLDER as PINS
+from clew.store.writer_lock import writing
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from clew.text.names import ARTICLES, name_key, token_keys, token_spans
+from clew.text.normalization import ARTICLES, name_key, token_keys, token_spans
 
 # Function words that are also titles of films, songs and bands; alone they are never a name in running text.
 COMMON_WORDS = frozenset(

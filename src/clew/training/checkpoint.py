@@ -15,7 +15,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from clew.errors import InputError, ProviderError
-from clew.store.lock import lock_exclusively
+from clew.store.writer_lock import lock_exclusively
 
 LAST, BEST = "last", "best"
 

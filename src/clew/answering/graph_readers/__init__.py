@@ -1,0 +1,1 @@
+"""Readers of subgraphs: local rules, causal language models and soft prompts."""

@@ -1,0 +1,229 @@
+"""What a question asks for, read from its words: a date, a number, a person, a name, yes or no, or one of two options.
+
+Source: own rules. Differs from the source: nothing.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from clew.text.gazetteer import COMMON_WORDS
+from clew.text.normalization import fold, tokens
+from clew.types import Mention
+
+_ASKING = re.compile(
+    r"\b(?:who(?:se|m)?|when|where|which|what|how(?: (?:many|much|old|long|far|tall|high|large))?)\b", re.I
+)
+_OPENING = re.compile(r"\W*(?:(?:in|at|on|by|for|to|of|from|during|with)\s+)?", re.I)
+# The noun of "which company developed", "what was the name of the river that".
+_NOUNS = re.compile(
+    r"(?:\s+(?:is|was|are|were|other))?(?:\s+the)?(?:\s+names?\s+of)?(?:\s+the)?((?:\s+[^\W_][\w'’-]*){1,5})", re.I
+)
+_IS = re.compile(r"\s+(?:is|was|are|were)\b", re.I)
+_YES_OR_NO = re.compile(r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will)\b", re.I)
+# Bounded, or a long question full of "in" and "or" would take minutes.
+_OPTIONS = tuple(
+    re.compile(
+        rf"{start}\s(?:the\s)?(?P<first>[^\s{stop}][^{stop}]{{0,80}}?),?\sor\s(?:the\s)?(?P<second>[^{stop}]{{1,80}})\Z"
+    )
+    for start, stop in ((":", ":?"), (r"(?:[,;]|\b(?:is|was|between|than|in|first)\b)", ",:;?"))
+)
+_SAME_NATION = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
+_EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
+_LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
+# Nearness of words says nothing about these.
+_MEASURED = re.compile(
+    r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
+)
+# Of these a passage mostly gives a second date, after that of birth or foundation.
+_ENDING = re.compile(r"\b(?:die[ds]?|death|dissolved|closed|ended|disbanded)\b", re.I)
+_YEAR = re.compile(r"(?<![\d,.$£€])(?:1\d{3}|20\d{2})(?![\d%]|,\d)")
+_FIGURE = re.compile(
+    r"(?<![\w.,])\d[\d,.]*(?:\s(?:million|billion|thousand))?(?!\w)|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|"
+    r"eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|hundred)\b",
+    re.I,
+)
+_NATIONALITY = re.compile(
+    r"\b(?:is|was|are|were)\s+(?:an?|the)\s+(?:[a-z]+\s+){0,2}(?P<name>[A-Z][a-z]+(?:-[A-Z][a-z]+)?)\b"
+)
+
+
+_ASKING_WORDS = {
+    *("who", "whom", "whose", "when", "where", "which", "what", "how"),
+    *("was", "were", "does", "did", "has"),
+}
+_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
+
+
+def _words(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_DATES = _words("year years date day month decade century")
+_NUMBERS = _words("number population percentage amount height length age distance area size")
+_PLACES = _words("city town country state county village island continent province region district place")
+_PERSONS = _words(
+    "person actor actress singer author writer director president king queen player man woman musician founder father "
+    "mother brother sister son daughter wife husband spouse sibling child composer producer poet leader artist"
+)
+_BODIES = _words(
+    "university college school company club band award awards church party league association corporation records show "
+    "series war army institute group council festival cup tv bbc film films"
+)
+_NO_PERSON = _BODIES | _words(
+    "county city river street house museum center centre expedition island islands sea ocean bay mount ship war battle "
+    "treaty award prize medal order"
+)
+_JOINED = _words("of the for and in at on")
+_ENDS_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _words("won named called known located born played")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What kind of answer a question wants.
+
+    Attributes:
+        kind: "date", "number", "person", "place", "name" or "yes or no"; "" when the words do not say.
+        noun: The folded noun after "which", "what", "how many" or "who is the", "" when there is none.
+        options: The two that "A or B" offers, as written, or none.
+        comparison: How the options are told apart: "earlier", "later", "description", "undecidable"; "" without them.
+        same_nation: Whether it asks if two are of one nationality.
+    """
+
+    kind: str
+    noun: str = ""
+    options: tuple[str, ...] = ()
+    comparison: str = ""
+    same_nation: bool = False
+
+
+_AUXILIARY = "is|was|were|are|did|does|do|has|had|will|would|can|could"
+_DEED = re.compile(
+    rf"\bwho (?!(?:{_AUXILIARY})\b)(\w+)|\bby whom? (?:is|was|were) .*\b(\w+)$"
+    r"|\b(?:when|where) (?:is|was|were) .* (\w+ed)$",
+    re.IGNORECASE,
+)
+
+
+def asked(question: str) -> Asked:
+    """Return what `question` asks for; English question words only, any other question has kind ""."""
+    question = " ".join(question.split()).rstrip(" ?.")
+    for pattern in _OPTIONS:
+        if options := pattern.search(question):
+            return Asked("name", "", (options["first"].strip(), options["second"].strip()), _comparison(question))
+    if _YES_OR_NO.match(question):
+        return Asked("yes or no", same_nation=_SAME_NATION.search(question) is not None)
+    word = _question_word(question)
+    if word is None:
+        return Asked("")
+    kind = fold(word.group())
+    rest = question[word.end() :]
+    nominal = kind in ("what", "which", "how many") or (kind == "who" and _IS.match(rest))
+    noun = _noun(rest) if nominal else ""
+    return Asked(_kind(kind, noun), noun)
+
+
+def asked_deed(question: str) -> str:
+    """Return the stem of what was done in `Who founded ...` or `When was ... founded`; "" for other questions."""
+    found = _DEED.search(" ".join(question.split()).rstrip(" ?."))
+    return stem(fold(next(word for word in found.groups() if word))) if found else ""
+
+
+def _comparison(question: str) -> str:
+    early, late = _EARLIER.search(question), _LATER.search(question)
+    if early or late:
+        return "undecidable" if _ENDING.search(question) else "earlier" if early else "later"
+    return "undecidable" if _MEASURED.search(question) else "description"
+
+
+def _question_word(question: str) -> "re.Match[str] | None":
+    """Prefer the word that opens the question or follows a comma, then a late "what"; relative clauses come last."""
+    words = list(_ASKING.finditer(question))
+    for word in words:
+        if _OPENING.fullmatch(question[: word.start()]) or question[: word.start()].rstrip().endswith(","):
+            return word
+    plain = [word for word in words if word.group().lower().startswith(("what", "how"))]
+    return plain[-1] if plain else words[-1] if words else None
+
+
+def _noun(rest: str) -> str:
+    match = _NOUNS.match(rest)
+    words = fold(match[1]).split() if match else []
+    last = next((i for i, word in enumerate(words) if word in _ENDS_NOUN), len(words))
+    known = [word for word in words[:last] if word in _DATES | _NUMBERS | _PERSONS | _PLACES]
+    return (known or words[:last] or [""])[-1]
+
+
+def _kind(word: str, noun: str) -> str:
+    if word.startswith("how ") or noun in _NUMBERS:
+        return "number"
+    if word.startswith("who") or noun in _PERSONS:
+        return "person"
+    if word == "when" or noun in _DATES:
+        return "date"
+    if word == "where" or noun in _PLACES:
+        return "place"
+    return "name" if word in ("what", "which") else ""
+
+
+def fit(mention: Mention, kind: str) -> float:
+    """Return how well a mention suits a kind of answer: 1 well, 0 perhaps, -1 not at all."""
+    literal = mention.kind if mention.kind in ("date", "number") else "name"
+    if kind in ("date", "number"):
+        return 1.0 if literal == kind else -1.0
+    if kind not in ("person", "place", "name"):
+        return 0.0
+    if literal != "name":
+        return -1.0
+    words = fold(mention.name).split()
+    if kind != "person":
+        return -0.5 if kind == "place" and (mention.kind == "quoted" or _BODIES.intersection(words)) else 0.5
+    if mention.kind != "name" or any(word in _NO_PERSON or word.isdigit() for word in words):
+        return -0.5
+    return 1.0 if 2 <= len(words) <= 4 and not _JOINED.intersection(words) else 0.3
+
+
+def figures(text: str, start: int, end: int) -> list[Mention]:
+    """Return the numbers in `text[start:end]` that are no years, also those written as words."""
+    found = [(m.start(), m.group().rstrip(".,")) for m in _FIGURE.finditer(text, start, end)]
+    return [Mention(name, "number", at, at + len(name)) for at, name in found if not _YEAR.fullmatch(name)]
+
+
+def year_in(mention: Mention) -> Mention:
+    """Return the year of a date, in its place; the date itself when it has none."""
+    match = _YEAR.search(mention.name) if mention.kind == "date" else None
+    if match is None:
+        return mention
+    return Mention(match.group(), "date", mention.start + match.start(), mention.start + match.end())
+
+
+def first_year(text: str) -> int | None:
+    """Return the first year from 1000 to 2099 that a text names."""
+    match = _YEAR.search(text)
+    return int(match.group()) if match else None
+
+
+def nationality(text: str) -> str:
+    """Return the capitalised word of "is an American writer", "" where a text has no such words."""
+    match = _NATIONALITY.search(text)
+    return match["name"] if match else ""
+
+
+def stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
+    """Return the content words of a text without common endings, and pairs of unspaced letters, with their places."""
+    words = tokens(text)
+    found = []
+    for word, after in zip_longest(words, words[1:]):
+        if len(word.key) == 1 and not word.key.isascii():
+            if after and after.start == word.end:
+                found.append((word.key + after.key, offset + word.start))
+        elif (
+            word.key not in COMMON_WORDS and word.key not in _ASKING_WORDS and (len(word.key) > 1 or word.key.isdigit())
+        ):
+            found.append((stem(word.key), offset + word.start))
+    return found
+
+
+def stem(word: str) -> str:
+    """Return a word without its common English ending, four letters at least."""
+    return next((word[: -len(e)] for e in _ENDINGS if word.endswith(e) and len(word) - len(e) >= 4), word)

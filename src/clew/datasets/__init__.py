@@ -1,0 +1,1 @@
+"""Data sets: records, loaders and relevance judgments."""

@@ -1,0 +1,82 @@
+"""The BEIR layout: a folder of `corpus.jsonl`, `queries.jsonl`, `qrels/SPLIT.tsv` (query id, document id, score)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from clew.datasets.records import read_records, shown
+from clew.errors import InputError
+from clew.types import Question
+
+
+def is_part_of_folder(path: Path) -> bool:
+    """Return whether `path` is a BEIR folder, its `queries.jsonl`, or one of its qrels."""
+    folder = folder_of(path)
+    return (folder / "queries.jsonl").is_file() and (folder / "qrels").is_dir()
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder that `path`, itself or one of its files, would belong to."""
+    if path.suffix == ".tsv" and path.parent.name == "qrels":
+        return path.parent.parent
+    return path.parent if path.name == "queries.jsonl" else path
+
+
+def questions(path: Path) -> Iterator[tuple[str, Question]]:
+    """Yield the questions of one split that have a gold document, with their places, in the order of `queries.jsonl`.
+
+    Args:
+        path: The folder, or a file of its `qrels`.
+
+    Raises:
+        InputError: A file is missing or malformed, or several splits are there and none is `test`.
+    """
+    folder = folder_of(path)
+    qrels = path if path.suffix == ".tsv" else _split(folder / "qrels")
+    gold = _gold(qrels)
+    met = set()
+    for record in read_records(folder / "queries.jsonl"):
+        identifier = record.identifier("_id")
+        if identifier in gold:
+            met.add(identifier)
+            yield record.place, Question(identifier, record.text("text"), gold=tuple(gold[identifier]))
+    for identifier, documents in gold.items():
+        if identifier not in met:
+            place = next(iter(documents.values()))
+            raise InputError(f"{place}: query {identifier!r} is not in {folder / 'queries.jsonl'}; add it there")
+
+
+def _split(folder: Path) -> Path:
+    found = sorted(folder.glob("*.tsv"))
+    chosen = [path for path in found if path.name == "test.tsv"] or found
+    if len(chosen) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        raise InputError(f"{folder}: the splits are {names}; wanted test.tsv or a single file. Give the file to use")
+    return chosen[0]
+
+
+def _gold(path: Path) -> dict[str, dict[str, str]]:
+    """Return for each query its relevant documents, each with the place that says so."""
+    gold: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(_lines(path), 1):
+        columns = line.split("\t")
+        if not line.strip() or (number == 1 and columns[0].strip() == "query-id"):
+            continue
+        place = f"{path}: line {number}"
+        if len(columns) != 3 or not columns[2].strip().lstrip("-").isdigit():
+            raise InputError(
+                f"{place}: {shown(line)} is no judgement; wanted query id, document id, whole number by tabs"
+            )
+        if int(columns[2]) > 0:
+            gold.setdefault(columns[0], {}).setdefault(columns[1], place)
+    if not gold:
+        raise InputError(f"{path}: judges no document relevant; wanted at least one line with a score above 0")
+    return gold
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable file") from error

@@ -1,0 +1,67 @@
+"""ExplaGraphs: two arguments and a small graph of what is known, one graph a question.
+
+Source: Saha et al., "ExplaGraphs: An Explanation Graph Generation Task for Structured Commonsense Reasoning" (2021).
+Differs from the source: the stance is asked for in words of our own.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from clew.datasets.graph_datasets import GraphQuestion, GraphSet
+from clew.datasets.records import Record, read_records, shown, unique
+from clew.graph.subgraphs.textual_graph import TextualGraph
+
+STANCES = ("support", "counter")
+
+
+def explagraphs(path: str | Path) -> GraphSet:
+    """Return questions on whether one argument supports or counters another.
+
+    Args:
+        path: JSON or JSONL {id, arg1, arg2, label, triples: [[head, relation, tail]]}.
+
+    Raises:
+        InputError: The file cannot be read, a key is missing or of the wrong type, a label is none of `STANCES`, or two
+            ids are equal; the message names file and line.
+    """
+    graphs, placed = [], []
+    for number, record in enumerate(read_records(Path(path))):
+        graphs.append(graph_of(_triples(record)))
+        placed.append((record.place, stance_question(record, record.identifier("id"), number)))
+    return GraphSet(graphs, tuple(unique(placed)), STANCES)
+
+
+def stance_question(record: Record, identifier: str, graph: int) -> GraphQuestion:
+    """Return the question on the two arguments of a record with `arg1`, `arg2` and `label`.
+
+    Raises:
+        InputError: One of them is missing, or the label is none of `STANCES`.
+    """
+    first, second, stance = (record.text(key) for key in ("arg1", "arg2", "label"))
+    if stance not in STANCES:
+        raise record.wrong(f"'label' is {shown(stance)}", " or ".join(STANCES))
+    text = f"Claim: {first}\nReply: {second}\nDoes the reply support the claim or counter it?"
+    return GraphQuestion(identifier, graph, text, (stance,), group=" ".join(first.casefold().split()))
+
+
+def graph_of(triples: Iterable[tuple[str, str, str]]) -> TextualGraph:
+    """Return the graph of some triples: nodes in the order in which they are first named, an edge a triple."""
+    places: dict[str, int] = {}
+    edges, relations = [], []
+    for head, relation, tail in triples:
+        edges.append([places.setdefault(end, len(places)) for end in (head, tail)])
+        relations.append(relation)
+    return TextualGraph(tuple(places), np.array(edges, dtype=np.int32).reshape(-1, 2), tuple(relations))
+
+
+def _triples(record: Record) -> list[tuple[str, str, str]]:
+    triples = []
+    for item in record.items("triples"):
+        match item:
+            case [str(head), str(relation), str(tail)]:
+                triples.append((head, relation, tail))
+            case _:
+                raise record.wrong(f"'triples' holds {shown(item)}", "lists of [head, relation, tail]")
+    return triples

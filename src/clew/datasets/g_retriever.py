@@ -1,0 +1,232 @@
+"""Sets of questions on graphs in the layout of G-Retriever's data sets, as folders of tables.
+
+    nodes/NAME.csv                  node_id, node_attr           one file a graph
+    edges/NAME.csv                  src, edge_attr, dst          ends are `node_id`s
+    questions.csv, questions.jsonl  question, answer, ...        or
+    train_dev.tsv                   arg1, arg2, label, graph     (ExplaGraphs)
+    split/PART_indices.txt          numbers of questions from 0, one a line
+
+Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
+(2024), and the layout that its published code writes.
+Differs from the source: the questions of WebQSP come from a file beside the graphs and not from a hub; columns of our
+own keep what the layout has no place for.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clew.datasets.explagraphs import STANCES, graph_of, stance_question
+from clew.datasets.graph_datasets import BETWEEN, GraphQuestion, GraphSet, MadeGraphs
+from clew.datasets.records import Record, read_records, shown, unique
+from clew.datasets.tables import read_table
+from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import TextualGraph
+
+QUESTION_FILES = ("questions.csv", "questions.jsonl", "train_dev.tsv")
+CHOICES = "choices.json"
+NODE_COLUMNS, EDGE_COLUMNS = ("node_id", "node_attr"), ("src", "edge_attr", "dst")
+STANCE_COLUMNS = ("arg1", "arg2", "label")
+
+
+def g_retriever(folder: str | Path, split: str | None = None) -> GraphSet:
+    """Return a set of questions; graphs are read when they are asked for.
+
+    `questions.csv` and `questions.jsonl` have the columns `question` and `answer` (or `a_entity`), whose alternatives
+    stand in a list or with `|` between them, and may have
+
+        q_id or id                  distinct; the number of the question from 0 where there is none
+        image_id or graph_id        NAME of the graph; the number of the question where there is none (WebQSP)
+        answers, topics, gold       JSON lists of texts, of nodes' positions, of lists of these; `answers` stands above
+                                    `answer`
+        group                       or `q_entity`; where there is neither the graph's NAME, and none of a graph that is
+                                    named by the question's number
+
+    `train_dev.tsv` needs no `nodes/` and `edges/`: its column `graph` holds `(head; relation; tail)` one after the
+    other. `choices.json`, a list of texts, may say what all questions are answered with.
+
+    Args:
+        folder: Holds these files.
+        split: Which `split/SPLIT_indices.txt` tells the questions; None for all.
+
+    Raises:
+        InputError: A file is missing, cannot be read or is malformed; that of a graph when it is asked for.
+    """
+    source = Path(folder)
+    path = next((source / name for name in QUESTION_FILES if (source / name).is_file()), None)
+    if path is None:
+        raise InputError(f"{source}: wanted a folder that holds {' or '.join(QUESTION_FILES)}; give such a one")
+    records = list(_records(path))
+    stances = path.suffix == ".tsv"
+    if stances and not (source / "nodes").is_dir():
+        graphs: MadeGraphs | list[TextualGraph] = [graph_of(_triples(record)) for record in records]
+        place_of = {str(number): number for number in range(len(records))}
+    else:
+        names = _names(source)
+        graphs = MadeGraphs(len(names), lambda place: read_graph(source, names[place]))
+        place_of = {name: place for place, name in enumerate(names)}
+    make = _stance if stances else _question
+    questions = unique((record.place, make(record, row, place_of)) for row, record in enumerate(records))
+    if split is not None:
+        questions = [questions[row] for row in _rows(source, split, len(questions))]
+    return GraphSet(graphs, tuple(questions), STANCES if stances else _choices(source / CHOICES))
+
+
+def read_graph(folder: Path, name: str) -> TextualGraph:
+    """Return the graph of `nodes/NAME.csv` and `edges/NAME.csv`.
+
+    Raises:
+        InputError: A file cannot be read or is malformed, or an edge ends at a node that is not there.
+    """
+    nodes = read_table(folder / "nodes" / f"{name}.csv", NODE_COLUMNS)
+    place_of: dict[str, int] = {}
+    texts: list[str] = []
+    for line, (node, text) in nodes.columns(*NODE_COLUMNS):
+        if node in place_of:
+            raise InputError(f"{nodes.place(line)}: node_id {node!r} stands there twice; give each node its own")
+        place_of[node] = len(texts)
+        texts.append(text)
+    edges = read_table(folder / "edges" / f"{name}.csv", EDGE_COLUMNS)
+    ends, relations = [], []
+    for line, (source, relation, target) in edges.columns(*EDGE_COLUMNS):
+        if source not in place_of or target not in place_of:
+            seen = source if source not in place_of else target
+            raise InputError(f"{edges.place(line)}: an edge ends at {seen!r}; wanted a node_id of {nodes.path}")
+        ends.append((place_of[source], place_of[target]))
+        relations.append(relation)
+    return TextualGraph(tuple(texts), np.array(ends, dtype=np.int32).reshape(-1, 2), tuple(relations))
+
+
+def _records(path: Path) -> Iterable[Record]:
+    if path.suffix == ".jsonl":
+        return read_records(path)
+    if path.suffix == ".tsv":
+        return read_table(path, STANCE_COLUMNS, "\t").records()
+    return read_table(path, ("question",)).records()
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of the graphs: numbers by their value, then others."""
+    names = [path.stem for path in (folder / "nodes").glob("*.csv")]
+    if not names:
+        raise InputError(f"{folder / 'nodes'}: holds no graph; wanted NAME.csv with {', '.join(NODE_COLUMNS)}")
+    return sorted(names, key=lambda name: (0, int(name), name) if re.fullmatch("[0-9]+", name) else (1, 0, name))
+
+
+def _stance(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
+    return stance_question(record, str(row), _graph(record, str(row), place_of))
+
+
+def _question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
+    fields = record.fields
+    named = _first(fields, "image_id", "graph_id")
+    name = record.identifier(*named) if named else str(row)
+    return GraphQuestion(
+        record.identifier(*key) if (key := _first(fields, "q_id", "id")) else str(row),
+        _graph(record, name, place_of),
+        record.text("question"),
+        _answers(record),
+        _positions(record, "topics", _listed(record, "topics")) if fields.get("topics") else (),
+        tuple(_positions(record, "gold", chain) for chain in _listed(record, "gold")) if fields.get("gold") else (),
+        _group(record, name if named else ""),
+    )
+
+
+def _group(record: Record, name: str) -> str:
+    if "group" in record.fields:
+        return record.text("group")
+    return BETWEEN.join(_alternatives(record, "q_entity")) if "q_entity" in record.fields else name
+
+
+def _first(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
+    return tuple(key for key in keys if key in fields)[:1]
+
+
+def _graph(record: Record, name: str, place_of: dict[str, int]) -> int:
+    if name not in place_of:
+        raise record.wrong(f"the question is on graph {name!r}", f"one that has a nodes/{name}.csv")
+    return place_of[name]
+
+
+def _answers(record: Record) -> tuple[str, ...]:
+    if record.fields.get("answers"):
+        answers = _listed(record, "answers")
+        if not all(isinstance(answer, str) for answer in answers):
+            raise record.wrong(f"'answers' is {shown(answers)}", "a list of strings")
+        return tuple(answers)
+    return _alternatives(record, "answer" if "answer" in record.fields else "a_entity")
+
+
+def _alternatives(record: Record, key: str) -> tuple[str, ...]:
+    value = record.value(key)
+    if isinstance(value, list):
+        return record.texts(key)
+    return tuple(dict.fromkeys(part.strip() for part in record.text(key).split("|") if part.strip()))
+
+
+def _listed(record: Record, key: str) -> list[Any]:
+    """Return a list: the value itself, or what a cell of a table holds as JSON."""
+    value = record.value(key)
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise record.wrong(f"{key!r} is {shown(value)}", "a JSON list") from error
+    if not isinstance(value, list):
+        raise record.wrong(f"{key!r} is {shown(value)}", "a list")
+    return value
+
+
+def _positions(record: Record, key: str, values: Any) -> tuple[int, ...]:
+    match values:
+        case [*places] if all(type(place) is int and place >= 0 for place in places):
+            return tuple(places)
+    raise record.wrong(f"{key!r} holds {shown(values)}", "a list of positions of nodes, from 0")
+
+
+def _triples(record: Record) -> Iterator[tuple[str, str, str]]:
+    """Yield what a column `graph` holds, in small letters as the published code has them."""
+    text = record.text("graph").strip()
+    if not text.startswith("(") or not text.endswith(")"):
+        raise record.wrong(f"'graph' is {shown(text)}", "(head; relation; tail)(head; relation; tail)...")
+    for piece in re.split(r"\)\s*\(", text[1:-1]):
+        match [part.strip().lower() for part in piece.split(";")]:
+            case [head, relation, tail]:
+                yield head, relation, tail
+            case _:
+                raise record.wrong(f"'graph' holds {shown(piece)}", "(head; relation; tail), with two semicolons")
+
+
+def _rows(folder: Path, split: str, count: int) -> Iterator[int]:
+    path = folder / "split" / f"{split}_indices.txt"
+    if not path.is_file():
+        there = sorted(found.name.removesuffix("_indices.txt") for found in path.parent.glob("*_indices.txt"))
+        raise InputError(f"{path}: no such split; wanted one of {', '.join(there) or 'none: leave the split out'}")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); give a readable split") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if not re.fullmatch("[0-9]+", line.strip()) or int(line) >= count:
+            raise InputError(f"{path}: line {number}: {shown(line)}; wanted the number of a question, 0 to {count - 1}")
+        yield int(line)
+
+
+def _choices(path: Path) -> tuple[str, ...]:
+    if not path.is_file():
+        return ()
+    try:
+        choices = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path}: cannot be read as JSON ({error}); wanted a list of texts, or no such file"
+        ) from error
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        raise InputError(f"{path}: holds {shown(choices)}; wanted a list of texts. Correct it, or remove the file")
+    return tuple(choices)

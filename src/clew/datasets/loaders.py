@@ -1,0 +1,251 @@
+"""Load questions and corpora of the usual multi-hop data sets; the layout is recognised from the content.
+
+    layout           questions                                        corpus
+    Clew             JSONL {id, question, answers, gold}              JSONL {id, title, text}
+    HotpotQA, 2Wiki  {_id, question, answer, supporting_facts, context: [[title, [sentence]]]}, passages pooled
+    MuSiQue          {id, question, answer, paragraphs: [{title, paragraph_text, is_supporting}]}, passages pooled
+    HippoRAG         X.json in either form above                      X_corpus.json [{title, text}]
+    BEIR             folder: queries.jsonl, qrels/SPLIT.tsv           corpus.jsonl {_id, title, text}
+
+Any file may be a JSON list or JSONL. Gold ids are document ids. Where a data set gives its passages no id, `pool.Pool`
+makes one, the same for the questions and for the corpus.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+
+from clew.datasets import beir
+from clew.datasets.passage_pool import Pool, joined
+from clew.datasets.records import Record, read_records, shown, unique
+from clew.errors import InputError
+from clew.types import Document, Question
+
+_LAYOUTS = (
+    "{id, question, answers, gold} (Clew), {_id, question, answer, supporting_facts, context} (HotpotQA, 2Wiki), "
+    "{id, question, answer, paragraphs} (MuSiQue), {title, text} (HippoRAG corpus), {id, title, text} (Clew corpus) "
+    "or a BEIR folder"
+)
+
+
+def load_questions(path: str | Path) -> list[Question]:
+    """Return the questions of a data set, in the order of the file.
+
+    Args:
+        path: A file of questions, a folder holding `questions.jsonl`, a BEIR folder, or a file of a BEIR folder's
+            `qrels` (the split to take; of a folder it is `test` when there are several).
+
+    Raises:
+        InputError: The file cannot be read, its layout is not known, a key is missing or has the wrong type, or two
+            questions have one id; the message names file and line.
+    """
+    source = Path(path)
+    if beir.is_part_of_folder(source):
+        return unique(beir.questions(source))
+    if source.is_dir():
+        source = _inside(source, "questions.jsonl")
+    records, layout = _recognised(source)
+    if layout == "questions":
+        return unique((record.place, _own_question(record)) for record in records)
+    if layout not in _PASSAGES:
+        raise InputError(f"{source}: holds a corpus; give the file of questions that goes with it")
+    kept = list(records)
+    pool = _pool(source, kept, _PASSAGES[layout])
+    make = _paragraph_question if layout == "paragraphs" else _context_question
+    return unique((record.place, make(record, pool)) for record in kept)
+
+
+def load_corpus(path: str | Path) -> Iterator[Document]:
+    """Yield the documents of a data set, in the order of the file, each id once.
+
+    Args:
+        path: A corpus, a folder holding `corpus.jsonl`, a BEIR folder, or a file of questions that bring their passages
+            (where `X_corpus.json` stands beside `X.json`, that is the corpus).
+
+    Raises:
+        InputError: As `load_questions`; a file that cannot be used is refused at the call, a bad record when it is met.
+    """
+    source = Path(path)
+    if beir.is_part_of_folder(source):
+        source = beir.folder_of(source) / "corpus.jsonl"
+    elif source.is_dir():
+        source = _inside(source, "corpus.jsonl")
+    records, layout = _recognised(source)
+    if layout == "corpus":
+        return _documents(records)
+    if layout == "untitled corpus":
+        return _pool(source, records, _corpus_passages).documents()
+    if layout in _PASSAGES:
+        return _pool(source, records, _PASSAGES[layout]).documents()
+    raise InputError(f"{source}: holds questions without passages; give the corpus that goes with them")
+
+
+def _inside(folder: Path, name: str) -> Path:
+    if not (folder / name).is_file():
+        raise InputError(
+            f"{folder}: holds no {name}, and is no BEIR folder (queries.jsonl, corpus.jsonl, qrels/); give a file"
+        )
+    return folder / name
+
+
+def _recognised(path: Path) -> tuple[Iterator[Record], str]:
+    """Return the records and their layout, told from the keys of the first."""
+    records = read_records(path)
+    first = next(records)
+    keys = first.fields.keys()
+    layout = ""
+    if "question" in keys:
+        layouts = {"gold": "questions", "paragraphs": "paragraphs", "context": "context", "answers": "questions"}
+        layout = next((name for key, name in layouts.items() if key in keys), "")
+    elif "text" in keys:
+        layout = "corpus" if "id" in keys or "_id" in keys else "untitled corpus" if "title" in keys else ""
+    if not layout:
+        raise InputError(
+            f"{first.place}: the keys are {', '.join(keys) or 'none'}, which is no layout Clew knows; wanted {_LAYOUTS}"
+        )
+    return chain([first], records), layout
+
+
+def _documents(records: Iterable[Record]) -> Iterator[Document]:
+    places: dict[str, str] = {}
+    for record in records:
+        identifier = record.identifier("id", "_id")
+        if identifier in places:
+            used = places[identifier]
+            raise InputError(
+                f"{record.place}: document id {identifier!r} was already used at {used}; give each its own"
+            )
+        places[identifier] = record.place
+        title = record.text("title") if record.fields.get("title") is not None else ""
+        metadata = record.inner(record.fields.get("metadata") or {}, "'metadata'").fields
+        yield Document(identifier, title, record.text("text"), metadata)
+
+
+def _own_question(record: Record) -> Question:
+    return Question(
+        record.identifier("id"),
+        record.text("question"),
+        record.texts("answers") if "answers" in record.fields else (),
+        tuple(dict.fromkeys(record.texts("gold"))) if "gold" in record.fields else (),
+        _kind(record),
+        _hops(record),
+        _topics(record),
+        _graph_paths(record),
+    )
+
+
+def _topics(record: Record) -> tuple[str, ...]:
+    topic = record.fields.get("topic")
+    if topic is None:
+        return ()
+    return (record.text("topic"),) if isinstance(topic, str) else record.texts("topic")
+
+
+def _graph_paths(record: Record) -> tuple[tuple[tuple[str, str, str], ...], ...]:
+    if record.fields.get("paths") is None:
+        return ()
+    paths = []
+    for path in record.items("paths"):
+        match path:
+            case [*steps] if steps and all(_is_triple(step) for step in steps):
+                paths.append(tuple((str(h), str(r), str(t)) for h, r, t in steps))
+            case _:
+                raise record.wrong(f"'paths' holds {shown(path)}", "lists of [head, relation, tail]")
+    return tuple(paths)
+
+
+def _is_triple(step: object) -> bool:
+    return isinstance(step, list) and len(step) == 3 and all(isinstance(part, str) for part in step)
+
+
+def _paragraph_question(record: Record, pool: Pool) -> Question:
+    gold = [pool.id(*passage) for passage, supporting in _paragraphs(record) if supporting]
+    steps = record.fields.get("question_decomposition")
+    return Question(
+        record.identifier("id", "_id"),
+        record.text("question"),
+        _answers(record),
+        tuple(dict.fromkeys(gold)),
+        _kind(record),
+        len(steps) if isinstance(steps, list) else _hops(record),
+    )
+
+
+def _context_question(record: Record, pool: Pool) -> Question:
+    context = list(_context_passages(record))
+    gold = []
+    for fact in record.items("supporting_facts"):
+        if not isinstance(fact, list) or not fact or not isinstance(fact[0], str):
+            raise record.wrong(f"'supporting_facts' holds {shown(fact)}", "a list of [title, number of the sentence]")
+        # A fact names its passage by title only: the whole Wikipedia setting may leave the passage out of the context.
+        texts: list[str | None] = [text for title, text in context if title == fact[0]]
+        gold += [pool.id(fact[0], text) for text in texts or [None]]
+    return Question(
+        record.identifier("_id", "id"),
+        record.text("question"),
+        _answers(record),
+        tuple(dict.fromkeys(gold)),
+        _kind(record),
+        _hops(record),
+    )
+
+
+def _answers(record: Record) -> tuple[str, ...]:
+    answer = record.value("answer")
+    first = record.texts("answer") if isinstance(answer, list) else (record.text("answer"),)
+    aliases = record.texts("answer_aliases") if record.fields.get("answer_aliases") is not None else ()
+    return tuple(dict.fromkeys(first + aliases))
+
+
+def _kind(record: Record) -> str:
+    return record.text("type") if record.fields.get("type") is not None else ""
+
+
+def _hops(record: Record) -> int:
+    hops = record.fields.get("hops", 0)
+    if not isinstance(hops, int) or isinstance(hops, bool) or hops < 0:
+        raise record.wrong(f"'hops' is {shown(hops)}", "a whole number, 0 or more")
+    return hops
+
+
+def _pool(path: Path, records: Iterable[Record], passages: Callable[[Record], Iterator[tuple[str, str]]]) -> Pool:
+    corpus = path.with_name(f"{path.stem}_corpus.json")
+    if corpus.is_file():
+        records, layout = _recognised(corpus)
+        if layout != "untitled corpus":
+            raise InputError(f"{corpus}: stands beside {path.name} but is no list of {{title, text}}; rename either")
+        passages = _corpus_passages
+    return Pool(passage for record in records for passage in passages(record))
+
+
+def _corpus_passages(record: Record) -> Iterator[tuple[str, str]]:
+    yield record.text("title"), record.text("text")
+
+
+def _paragraphs(record: Record) -> Iterator[tuple[tuple[str, str], bool]]:
+    for number, item in enumerate(record.items("paragraphs")):
+        paragraph = record.inner(item, f"paragraph {number}")
+        supporting = paragraph.value("is_supporting")
+        if not isinstance(supporting, bool):
+            raise paragraph.wrong(f"'is_supporting' is {shown(supporting)}", "true or false")
+        yield (paragraph.text("title"), paragraph.text("paragraph_text", "text")), supporting
+
+
+def _paragraph_passages(record: Record) -> Iterator[tuple[str, str]]:
+    for passage, _ in _paragraphs(record):
+        yield passage
+
+
+def _context_passages(record: Record) -> Iterator[tuple[str, str]]:
+    for item in record.items("context"):
+        match item:
+            case [str(title), list(sentences)] if all(isinstance(sentence, str) for sentence in sentences):
+                yield title, joined(sentences)
+            case _:
+                raise record.wrong(f"'context' holds {shown(item)}", "a list of [title, [sentences]]")
+
+
+_PASSAGES: dict[str, Callable[[Record], Iterator[tuple[str, str]]]] = {
+    "paragraphs": _paragraph_passages,
+    "context": _context_passages,
+}

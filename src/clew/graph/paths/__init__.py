@@ -1,0 +1,1 @@
+"""Path search over arrays: beam search, likeliest walks, simple and shortest paths, relation paths."""

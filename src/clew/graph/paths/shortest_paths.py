@@ -1,0 +1,111 @@
+"""One cheapest path to everything within some hops, exactly.
+
+A layer holds for each node the best way there over exactly so many edges; the next comes from it by one edge more. A
+way that costs no less than a shorter one is dropped, so with unit costs every node is walked on from once, as in a
+search by breadth. With positive costs a cheapest path enters no node twice: without the round it would cost less.
+
+Source: Dijkstra, "A note on two problems in connexion with graphs" (1959), as Gao et al., "FRAG" (2025) ask of it;
+Bellman, "On a routing problem" (1958), for layers by the number of edges.
+Differs from the source: the number of edges is bounded, under which Dijkstra's order alone is not exact; ties go to
+fewer edges, then to smaller edges from the start on.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from clew.errors import InputError
+from clew.graph.paths.simple_paths import PathSet, named
+from clew.graph.subgraphs.induced import LocalGraph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import IntArray, LongArray
+
+    Costs = NDArray[np.float64]
+
+
+def shortest_paths(
+    local: LocalGraph, starts: "LongArray | IntArray", hops: int, costs: "NDArray[np.floating] | None" = None
+) -> "tuple[PathSet, Costs]":
+    """Return a cheapest path of 1 to `hops` edges to every node but the starts that one leads to.
+
+    Args:
+        local: n nodes, m edges.
+        starts: (s,) positions.
+        hops: Edges of a path, at most.
+        costs: (m,) of walking each edge, positive; None for 1 each.
+
+    Returns:
+        The paths, cheapest first, then of fewer edges, then by the position of their end; and their costs (P,).
+
+    Raises:
+        InputError: A start is not in the graph, `hops` is negative, or costs are not one positive number an edge.
+    """
+    if hops < 0:
+        raise InputError(f"paths of {hops} hops: wanted 0 or more")
+    given = np.ones(len(local.edges)) if costs is None else np.asarray(costs, dtype=np.float64)
+    if given.shape != local.edges.shape or not (np.isfinite(given) & (given > 0.0)).all():
+        raise InputError(
+            f"{len(given)} costs from {given.min(initial=np.inf):g} on for {len(local.edges)} edges: "
+            "wanted one for each, above 0"
+        )
+    first = np.sort(local.distinct_positions(starts))
+    best, lengths, parents, codes = _layers(local.indptr, local.neighbours, local.edges, given, first, hops)
+    ends = np.flatnonzero(lengths > 0)
+    ends = ends[np.lexsort((ends, lengths[ends], best[ends]))]
+    walks, edges = _walked_back(ends, lengths, parents, codes)
+    return PathSet(named(local, walks), edges), best[ends]
+
+
+# Of two ways to a node over equally many edges and at equal cost the one with the smaller edges wins: `ranks` is the
+# order of the ways of the last layer by their edges, so that a way is compared by its parent's rank and its last edge.
+@njit(cache=True, nogil=True)
+def _layers(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
+    size = len(indptr) - 1
+    best, lengths = np.full(size, np.inf), np.full(size, -1, dtype=np.int32)
+    parents, codes = np.empty((hops, size), dtype=np.int32), np.empty((hops, size), dtype=np.int32)
+    best[starts], lengths[starts] = 0.0, 0
+    last, ranks = starts, np.zeros(len(starts), dtype=np.int64)
+    known, reached = np.zeros(len(starts)), np.empty(size, dtype=np.int64)
+    new_cost, new_rank = np.full(size, np.inf), np.empty(size, dtype=np.int64)
+    for hop in range(hops):
+        count = 0
+        for i in range(len(last)):
+            for place in range(indptr[last[i]], indptr[last[i] + 1]):
+                node, cost = neighbours[place], known[i] + costs[place]
+                if cost >= best[node] or cost > new_cost[node]:
+                    continue
+                if cost == new_cost[node] and (
+                    ranks[i] > new_rank[node] or (ranks[i] == new_rank[node] and edges[place] >= codes[hop, node])
+                ):
+                    continue
+                if new_cost[node] == np.inf:
+                    reached[count] = node
+                    count += 1
+                new_cost[node], new_rank[node] = cost, ranks[i]
+                parents[hop, node], codes[hop, node] = last[i], edges[place]
+        last = reached[:count].copy()
+        known = new_cost[last]
+        keys = (new_rank[last] << 32) | codes[hop][last]
+        ranks = np.empty(count, dtype=np.int64)
+        ranks[np.argsort(keys)] = np.arange(count)
+        for node in last:
+            best[node], lengths[node], new_cost[node] = new_cost[node], hop + 1, np.inf
+    return best, lengths, parents, codes
+
+
+@njit(cache=True, nogil=True)
+def _walked_back(ends, lengths, parents, codes):  # type: ignore[no-untyped-def]
+    hops = len(codes)
+    walks = np.full((len(ends), hops + 1), -1, dtype=np.int32)
+    edges = np.full((len(ends), hops), -1, dtype=np.int32)
+    for i in range(len(ends)):
+        node = ends[i]
+        for step in range(lengths[node], 0, -1):
+            walks[i, step], edges[i, step - 1] = node, codes[step - 1, node]
+            node = parents[step - 1, node]
+        walks[i, 0] = node
+    return walks, edges

@@ -1,0 +1,1 @@
+"""Personalised PageRank: forward push, power iteration, and local ranking of entities."""

@@ -1,0 +1,1 @@
+"""The snapshot of an index version as arrays: how it is built, and its walk graph."""

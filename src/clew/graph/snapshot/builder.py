@@ -1,0 +1,182 @@
+"""Columns in, snapshot out: numbers the entities, relations and triples and packs them. Pure and deterministic."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.csr import Adjacency, adjacency
+from clew.graph.snapshot.imported_graph import ImportedGraph, Places, distinct_rows, no_graph, numbered_together, united
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
+from clew.graph.string_array import Strings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
+
+
+@dataclass(frozen=True, slots=True)
+class PassageColumns:
+    """The passages of an index as equally long columns, sorted by document and place."""
+
+    ids: Sequence[str]
+    document_ids: Sequence[str]
+    titles: Sequence[str]
+    texts: Sequence[str]
+    metadata: Sequence[str]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    vectors: "FloatArray"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one passage says, in entity keys.
+
+    Attributes:
+        title: Key of the entity its title names, "" for none.
+        mentions: (key, weight) of every entity it mentions.
+        triples: (head key, relation text, tail key).
+    """
+
+    title: str
+    mentions: Sequence[tuple[str, float]]
+    triples: Sequence[tuple[str, str, str]]
+
+
+def build(
+    columns: PassageColumns,
+    facts: Sequence[Facts],
+    surfaces: Mapping[str, Counter[str]],
+    names: Mapping[int, Sequence[str]],
+    graph: ImportedGraph | None = None,
+) -> Snapshot:
+    """Return the snapshot of an index without equivalences (see `with_equivalences`).
+
+    Args:
+        columns: P passages.
+        facts: P, of each passage.
+        surfaces: For each entity key how often it was written in which way.
+        names: For each hash of a name's key the entity keys that it stands for.
+        graph: The imported graphs, if there are any; an entity is shown as they write it.
+    """
+    graph = graph or no_graph()
+    order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)
+    facts = [facts[i] for i in order]
+    keys = sorted(surfaces)
+    entity = numbered_together(keys, graph.keys)
+    number = dict(zip(keys, entity.one.tolist(), strict=True))
+    relations = sorted({relation for fact in facts for _, relation, _ in fact.triples})
+    relation = numbered_together(relations, graph.relations)
+    triples, triple_passages, imported = _numbered_triples(
+        _stated(facts, number, dict(zip(relations, relation.one.tolist(), strict=True))),
+        _renumbered(graph, entity, relation),
+    )
+    mentions = _mentions(facts, number)
+    hashes, entities = _names(names, number, graph, entity)
+    titles = np.array([number.get(fact.title, -1) for fact in facts], dtype=np.int32)
+    mentioned_in = mentions.transposed(entity.count)
+    nodes = entity_nodes(titles, mentioned_in)
+    equivalences = adjacency([], [], [], entity.count)
+    return Snapshot(
+        passage_ids=Strings.of(columns.ids[i] for i in order),
+        document_ids=Strings.of(columns.document_ids[i] for i in order),
+        titles=Strings.of(columns.titles[i] for i in order),
+        texts=Strings.of(columns.texts[i] for i in order),
+        metadata=Strings.of(columns.metadata[i] for i in order),
+        starts=np.array([columns.starts[i] for i in order], dtype=np.int64),
+        ends=np.array([columns.ends[i] for i in order], dtype=np.int64),
+        title_entities=titles,
+        entities=united([most_written(surfaces[key]) for key in keys], graph.labels, entity),
+        name_hashes=hashes,
+        name_entities=entities,
+        relations=united(relations, graph.relations, relation),
+        triples=triples,
+        imported=imported,
+        triple_passages=triple_passages,
+        passage_triples=triple_passages.transposed(len(facts)),
+        mentions=mentions,
+        mentioned_in=mentioned_in,
+        equivalences=equivalences,
+        entity_nodes=nodes,
+        walk=walk_graph(nodes, mentions),
+        vectors=np.ascontiguousarray(columns.vectors[order], dtype=np.float32),
+    )
+
+
+def with_equivalences(snapshot: Snapshot, left: "IntArray", right: "IntArray", scores: "FloatArray") -> Snapshot:
+    """Return the snapshot with edges between entities of nearly the same name.
+
+    Args:
+        snapshot: Made by `build`.
+        left: (m,) one entity of each pair.
+        right: (m,) the other.
+        scores: (m,) their cosine.
+    """
+    both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
+    equivalences = adjacency(*both, len(snapshot.entities))
+    return replace(snapshot, equivalences=equivalences)
+
+
+def most_written(surfaces: Counter[str]) -> str:
+    """Return the way a name is written most often; of equals the first in code-point order."""
+    return min(surfaces, key=lambda surface: (-surfaces[surface], surface))
+
+
+def _stated(facts: Sequence[Facts], number: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
+    """Return (m, 4) the numbers of head, relation and tail of each stated triple, and the passage that states it."""
+    return np.array(
+        [
+            (number[head], relations[relation], number[tail], passage)
+            for passage, fact in enumerate(facts)
+            for head, relation, tail in fact.triples
+        ],
+        dtype=np.int64,
+    ).reshape(-1, 4)
+
+
+def _renumbered(graph: ImportedGraph, entity: Places, relation: Places) -> "LongArray":
+    """Return (t, 3) the triples of a graph in the numbers of the snapshot."""
+    heads, relations, tails = graph.triples.T
+    return np.column_stack([entity.other[heads], relation.other[relations], entity.other[tails]])
+
+
+def _numbered_triples(stated: "LongArray", graph: "LongArray") -> "tuple[IntArray, Adjacency, BoolArray]":
+    """Return the distinct triples (T, 3), the passages of each, and whether each is one of the graph's."""
+    triples, row = distinct_rows(np.concatenate([stated[:, :3], graph]))
+    passages = adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
+    imported = np.zeros(len(triples), dtype=bool)
+    imported[row[len(stated) :]] = True
+    return triples.astype(np.int32).reshape(-1, 3), passages, imported
+
+
+def _mentions(facts: Sequence[Facts], number: Mapping[str, int]) -> Adjacency:
+    rows: list[int] = []
+    columns: list[int] = []
+    weights: list[float] = []
+    for passage, fact in enumerate(facts):
+        found = [*fact.mentions, (fact.title, 1.0)] if fact.title else fact.mentions
+        for key, weight in found:
+            rows.append(passage)
+            columns.append(number[key])
+            weights.append(weight)
+    return adjacency(rows, columns, weights, len(facts))
+
+
+def _names(
+    names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: Places
+) -> "tuple[NDArray[np.uint64], IntArray]":
+    """Return the hashes of names, sorted, and the entity of each."""
+    pairs = [(hash_, number[key]) for hash_, keys in names.items() for key in keys]
+    hashes = np.concatenate([np.array([hash_ for hash_, _ in pairs], dtype=np.uint64), graph.name_hashes])
+    own = np.array([entity_ for _, entity_ in pairs], dtype=np.int64)
+    entities = np.concatenate([own, entity.other[graph.name_entities]])
+    order = np.lexsort((entities, hashes))
+    hashes, entities = hashes[order], entities[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (hashes[1:] != hashes[:-1]) | (entities[1:] != entities[:-1])
+    return hashes[first], entities[first].astype(np.int32)

@@ -1,0 +1,85 @@
+"""What two snapshots differ in, by name: passages, entities, triples."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.snapshot.imported_graph import distinct_rows
+from clew.graph.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from clew.types import LongArray
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Counted and named differences between an old and a new snapshot.
+
+    Attributes:
+        added: What only the new one has, for each kind.
+        removed: What only the old one has.
+        changed: Ids of passages that both have, with another title, text, metadata or place.
+    """
+
+    added: dict[str, tuple[str, ...]]
+    removed: dict[str, tuple[str, ...]]
+    changed: tuple[str, ...]
+
+    @property
+    def empty(self) -> bool:
+        """True when nothing differs."""
+        return not self.changed and not any(self.added.values()) and not any(self.removed.values())
+
+
+def difference(old: Snapshot, new: Snapshot) -> Difference:
+    """Return what was added, removed and changed from one snapshot to another."""
+    before, after = _passages(old), _passages(new)
+    changed = sorted(id_ for id_ in before.keys() & after.keys() if before[id_] != after[id_])
+    entities = set(old.entities), set(new.entities)
+    lost, gained = _triples(old, new)
+    return Difference(
+        added={
+            "passages": tuple(sorted(after.keys() - before.keys())),
+            "entities": tuple(sorted(entities[1] - entities[0])),
+            "triples": gained,
+        },
+        removed={
+            "passages": tuple(sorted(before.keys() - after.keys())),
+            "entities": tuple(sorted(entities[0] - entities[1])),
+            "triples": lost,
+        },
+        changed=tuple(changed),
+    )
+
+
+def _passages(s: Snapshot) -> dict[str, tuple[object, ...]]:
+    columns = zip(s.passage_ids, s.titles, s.texts, s.metadata, s.starts.tolist(), s.ends.tolist(), strict=True)
+    return {id_: tuple(rest) for id_, *rest in columns}
+
+
+def _triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the triples that only the old and that only the new snapshot has, in words.
+
+    They are compared as numbers, and only what differs is put in words: there may be millions.
+    """
+    entities = sorted({*old.entities, *new.entities})
+    relations = sorted({*old.relations, *new.relations})
+    numbers = {name: i for i, name in enumerate(entities)}, {name: i for i, name in enumerate(relations)}
+    distinct, which = distinct_rows(np.concatenate([_numbered(s, *numbers) for s in (old, new)]))
+    held = np.zeros((2, len(distinct)), dtype=bool)
+    held[0, which[: len(old.triples)]] = True
+    held[1, which[len(old.triples) :]] = True
+    lost, gained = (
+        tuple(sorted(f"{entities[h]} | {relations[r]} | {entities[t]}" for h, r, t in distinct[own & ~other].tolist()))
+        for own, other in (held, held[::-1])
+    )
+    return lost, gained
+
+
+def _numbered(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
+    entity = np.array([entities[name] for name in s.entities], dtype=np.int64)
+    relation = np.array([relations[name] for name in s.relations], dtype=np.int64)
+    heads, stated, tails = s.triples.T
+    return np.column_stack([entity[heads], relation[stated], entity[tails]])

@@ -1,0 +1,188 @@
+"""One immutable version of an index in memory: arrays that are mapped from disk, shared, and never changed.
+
+Order is by id or key everywhere, so equal contents have equal bytes.
+"""
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import IndexFormatError
+from clew.graph.csr import Adjacency
+from clew.graph.string_array import Strings
+from clew.text.normalization import key_hash, name_key
+from clew.types import Passage, Triple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """Passages, entities, triples and how they belong together. P passages, E entities, T triples, d wide vectors.
+
+    Attributes:
+        passage_ids: P, sorted.
+        document_ids: P, the document of each passage.
+        titles: P.
+        texts: P.
+        metadata: P, JSON objects.
+        starts: (P,) where the passage begins in its document, in characters.
+        ends: (P,).
+        title_entities: (P,) the entity a passage's title names, -1 for none.
+        entities: E names as most often written, in the order of their keys.
+        name_hashes: (N,) sorted hashes of all keys an entity goes by (see `text.names.key_hash`).
+        name_entities: (N,) the entity of each hash; several for an ambiguous name.
+        relations: Relation texts, sorted.
+        triples: (T, 3) head entity, relation, tail entity; sorted.
+        imported: (T,) whether a triple is in an imported graph; passages may state it too.
+        triple_passages: T rows, the passages that state a triple; none for one that is only imported.
+        passage_triples: P rows, the triples a passage states.
+        mentions: P rows, the entities a passage mentions or is titled by; weight below 1 where a name is ambiguous.
+        mentioned_in: E rows, the passages of an entity.
+        equivalences: E rows, entities with nearly the same name; weight = cosine.
+        entity_nodes: (E,) the node of each entity in the walk; nodes below P are passages (see `graph.walk`).
+        walk: The nodes that a random walk moves on, and their edges.
+        vectors: (P, d) unit rows, (P, 0) without an encoder.
+    """
+
+    passage_ids: Strings
+    document_ids: Strings
+    titles: Strings
+    texts: Strings
+    metadata: Strings
+    starts: "LongArray"
+    ends: "LongArray"
+    title_entities: "IntArray"
+    entities: Strings
+    name_hashes: "NDArray[np.uint64]"
+    name_entities: "IntArray"
+    relations: Strings
+    triples: "IntArray"
+    imported: "BoolArray"
+    triple_passages: Adjacency
+    passage_triples: Adjacency
+    mentions: Adjacency
+    mentioned_in: Adjacency
+    equivalences: Adjacency
+    entity_nodes: "IntArray"
+    walk: Adjacency
+    vectors: "FloatArray"
+
+    def passage(self, position: int) -> Passage:
+        """Return the passage at a position (0 to P - 1)."""
+        return Passage(
+            id=self.passage_ids[position],
+            document_id=self.document_ids[position],
+            title=self.titles[position],
+            text=self.texts[position],
+            start=int(self.starts[position]),
+            end=int(self.ends[position]),
+            metadata=json.loads(self.metadata[position]),
+        )
+
+    def position(self, passage_id: str) -> int:
+        """Return the position of a passage that is in the index, given its id."""
+        return bisect_left(self.passage_ids, passage_id)
+
+    def triples_of(self, passage_ids: Iterable[str]) -> "LongArray":
+        """Return the positions of the triples that some passages state, ascending."""
+        rows = [self.passage_triples.row(self.position(id_)) for id_ in passage_ids]
+        return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
+
+    def stated_by(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
+        """Return which triples (T,) an imported graph holds or some allowed passage (P,) states."""
+        if allowed.all():
+            return np.ones(len(self.triples), dtype=bool)
+        stated = np.array(self.imported)
+        passages = self.triple_passages
+        told = np.flatnonzero(passages.degrees())  # `reduceat` gives an empty row the value of the next one
+        if len(told):
+            stated[told] |= np.logical_or.reduceat(allowed[passages.indices], passages.indptr[told])
+        return stated
+
+    def triple(self, position: int, allowed: "NDArray[np.bool_] | None" = None) -> Triple:
+        """Return the triple at a position (0 to T - 1) with the ids of its passages, of those `allowed` (P,)."""
+        head, relation, tail = (int(i) for i in self.triples[position])
+        stated = self.triple_passages.row(position)
+        ids = tuple(self.passage_ids[int(p)] for p in stated if allowed is None or allowed[p])
+        return Triple(self.entities[head], self.relations[relation], self.entities[tail], ids)
+
+    def named(self, key_hash: int) -> "IntArray":
+        """Return the entities that go by a name, given its key's hash; ascending."""
+        wanted = np.uint64(key_hash)
+        first = int(self.name_hashes.searchsorted(wanted, side="left"))
+        # A question asks for every run of its words, and nearly all are no names: those are done with here.
+        if first == len(self.name_hashes) or self.name_hashes[first] != wanted:
+            return np.zeros(0, dtype=np.int32)
+        last = int(self.name_hashes.searchsorted(wanted, side="right"))
+        return self.name_entities[first:last]
+
+    def entities_called(self, name: str) -> "IntArray":
+        """Return the entities that go by a name, ascending; only those shown exactly so where there are any."""
+        found = self.named(key_hash(name_key(name)))
+        exact = [entity for entity in found if self.entities[int(entity)] == name.strip()]
+        return np.array(exact, dtype=np.int32) if exact else found
+
+    def titled(self, entities: "IntArray") -> "NDArray[np.bool_]":
+        """Return for each entity whether some document is called so."""
+        places = self.mentioned_in
+        return np.array([(self.title_entities[places.row(int(e))] == e).any() for e in entities], dtype=bool)
+
+
+def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
+    """Write every array as a `.npy` file into an empty folder."""
+    for name, array in _arrays(snapshot):
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+
+def load_snapshot(folder: Path) -> Snapshot:
+    """Map a saved snapshot into memory.
+
+    Raises:
+        IndexFormatError: A file is missing or damaged.
+    """
+
+    def load(name: str) -> "NDArray[np.generic]":
+        try:
+            # An empty array cannot be mapped; reading it costs nothing.
+            path = folder / f"{name}.npy"
+            mapped = np.load(path, mmap_mode="r" if path.stat().st_size > 256 else None)
+            # A plain view of the mapping: taking one value out of a memmap object costs ten times as much.
+            array: NDArray[np.generic] = np.asarray(mapped)
+        except (OSError, ValueError, EOFError) as error:
+            raise IndexFormatError(
+                f"the derived file {name}.npy is missing or damaged ({error}): run `clew repair`"
+            ) from error
+        return array
+
+    parts: dict[str, object] = {}
+    for field in fields(Snapshot):
+        if field.type is Strings:
+            parts[field.name] = Strings(*(load(f"{field.name}.{part}") for part in ("data", "offsets")))  # type: ignore[arg-type]
+        elif field.type is Adjacency:
+            parts[field.name] = Adjacency(*(load(f"{field.name}.{p}") for p in ("indptr", "indices", "weights")))  # type: ignore[arg-type]
+        else:
+            parts[field.name] = load(field.name)
+    return Snapshot(**parts)  # type: ignore[arg-type]
+
+
+def _arrays(snapshot: Snapshot) -> "list[tuple[str, NDArray[np.generic]]]":
+    """Return all arrays of a snapshot by the names of their files."""
+    found: list[tuple[str, NDArray[np.generic]]] = []
+    for field in fields(Snapshot):
+        value = getattr(snapshot, field.name)
+        if isinstance(value, Strings):
+            found += [(f"{field.name}.data", value.data), (f"{field.name}.offsets", value.offsets)]
+        elif isinstance(value, Adjacency):
+            found += [(f"{field.name}.{part}", getattr(value, part)) for part in ("indptr", "indices", "weights")]
+        else:
+            found.append((field.name, value))
+    return found

@@ -1,0 +1,1 @@
+"""Subgraphs of a knowledge graph: textual graphs, neighbourhoods and prize-collecting Steiner trees."""

@@ -1,0 +1,1 @@
+"""Extractors: mentions and triples from passages."""

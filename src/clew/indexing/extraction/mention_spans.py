@@ -1,0 +1,78 @@
+"""Where names that a model found stand in the text of a passage, and of what kind they are."""
+
+import re
+from collections.abc import Sequence
+
+from clew.text.normalization import tokens
+from clew.types import Mention
+
+_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
+_DATE = re.compile(
+    r"[12]\d{3}(?:['’]?s)?|[12]\d{3}\s?[-–]\s?(?:[12]\d)?\d\d|\d{1,4}\s?(?:ad|ce|bce?)|\d{1,2}(?:st|nd|rd|th) century"
+    rf"|(?:\d{{1,2}}(?:st|nd|rd|th)? )?{_MONTH},? [12]\d{{3}}|{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?(?:,? [12]\d{{3}})?"
+    rf"|\d{{1,2}} {_MONTH}|\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}|\d{{1,2}}[-/.]\d{{1,2}}[-/.]\d{{4}}"
+    r"|\d{3,4}年(?:\d{1,2}月(?:\d{1,2}日)?)?",
+    re.IGNORECASE,
+)
+_UNIT = r"%|percent|km²?|cm|mm|m²?|kg|g|miles?|feet|ft|°[cf]|thousand|million|billion|trillion"
+_NUMBER = re.compile(rf"[-+−]?[$€£¥]?\s?\d+(?:[.,]\d+)*(?:\s?(?:{_UNIT}))*", re.IGNORECASE)
+
+
+def placed(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
+    """Return a mention for each name: by place in the text, those that are not in it last; each once.
+
+    Args:
+        text: Of the passage.
+        names: Not blank; the name of a mention with a place is `text[start:end]`, which may differ in case.
+    """
+    place = _Places(text).mention
+    mentions = dict.fromkeys(place(name) for name in dict.fromkeys(names))
+    return tuple(sorted(mentions, key=lambda mention: (mention.start < 0, mention.start)))
+
+
+class _Places:
+    """A passage's text, searched for names."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._words = tokens(text)
+        self._starts: dict[str, list[int]] = {}
+        for number, word in enumerate(self._words):
+            self._starts.setdefault(word.key, []).append(number)
+
+    def mention(self, name: str) -> Mention:
+        """Return the name with the place where it is first written as whole words, else folded, else inside a word."""
+        start, end = self._whole(name) or self._folded(name) or self._anywhere(name) or (-1, -1)
+        return Mention(name if start < 0 else self._text[start:end], _kind(name), start, end)
+
+    def _whole(self, name: str) -> tuple[int, int] | None:
+        start = self._text.find(name)
+        while start >= 0:
+            end = start + len(name)
+            if not (_inside_word(self._text, start) or _inside_word(self._text, end)):
+                return start, end
+            start = self._text.find(name, start + 1)
+        return None
+
+    def _folded(self, name: str) -> tuple[int, int] | None:
+        keys = [word.key for word in tokens(name)]
+        for first in self._starts.get(keys[0], ()) if keys else ():
+            words = self._words[first : first + len(keys)]
+            if [word.key for word in words] == keys:
+                return words[0].start, words[-1].end
+        return None
+
+    def _anywhere(self, name: str) -> tuple[int, int] | None:
+        start = self._text.find(name)
+        return None if start < 0 else (start, start + len(name))
+
+
+def _inside_word(text: str, place: int) -> bool:
+    """Whether letters or digits stand on both sides of a place."""
+    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+
+
+def _kind(name: str) -> str:
+    if _DATE.fullmatch(name):
+        return "date"
+    return "number" if _NUMBER.fullmatch(name) else "name"

@@ -1,0 +1,129 @@
+"""Triples and names of entities from RDF: N-Triples line by line, Turtle through `rdflib`.
+
+A resource is the entity `<address>`, a blank node `_:name`, a literal its text. A relation is the last segment of its
+address, in words. Labels (`rdfs:label`, `skos:prefLabel`) and other names (`skos:altLabel`) are names and no triples.
+
+Source: the W3C recommendation "RDF 1.1 N-Triples" (2014), for the form of a line.
+Differs from the source: an empty literal is refused, since an entity has a name; relative addresses are not.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from clew.errors import InputError
+from clew.indexing.kg_formats.statements import Malformed, Named, Stated, Statement, fault_of, in_words
+from clew.indexing.kg_formats.tables import line_fault
+
+LABELS = frozenset({"http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel"})
+ALIASES = frozenset({"http://www.w3.org/2004/02/skos/core#altLabel"})
+_ADDRESS = r"<([^\x00-\x20<>\"{}|^`]*)>"
+_BLANK = r"(_:[^\s<>\"]*[^\s<>\".])"
+_LITERAL = r'"((?:[^"\\\n\r]|\\.)*+)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<[^\x00-\x20<>"{}|^`]*>)?'
+_LINE = re.compile(rf"\s*(?:{_ADDRESS}|{_BLANK})\s*{_ADDRESS}\s*(?:{_ADDRESS}|{_BLANK}|{_LITERAL})\s*\.\s*(?:#.*\s*)?")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_LETTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+
+
+def n_triples(lines: Iterable[str], place: str) -> Iterator[Statement]:
+    """Yield what each line states that is neither blank nor a comment.
+
+    Args:
+        lines: Text with line ends; bytes that are none of its encoding as lone surrogates.
+        place: How faults name the file.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.isspace() or line.lstrip().startswith("#"):
+            continue
+        stated = _line(line)
+        yield Malformed(f"{place}:{number}", stated) if isinstance(stated, str) else stated
+
+
+def turtle(text: str, place: str) -> Iterator[Statement]:
+    """Return what a Turtle document states; it is read whole.
+
+    Args:
+        text: The document.
+        place: How faults name the file.
+
+    Raises:
+        InputError: It is no Turtle, or `rdflib` is not installed.
+    """
+    try:
+        from rdflib import BNode, Graph, URIRef
+        from rdflib.plugins.parsers.notation3 import BadSyntax
+    except ImportError as error:
+        message = "Turtle needs the package rdflib, which is not installed"
+        raise InputError(f"{message}: pip install 'clew[graphs]', or convert the file to N-Triples") from error
+    told: list[tuple[Any, Any, Any]] = []
+
+    class InOrder(Graph):
+        """Keeps what is added in the order of the document: a graph of rdflib's own gives another one each time."""
+
+        def add(self, triple: tuple[Any, Any, Any]) -> "InOrder":
+            told.append(triple)
+            return self
+
+    try:
+        InOrder().parse(data=text, format="turtle", publicID="")
+    except BadSyntax as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{place}:{error.lines + 1}: not Turtle ({reason[:200]}): correct the file") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{place}: not Turtle ({error}): correct the file") from error
+    blanks: dict[Any, str] = {}  # the parser names them anew each time; here they are numbered as they come
+
+    def shown(term: Any) -> str:
+        if isinstance(term, BNode):
+            return blanks.setdefault(term, f"_:b{len(blanks)}")
+        return f"<{term}>" if isinstance(term, URIRef) else str(term)
+
+    for number, (subject, predicate, object_) in enumerate(told, 1):
+        literal = None if isinstance(object_, BNode | URIRef) else str(getattr(object_, "language", None) or "")
+        stated = _statement(shown(subject), str(predicate), shown(object_), literal)
+        yield Malformed(f"{place}: triple {number}", stated) if isinstance(stated, str) else stated
+
+
+def _line(line: str) -> Stated | Named | str:
+    """Return what a line states, or why it states nothing."""
+    if fault := line_fault(line):
+        return fault
+    found = _LINE.fullmatch(line)
+    if found is None:
+        return "not a line of N-Triples: wanted <subject> <predicate> <object> or a literal, and a full stop"
+    subject, blank, predicate, address, other_blank, literal, language = found.groups()
+    try:
+        head = blank or f"<{_unescaped(subject)}>"
+        if literal is not None:
+            return _statement(head, _unescaped(predicate), _unescaped(literal), (language or "").lower())
+        return _statement(head, _unescaped(predicate), other_blank or f"<{_unescaped(address)}>", None)
+    except ValueError as error:
+        return str(error)
+
+
+def _statement(head: str, predicate: str, tail: str, language: str | None) -> Stated | Named | str:
+    """Return a triple or a name; `language` is None where the tail is no literal."""
+    head, tail = head.strip(), tail.strip()
+    if fault := fault_of(head, tail, predicate):
+        return fault
+    if language is not None and predicate in LABELS:
+        return Named(head, tail, language=language.lower())
+    if language is not None and predicate in ALIASES:
+        return Named(head, aliases=(tail,))
+    return head, in_words(predicate), tail
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(_letter, text) if "\\" in text else text
+
+
+def _letter(found: re.Match[str]) -> str:
+    short, long, letter = found.groups()
+    if letter is not None:
+        if letter not in _LETTERS:
+            raise ValueError(f"\\{letter} is no escape of N-Triples")
+        return _LETTERS[letter]
+    code = int(short or long, 16)
+    if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
+        raise ValueError(f"\\u{code:X} is no character")
+    return chr(code)

@@ -1,0 +1,1 @@
+"""Entity resolution: synonyms and links between titles."""

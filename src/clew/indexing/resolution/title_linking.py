@@ -1,0 +1,153 @@
+"""The names that documents go by, and where other passages mention them: the strongest links there are.
+
+A document is named by its title, the title without its parentheses, its aliases and file name, and its headings. Names
+that are common words in the corpus, or stand for many documents, link nothing.
+
+Source: the measurements in docs/decisions.md. Differs from the source: nothing.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from clew.text.gazetteer import Gazetteer, common_words
+from clew.text.normalization import name_key, token_keys, token_spans, without_parentheses
+
+if TYPE_CHECKING:
+    from clew.text.gazetteer import Match
+
+MAX_CANDIDATES = 4
+_HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_SENTENCE_END = frozenset(".!?:\n\"'“«”»([*#-")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedText:
+    """A passage as far as names matter.
+
+    Attributes:
+        aliases: Other names of its document.
+        links: Targets of the document's links, as written.
+        first: True for the first passage of its document.
+    """
+
+    document_id: str
+    title: str
+    text: str
+    aliases: Sequence[str]
+    links: Sequence[str]
+    first: bool
+
+
+class TitleLinks:
+    """The titles of a corpus as things to be found in text, numbered in the order of their keys.
+
+    Args:
+        passages: The whole corpus.
+    """
+
+    def __init__(self, passages: Sequence[NamedText]) -> None:
+        variants = _variants(passages)
+        self.keys = sorted(variants)
+        ordinary = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages)
+        kept = [[name for name in variants[key] if name_key(name) not in ordinary] for key in self.keys]
+        self._gazetteer = Gazetteer(kept, MAX_CANDIDATES)
+        self.by_name = _by_name(self.keys, kept)
+        self._by_document = {p.document_id: name_key(p.title) for p in passages if p.title}
+
+    def mentions(self, passage: NamedText) -> "list[Match]":
+        """Return the titles written in a passage's text; a target is a position in `keys`."""
+        return self._gazetteer.find(passage.text)
+
+    def linked(self, passage: NamedText) -> list[str]:
+        """Return the keys of the titles that the links in a passage lead to.
+
+        A link belongs to the passages in which its target stands, or to the first one if it stands in none.
+        """
+        found: list[str] = []
+        for link in passage.links:
+            if link in passage.text or passage.first:
+                found.extend(self._target(link, passage.document_id))
+        return list(dict.fromkeys(found))
+
+    def _target(self, link: str, document_id: str) -> Sequence[str]:
+        path = unquote(link.split("#")[0].split("?")[0]).strip()
+        if not path:
+            return ()
+        beside = _joined(PurePosixPath(document_id).parent, path)
+        if document := self._by_document.get(path) or self._by_document.get(beside):
+            return (document,)
+        last = path.rstrip("/").rsplit("/", 1)[-1]
+        stem = last.rsplit(".", 1)[0] if re.search(r"\.\w{1,5}$", last) else last
+        for name in (path, last, stem):
+            if keys := self.by_name.get(name_key(name.replace("_", " "))):
+                return keys
+        return ()
+
+
+def _variants(passages: Sequence[NamedText]) -> dict[str, list[str]]:
+    """Return for each title's key the names it goes by; a heading counts where one document alone has it."""
+    variants: dict[str, dict[str, None]] = {}
+    headings: dict[str, set[str]] = {}
+    owners: list[tuple[str, str]] = []
+    for passage in passages:
+        key = name_key(passage.title)
+        if not key:
+            continue
+        names = variants.setdefault(key, {})
+        names.update(dict.fromkeys((passage.title, without_parentheses(passage.title), *passage.aliases)))
+        for heading in dict.fromkeys(_HEADING.findall(passage.text)):
+            headings.setdefault(name_key(heading), set()).add(passage.document_id)
+            owners.append((key, heading))
+    for key, heading in owners:
+        if len(headings[name_key(heading)]) == 1 and " " in name_key(heading) and name_key(heading) not in variants:
+            variants[key][heading] = None
+    return {key: list(names) for key, names in variants.items()}
+
+
+def _by_name(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return for each name's key the titles' keys it stands for; a full title stands for itself alone."""
+    found: dict[str, list[str]] = {}
+    for key, variants in zip(keys, names, strict=True):
+        for variant in dict.fromkeys(map(name_key, variants)):
+            found.setdefault(variant, []).append(key)
+    full = set(keys)
+    single = {name: ((name,) if name in full else tuple(of)) for name, of in found.items() if name}
+    return {name: of for name, of in single.items() if len(of) <= MAX_CANDIDATES}
+
+
+def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[str]:
+    """Return the one-word names that the corpus mostly writes in lower case."""
+    single = {name for name in names if name and " " not in name}
+    counts: dict[str, tuple[int, int]] = {}
+    for text in (passage.text for passage in passages):
+        keys = token_keys(text)
+        if single.isdisjoint(keys):
+            continue
+        for key, (start, _) in zip(keys, token_spans(text), strict=True):
+            if key in single:
+                lower, capitalised = counts.get(key, (0, 0))
+                if text[start].islower():
+                    counts[key] = (lower + 1, capitalised)
+                elif text[start].isupper() and not _opens_sentence(text, start):
+                    counts[key] = (lower, capitalised + 1)
+    return common_words(counts)
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    before = text[max(start - 3, 0) : start].rstrip(" ")
+    return not before or before[-1] in _SENTENCE_END
+
+
+def _joined(folder: PurePosixPath, path: str) -> str:
+    """Return a relative path as seen from a folder, `..` resolved."""
+    parts: list[str] = []
+    for part in (*folder.parts, *PurePosixPath(path).parts):
+        if part == "..":
+            parts = parts[:-1]
+        elif part != ".":
+            parts.append(part)
+    return "/".join(parts)

@@ -1,0 +1,1 @@
+"""Source files: discovery, and one reader a format."""

@@ -1,0 +1,208 @@
+"""Documents from records: lines of JSON and rows of tables; a record that cannot be used does not stop the next."""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NoReturn
+
+from clew.errors import InputError
+from clew.indexing.sources.discovery import Found
+from clew.types import Document, Failure
+
+_OWN_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})
+_COLUMNS = frozenset({"id", "title", "text"})
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99}(?:[eE][+-]?[0-9]{1,2})?|[eE][+-]?[0-9]{1,2})")
+_INT64 = 2**63
+# The csv module refuses cells above 131,072 characters unless told otherwise; a C long of 32 bits bounds this.
+_LONGEST_CELL = 2**31 - 1
+
+
+def json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[Found | Failure]:
+    """Yield the document of each line of JSON, or why it has none.
+
+    Args:
+        lines: As a binary file gives them; blank ones are skipped.
+        name: The file's id; a record without an `id` is called `name:line number`.
+        item: How failures name the file.
+    """
+    number, seen = 0, False
+    for number, line in enumerate(lines, 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+            if b"\0" in line:
+                yield Failure(item, "binary content (a NUL byte in line 1), not lines of JSON")
+                return
+        if not line.strip():
+            continue
+        seen = True
+        place = f"{item}:{number}"
+        try:
+            yield Found(place, _json_document(line, f"{name}:{number}"))
+        except InputError as error:
+            yield Failure(place, str(error))
+    if not seen:
+        yield Failure(item, "empty: the file holds no line of JSON")
+
+
+def table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> Iterator[Found | Failure]:
+    """Yield the document of each row of a table whose first row names the columns, or why it has none.
+
+    Args:
+        lines: Text lines with their line ends; bytes that are no UTF-8 as lone surrogates.
+        delimiter: One character between cells; cells may be quoted.
+        name: The file's id; a row without an `id` is called `name:line number`.
+        item: How failures name the file.
+    """
+    csv.field_size_limit(_LONGEST_CELL)
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    seen = False
+    while True:
+        line = rows.line_num + 1
+        try:
+            row = next(rows, None)
+            if row is None:
+                break
+            if not any(cell.strip() for cell in row):
+                continue
+            if header is None:
+                header = _header(row)
+                continue
+            seen = True
+            yield Found(f"{item}:{line}", _row_document(header, row, f"{name}:{line}"))
+        except (csv.Error, InputError) as error:
+            if header is None:
+                yield Failure(item, f"the header cannot be read: {error}")
+                return
+            seen = True
+            why = f"not a row of a table: {error}; check its quotes" if isinstance(error, csv.Error) else str(error)
+            yield Failure(f"{item}:{line}", why)
+    if not seen:
+        yield Failure(item, "empty: the file holds no row under a header")
+
+
+def _json_document(line: bytes, fallback_id: str) -> Document:
+    """Map one line to a document; InputError says what is wrong with it."""
+    record = _json_object(line)
+    extra = {key: value for key, value in record.items() if key not in _OWN_KEYS and _is_value(value)}
+    stated = record.get("metadata")
+    if stated is not None and not isinstance(stated, dict):
+        raise InputError(f'"metadata" is {_kind(stated)}; wanted an object or nothing')
+    for key, value in (stated or {}).items():
+        if value is not None and not _is_value(value):
+            raise InputError(
+                f'metadata "{key}" is {_kind(value)}; wanted a string, a finite number below 2^63, a boolean or strings'
+            )
+    metadata = {key: value for key, value in (extra | (stated or {})).items() if value is not None}
+    title = record.get("title")
+    if title is not None and not isinstance(title, str):
+        raise InputError(f'"title" is {_kind(title)}; wanted a string or nothing')
+    return Document(
+        id=_identity(record.get("id"), fallback_id),
+        title=" ".join((title or "").split()),
+        text=_text(record),
+        metadata=metadata,
+        aliases=_strings(record, "aliases"),
+        links=_strings(record, "links"),
+    )
+
+
+def _json_object(line: bytes) -> Mapping[str, object]:
+    try:
+        record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise InputError(f"invalid UTF-8 at byte {error.start} of the line; save the file as UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"not valid JSON: {error.msg} at character {error.pos + 1} of the line") from error
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits; brackets nested too deep
+        raise InputError(f"JSON that cannot be read: {error}") from error
+    if not isinstance(record, dict):
+        raise InputError(f'the line is {_kind(record)}; wanted an object such as {{"id": "a", "text": "..."}}')
+    return record
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _text(record: Mapping[str, object]) -> str:
+    if "text" not in record:
+        keys = ", ".join(sorted(record)[:10]) or "no key at all"
+        raise InputError(f'no "text"; the record has: {keys}')
+    text = record["text"]
+    if not isinstance(text, str):
+        raise InputError(f'"text" is {_kind(text)}; wanted a string')
+    if not text or text.isspace():
+        raise InputError('empty: "text" holds nothing')
+    return text
+
+
+def _identity(value: object, fallback: str) -> str:
+    if value is None:
+        return fallback
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise InputError(f'"id" is {_kind(value)}; wanted a string or a number')
+    if not str(value).strip():
+        raise InputError('"id" is empty; give one, or leave the key out to have the file name and line number')
+    return str(value)
+
+
+def _strings(record: Mapping[str, object], key: str) -> tuple[str, ...]:
+    value = record.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise InputError(f'"{key}" is {_kind(value)}; wanted a list of strings')
+    return tuple(dict.fromkeys(entry.strip() for entry in value if entry.strip()))
+
+
+def _is_value(value: object) -> bool:
+    """Whether metadata can hold the value: a string, a boolean, a number that 64 bits hold, or a list of strings."""
+    if isinstance(value, int):
+        return -_INT64 <= value < _INT64
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(entry, str) for entry in value))
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
+    return names[type(value)]
+
+
+def _header(row: list[str]) -> list[str]:
+    """Return the columns' names, `id`, `title` and `text` in lower case."""
+    names = [cell.strip() for cell in row]
+    names = [name.lower() if name.lower() in _COLUMNS else name for name in names]
+    if "text" not in names:
+        raise InputError(f'it has no column "text", only: {", ".join(names)[:200]}')
+    if "" in names or len(set(names)) < len(names):
+        raise InputError(f"a column's name is empty or given twice: {', '.join(names)[:200]}")
+    return names
+
+
+def _row_document(header: list[str], row: list[str], fallback_id: str) -> Document:
+    if len(row) > len(header):
+        raise InputError(f"the row has {len(row)} cells, its header {len(header)}; quote cells that hold the delimiter")
+    if any("\udc80" <= sign <= "\udcff" for cell in row if not cell.isascii() for sign in cell):
+        raise InputError("invalid UTF-8 in the row; save the file as UTF-8")
+    cells = dict(zip(header, row, strict=False))
+    return Document(
+        id=_identity(cells["id"], "") if "id" in cells else fallback_id,
+        title=" ".join(cells.get("title", "").split()),
+        text=_text(cells),
+        metadata={key: _value(cell) for key, cell in cells.items() if key not in _COLUMNS and cell.strip()},
+    )
+
+
+def _value(cell: str) -> str | int | float:
+    """Read a cell as a number where that loses nothing: `007` and numbers beyond 64 bits stay strings."""
+    plain = cell.strip()
+    if _WHOLE.fullmatch(plain):
+        return int(plain)
+    return float(plain) if _DECIMAL.fullmatch(plain) else cell

@@ -1,0 +1,98 @@
+"""Virtual tokens of `peft`'s prompt tuning on a causal model: made, written and opened.
+
+Source: Lester et al., "The Power of Scale for Parameter-Efficient Prompt Tuning" (2021), where virtual
+tokens start as tokens of the vocabulary drawn by chance. Differs from the source: drawn from the whole vocabulary.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import InputError, ProviderError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from clew.models.causal_lm.model import LoadedModel
+
+
+def fresh(model: "LoadedModel", tokens: int, seed: int) -> Any:
+    """Return a `peft` model around a model, which it freezes, with new virtual tokens.
+
+    Args:
+        model: Its weights stay where they are.
+        tokens: How many, at least 1.
+        seed: Of the tokens of the vocabulary that they start as.
+
+    Raises:
+        InputError: `peft` is not installed.
+    """
+    import torch
+
+    vocabulary = model.network.get_input_embeddings().weight.detach()
+    drawn = torch.randint(len(vocabulary), (tokens,), generator=torch.Generator().manual_seed(seed))
+    return _around(model, vocabulary[drawn.to(vocabulary.device)])
+
+
+def opened(model: "LoadedModel", folder: str | Path) -> Any:
+    """Return a `peft` model around a model with the virtual tokens of a folder that `save_pretrained` wrote.
+
+    Raises:
+        InputError: `peft` is not installed.
+        ProviderError: The folder holds no virtual tokens in safetensors, or those of a model of another width.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    peft = _peft()
+    try:
+        config = peft.PeftConfig.from_pretrained(str(folder)) if Path(folder).is_dir() else None  # else asks the hub
+        weights = load_file(Path(folder, "adapter_model.safetensors"))
+        values = weights.get("prompt_embeddings")
+        if not isinstance(config, peft.PromptTuningConfig) or values is None:
+            raise ValueError(f"it holds {type(config).__name__}, wanted PromptTuningConfig")
+        if values.ndim != 2 or values.shape[1] != model.width:
+            raise ValueError(f"its tokens have the shape {tuple(values.shape)}, wanted the width {model.width}")
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        reason = " ".join(str(error).split()) or repr(error)
+        raise ProviderError(
+            f"the soft prompt {folder} cannot be opened ({reason}): give a folder that one was saved to for this model"
+        ) from error
+    return _around(model, values)
+
+
+def _around(model: "LoadedModel", values: "Tensor") -> Any:
+    """Return a `peft` model with these virtual tokens (tokens, width), ready to be trained."""
+    import torch
+
+    peft = _peft()
+    config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=len(values))
+    with torch.random.fork_rng(devices=[]), _quiet():  # peft draws values that are replaced here
+        tuned = peft.get_peft_model(model.network, config)
+    with torch.no_grad():
+        weight(tuned).copy_(values)
+    return tuned
+
+
+def weight(tuned: Any) -> Any:
+    """Return the virtual tokens of a `peft` model, (tokens, width), which can be trained."""
+    return tuned.prompt_encoder[tuned.active_adapter].embedding.weight
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep to itself what peft calls of transformers that is to go: nobody here can change it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
+
+
+def _peft() -> Any:
+    try:
+        import peft
+    except ImportError as error:
+        message = f"a soft prompt needs the package peft, which cannot be imported ({error})"
+        raise InputError(f"{message}: pip install 'clew[local-llm]'") from error
+    return peft

@@ -1,0 +1,111 @@
+"""Vectors from spelling alone: no weights, no torch, the same on every machine.
+
+Source: Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009 (signed hashing); Bojanowski et
+al., "Enriching Word Vectors with Subword Information", 2017 (n-grams of characters with the word's borders).
+
+Differs from the source: a feature that occurs c times counts sqrt(c); n-grams cross from a word into the next.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clew.errors import InputError
+from clew.models.validation import require_unicode
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+_GRAMS = (3, 4, 5)
+_GRAM_WEIGHT = 0.5  # beside 1 for a whole word: a word of six letters has about twelve grams
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+
+
+@final
+class HashingEncoder:
+    """Signed hashing of folded words and of their character 3- to 5-grams.
+
+    Args:
+        dimension: Width of the vectors, at least 1.
+
+    Raises:
+        InputError: `dimension` is below 1.
+    """
+
+    def __init__(self, dimension: int = 256) -> None:
+        if dimension < 1:
+            raise InputError(f"hashing into {dimension} numbers; wanted at least 1; write for example hashing:256")
+        self._dimension = dimension
+
+    @property
+    def name(self) -> str:
+        """The name a user gives to ask for this encoder."""
+        return "hashing" if self._dimension == 256 else f"hashing:{self._dimension}"
+
+    @property
+    def dimension(self) -> int:
+        """Width of the vectors."""
+        return self._dimension
+
+    @property
+    def fingerprint(self) -> str:
+        """The width and the version of the features."""
+        return f"hashing-1-{self._dimension}"
+
+    def encode(self, texts: Sequence[str]) -> "FloatArray":
+        """Return unit rows (len(texts), dimension); texts without a letter or sign give one fixed row.
+
+        Raises:
+            InputError: A text cannot be written as UTF-8.
+        """
+        require_unicode(texts)
+        rows = np.zeros((len(texts), self._dimension), dtype=np.float32)
+        for place, text in enumerate(texts):
+            rows[place] = self._row(text)
+        return rows
+
+    def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
+        """Return the same rows as `encode`."""
+        return self.encode(texts)
+
+    def _row(self, text: str) -> "FloatArray":
+        words = unicodedata.normalize("NFKC", text).casefold().split()
+        row: NDArray[np.float64] = np.zeros(self._dimension)
+        if words:
+            hashes, weights = _features(words)
+            column = (hashes % np.uint64(self._dimension)).astype(np.intp)
+            sign = np.where(hashes >> np.uint64(63), 1.0, -1.0)
+            row += np.bincount(column, weights=sign * weights, minlength=self._dimension)
+        length = float(np.sqrt(row @ row))
+        if length < 1e-9:  # nothing to hash, or features that cancel out
+            row[0], length = 1.0, 1.0
+        return np.asarray(row / length, dtype=np.float32)
+
+
+def _features(words: list[str]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+    """Return distinct feature hashes, ascending, and their weights."""
+    digests = b"".join(blake2b(word.encode("utf-8"), digest_size=8).digest() for word in words)
+    hashes = [np.frombuffer(digests, dtype="<u8").astype(np.uint64)]
+    codes = np.frombuffer(f" {' '.join(words)} ".encode("utf-32-le"), dtype="<u4").astype(np.uint64)
+    rolling = codes
+    for size in range(2, max(_GRAMS) + 1):  # each n-gram's number from that of its first n - 1 characters
+        if size > len(codes):
+            break
+        rolling = rolling[:-1] * _PRIME + codes[size - 1 :]  # wraps around at 64 bits, as meant
+        if size in _GRAMS:
+            hashes.append(_mix(rolling))
+    weight = np.full(sum(map(len, hashes)), _GRAM_WEIGHT)
+    weight[: len(words)] = 1.0
+    distinct, first, count = np.unique(np.concatenate(hashes), return_index=True, return_counts=True)
+    return distinct, weight[first] * np.sqrt(count)
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread values over all 64 bits (the finaliser of SplitMix64)."""
+    mixed = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

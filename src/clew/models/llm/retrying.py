@@ -1,0 +1,217 @@
+"""Calls of a language model that are made together: each until its reply fits, within one budget and one patience.
+
+A reply that does not fit its schema goes back with what is wrong, a bounded number of times. A server that asks for
+patience is given it by all calls together.
+"""
+
+import asyncio
+import random
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, final
+
+from clew.errors import ClewError, ModelReplyError, ProviderError
+from clew.models.llm.budget import Budget
+from clew.models.llm.pricing import Prices, estimated_tokens, most_tokens
+from clew.models.llm.reply_parsing import parsed
+from clew.models.llm.request import OnText, Unanswered, first_messages, one_line, requested, sent_back, text_of
+from clew.types import Failure, Prompt, Reply, Usage
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model
+
+    from clew.models.llm.provider_model import CallSettings
+
+QUOTED = 2000
+"""Characters of a reply that a failure quotes and that go back to be mended."""
+
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 120.0
+_FAILED_IN_ROW = 10
+"""Calls that fail with all their attempts, and none between them that succeeds, before the server is given up."""
+_SPREAD = 1.25
+_LOOK = 0.05
+"""Seconds between two looks at a budget that calls under way, of this model or another, may give something back to."""
+_AROUND = 512
+"""Tokens, at most, that stand around the texts of a request: roles, and the words that ask for JSON."""
+_MOST_COUNTED = 10**12
+_SECRET = 8
+"""Letters of a key worth hiding."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One prompt under way."""
+
+    prompt: Prompt
+    key: str
+    on_text: OnText | None
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Calls that are made together, and the error that ended them."""
+
+    model: "Model"
+    gate: asyncio.Semaphore
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    error: ClewError | None = None
+
+    def end(self, error: ClewError) -> None:
+        """Let no further request be made."""
+        self.error = self.error or error
+        self.over.set()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, and raise the error that ends the calls, if one does, as soon as it does."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.over.wait(), seconds)
+        if self.error is not None:
+            raise self.error
+
+
+@final
+class PatientCalls:
+    """Answers prompts, one call each, however often a request has to be made.
+
+    Args:
+        name: `provider:model`.
+        settings: How calls are made.
+        secret: The key, which no message shows.
+        budget: What may be spent.
+        prices: What a call costs.
+    """
+
+    def __init__(self, name: str, settings: "CallSettings", secret: str, budget: Budget, prices: Prices) -> None:
+        self._name = name
+        self._settings = settings
+        self._secret = secret
+        self._budget = budget
+        self._prices = prices
+        self._resume_at = 0.0
+        self._reached = False
+        self._failed_in_row = 0
+
+    async def answered(self, batch: Batch, call: Call) -> Reply | Failure:
+        """Ask until the reply fits, or nothing more is allowed.
+
+        Raises:
+            BudgetError: The budget is spent.
+            ProviderError: No call can have an answer.
+        """
+        first = messages = first_messages(call.prompt)
+        wrong, text = "", ""
+        for _ in range(1 + self._settings.repairs):
+            try:
+                response = await self._patiently(batch, messages, call)
+            except Unanswered as error:
+                return Failure(call.prompt.name, f"{self._name} did not answer: {self._open(error)}", call.usage)
+            text = self._open(text_of(response))
+            if response.finish_reason == "content_filter":
+                wrong = "its provider held it back"
+                break
+            try:
+                return Reply(parsed(text, call.prompt.reply), call.usage)
+            except ModelReplyError as error:
+                cut = response.finish_reason == "length"
+                wrong = f"it was cut off at {self._settings.reply_tokens} tokens; be brief" if cut else str(error)
+                messages = sent_back(first, response, text[:QUOTED], wrong)
+        quoted = text[:QUOTED] + (" ..." if len(text) > QUOTED else "")
+        reason = f"the reply of {self._name} cannot be used: {wrong}; it was: {quoted}"
+        return Failure(call.prompt.name, reason, call.usage)
+
+    async def _patiently(self, batch: Batch, messages: "list[ModelMessage]", call: Call) -> "ModelResponse":
+        """Make a request, and more of them while the server fails or asks to wait."""
+        last = Unanswered("")
+        for attempt in range(self._settings.attempts):
+            await self._turn(batch)
+            try:
+                return await self._attempt(batch, messages, call)
+            except Unanswered as error:
+                last = error
+            if last.final or (last.unreachable and not self._reached):
+                break
+            self._pause(last, attempt)
+        self._failed_in_row += not last.final
+        if self._failed_in_row >= _FAILED_IN_ROW:
+            raise ProviderError(
+                f"{self._name} failed {self._failed_in_row} calls in a row, each {self._settings.attempts} times "
+                f"({self._open(last)}): run it again when the server is well; what was done is kept"
+            )
+        if last.unreachable:
+            place = self._open(one_line(self._settings.base_url) or self._name)
+            raise ProviderError(
+                f"{place} cannot be reached ({self._open(last)}): is the server running, and the address right?"
+            )
+        raise last
+
+    async def _turn(self, batch: Batch) -> None:
+        """Wait until calls may be made again, each a little longer than it must, or all come back at one moment."""
+        if batch.error is not None:
+            raise batch.error
+        while (wait := self._resume_at - time.monotonic()) > 0:
+            await batch.sleep(wait * random.uniform(1.0, _SPREAD))
+
+    def _pause(self, error: Unanswered, attempt: int) -> None:
+        """Let all calls wait for a limit that one of them met: a storm of refused calls helps nobody."""
+        if error.wait is not None and error.wait > _LONGEST_WAIT:
+            raise ProviderError(
+                f"{self._name} asks to wait {error.wait:,.0f} s, and Clew waits {_LONGEST_WAIT:,.0f} s at most "
+                f"({self._open(error)}): run it again then; what was done is kept"
+            )
+        wait = error.wait or min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT)
+        self._resume_at = max(self._resume_at, time.monotonic() + wait)
+
+    async def _attempt(self, batch: Batch, messages: "list[ModelMessage]", call: Call) -> "ModelResponse":
+        """Make one request within the budget and count what it cost."""
+        most = self._most(messages, call)
+        while not self._budget.admit(most):
+            await batch.sleep(_LOOK)
+        started = time.perf_counter()
+        spent = lost = replace(most, calls=0)  # what breaks off may be charged all the same
+        try:
+            response = await requested(batch.model, messages, call.prompt, self._settings, call.on_text)
+            spent = self._used(response, messages, call, time.perf_counter() - started)
+        except Unanswered as error:
+            spent = Usage() if error.free else lost
+            self._reached = self._reached or not error.unreachable
+            raise
+        except ProviderError as error:
+            spent = Usage()
+            raise ProviderError(f"{self._name} cannot be used: {self._open(error)}") from None
+        finally:
+            self._budget.settle(most, spent)
+        self._reached = True
+        self._failed_in_row = 0
+        call.usage = call.usage + spent
+        return response
+
+    def _most(self, messages: "list[ModelMessage]", call: Call) -> Usage:
+        """Return the most that a request can cost."""
+        tokens, reply = most_tokens(_sent_text(messages, call)) + _AROUND, self._settings.reply_tokens
+        return Usage(0.0, 1, tokens, reply, self.cost(tokens, reply) or 0.0)
+
+    def _used(self, response: "ModelResponse", messages: "list[ModelMessage]", call: Call, seconds: float) -> Usage:
+        """Return what a response cost; a server that does not count is counted for."""
+        counts = (response.usage.input_tokens, response.usage.output_tokens)
+        tokens_in, tokens_out = (min(max(count, 0), _MOST_COUNTED) for count in counts)
+        if not tokens_in + tokens_out:
+            tokens_in = estimated_tokens(_sent_text(messages, call))
+            tokens_out = estimated_tokens("".join(str(getattr(part, "content", "")) for part in response.parts))
+        return Usage(seconds, 1, tokens_in, tokens_out, self.cost(tokens_in, tokens_out) or 0.0)
+
+    def cost(self, tokens_in: int, tokens_out: int) -> float | None:
+        """Return the price of a call; None where none is known."""
+        return self._prices.cost(self._name, tokens_in, tokens_out, elsewhere=bool(self._settings.base_url))
+
+    def _open(self, text: object) -> str:
+        """Return a text without the key, which a server may repeat."""
+        return str(text).replace(self._secret, "...") if len(self._secret) >= _SECRET else str(text)
+
+
+def _sent_text(messages: "list[ModelMessage]", call: Call) -> str:
+    """Return all texts of a request."""
+    parts = [str(getattr(part, "content", "")) for message in messages for part in message.parts]
+    return "".join([call.prompt.instructions, str(call.prompt.reply.model_json_schema()), *parts])

@@ -1,0 +1,1 @@
+"""Relational message passing: the layer, its graph, and its kernels on CPU and GPU."""

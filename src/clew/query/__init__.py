@@ -1,0 +1,1 @@
+"""Query processing before ranking: context, filters, entity linking and the graph walk."""

@@ -1,1 +1,0 @@
-"""Who reads for an agent: the local parts, or a language model."""

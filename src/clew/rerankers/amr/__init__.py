@@ -1,0 +1,1 @@
+"""Abstract Meaning Representation (AMR): graphs, parsers and PENMAN notation."""

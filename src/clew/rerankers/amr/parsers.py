@@ -1,0 +1,196 @@
+"""AMR graphs of question-passage pairs: read from a file, or from a model of `amrlib`.
+
+Source: Dong et al., "Don't Forget to Connect!" (2024), section 3.1, for one graph of question and passage together, and
+for the text that is parsed. Differs from the source: any model of `amrlib` parses, or a file stands for one.
+"""
+
+from collections.abc import Sequence
+from hashlib import blake2b, file_digest
+from pathlib import Path
+from threading import Lock
+from typing import Any, final
+
+from clew.errors import InputError, ProviderError
+from clew.rerankers.amr.graph import MeaningGraph
+from clew.rerankers.amr.penman_files import AmrEntry, read_amr
+from clew.rerankers.amr.penman_notation import meaning_of
+from clew.types import Failure, Passage
+
+
+def pair_text(question: str, passage: Passage) -> str:
+    """Return the text that a model of AMR parses: the question after the word that paths start from, and the text."""
+    return f"question:{question}{passage.text}"
+
+
+def check_pairs(questions: Sequence[str], passages: Sequence[Passage]) -> None:
+    """Refuse what is not one question a passage.
+
+    Raises:
+        InputError: The numbers differ.
+    """
+    if len(questions) != len(passages):
+        raise InputError(
+            f"{len(questions)} questions for {len(passages)} passages: wanted pairs; repeat a question for each passage"
+        )
+
+
+@final
+class FileAmrParser:
+    """Finds the graphs of pairs in a file, by question and passage or by the text that was parsed.
+
+    Args:
+        path: As of `clew.rerankers.amr.penman_files`.
+
+    Raises:
+        InputError: The file cannot be read, holds no graph, or two different ones of a pair.
+        ProviderError: The package `penman` is not installed.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = Path(path)
+        self._graphs: dict[tuple[str, str], AmrEntry] = {}
+        entries = read_amr(self._path)
+        if not entries:
+            raise InputError(f"{self._path}: holds no AMR graph; give a file of graphs in PENMAN notation")
+        self.malformed = tuple(entry.graph for entry in entries if isinstance(entry.graph, Failure))
+        if len(self.malformed) == len(entries):
+            raise InputError(f"{self.malformed[0].item}: {self.malformed[0].reason}; no graph of the file can be read")
+        read = blake2b(digest_size=16)
+        for entry in entries:
+            read.update(repr((entry.metadata, entry.notation)).encode("utf-8", "surrogatepass"))
+            for key in _keys(entry):
+                known = self._graphs.setdefault(key, entry)
+                if known.notation != entry.notation:
+                    raise InputError(
+                        f"{self._path}: lines {known.line} and {entry.line} hold different graphs of one pair "
+                        f"({key[1][:60]}): leave one out"
+                    )
+        self._fingerprint = f"amr-file:{read.hexdigest()}"
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what was read."""
+        return self._fingerprint
+
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[MeaningGraph | Failure]:
+        """Return the graph of each pair; a pair that the file lacks is a failure, and so is a malformed graph."""
+        check_pairs(questions, passages)
+        return [self._found(question, passage) for question, passage in zip(questions, passages, strict=True)]
+
+    def _found(self, question: str, passage: Passage) -> MeaningGraph | Failure:
+        asked, parsed = _folded(question), _folded(pair_text(question, passage))
+        for key in ((asked, _folded(passage.id)), (asked, _folded(passage.text)), ("", parsed)):
+            if key in self._graphs:
+                found = self._graphs[key].graph
+                return Failure(passage.id, f"{self._path}: {found.reason}") if isinstance(found, Failure) else found
+        wanted = f"the question {question[:60]!r} and the passage {passage.id}"
+        return Failure(passage.id, f"{self._path} holds no graph of {wanted}: add one with ::question and ::passage")
+
+
+def _keys(entry: AmrEntry) -> list[tuple[str, str]]:
+    """Return what pairs may ask for an entry by: question and passage, or ("", the text that was parsed)."""
+    named = {key for key, _ in entry.metadata}
+    keys = [(_folded(entry.value("question")), _folded(entry.value("passage")))] if "passage" in named else []
+    return [*keys, *([("", _folded(entry.value("snt")))] if "snt" in named else [])]
+
+
+def _folded(text: str) -> str:
+    """Return a text on one line, as a file of graphs holds it."""
+    return " ".join(text.split())
+
+
+@final
+class AmrlibParser:
+    """Parses by a model of `amrlib`, which is loaded on first use.
+
+    Args:
+        model: The folder of a model that parses ("" for the one that `amrlib` was set up with).
+        device: Where it runs, such as `cpu` or `cuda:0`; "" for what `amrlib` chooses.
+    """
+
+    def __init__(self, model: str | Path = "", device: str = "") -> None:
+        self._model = str(model)
+        self._shown = self._model or "model_stog"
+        self._device = device
+        self._loaded: Any = None
+        self._fingerprint = ""
+        self._lock = Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """The version of `amrlib` and a hash of the model's files, which are read once.
+
+        Raises:
+            ProviderError: `amrlib` is not installed, or the folder cannot be read.
+        """
+        if not self._fingerprint:
+            amrlib = _amrlib()
+            read = _hash_of(Path(self._model or Path(amrlib.defaults.data_dir) / "model_stog"))
+            self._fingerprint = f"amrlib-{amrlib.__version__}:{read}"
+        return self._fingerprint
+
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[MeaningGraph | Failure]:
+        """Return the graph of each pair; one that the model finds none of, or a malformed one, is a failure."""
+        results: list[MeaningGraph | Failure] = []
+        for passage, notation in zip(passages, self.notations(questions, passages), strict=True):
+            try:
+                results.append(notation if isinstance(notation, Failure) else meaning_of(notation))
+            except InputError as error:
+                results.append(Failure(passage.id, f"the model of amrlib gave a graph that is malformed: {error}"))
+        return results
+
+    def notations(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[str | Failure]:
+        """Return the graph of each pair in PENMAN notation, as `amr_entry` takes it for a file.
+
+        Raises:
+            InputError: There are not as many questions as passages.
+            ProviderError: The model cannot be opened, or fails.
+        """
+        check_pairs(questions, passages)
+        if not questions:
+            return []
+        texts = [pair_text(question, passage) for question, passage in zip(questions, passages, strict=True)]
+        with self._lock:
+            model = self._loaded = self._loaded or self._open()
+            try:
+                found = model.parse_sents(texts, add_metadata=False)
+            except (RuntimeError, ValueError, IndexError, KeyError, TypeError) as error:
+                raise _failed(f"{self._shown} failed at {len(texts)} texts", error) from error
+        none = "the model of amrlib gave no graph that can be read; ask another model"
+        return [notation or Failure(passage.id, none) for notation, passage in zip(found, passages, strict=True)]
+
+    def _open(self) -> Any:
+        amrlib = _amrlib()
+        options = {"device": self._device} if self._device else {}
+        try:
+            return amrlib.load_stog_model(self._model or None, **options)
+        except (OSError, ImportError, RuntimeError, ValueError, KeyError, AttributeError, TypeError) as error:
+            raise _failed(f"{self._shown} cannot be opened", error) from error
+
+
+def _failed(what: str, error: Exception) -> ProviderError:
+    reason = (str(error).strip() or repr(error)).splitlines()[0]
+    return ProviderError(f"the AMR model {what} ({reason}): give the folder of a model of amrlib that parses")
+
+
+def _hash_of(folder: Path) -> str:
+    """Return a hash of the names and contents of a folder's files."""
+    read = blake2b(digest_size=16)
+    try:
+        for path in sorted(path for path in folder.iterdir() if path.is_file()):
+            with path.open("rb") as stream:
+                content = file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
+            read.update(f"{path.name} {content}\n".encode())
+    except OSError as error:
+        raise ProviderError(f"{folder}: {error.strerror}; give the folder of a model of amrlib") from error
+    return read.hexdigest()
+
+
+def _amrlib() -> Any:
+    try:
+        import amrlib
+    except ImportError as error:
+        message = f"parsing AMR needs the package amrlib, which cannot be imported ({error})"
+        # It imports unidecode and does not ask for it.
+        raise ProviderError(f"{message}: pip install amrlib unidecode, or give a file of AMR graphs") from error
+    return amrlib

@@ -1,0 +1,1 @@
+"""The G-RAG reranker: a graph neural network over the document graph."""

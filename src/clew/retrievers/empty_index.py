@@ -1,0 +1,30 @@
+"""What stands for every retriever of passages where an index has none: nothing is loaded, and nothing found."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.types import Evidence, Filter
+
+NO_PASSAGES = "the index holds no passages, so none was found: add documents with `clew index`"
+GRAPH_ALONE = f"{NO_PASSAGES}, or search its imported graph with the retriever frag"
+
+
+@dataclass(frozen=True, slots=True)
+class NoPassagesRetriever:
+    """Finds nothing, and says why.
+
+    Attributes:
+        scope: Of an index without passages.
+    """
+
+    scope: Scope
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return empty evidence with a note a question."""
+        check_k(k)
+        self.scope.mask(where)
+        started = time.perf_counter()
+        why = GRAPH_ALONE if len(self.scope.snapshot.triples) else NO_PASSAGES
+        return [found((), (), (why if question.strip() else EMPTY_QUESTION,), started) for question in questions]

@@ -1,0 +1,1 @@
+"""The retrievers `frag`, `frag-simple` and `frag-complex`: reasoning paths by question complexity (FRAG)."""

@@ -1,0 +1,161 @@
+"""From a small graph to the chains of relations that lead away from some entities, and the paths of each.
+
+Three searches find them: all simple paths (`bfs`), one shortest path to each entity (`shortest`, or `cheapest` where
+relations that are asked for cost less), and `chains`, which goes from relation to relation and keeps a beam.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.paths.relation_paths import ChainLevel, first_level, next_level, walk_back
+from clew.graph.paths.shortest_paths import shortest_paths
+from clew.graph.paths.simple_paths import PathSet, simple_paths
+from clew.graph.subgraphs.induced import LocalGraph
+from clew.ranking import top_order
+from clew.retrievers.frag.chain_features import Chain
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray, IntArray, LongArray
+
+SEARCHES = ("bfs", "shortest", "cheapest", "chains")
+Scores = Callable[[Sequence[Chain]], "FloatArray"]
+"""Chains to their scores (n,)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundChain:
+    """A chain of relations and where it ends.
+
+    Attributes:
+        ends: (e,) entities, best first.
+        walk: Gives the entities (h + 1,) and edge codes (h,) of the path to the i-th end.
+    """
+
+    chain: Chain
+    score: float
+    ends: "IntArray"
+    walk: "Callable[[int], tuple[IntArray, IntArray]]"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBounds:
+    """How far a search goes.
+
+    Attributes:
+        hops: Of a path, at most.
+        paths: That `bfs` finds, at most; the nearest stay.
+        beam: Chains of one length that `chains` goes on from.
+        ends: Ends of one chain that `chains` goes on from.
+    """
+
+    hops: int
+    paths: int = 20_000
+    beam: int = 64
+    ends: int = 1_000
+
+
+def find_chains(
+    kind: str, local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: Scores
+) -> tuple[list[FoundChain], bool]:
+    """Return the chains that a search finds, as they come, and whether it left something out.
+
+    Args:
+        kind: One of `SEARCHES`.
+        local: The graph; its nodes best first.
+        codes: (m,) relation codes of its edges.
+        starts: (s,) positions in the graph.
+        bounds: How far.
+        scores: What chains are worth.
+    """
+    if kind == "chains":
+        return _by_chains(local, codes, starts, bounds, scores)
+    if kind == "bfs":
+        paths = simple_paths(local, starts, bounds.hops, bounds.paths)
+    else:
+        costs = _costs(codes, scores) if kind == "cheapest" else None
+        paths, _ = shortest_paths(local, starts, bounds.hops, costs)
+    return _by_paths(paths, _relations(local, codes, paths), scores), paths.cut
+
+
+def _costs(codes: "IntArray", scores: Scores) -> "FloatArray":
+    """Return what each edge costs: 1 for the relation that is most asked for, up to 2 for the least."""
+    distinct, places = np.unique(codes, return_inverse=True)
+    worth = scores([(int(code),) for code in distinct])
+    span = float(worth.max() - worth.min()) if len(worth) else 0.0
+    costs = 2.0 - (worth - worth.min()) / span if span > 0 else np.ones(len(worth))
+    return np.asarray(costs[places.ravel()], dtype=np.float64)
+
+
+def _by_chains(
+    local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: Scores
+) -> tuple[list[FoundChain], bool]:
+    levels = [first_level(starts)]
+    on = np.zeros(1, dtype=np.int64)
+    found: list[FoundChain] = []
+    cut = False
+    for hops in range(1, bounds.hops + 1):
+        level = next_level(local, codes, levels, on, bounds.ends)
+        levels.append(level)
+        chains = [tuple(row) for row in level.chains.tolist()]
+        worth = scores(chains)
+        found += [
+            _found_by_chain(local, tuple(levels), place, chain, float(score))
+            for place, (chain, score) in enumerate(zip(chains, worth, strict=True))
+        ]
+        cut = cut or level.cut or (len(chains) > bounds.beam and hops < bounds.hops)
+        if not chains:
+            break
+        on = top_order(worth, bounds.beam)  # best first: what a bound cuts is the worst
+    return found, cut
+
+
+def _found_by_chain(
+    local: LocalGraph, levels: tuple[ChainLevel, ...], place: int, chain: Chain, score: float
+) -> FoundChain:
+    last = levels[-1]
+    ends = last.ends(place)
+
+    def walk(end: int) -> "tuple[IntArray, IntArray]":
+        positions, edges = walk_back(list(levels), int(ends[end]))
+        return local.nodes[positions], edges
+
+    return FoundChain(chain, score, local.nodes[last.positions[ends]], walk)
+
+
+def _relations(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "IntArray":
+    """Return the relation codes (P, h) along paths, -1 after their ends."""
+    if not len(local.edges):
+        return np.zeros((0, 0), dtype=np.int32)
+    order = np.argsort(local.edges)
+    places = np.minimum(np.searchsorted(local.edges, np.maximum(paths.edges, 0), sorter=order), len(order) - 1)
+    found: IntArray = np.where(paths.edges >= 0, codes[order[places]], -1)
+    return found
+
+
+def _by_paths(paths: PathSet, codes: "IntArray", scores: Scores) -> list[FoundChain]:
+    """Group paths by their relations (P, h)."""
+    if not len(codes):
+        return []
+    rows, groups = np.unique(codes, axis=0, return_inverse=True)
+    chains = [tuple(code for code in row if code >= 0) for row in rows.tolist()]
+    worth = scores(chains)
+    order = np.argsort(groups.ravel(), kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(groups.ravel(), minlength=len(chains)))[:-1])
+    return [
+        _found_by_paths(paths, member, chain, float(score))
+        for chain, score, member in zip(chains, worth, members, strict=True)
+    ]
+
+
+def _found_by_paths(paths: PathSet, members: "LongArray", chain: Chain, score: float) -> FoundChain:
+    length = len(chain)
+    _, first = np.unique(paths.nodes[members, length], return_index=True)
+    kept = members[np.sort(first)]  # one path stands for all that end there
+
+    def walk(end: int) -> "tuple[IntArray, IntArray]":
+        return paths.nodes[kept[end], : length + 1], paths.edges[kept[end], :length]
+
+    return FoundChain(chain, score, paths.nodes[kept, length], walk)

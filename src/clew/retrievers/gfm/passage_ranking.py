@@ -1,0 +1,140 @@
+"""From scores of nodes to a ranking of passages.
+
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.3, for
+entities. Differs from the source: entities may weigh by their score, all of them may count, and without their rarity;
+passages may be scored themselves.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.ranking import top_order
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.retrievers.gfm.passage_graphs import QuestionGraph
+    from clew.types import BoolArray, FloatArray
+
+PUBLISHED_ENTITIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Passages, best first.
+
+    Attributes:
+        passages: Positions and scores.
+        nodes: For each passage the node of the question's graph whose score explains it, -1 for none.
+    """
+
+    passages: tuple[tuple[int, float], ...]
+    nodes: tuple[int, ...]
+
+
+class Ranker(Protocol):
+    """Ranks passages by the scores of nodes."""
+
+    def rank(
+        self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
+    ) -> Ranked:
+        """Return at most `k` passages.
+
+        Args:
+            graph: Of the question, n nodes.
+            logits: (n,).
+            vector: (d,) of the question.
+            k: How many at most.
+            allowed: (P,) passages that may be found.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRanker:
+    """Ranks passages that are nodes by their own score; those that only the walk came near follow, in its order."""
+
+    def rank(
+        self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
+    ) -> Ranked:
+        """Return at most `k` passages (see `Ranker`)."""
+        del vector, allowed  # the graph holds no other passages
+        own = np.flatnonzero(graph.targets)
+        best = own[top_order(logits[own], k)] if len(own) else own
+        scores = 1.0 / (1.0 + np.exp(-logits[best].astype(np.float64)))
+        found = [(int(node), float(score)) for node, score in zip(graph.nodes[best], scores, strict=True)]
+        nodes = best.tolist()
+        passages, values = graph.walked
+        if len(found) < k and len(passages):
+            others = np.flatnonzero(~np.isin(passages, graph.nodes) & (values > 0))
+            if len(others):
+                rest = others[top_order(values[others], k - len(found))]
+                least = min((score for _, score in found), default=1.0)
+                share = least / (1.0 + float(values[rest].max()))
+                found += [(int(passages[i]), float(values[i]) * share) for i in rest]
+                nodes += [-1] * len(rest)
+        return Ranked(tuple(found), tuple(nodes))
+
+
+class EntityRanker:
+    """Ranks passages by the best entities that they mention.
+
+    Args:
+        snapshot: The index.
+        weighted: Entities count by their score, and equal passages stand in the order of their similarity to the
+            question; else every one of the best entities counts alike, as published.
+        entities: How many of the best count; None for all.
+        rarity: An entity is divided by the number of passages that mention it.
+        similar: Whether the snapshot's vectors and the question's are of one encoder.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        *,
+        weighted: bool,
+        entities: int | None = PUBLISHED_ENTITIES,
+        rarity: bool = True,
+        similar: bool = True,
+    ) -> None:
+        mentions = snapshot.mentions
+        shape = mentions.rows, len(snapshot.entities)
+        ones = np.ones(len(mentions.indices))
+        self._mentions = sparse.csr_array((ones, mentions.indices, mentions.indptr), shape=shape)
+        degrees = np.maximum(snapshot.mentioned_in.degrees(), 1)
+        self._rarity: NDArray[np.float64] = 1.0 / degrees if rarity else np.ones(len(degrees))
+        self._vectors = snapshot.vectors if weighted and similar else None
+        self._weighted = weighted
+        self._entities = entities
+
+    def rank(
+        self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
+    ) -> Ranked:
+        """Return at most `k` passages that mention one of the best entities (see `Ranker`)."""
+        count = len(logits) if self._entities is None else min(self._entities, len(logits))
+        if not count:
+            return Ranked((), ())
+        best = top_order(logits, count)
+        chosen = graph.nodes[best]
+        weights = np.zeros(self._mentions.shape[1])
+        value = 1.0 / (1.0 + np.exp(-logits[best].astype(np.float64))) if self._weighted else 1.0
+        weights[chosen] = self._rarity[chosen] * value
+        scores = np.where(allowed, np.asarray(self._mentions @ weights), 0.0)
+        own = np.flatnonzero(scores > 0)
+        near = np.zeros(len(own)) if self._vectors is None else self._vectors[own] @ vector
+        found = own[np.lexsort((own, -near, -scores[own]))[:k]]
+        places = np.full(len(weights), -1, dtype=np.int64)
+        places[chosen] = best
+        return Ranked(
+            tuple((int(p), float(scores[p])) for p in found),
+            tuple(self._strongest(int(p), weights, places) for p in found),
+        )
+
+    def _strongest(self, passage: int, weights: "NDArray[np.float64]", places: "NDArray[np.int64]") -> int:
+        first, last = self._mentions.indptr[passage], self._mentions.indptr[passage + 1]
+        mentioned = self._mentions.indices[first:last]
+        return int(places[mentioned[int(np.argmax(weights[mentioned]))]])

@@ -1,0 +1,158 @@
+"""Reads the published checkpoints of GFM-RAG, `config.json` and `model.pth`, as weights of ours.
+
+Two generations of the configuration are read: one has `rel_emb_dim` and `text_emb_model_config`, the other `feat_dim`
+and `dataset_config`. Names of classes in it are looked up in a table here and never imported; the tensors are read
+without running any code. The encoder, its normalisation and its prompts come from the configuration.
+
+Source: the authors' code of GFM-RAG, for keys and shapes. Differs from the source: nothing.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from pickle import UnpicklingError  # what a file that is no plain tensors raises; nothing is unpickled here
+from typing import Any
+
+import torch
+
+from clew.errors import InputError
+from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
+
+CONFIG, TENSORS = "config.json", "model.pth"
+_MODELS = ("GNNRetriever", "QueryGNN", "UltraQuery")
+_INNER = ("QueryNBFNet",)
+_SWITCHES = {"short_cut": ("yes", "True", "1"), "layer_norm": ("yes", "True", "1")}
+
+
+def read_published(folder: Path) -> TrainedGNN:
+    """Return the network of a published checkpoint, to score entities of the whole graph.
+
+    Raises:
+        InputError: The folder is no such checkpoint, is of a model that is not read, its tensors do not fit, or a file
+            is damaged.
+    """
+    config = _config(folder)
+    model_config = _part(config, "model_config", folder)
+    settings = _settings(model_config, folder)
+    tensors = _tensors(folder)
+    with torch.device("meta"):
+        _check(tensors, QueryGNN(settings), folder)  # before anything as large as it claims to be is made
+    model = QueryGNN(settings)
+    model.load_state_dict({name: value.float() for name, value in tensors.items()})
+    model.eval()
+    return TrainedGNN(model, "entities", _encoder(config, folder), None, "")
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"{folder} has no {CONFIG}: give the folder of a GFM-RAG checkpoint") from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / CONFIG} cannot be read ({error}): fetch the checkpoint again") from error
+    if not isinstance(config, dict):
+        raise InputError(f"{folder / CONFIG} holds a {type(config).__name__}; wanted an object with 'model_config'")
+    return config
+
+
+def _part(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
+    part = config.get(name)
+    if not isinstance(part, dict):
+        raise InputError(f"{folder / CONFIG} has no {name!r}: give the folder of a GFM-RAG checkpoint")
+    return part
+
+
+def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
+    if config.get("use_ent_emb") is not None or str(config.get("_target_", "")).endswith("Reasoner"):
+        raise InputError(f"{folder} holds a G-reasoner, which is not read; wanted a GFM-RAG retriever")
+    inner = _part(config, "entity_model", folder)
+    for part, known in ((config, _MODELS), (inner, _INNER)):
+        target = str(part.get("_target_", known[0]))
+        if target.rpartition(".")[2] not in known:
+            raise InputError(f"{folder / CONFIG} names the class {target!r}; wanted {' or '.join(known)}")
+    for name, on in _SWITCHES.items():
+        if str(inner.get(name, "yes")) not in on:
+            raise InputError(f"{folder / CONFIG} has {name} = {inner[name]!r}; the published model has it switched on")
+    hidden = inner.get("hidden_dims")
+    width = inner.get("input_dim")
+    text_width = config.get("feat_dim", config.get("rel_emb_dim"))
+    message, aggregate = str(inner.get("message_func", "distmult")), str(inner.get("aggregate_func", "sum"))
+    shaped = isinstance(hidden, list) and hidden and all(h == width for h in hidden)
+    if not shaped or not _is_count(width) or not _is_count(text_width):
+        raise InputError(
+            f"{folder / CONFIG} has input_dim {width!r}, hidden_dims {hidden!r} and a text width of {text_width!r}; "
+            "wanted whole numbers, all hidden_dims equal to input_dim"
+        )
+    # The other forms of the authors' code compute another function than ours: sums of other things, other curves.
+    for name, value, read in (
+        ("message_func", message, ("distmult", "transe")),
+        ("aggregate_func", aggregate, ("sum",)),
+        ("activation", str(inner.get("activation", "relu")), ("relu",)),
+    ):
+        if value not in read:
+            raise InputError(f"{folder / CONFIG} has {name} = {value!r}, which is not read; wanted {' or '.join(read)}")
+    assert isinstance(hidden, list)
+    assert isinstance(width, int)
+    assert isinstance(text_width, int)
+    return QueryGNNSettings(width, text_width, len(hidden), message=message, aggregate=aggregate)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 1
+
+
+def _tensors(folder: Path) -> dict[str, torch.Tensor]:
+    path = folder / TENSORS
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError as error:
+        raise InputError(f"{folder} has no {TENSORS}: give the folder of a GFM-RAG checkpoint") from error
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError, UnpicklingError) as error:
+        reason = str(error) if isinstance(error, OSError) else "it is damaged, or holds more than tensors"
+        raise InputError(f"{path} cannot be read as plain tensors ({reason}): fetch the checkpoint again") from error
+    found = state.get("model") if isinstance(state, dict) else None
+    if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
+        raise InputError(f"{path} holds no tensors under the key 'model': give the folder of a GFM-RAG checkpoint")
+    return found
+
+
+def _check(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Path) -> None:
+    if strange := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_complex()]:
+        raise InputError(f"{folder / TENSORS}: {strange[0]} is no plain tensor of real numbers: it is another model")
+    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    seen = {name: tuple(value.shape) for name, value in tensors.items()}
+    if missing := sorted(wanted.keys() - seen.keys()):
+        raise InputError(
+            f"{folder / TENSORS} lacks {', '.join(missing[:3])} ({len(missing)} keys): it is another model"
+        )
+    if strange := sorted(seen.keys() - wanted.keys()):
+        raise InputError(
+            f"{folder / TENSORS} has {', '.join(strange[:3])} ({len(strange)} keys), which the model of its "
+            f"{CONFIG} has not: it is another model"
+        )
+    if wrong := sorted(name for name in wanted if wanted[name] != seen[name]):
+        raise InputError(
+            f"{folder / TENSORS}: {wrong[0]} has shape {seen[wrong[0]]}; its {CONFIG} wants {wanted[wrong[0]]}"
+        )
+    if broken := [name for name, value in tensors.items() if not torch.isfinite(value).all()]:
+        raise InputError(f"{folder / TENSORS}: {broken[0]} holds NaN or infinite numbers: fetch the checkpoint again")
+
+
+def _encoder(config: dict[str, Any], folder: Path) -> TextEncoder:
+    """Return the encoder: the first part of the configuration that names one."""
+    for part in _objects([config.get("text_emb_model_config"), config.get("dataset_config"), config]):
+        name = part.get("text_emb_model_name")
+        if isinstance(name, str) and name:
+            query, text = part.get("query_instruct") or "", part.get("passage_instruct") or ""
+            return TextEncoder(name, "", bool(part.get("normalize", False)), str(query), str(text))
+    raise InputError(f"{folder / CONFIG} names no text_emb_model_name: the encoder of the checkpoint is not known")
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _objects(part)

@@ -1,0 +1,183 @@
+"""Trained weights of the graph neural network, as a folder: `config.json`, and the file of tensors that it names.
+
+The configuration holds plain numbers and names, which are checked; it never names a class to construct. It is what is
+replaced last, so a folder holds the old weights or the new ones, whenever a run is killed.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from clew.errors import InputError, ProviderError
+from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.store.pretrained import CONFIG, own_weights
+
+Targets = Literal["passages", "entities"]
+TENSORS = "model.safetensors"
+FORMAT = 2
+_FILE = re.compile(r"model(?:-[0-9a-f]{16})?\.safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoder:
+    """The encoder of a network's questions and relations.
+
+    Attributes:
+        name: As `clew index --encoder` takes it.
+        fingerprint: Of its weights; "" where they are not known, as for weights made elsewhere.
+        normalize: Whether its rows are brought to unit length.
+        query: Put before a question.
+        text: Put before a relation.
+    """
+
+    name: str
+    fingerprint: str = ""
+    normalize: bool = True
+    query: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedGNN:
+    """A model and what it was trained for.
+
+    Attributes:
+        model: In evaluation mode, float32.
+        targets: "passages" or "entities": what it scores.
+        encoder: Whose vectors it reads.
+        nodes: How many nodes of a question's graph it was trained on; None for the whole graph.
+        key: Changes whenever the weights do, or what they are used with.
+    """
+
+    model: QueryGNN
+    targets: Targets
+    encoder: TextEncoder
+    nodes: int | None
+    key: str
+
+
+def load_weights(folder: Path) -> TrainedGNN:
+    """Read a folder of weights.
+
+    Raises:
+        InputError: It is no such folder, of another format, or its tensors do not fit its configuration or are not
+            finite, or a file is damaged.
+    """
+    config = _read(folder / CONFIG, lambda path: json.loads(path.read_text(encoding="utf-8")))
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise InputError(f"{folder / CONFIG} is not of format {FORMAT}: train the weights again, or update Clew")
+    file = config.get("tensors", TENSORS)
+    if not isinstance(file, str) or not _FILE.fullmatch(file):
+        raise InputError(f"{folder / CONFIG} names the tensors {file!r}; wanted {TENSORS}: train the weights again")
+    tensors = _read(folder / file, load_file)
+    settings = _settings(config, folder)
+    model = QueryGNN(settings)
+    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    seen = {name: tuple(value.shape) for name, value in tensors.items()}
+    if wrong := sorted(name for name in wanted.keys() | seen.keys() if wanted.get(name) != seen.get(name)):
+        shape, other = seen.get(wrong[0], "none"), wanted.get(wrong[0], "none")
+        raise InputError(
+            f"the tensor {wrong[0]} in {folder / TENSORS} has shape {shape}, wanted is {other} ({len(wrong)} do "
+            "not fit): these are the weights of another model"
+        )
+    if broken := [name for name, value in tensors.items() if not torch.isfinite(value).all()]:
+        raise InputError(f"the tensor {broken[0]} in {folder / TENSORS} holds NaN or infinite numbers: train again")
+    model.load_state_dict({name: value.float() for name, value in tensors.items()})
+    model.eval()
+    return TrainedGNN(
+        model, config["targets"], TextEncoder(**config["encoder"]), config["nodes"], _key(tensors, config)
+    )
+
+
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+    if not path.is_file():
+        raise InputError(
+            f"{path.parent} holds no weights ({path.name} is missing): give a folder made by `clew train gfm`"
+        )
+    try:
+        return read(path)
+    except (OSError, ValueError, SafetensorError) as error:
+        raise InputError(f"the weights in {path} cannot be read ({error}): install or train them again") from error
+
+
+def weights_problems(derived: Path) -> list[str]:
+    """Return what is wrong with the weights adapted to an index, by its folder of what is derived; nothing for none."""
+    folder = own_weights(derived, "gfm")
+    if not (folder / CONFIG).is_file():
+        return []
+    try:
+        load_weights(folder)
+    except InputError as error:
+        return [f"{error}; or remove {folder}, and the weights of the package are used"]
+    return []
+
+
+def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, half: bool = True) -> None:
+    """Write a model into a folder, made when absent; whoever reads it sees the old weights or the new.
+
+    Args:
+        folder: Gets the two files.
+        trained: What is written.
+        about: How it was made.
+        half: In half precision, which costs a ranking nothing; else in single.
+
+    Raises:
+        ProviderError: The disk refused.
+    """
+    kind = torch.float16 if half else torch.float32
+    tensors = {name: v.detach().to("cpu", kind).contiguous() for name, v in trained.model.state_dict().items()}
+    config: dict[str, Any] = {"format": FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
+    config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
+    # Files of their own for other weights: those in use stay until the configuration names the new ones.
+    config["tensors"] = TENSORS if not (folder / CONFIG).exists() else f"model-{_key(tensors, config)}.safetensors"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file(tensors, folder / f"{TENSORS}.part")
+        (folder / f"{CONFIG}.part").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        (folder / f"{TENSORS}.part").replace(folder / config["tensors"])
+        (folder / f"{CONFIG}.part").replace(folder / CONFIG)
+        for old in folder.glob("model*.safetensors"):
+            if old.name != config["tensors"]:
+                old.unlink()
+    except (OSError, SafetensorError) as error:
+        raise ProviderError(f"the weights could not be written to {folder} ({error}): free some space") from error
+
+
+def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
+    kinds = {field.name: type(field.default) for field in fields(QueryGNNSettings)}
+    given = {name: config.get(name) for name in kinds}
+    wrong = [name for name, value in given.items() if type(value) is not kinds[name]]
+    nodes = config.get("nodes", 0)
+    if nodes is not None and (type(nodes) is not int or nodes < 1):
+        wrong.append("nodes")
+    if config.get("targets") not in ("passages", "entities"):
+        wrong.append("targets")
+    if not _is_encoder(config.get("encoder")):
+        wrong.append("encoder")
+    if wrong:
+        raise InputError(f"{folder / CONFIG} has no usable {wrong[0]!r}: train the weights again")
+    return QueryGNNSettings(**given)  # type: ignore[arg-type]
+
+
+def _is_encoder(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    kinds = {field.name: bool if field.name == "normalize" else str for field in fields(TextEncoder)}
+    return value.keys() == kinds.keys() and all(type(value[name]) is kind for name, kind in kinds.items())
+
+
+def _key(tensors: "dict[str, torch.Tensor]", config: dict[str, Any]) -> str:
+    told = {name: value for name, value in config.items() if name not in ("about", "tensors")}
+    digest = blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=8)
+    for name in sorted(tensors):
+        digest.update(name.encode())
+        digest.update(tensors[name].contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""The retriever `routed`, which chooses a retriever for each question."""

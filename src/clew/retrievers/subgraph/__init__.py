@@ -1,0 +1,1 @@
+"""Subgraph retrievers: `gcn-subgraph` (GCN-Retriever) and `steiner` (G-Retriever)."""

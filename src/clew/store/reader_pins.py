@@ -1,0 +1,55 @@
+"""Which versions are being read on this machine, so that compaction leaves them.
+
+A reader holds a shared kernel lock on an empty file named for the version; the lock goes with the process.
+"""
+
+import os
+import sys
+import weakref
+from pathlib import Path
+
+from clew.store.writer_lock import lock_exclusively
+
+if sys.platform != "win32":
+    import fcntl
+
+FOLDER = "pins"
+_held: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weakref.WeakKeyDictionary()
+
+
+def pin(derived: Path, version: int, holder: object) -> None:
+    """Mark a version as read until `holder` pins another one, is collected, or the process ends.
+
+    Where no file can be made (a read-only disk) nothing is marked: nobody compacts there either. Windows needs no mark,
+    since it does not let an open file be deleted.
+    """
+    if sys.platform == "win32":
+        return
+    if earlier := _held.pop(holder, None):
+        earlier()
+    try:
+        (derived / FOLDER).mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(derived / FOLDER / str(version), os.O_RDONLY | os.O_CREAT, 0o644)
+    except OSError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # a compaction looks at the file this instant, or the file system has no locks
+        os.close(descriptor)
+        return
+    _held[holder] = weakref.finalize(holder, os.close, descriptor)
+
+
+def pinned_versions(derived: Path) -> set[int]:
+    """Return the versions that some object on this machine reads; marks that nobody holds are removed."""
+    pinned: set[int] = set()
+    for path in sorted((derived / FOLDER).glob("[0-9]*")):
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            if lock_exclusively(descriptor):
+                path.unlink()
+            else:
+                pinned.add(int(path.name))
+        finally:
+            os.close(descriptor)
+    return pinned

@@ -1,0 +1,178 @@
+"""Vectors of short texts (names, triples), kept by what they are made from: the text and the encoder.
+
+Derived data: a store that is damaged or holds something else is thrown away with a warning and filled again.
+"""
+
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from clew.errors import IndexFormatError, ProviderError
+from clew.protocols import Encoder
+from clew.store.atomic import atomic_folder
+from clew.store.error_mapping import ForeignErrors
+
+if TYPE_CHECKING:
+    from lance import LanceDataset
+    from numpy.typing import NDArray
+
+    from clew.types import FloatArray, LongArray
+
+_KEY_BYTES = 16
+_CHECKED_AT_ONCE = 256  # rows: what fits the processor's cache
+_BLOCK = 4096  # texts encoded between two commits: what a crash can cost
+_SCAN_SHARE = 4  # from a quarter of the rows on, reading a whole column is faster than picking
+_log = logging.getLogger(__name__)
+
+
+class VectorStore:
+    """A growing table of vectors at a folder; several processes may add to it at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get_or_encode(
+        self, texts: Sequence[str], encoder: Encoder, on_progress: Callable[[int], None] | None = None
+    ) -> "FloatArray":
+        """Return unit vectors (len(texts), encoder.dimension) in the order of the texts; encodes only unknown ones.
+
+        Args:
+            texts: Any strings; equal ones are encoded once.
+            encoder: Its fingerprint is part of every key.
+            on_progress: Called after each block with the number of texts just encoded.
+
+        Raises:
+            ProviderError: The disk refused a write, or the encoder gave another shape than it promised.
+        """
+        distinct = list(dict.fromkeys(texts))
+        keys = text_keys(distinct, encoder.fingerprint)
+        vectors, known = self._load(keys, encoder.dimension)
+        unknown = np.flatnonzero(~known)
+        for start in range(0, len(unknown), _BLOCK):
+            block = unknown[start : start + _BLOCK]
+            made = _encoded(encoder, [distinct[position] for position in block.tolist()])
+            vectors[block] = made
+            self._append(keys[block], made)
+            if on_progress is not None:
+                on_progress(len(block))
+        places = {text: place for place, text in enumerate(distinct)}
+        return vectors[np.array([places[text] for text in texts], dtype=np.int64)]
+
+    def _load(self, keys: "NDArray[np.bytes_]", dimension: int) -> "tuple[FloatArray, NDArray[np.bool_]]":
+        vectors = np.zeros((len(keys), dimension), dtype=np.float32)
+        known = np.zeros(len(keys), dtype=np.bool_)
+        if dimension == 0 or not len(keys) or not self._path.exists():
+            return vectors, known | (dimension == 0)
+        try:
+            dataset = _opened(self._path, dimension)
+            positions, wanted = _find(dataset, keys)
+            vectors[wanted] = _take(dataset, positions)
+        except IndexFormatError as error:
+            _log.warning("the stored vectors at %s are thrown away and made again: %s", self._path, error)
+            self._discard()
+            return np.zeros_like(vectors), known
+        known[wanted] = True
+        return vectors, known
+
+    def _append(self, keys: "NDArray[np.bytes_]", vectors: "FloatArray") -> None:
+        import lance
+
+        columns = {
+            "key": pa.array([key.ljust(_KEY_BYTES, b"\0") for key in keys.tolist()], type=pa.binary(_KEY_BYTES)),
+            "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]),
+            "check": pa.array(_check(vectors)),
+        }
+        rows = pa.table(columns, schema=_schema(vectors.shape[1]))
+        if not self._path.exists():
+            # Lance's own creation is not exclusive: of two at once, the later one replaces the rows of the earlier.
+            with atomic_folder(self._path, replace=False) as folder, ForeignErrors(str(self._path), "writing"):
+                lance.write_dataset(rows.slice(0, 0), str(folder), mode="create")
+        with ForeignErrors(str(self._path), "writing"):
+            lance.write_dataset(rows, lance.dataset(str(self._path)), mode="append")
+
+    def _discard(self) -> None:
+        try:
+            shutil.rmtree(self._path) if self._path.is_dir() else self._path.unlink()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            message = f"the damaged vectors at {self._path} cannot be removed ({error})"
+            raise ProviderError(f"{message}: remove them by hand and run the same command again") from error
+
+
+def text_keys(texts: Sequence[str], fingerprint: str) -> "NDArray[np.bytes_]":
+    """Return for each text the hash of the encoder's fingerprint and the text, (len(texts),) of 16 bytes."""
+    hashed = [blake2b(f"{fingerprint}\0{text}".encode(), digest_size=_KEY_BYTES).digest() for text in texts]
+    return np.array(hashed, dtype=f"S{_KEY_BYTES}")
+
+
+def _schema(dimension: int) -> pa.Schema:
+    return pa.schema(
+        [("key", pa.binary(_KEY_BYTES)), ("vector", pa.list_(pa.float32(), dimension)), ("check", pa.uint64())]
+    )
+
+
+def _opened(path: Path, dimension: int) -> "LanceDataset":
+    import lance
+
+    if not path.is_dir():
+        raise IndexFormatError(f"{path} is a file, not a table")
+    with ForeignErrors(str(path), "opening"):
+        dataset = lance.dataset(str(path))
+    if not dataset.schema.equals(_schema(dimension)):
+        raise IndexFormatError(f"{path} holds the columns {dataset.schema.names}, not vectors of width {dimension}")
+    return dataset
+
+
+def _find(dataset: "LanceDataset", keys: "NDArray[np.bytes_]") -> "tuple[LongArray, LongArray]":
+    """Return the rows that hold some of the keys, ascending, and which of the keys they hold."""
+    with ForeignErrors(dataset.uri, "reading"):
+        column = dataset.to_table(columns=["key"])["key"].to_numpy()
+    stored = np.array(column, dtype=f"S{_KEY_BYTES}")
+    if not len(stored):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.argsort(stored, kind="stable")
+    places = np.minimum(np.searchsorted(stored, keys, sorter=order), len(order) - 1)
+    wanted = np.flatnonzero(stored[order[places]] == keys)
+    positions = order[places[wanted]]
+    ascending = np.argsort(positions)
+    return positions[ascending], wanted[ascending]
+
+
+def _take(dataset: "LanceDataset", positions: "LongArray") -> "FloatArray":
+    columns = ["vector", "check"]
+    with ForeignErrors(dataset.uri, "reading"):
+        if len(positions) * _SCAN_SHARE > dataset.count_rows():
+            rows = dataset.to_table(columns=columns).take(pa.array(positions))
+        else:
+            rows = dataset.take(positions.tolist(), columns=columns)
+        column = rows["vector"].combine_chunks()
+        vectors: FloatArray = column.flatten().to_numpy().reshape(len(positions), column.type.list_size)
+    if not np.array_equal(_check(vectors), rows["check"].to_numpy()):
+        raise IndexFormatError(f"some vectors at {dataset.uri} are not what was written")
+    return vectors
+
+
+def _encoded(encoder: Encoder, texts: list[str]) -> "FloatArray":
+    vectors = np.ascontiguousarray(encoder.encode(texts), dtype=np.float32)
+    if vectors.shape != (len(texts), encoder.dimension):
+        message = f"encoder {encoder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts"
+        raise ProviderError(f"{message} and promises width {encoder.dimension}: check its files or choose another")
+    return vectors
+
+
+def _check(vectors: "FloatArray") -> "NDArray[np.uint64]":
+    """Return a checksum (n,) of the bits of each row that any single changed value changes."""
+    odd = np.arange(vectors.shape[1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
+    bits = np.ascontiguousarray(vectors).view(np.uint32)
+    total = np.empty(len(bits), dtype=np.uint64)
+    for start in range(0, len(bits), _CHECKED_AT_ONCE):
+        part = slice(start, start + _CHECKED_AT_ONCE)
+        total[part] = (bits[part].astype(np.uint64) * odd).sum(axis=1)
+    return total

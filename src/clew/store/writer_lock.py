@@ -1,0 +1,82 @@
+"""The writer's lock: one process at a time writes to an index, and a killed one leaves nothing behind.
+
+The kernel holds the lock on an open file and drops it when the process ends, however it ends. The file stays; what it
+says of the holder is for messages only.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from clew.errors import IndexLockedError
+from clew.store.error_mapping import ForeignErrors
+from clew.store.location import Location, locate
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+_FAR_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the holder's note readable
+
+
+@contextmanager
+def writing(location: str | Path | Location) -> Iterator[None]:
+    """Hold the writer's lock of an index for the length of the block; makes the index's folder when it is missing.
+
+    Raises:
+        IndexLockedError: Another process, or this one already, holds it.
+        InputError: A file is where the folder must be.
+        ProviderError: The lock file cannot be made.
+    """
+    place = locate(location)
+    with ForeignErrors(place.name, "locking"):
+        place.lock.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if not lock_exclusively(descriptor):
+            message = f"{place.name} is being written by {_holder(place.lock)}"
+            raise IndexLockedError(f"{message}: wait until it has finished, then run the same command again")
+        _note(descriptor, {"pid": os.getpid(), "since": datetime.now().astimezone().isoformat(timespec="seconds")})
+        try:
+            yield
+        finally:
+            _note(descriptor, None)
+    finally:
+        os.close(descriptor)
+
+
+def lock_exclusively(descriptor: int) -> bool:
+    """Try to lock an open file for this descriptor alone, without waiting; False when another descriptor holds it."""
+    if sys.platform == "win32":
+        os.lseek(descriptor, _FAR_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _note(descriptor: int, holder: dict[str, object] | None) -> None:
+    with suppress(OSError):  # a full disk: the lock holds without the note
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        if holder is not None:
+            os.write(descriptor, json.dumps(holder).encode())
+
+
+def _holder(lock: Path) -> str:
+    try:
+        holder = json.loads(lock.read_text())
+        return f"process {holder['pid']}, since {holder['since']}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"  # it has the lock and has not yet written who it is

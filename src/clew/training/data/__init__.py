@@ -1,0 +1,1 @@
+"""Training data: corpora, questions and examples."""

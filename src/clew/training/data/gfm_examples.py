@@ -1,0 +1,160 @@
+"""Questions with known evidence as the network sees them, whole and with what users leave out.
+
+A model that only ever saw questions whose names all link fails on the others. So each question comes in four forms: as
+it is, in lower case, with some of its names not known, and with none known.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.protocols import Encoder
+from clew.query.linking import LinkedQuestion, link
+from clew.retrievers.gfm.passage_graphs import GraphSource, QuestionGraph
+from clew.retrievers.gfm.passage_ranking import Ranker
+from clew.types import Question
+
+if TYPE_CHECKING:
+    from clew.graph.snapshot.relational_edges import RelationalEdges
+    from clew.types import BoolArray, FloatArray, LongArray
+
+FORMS = ("whole", "lower case", "names dropped", "no names")
+DROPPED = 0.3
+"""Share of the names that the third form does not know."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """One question.
+
+    Attributes:
+        graphs: One a form.
+        vectors: (d,) one a form.
+        relevant: (n,) one a form: which nodes are to be found.
+        gold: For each piece of evidence the passages that count as having found it.
+    """
+
+    graphs: tuple[QuestionGraph, ...]
+    vectors: tuple["FloatArray", ...]
+    relevant: tuple["BoolArray", ...]
+    gold: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examples:
+    """The questions of one index.
+
+    Attributes:
+        items: The questions.
+        passages: How many the index has.
+        edges: The graph.
+        relations: (R, t) text vectors of its relations, and of their inverses after them where the model reads them.
+        ranker: From scores of nodes to passages.
+    """
+
+    items: tuple[Example, ...]
+    passages: int
+    edges: "RelationalEdges"
+    relations: "FloatArray"
+    ranker: Ranker
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """What examples are made from: an index as one kind of network sees it.
+
+    Attributes:
+        snapshot: The index.
+        graphs: Makes the graphs of questions.
+        ranker: From scores of nodes to passages.
+        encoder: Of the network.
+        relations: (R, t), or (2 R, t) with inverses.
+        encode_texts: Gives the rows of other short texts.
+        entities: Whether entities are to be found; else passages.
+    """
+
+    snapshot: Snapshot
+    graphs: GraphSource
+    ranker: Ranker
+    encoder: Encoder
+    relations: "FloatArray"
+    encode_texts: "Callable[[Sequence[str]], FloatArray]"
+    entities: bool
+
+
+def examples(ground: Ground, questions: Sequence[Question], seed: int = 0) -> Examples:
+    """Return questions as the network sees them.
+
+    Args:
+        ground: The index.
+        questions: With gold ids of passages or documents.
+        seed: Chooses the names that are dropped.
+
+    Raises:
+        InputError: A question's gold is not in the index, or there is no question.
+    """
+    if not questions:
+        raise InputError("there are no questions to learn from: give a file with at least one")
+    places = _places(ground.snapshot)
+    random = np.random.default_rng(seed)
+    whole = ground.encoder.encode_queries([question.text for question in questions])
+    lower = ground.encoder.encode_queries([question.text.lower() for question in questions])
+    items: list[Example] = []
+    for question, vector, lowered in zip(questions, whole, lower, strict=True):
+        if absent := [id_ for id_ in question.gold if id_ not in places]:
+            raise InputError(
+                f"the question {question.id!r} has the gold passage {absent[0]!r}, which is not in the index: give the "
+                "corpus that its questions were made for"
+            )
+        gold = tuple(tuple(places[id_]) for id_ in question.gold)
+        text = question.text
+        linked = _forms(link(ground.snapshot, text), link(ground.snapshot, text.lower()), random)
+        items.append(_example(ground, linked, (vector, lowered, vector, vector), gold))
+    passages = len(ground.snapshot.passage_ids)
+    return Examples(tuple(items), passages, ground.graphs.edges, ground.relations, ground.ranker)
+
+
+def _places(snapshot: Snapshot) -> dict[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for place, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
+        places.setdefault(document, []).append(place)
+        if id_ != document:
+            places.setdefault(id_, []).append(place)
+    return places
+
+
+def _example(
+    ground: Ground,
+    linked: Sequence[LinkedQuestion],
+    vectors: tuple["FloatArray", ...],
+    gold: tuple[tuple[int, ...], ...],
+) -> Example:
+    everything = np.ones(len(ground.snapshot.passage_ids), dtype=bool)
+    graphs = tuple(ground.graphs.of(form, _given(v), everything) for form, v in zip(linked, vectors, strict=True))
+    wanted = _wanted(ground, [passage for passages in gold for passage in passages])
+    relevant = tuple(np.isin(graph.nodes, wanted) & graph.targets for graph in graphs)
+    return Example(graphs, vectors, relevant, gold)
+
+
+def _given(vector: "FloatArray") -> "Callable[[], FloatArray]":
+    return lambda: vector
+
+
+def _wanted(ground: Ground, passages: Sequence[int]) -> "LongArray":
+    """Return the nodes that are to be found when these passages are."""
+    if not ground.entities or not passages:
+        return np.array(passages, dtype=np.int64)
+    return np.unique(np.concatenate([ground.snapshot.mentions.row(passage) for passage in passages])).astype(np.int64)
+
+
+def _forms(
+    whole: LinkedQuestion, lower: LinkedQuestion, random: np.random.Generator
+) -> tuple[LinkedQuestion, LinkedQuestion, LinkedQuestion, LinkedQuestion]:
+    unknown = [replace(name, entities=()) for name in whole.names]
+    pairs = zip(whole.names, unknown, strict=True)
+    some = tuple(other if random.random() < DROPPED else name for name, other in pairs)
+    return whole, lower, replace(whole, names=some), replace(whole, names=tuple(unknown))

@@ -1,0 +1,89 @@
+"""Pools of passages to learn reranking from, and the file that keeps them: finding them is the slow part."""
+
+import zlib
+from collections.abc import Sequence
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from clew.datasets.relevance import counts_for, judge
+from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphs
+from clew.store.atomic import atomic_file
+from clew.training.objectives.reranking import PoolExample
+from clew.types import Evidence, Question
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_PARTS = ("vectors", "numbers", "edges", "question", "relevant", "others")
+_TOGETHER = 32  # questions whose passages are read at a time: more would only take memory
+
+
+def pool_examples(
+    questions: Sequence[Question], evidence: Sequence[Evidence], graphs: DocumentGraphs
+) -> list[PoolExample]:
+    """Return what was found for some questions as examples; those with nothing found or no gold are left out.
+
+    Features of edges are kept in half precision, which halves what a training set takes of memory.
+    """
+    asked = [(q, found.passages) for q, found in zip(questions, evidence, strict=True) if found.passages and q.gold]
+    made: list[DocumentGraph] = []
+    for start in range(0, len(asked), _TOGETHER):
+        part = asked[start : start + _TOGETHER]
+        made += graphs.graphs([question.text for question, _ in part], [passages for _, passages in part])
+    examples = []
+    for (question, passages), graph in zip(asked, made, strict=True):
+        ids, documents = zip(*((scored.item.id, scored.item.document_id) for scored in passages), strict=True)
+        judged = judge(ids, documents, question.gold)
+        relevant = np.array([hit >= 0 for hit in judged.hits])
+        counted = map(counts_for, ids, documents, repeat(question.gold))
+        others = np.array([name not in question.gold for name in counted])
+        edges: NDArray[Any] = graph.edges.astype(np.float16)
+        kept = DocumentGraph(graph.vectors, graph.numbers, edges, graph.question, graph.notes)
+        examples.append(PoolExample(kept, relevant, others, judged.gold))
+    return examples
+
+
+def save_pools(path: Path, examples: Sequence[PoolExample]) -> None:
+    """Write examples to a file, which appears whole or not at all.
+
+    Raises:
+        ProviderError: The disk refused.
+    """
+    arrays: dict[str, NDArray[Any]] = {"gold": np.array([one.gold for one in examples], dtype=np.int64)}
+    for part in _PARTS:
+        rows = [_part(one, part) for one in examples]
+        arrays[part] = np.concatenate([row.ravel() for row in rows]) if rows else np.zeros(0)
+        arrays[f"{part} shapes"] = np.array([row.shape for row in rows], dtype=np.int64)
+    with atomic_file(path) as file, file.open("wb") as stream:
+        np.savez_compressed(stream, allow_pickle=False, **arrays)
+
+
+def load_pools(path: Path) -> list[PoolExample] | None:
+    """Read what `save_pools` wrote; None where the file is missing or damaged, and has to be made again."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as read:
+            arrays = {name: read[name] for name in read.files}
+        parts = {part: _cut(arrays[part], arrays[f"{part} shapes"]) for part in _PARTS}
+        examples = list(zip(*parts.values(), arrays["gold"].tolist(), strict=True))
+    except (OSError, EOFError, ValueError, KeyError, OverflowError, RuntimeError, BadZipFile, zlib.error):
+        return None
+    return [
+        PoolExample(DocumentGraph(vectors, numbers, edges, question), relevant, others, count)
+        for vectors, numbers, edges, question, relevant, others, count in examples
+    ]
+
+
+def _part(example: PoolExample, part: str) -> "NDArray[Any]":
+    array: NDArray[Any] = getattr(example if part in ("relevant", "others") else example.graph, part)
+    return array
+
+
+def _cut(values: "NDArray[Any]", shapes: "NDArray[Any]") -> "list[NDArray[Any]]":
+    """Return arrays of some shapes (n, dimensions) that stand one after another."""
+    ends = np.cumsum(shapes.prod(axis=1)) if len(shapes) else np.zeros(0, dtype=np.int64)
+    parts = np.split(values, ends[:-1]) if len(shapes) else []
+    return [part.reshape(tuple(shape)) for part, shape in zip(parts, shapes.tolist(), strict=True)]

@@ -1,0 +1,1 @@
+"""Small models that are fitted without the training loop."""

@@ -1,0 +1,1 @@
+"""Training objectives: each defines the loss that the training loop minimises."""

@@ -1,0 +1,288 @@
+"""Knowledge graph completion: a fact loses one end, and the network is to find it from the other end and the relation.
+
+No labels are needed: every index is a set of such questions. The fact that is asked for is taken out of the graph, so
+it cannot be copied.
+
+Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, stage 1.
+Differs from the source: only the nodes near the known end take part; where passages are what the network scores, the
+end that is asked for is a passage; equal facts are never negatives ("strict", as in the authors' code).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from clew.errors import InputError
+from clew.graph.csr import Adjacency
+from clew.graph.ppr.forward_push import push_pagerank
+from clew.graph.ppr.power_iteration import power_iteration
+from clew.graph.snapshot.relational_edges import RelationalEdges, induced
+from clew.nn.query_gnn import QueryGNN
+from clew.ranking import top_order
+from clew.retrievers.gfm.batch import side_by_side
+from clew.retrievers.gfm.passage_graphs import QuestionGraph
+from clew.training.data.gfm_examples import Ground
+from clew.training.objectives.document_retrieval import RetrievalLoss, on_device
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
+
+_DAMPING, _EPSILON = 0.7, 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRecipe:
+    """How facts are drawn.
+
+    Attributes:
+        steps: Batches an epoch.
+        batch: Facts a step, all of one index.
+        negatives: Nodes that are not the answer, drawn for each fact (paper: 128; code: 256).
+        held_out: Facts of each index that judge; they are never asked for in training, from either end.
+        nodes: Nodes of a fact's graph, at most.
+    """
+
+    steps: int = 400
+    batch: int = 8
+    negatives: int = 128
+    held_out: int = 100
+    nodes: int = 250
+
+    def __post_init__(self) -> None:
+        """Refuse what draws nothing."""
+        if min(self.steps, self.batch, self.negatives, self.nodes) < 1 or self.held_out < 0:
+            raise InputError(f"{self}: steps, batch, negatives and nodes must be at least 1")
+
+
+class Facts:
+    """The facts of one index, as questions.
+
+    Args:
+        ground: The index.
+        questions: (2 R, t) vectors of the texts of relations and, after them, of their inverses.
+        nodes: Nodes of a fact's graph, at most.
+    """
+
+    def __init__(self, ground: Ground, questions: "FloatArray", nodes: int) -> None:
+        self._ground = ground
+        self._questions = questions
+        self._nodes = nodes
+        edges = ground.graphs.edges
+        self._edges = edges
+        self._receivers = np.repeat(np.arange(edges.nodes, dtype=np.int32), np.diff(edges.indptr))
+        weights = np.ones(len(edges.senders), dtype=np.float32)
+        self._neighbours = Adjacency(edges.indptr, edges.senders, weights)
+        self._attraction = np.ones(edges.nodes, dtype=np.float32)
+        self._open = np.zeros(edges.nodes, dtype=bool)
+
+    @property
+    def edges(self) -> RelationalEdges:
+        """The graph."""
+        return self._edges
+
+    @property
+    def relations(self) -> "FloatArray":
+        """The relations' vectors as the network reads them."""
+        return self._ground.relations
+
+    @cached_property
+    def facts(self) -> "LongArray":
+        """The fact that each edge states, by a number; both directions of one fact have the same."""
+        edges = self._edges
+        back = edges.relations >= edges.relation_count
+        heads = np.where(back, edges.senders, self._receivers).astype(np.int64)
+        tails = np.where(back, self._receivers, edges.senders).astype(np.int64)
+        relations = (edges.relations % edges.relation_count).astype(np.int64)
+        return (heads * edges.nodes + tails) * edges.relation_count + relations
+
+    @cached_property
+    def askable(self) -> "LongArray":
+        """Edges whose receiver may be asked for, given its sender."""
+        stated: BoolArray = self._edges.triples >= 0
+        if not self._ground.entities:
+            stated &= self._receivers < len(self._ground.snapshot.passage_ids)
+        return np.flatnonzero(stated)
+
+    def answers(self, edge: int) -> "IntArray":
+        """Return every node that hears the edge's sender through the edge's relation, ascending."""
+        edges = self._edges
+        back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
+        row = slice(edges.indptr[edges.senders[edge]], edges.indptr[edges.senders[edge] + 1])
+        found: IntArray = edges.senders[row][edges.relations[row] == back]
+        return np.unique(found)
+
+    def vector(self, edge: int) -> "FloatArray":
+        """Return the question (t,): the relation read from the known end."""
+        edges, count = self._edges, self._edges.relation_count
+        relation = int(edges.relations[edge])
+        # The receiver of an inverse edge is a fact's tail: that is asked for by the relation itself.
+        row: FloatArray = self._questions[relation - count if relation >= count else relation + count]
+        return row
+
+    def graph(self, edge: int) -> QuestionGraph:
+        """Return the graph around the sender of an edge, without the edge and its inverse."""
+        start, target = int(self._edges.senders[edge]), int(self._receivers[edge])
+        restart = np.array([start], dtype=np.int32), np.ones(1, dtype=np.float32)
+        walk = push_pagerank(self._neighbours, restart, self._attraction, self._open, _DAMPING, _EPSILON)
+        nodes = walk.nodes
+        if len(nodes) > self._nodes:
+            nodes = nodes[top_order(walk.values, self._nodes)]
+        nodes = np.union1d(nodes, [start, target]).astype(np.int32)
+        senders, receivers, positions = induced(self._edges, nodes)
+        kept = ~self._same(positions, edge)
+        senders, receivers, positions = senders[kept], receivers[kept], positions[kept]
+        values = self._values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
+        told = self._ground.graphs.described(nodes, values, {start: 1.0}, lambda: self.vector(edge))
+        none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+        return QuestionGraph(nodes, senders, receivers, positions, *told, soft=False, walked=none, notes=())
+
+    def target(self, edge: int) -> int:
+        """Return the node that is asked for."""
+        return int(self._receivers[edge])
+
+    def _same(self, positions: "LongArray", edge: int) -> "BoolArray":
+        """Return which edges state the same fact, in either direction."""
+        edges = self._edges
+        start, target = edges.senders[edge], self._receivers[edge]
+        relation = int(edges.relations[edge])
+        back = (relation + edges.relation_count) % (2 * edges.relation_count)
+        senders, receivers, relations = edges.senders[positions], self._receivers[positions], edges.relations[positions]
+        one: BoolArray = (senders == start) & (receivers == target) & (relations == relation)
+        other: BoolArray = (senders == target) & (receivers == start) & (relations == back)
+        return one | other
+
+    def _values(self, senders: "IntArray", receivers: "IntArray", count: int, start: int) -> "FloatArray":
+        """Return the walk's values (n,) on what is left of the graph: on the whole of it they would tell the answer."""
+        order = np.lexsort((receivers, senders))
+        indptr = np.zeros(count + 1, dtype=np.int64)
+        np.cumsum(np.bincount(senders, minlength=count), out=indptr[1:])
+        ones = np.ones(len(senders), dtype=np.float32)
+        restart = np.zeros(count)
+        restart[start] = 1.0
+        graph = Adjacency(indptr, receivers[order].astype(np.int32), ones)
+        return power_iteration(graph, restart, _DAMPING).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Masked:
+    """A batch: edges of one index whose receivers are asked for, and the seed of their negatives."""
+
+    facts: Facts
+    edges: tuple[int, ...]
+    seed: int
+
+
+class KGCompletion:
+    """The objective.
+
+    Args:
+        graphs: The facts of some indexes.
+        loss: What is minimised; the paper's has alpha 1.
+        recipe: How facts are drawn.
+        seed: Chooses the facts that judge.
+        judging: Indexes whose facts judge; without any, some facts of each of `graphs` do.
+
+    Raises:
+        InputError: There are no facts to learn from.
+    """
+
+    nothing = "no fact is left to be completed, so there is nothing to learn from: give an index with more facts"
+
+    def __init__(
+        self,
+        graphs: Sequence[Facts],
+        loss: RetrievalLoss,
+        recipe: CompletionRecipe,
+        seed: int = 0,
+        judging: Sequence[Facts] = (),
+    ) -> None:
+        self._loss = loss
+        self._recipe = recipe
+        random = np.random.default_rng(seed)
+        self._trained: list[tuple[Facts, LongArray]] = []
+        self._held_out: list[Masked] = []
+        for facts in judging:
+            chosen = random.permutation(facts.askable)[: recipe.held_out]
+            self._held_out += [Masked(facts, (int(edge),), 0) for edge in chosen]
+        for facts in graphs:
+            edges = random.permutation(facts.askable)
+            judged = edges[: 0 if judging else min(recipe.held_out, len(edges) // 10)]
+            self._held_out += [Masked(facts, (int(edge),), 0) for edge in judged]
+            rest = edges[~np.isin(facts.facts[edges], facts.facts[judged])]
+            if len(rest):
+                self._trained.append((facts, np.sort(rest)))
+        if not self._trained:
+            raise InputError("there are no facts to learn from: the graphs have no edges; give other documents")
+
+    def __len__(self) -> int:
+        return self._recipe.steps
+
+    def batches(self, epoch_seed: int) -> Iterator[Masked]:
+        """Yield batches of one index each, indexes by their number of facts."""
+        random = np.random.default_rng(epoch_seed)
+        sizes = np.array([len(edges) for _, edges in self._trained], dtype=np.float64)
+        for place in random.choice(len(sizes), size=self._recipe.steps, p=sizes / sizes.sum()).tolist():
+            facts, edges = self._trained[place]
+            chosen = tuple(int(edge) for edge in random.choice(edges, size=self._recipe.batch))
+            yield Masked(facts, chosen, int(random.integers(2**31)))
+
+    def halves(self, batch: Masked) -> tuple[Masked, Masked] | None:
+        """Return the two halves of a batch; None for a single fact."""
+        cut = len(batch.edges) // 2
+        if not cut:
+            return None
+        return Masked(batch.facts, batch.edges[:cut], batch.seed), Masked(
+            batch.facts, batch.edges[cut:], batch.seed + 1
+        )
+
+    def loss(self, model: "nn.Module", batch: Masked) -> "Tensor | None":
+        """Return the mean loss of the facts that have some negative."""
+        assert isinstance(model, QueryGNN)
+        random = np.random.default_rng(batch.seed)
+        losses: list[Tensor] = []
+        for own, logits in zip(batch.edges, self._scored(model, batch), strict=True):
+            graph, values = logits
+            others = self._negatives(batch.facts, own, graph)
+            if len(others) > self._recipe.negatives:
+                others = random.choice(others, size=self._recipe.negatives, replace=False)
+            if len(others):
+                wanted = int(graph.nodes.searchsorted(batch.facts.target(own)))
+                chosen = torch.from_numpy(np.concatenate([[wanted], others]).astype(np.int64)).to(values.device)
+                relevant = torch.zeros(len(chosen), dtype=torch.bool, device=values.device)
+                relevant[0] = True
+                losses.append(self._loss.of(values[chosen], relevant))
+        return torch.stack(losses).mean() if losses else None
+
+    def validate(self, model: "nn.Module") -> dict[str, float]:
+        """Return the mean reciprocal rank and hits at 10 of the facts held out, among nodes that are no answers."""
+        assert isinstance(model, QueryGNN)
+        ranks: list[float] = []
+        with torch.inference_mode():
+            for masked in self._held_out:
+                graph, values = self._scored(model, masked)[0]
+                others = values[torch.from_numpy(self._negatives(masked.facts, masked.edges[0], graph))]
+                own = values[int(graph.nodes.searchsorted(masked.facts.target(masked.edges[0])))]
+                ranks.append(1.0 + float((others > own).sum()) + 0.5 * float((others == own).sum()))
+        if not ranks:
+            return {}
+        found = np.array(ranks)
+        return {"reciprocal rank": float((1.0 / found).mean()), "hits@10": float((found <= 10).mean())}
+
+    def _scored(self, model: QueryGNN, batch: Masked) -> "list[tuple[QuestionGraph, Tensor]]":
+        graphs = [batch.facts.graph(edge) for edge in batch.edges]
+        vectors = [batch.facts.vector(edge) for edge in batch.edges]
+        together = side_by_side(graphs, vectors, batch.facts.edges)
+        logits = on_device(model, together, batch.facts.relations)
+        return list(zip(graphs, torch.split(logits, [len(graph.nodes) for graph in graphs]), strict=True))
+
+    @staticmethod
+    def _negatives(facts: Facts, edge: int, graph: QuestionGraph) -> "LongArray":
+        """Return the ranked nodes of a graph, but the answers and the known end."""
+        wrong = graph.targets & ~np.isin(graph.nodes, facts.answers(edge)) & (graph.seeds == 0)
+        return np.flatnonzero(wrong)

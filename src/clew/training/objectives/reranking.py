@@ -1,0 +1,207 @@
+"""Training the network that reranks, on pools of passages whose evidence is known.
+
+For a question with the scores s of its passages, P those of its evidence and N the others:
+
+    cross-entropy   sum over p in P of -log softmax over all passages at p
+    pairwise        mean over p in P and n in N of max(0, 1 - (s_p - s_n))
+    listwise        mean over p in P of l_p,   l_p = -log(exp s_p / (exp s_p + sum over N of exp s_n))
+    set             T log mean over p in P of exp(l_p / T)
+
+`set` is ours: all evidence is found together when its last passage is, so the passage that stands worst counts most,
+the more the smaller the temperature T; as T grows it becomes `listwise`.
+
+Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), equations 12 and 13.
+Differs from the source: the last two; the pairwise loss may be of the hardest other passages alone; questions without
+evidence or without others teach nothing; further passages of a document that is evidence are neither.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from clew.errors import InputError
+from clew.nn.document_gnn import DocumentGNN
+from clew.nn.ranking_losses import listwise
+from clew.rerankers.g_rag.weights import Columns, batch_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from clew.rerankers.g_rag.document_graph import DocumentGraph
+    from clew.types import BoolArray
+
+LOSSES = ("set", "listwise", "pairwise", "cross-entropy")
+_TOGETHER = 16  # questions that are judged at a time
+
+
+@dataclass(frozen=True, slots=True)
+class RerankLoss:
+    """What is minimised, for each question.
+
+    Attributes:
+        kind: One of `LOSSES`.
+        temperature: Of `set`, above 0.
+        hardest: How many of the passages that are no evidence a question is trained against, those that score best at
+            that moment; 0 for all.
+        batch: Questions a step.
+
+    Raises:
+        InputError: A value makes no loss.
+    """
+
+    kind: str = "set"
+    temperature: float = 1.0
+    hardest: int = 5
+    batch: int = 8
+
+    def __post_init__(self) -> None:
+        if self.kind not in LOSSES:
+            raise InputError(f"the loss is {self.kind!r}; wanted one of {', '.join(LOSSES)}")
+        if not 0 < self.temperature < math.inf:
+            raise InputError(f"temperature: {self.temperature}; wanted a number above 0")
+        for name, value, least in (("hardest", self.hardest, 0), ("batch", self.batch, 1)):
+            if value < least:
+                raise InputError(f"{name}: {value}; wanted at least {least}")
+
+    def of(self, scores: "Tensor", relevant: "Tensor") -> "Tensor":
+        """Return the loss of one question.
+
+        Args:
+            scores: (n,).
+            relevant: (n,) bool; at least one of each kind.
+        """
+        if self.hardest:
+            others = torch.where(relevant, -torch.inf, scores)
+            hard = torch.zeros_like(relevant)
+            hard[others.topk(min(self.hardest, int((~relevant).sum()))).indices] = True
+            scores, relevant = scores[relevant | hard], relevant[relevant | hard]
+        if self.kind == "cross-entropy":
+            return -functional.log_softmax(scores, 0)[relevant].sum()
+        if self.kind == "pairwise":
+            return functional.relu(1.0 - (scores[relevant][:, None] - scores[~relevant])).mean()
+        if self.kind == "listwise":
+            return listwise(scores, relevant)
+        return together(scores, relevant, self.temperature)
+
+
+def together(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tensor":
+    """Return the loss `set` of one question (see the top of this file)."""
+    others = torch.logsumexp(scores[~relevant], dim=0)
+    losses = torch.logaddexp(scores[relevant], others) - scores[relevant]
+    return temperature * (torch.logsumexp(losses / temperature, dim=0) - math.log(len(losses)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolExample:
+    """The passages found for one question.
+
+    Attributes:
+        graph: Of n passages, best first as they were found.
+        relevant: (n,) which are evidence; a piece of evidence counts once, at its first passage.
+        others: (n,) which are none. What is neither is a further passage of a document that is evidence.
+        gold: Pieces of evidence that the question has, found or not; at least 1.
+    """
+
+    graph: "DocumentGraph"
+    relevant: "BoolArray"
+    others: "BoolArray"
+    gold: int
+
+
+@final
+class Reranking:
+    """The objective (see `clew.training.loop.Objective`).
+
+    Args:
+        trained: Questions that are learned from.
+        validated: Those that choose the epoch, by the name they are reported under.
+        columns: What the network reads of a graph.
+        loss: What is minimised.
+    """
+
+    nothing = (
+        "no question has both evidence and other passages in its pool, so there is nothing to learn from: give a "
+        "larger pool, another retriever, or questions whose gold ids are in the corpus"
+    )
+
+    def __init__(
+        self,
+        trained: Sequence[PoolExample],
+        validated: Mapping[str, Sequence[PoolExample]],
+        columns: Columns,
+        loss: RerankLoss,
+    ) -> None:
+        self._trained = [one for one in trained if one.relevant.any() and one.others.any()]
+        self._validated = validated
+        self._columns = columns
+        self._loss = loss
+
+    def __len__(self) -> int:
+        return -(-len(self._trained) // self._loss.batch)
+
+    def batches(self, epoch_seed: int) -> Iterator[Sequence[PoolExample]]:
+        """Yield the questions in random order, some at a time."""
+        order = np.random.default_rng(epoch_seed).permutation(len(self._trained)).tolist()
+        for start in range(0, len(order), self._loss.batch):
+            yield [self._trained[place] for place in order[start : start + self._loss.batch]]
+
+    def halves(self, batch: Sequence[PoolExample]) -> tuple[Sequence[PoolExample], Sequence[PoolExample]] | None:
+        """Return the two halves of a batch; None for a single question."""
+        cut = len(batch) // 2
+        return (batch[:cut], batch[cut:]) if cut else None
+
+    def loss(self, model: "nn.Module", batch: Sequence[PoolExample]) -> "Tensor":
+        """Return the mean loss of some questions, at least one."""
+        assert isinstance(model, DocumentGNN)
+        scores = scored(model, batch, self._columns)
+        losses = []
+        for own, one in zip(scores, batch, strict=True):
+            relevant, others = (torch.from_numpy(rows).to(own.device) for rows in (one.relevant, one.others))
+            told = relevant | others
+            losses.append(self._loss.of(own[: len(told)][told], relevant[told]))
+        return torch.stack(losses).mean()
+
+    def validate(self, model: "nn.Module") -> dict[str, float]:
+        """Return the mean over sets of recall at 2 and 5 and of all evidence at 5, and each of them for each set."""
+        assert isinstance(model, DocumentGNN)
+        figures: dict[str, float] = {}
+        for name, examples in self._validated.items():
+            for measure, value in judged(ranked(model, examples, self._columns), examples).items():
+                figures[f"{name} {measure}"] = value
+        return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
+
+
+def scored(model: DocumentGNN, examples: Sequence[PoolExample], columns: Columns) -> "Tensor":
+    """Return the scores (b, most) of some questions' passages, computed where the model is."""
+    device = next(model.parameters()).device
+    batch = batch_of([one.graph for one in examples], columns, text=model.settings.text > 0)
+    scores: Tensor = model(batch.to(device))
+    return scores
+
+
+def ranked(model: DocumentGNN, examples: Sequence[PoolExample], columns: Columns) -> "list[BoolArray]":
+    """Return which passages are evidence, best first by the model, of each question."""
+    found: list[BoolArray] = []
+    training = model.training
+    model.eval()
+    with torch.inference_mode():
+        for start in range(0, len(examples), _TOGETHER):
+            part = examples[start : start + _TOGETHER]
+            scores = scored(model, part, columns).cpu().numpy()
+            for own, one in zip(scores, part, strict=True):
+                order = np.argsort(-own[: len(one.relevant)], kind="stable")
+                found.append(one.relevant[order])
+    model.train(training)
+    return found
+
+
+def judged(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:
+    """Return the means of recall at 2 and at 5, and of all evidence at 5."""
+    pairs = list(zip(rankings, examples, strict=True))
+    figures = {f"recall@{k}": float(np.mean([own[:k].sum() / one.gold for own, one in pairs])) for k in (2, 5)}
+    return {**figures, "all_gold@5": float(np.mean([own[:5].sum() == one.gold for own, one in pairs]))}

@@ -1,0 +1,1 @@
+"""Training recipes, one a trained model: from data to written weights."""

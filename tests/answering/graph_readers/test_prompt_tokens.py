@@ -1,0 +1,77 @@
+"""Graphs cut to whole lines, and prompts as turns of a chat."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.answering.graph_readers.prompt_tokens import PromptTokens, first_lines
+from clew.errors import InputError
+from clew.models.causal_lm.model import CausalModel, LoadedModel
+from tests.models.tiny_llama import write_tiny_llama
+
+GRAPH = "".join(f"{node},the {node}th ship\n" for node in range(40))
+
+
+def joined(question: str, graph: str) -> str:
+    return f"{graph}Q {question}"
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    return CausalModel(str(write_tiny_llama(tmp_path_factory.mktemp("plain")))).load()
+
+
+@pytest.fixture(scope="module")
+def chatting(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
+    return CausalModel(str(write_tiny_llama(tmp_path_factory.mktemp("chat"), chat=True))).load()
+
+
+@given(st.lists(st.text("ab \n", max_size=6), max_size=12).map("\n".join), st.integers(0, 30))
+def test_the_longest_run_of_first_lines_that_fits_is_kept(text: str, most: int) -> None:
+    lines = text.splitlines(keepends=True)
+    runs = ["".join(lines[:number]) for number in range(len(lines) + 1)]
+    assert first_lines(text, most, len) == max((run for run in runs if len(run) <= most), key=len)
+
+
+@pytest.mark.parametrize("most", [1, 50, 300])
+def test_a_graph_that_is_too_long_loses_its_last_lines_and_is_counted(plain: LoadedModel, most: int) -> None:
+    prompts = PromptTokens(joined, most, None)
+    text = plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH))
+    graph, asked = text.split("Q ")
+    assert asked == "who?"
+    assert GRAPH.startswith(graph)
+    assert graph == "" or graph.endswith("ship\n")
+    rest = GRAPH[len(graph) :].splitlines(keepends=True)
+    assert len(plain.tokens(graph)) <= most < len(plain.tokens(graph + rest[0]))
+    assert prompts.shortened == 1
+
+
+def test_a_graph_that_fits_stays_whole(plain: LoadedModel) -> None:
+    prompts = PromptTokens(joined, len(plain.tokens(GRAPH)), None)
+    assert plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH)) == joined("who?", GRAPH)
+    assert prompts.shortened == 0
+
+
+def test_a_chat_template_is_used_where_there_is_one(chatting: LoadedModel, plain: LoadedModel) -> None:
+    turn = f"<|user|>{joined('who?', GRAPH)}<|assistant|>"
+    for chat in (None, True):
+        assert chatting.tokenizer.decode(PromptTokens(joined, 999, chat).encode(chatting, "who?", GRAPH)) == turn
+    bare = PromptTokens(joined, 999, chat=False).encode(chatting, "who?", GRAPH)
+    assert chatting.tokenizer.decode(bare) == joined("who?", GRAPH)
+    with pytest.raises(InputError, match="no chat template"):
+        PromptTokens(joined, 999, chat=True).encode(plain, "who?", GRAPH)
+    assert PromptTokens(joined, 999, None).encode(plain, "who?", GRAPH) == bare
+
+
+def test_a_tokenizers_own_mark_of_an_end_does_not_come_before_the_answer(tmp_path: Path) -> None:
+    from tokenizers.processors import TemplateProcessing
+
+    loaded = CausalModel(str(write_tiny_llama(tmp_path))).load()
+    marks = [("<|user|>", loaded.tokens("<|user|>")[0]), ("<|end|>", loaded.end)]
+    loaded.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single="<|user|> $A <|end|>", special_tokens=marks
+    )
+    assert loaded.tokens("ship", special=True) == [marks[0][1], *loaded.tokens("ship")]
+    assert loaded.tokens("", special=True) == [marks[0][1]]

@@ -1,0 +1,242 @@
+"""Soft tokens before a prompt, against vectors put together by hand for one example at a time."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from peft import LoraConfig
+from safetensors.torch import save_file
+
+from clew.answering.graph_readers.causal_lm import CausalReader
+from clew.answering.graph_readers.protocols import TrainableGraphReader
+from clew.answering.graph_readers.soft_prompt import SoftPromptReader
+from clew.errors import InputError, ProviderError
+from clew.models.causal_lm.model import CausalModel
+from clew.models.llm.prompts.graph_answer import prompt
+from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
+from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, context
+from tests.models.tiny_llama import write_tiny_llama
+
+SETTINGS = GraphTokenSettings(WIDTH, 32, width=16, layers=2, heads=2, tokens=3)
+KINDS = {"virtual": (4, False), "graph": (0, True), "both": (4, True)}
+
+
+@pytest.fixture(scope="module", params=["left", "right"])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> CausalModel:
+    folder = write_tiny_llama(tmp_path_factory.mktemp("soft"), side=request.param, padded=False, gain=16.0)
+    return CausalModel(str(folder))
+
+
+def graph_token(seed: int = 0) -> GraphToken:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        made = GraphToken(SETTINGS)
+        with torch.no_grad():
+            made.get_parameter("projector.2.weight").mul_(10.0)
+    return made
+
+
+@pytest.fixture(params=KINDS)
+def soft(request: pytest.FixtureRequest, model: CausalModel) -> SoftPromptReader:
+    tokens, graph = KINDS[request.param]
+    reader = CausalReader(model, prompt, batch_size=3, max_new_tokens=5)
+    return SoftPromptReader(reader, tokens=tokens, graph_token=graph_token() if graph else None)
+
+
+def joined(soft: SoftPromptReader, place: int, ids: list[int]) -> Any:
+    """The vectors of one example: virtual tokens, graph tokens, words."""
+    embed = soft.reader.model.load().network.get_input_embeddings()
+    parts = [embed(torch.tensor(ids))]
+    if soft.graph_token is not None:
+        parts.insert(0, soft.graph_token([CONTEXTS[place]])[0])
+    virtual = [weight for weight in soft.parameters() if weight.shape == (4, 32)]
+    return torch.cat([*virtual, *parts])[None]
+
+
+def by_hand(soft: SoftPromptReader) -> Any:
+    model, found = soft.reader.model.load(), []
+    for place, answer in enumerate(ANSWERS):
+        ids, costs = model.tokens(prompt(QUESTIONS[place], CONTEXTS[place].text)), []
+        for token in [*model.tokens(answer), model.end]:
+            logits = model.network(inputs_embeds=joined(soft, place, ids)).logits[0, -1]
+            costs.append(-logits.log_softmax(dim=0)[token])
+            ids.append(token)
+        found.append(torch.stack(costs).mean())
+    return torch.stack(found)
+
+
+def test_tokens_of_a_graph_are_those_of_its_text_and_those_made_of_it(soft: SoftPromptReader) -> None:
+    made = 0 if soft.graph_token is None else SETTINGS.tokens
+    assert soft.tokens(QUESTIONS, CONTEXTS) == [made + count for count in soft.reader.tokens(QUESTIONS, CONTEXTS)]
+    assert soft.tokens([], []) == []
+    assert soft.shortened == soft.reader.shortened == 0
+
+
+def test_losses_and_their_gradients_are_those_of_single_examples(soft: SoftPromptReader) -> None:
+    expected = by_hand(soft)
+    found = soft.losses(QUESTIONS, CONTEXTS, ANSWERS)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(soft.loss(QUESTIONS, CONTEXTS, ANSWERS), found.detach().numpy())
+    weights = soft.parameters()
+    wanted = torch.autograd.grad(expected.mean(), weights)
+    for got, right in zip(torch.autograd.grad(found.mean(), weights), wanted, strict=True):
+        torch.testing.assert_close(got, right, rtol=1e-3, atol=1e-5 * max(1.0, float(right.abs().max())))
+
+
+def test_gradients_reach_the_soft_tokens_and_never_the_model(soft: SoftPromptReader) -> None:
+    soft.losses(QUESTIONS, CONTEXTS, ANSWERS).sum().backward()  # type: ignore[no-untyped-call]
+    gradients = [weight.grad for weight in soft.parameters()]
+    assert all(gradient is not None and torch.isfinite(gradient).all() for gradient in gradients)
+    assert any(gradient is not None and gradient.abs().sum() > 0.01 for gradient in gradients)
+    if soft.graph_token is not None:
+        last = list(soft.graph_token.parameters())[-2].grad
+        assert last is not None
+        assert last.abs().sum() > 0.01
+    assert all(weight.grad is None for weight in soft.reader.model.load().network.parameters())
+
+
+def test_what_it_writes_is_the_likeliest_after_the_soft_tokens(soft: SoftPromptReader) -> None:
+    model = soft.reader.model.load()
+    found = soft.generate(QUESTIONS, CONTEXTS)
+    for place, text in enumerate(found):
+        ids = model.tokens(prompt(QUESTIONS[place], CONTEXTS[place].text))
+        for _ in range(5):
+            with torch.no_grad():
+                ids.append(int(model.network(inputs_embeds=joined(soft, place, ids)).logits[0, -1].argmax()))
+        assert text == model.words(ids[-5:])
+        assert text == soft.generate([QUESTIONS[place]], [CONTEXTS[place]])[0]
+
+
+def test_a_trained_prompt_is_written_without_the_model_and_opened_again(soft: SoftPromptReader, tmp_path: Path) -> None:
+    with torch.no_grad():
+        for weight in soft.parameters():
+            weight.add_(0.1)
+    expected = soft.loss(QUESTIONS, CONTEXTS, ANSWERS)
+    soft.save(tmp_path)
+    assert not [file for file in tmp_path.iterdir() if file.suffix in {".bin", ".pt", ".pkl"}]
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 60_000
+    tokens = 4 if (tmp_path / "adapter_model.safetensors").exists() else 0
+    again = SoftPromptReader(
+        soft.reader,
+        tokens=tokens,
+        graph_token=None if soft.graph_token is None else graph_token(seed=1),
+        folder=tmp_path,
+    )
+    np.testing.assert_array_equal(again.loss(QUESTIONS, CONTEXTS, ANSWERS), expected)
+    assert all(weight.requires_grad for weight in again.parameters())
+    fresh = SoftPromptReader(soft.reader, tokens=tokens, graph_token=soft.graph_token)
+    if tokens:
+        assert np.abs(fresh.loss(QUESTIONS, CONTEXTS, ANSWERS) - expected).max() > 1e-4
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> CausalReader:
+    return CausalReader(CausalModel(str(write_tiny_llama(tmp_path / "plain", gain=4.0))), prompt)
+
+
+def test_virtual_tokens_start_as_words_drawn_by_their_seed_alone(reader: CausalReader) -> None:
+    vocabulary = reader.model.load().network.get_input_embeddings().weight
+    before = torch.random.get_rng_state()
+    starts = [SoftPromptReader(reader, seed=seed).parameters()[0].detach() for seed in (0, 0, 1)]
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert starts[0].shape == (10, 32)
+    assert torch.equal(starts[0], starts[1])
+    assert not torch.equal(starts[0], starts[2])
+    assert ((starts[0][:, None] == vocabulary[None]).all(dim=2)).any(dim=1).all()
+
+
+def test_training_lowers_the_loss_and_leaves_the_model_as_it_is(reader: CausalReader) -> None:
+    readers: list[TrainableGraphReader] = [reader, SoftPromptReader(reader, tokens=4, graph_token=graph_token())]
+    frozen, soft = readers
+    before = frozen.loss(QUESTIONS, CONTEXTS, ANSWERS)
+    optimizer = torch.optim.Adam(soft.parameters(), lr=0.05)
+    losses = []
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = soft.losses(QUESTIONS, CONTEXTS, ANSWERS).mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.05
+    assert frozen.parameters() == []
+    np.testing.assert_array_equal(frozen.loss(QUESTIONS, CONTEXTS, ANSWERS), before)
+
+
+def test_readers_share_a_model_and_not_their_prompts(reader: CausalReader) -> None:
+    alone = reader.loss(QUESTIONS, CONTEXTS, ANSWERS)
+    first, second = SoftPromptReader(reader, seed=0), SoftPromptReader(reader, seed=1)
+    expected = first.loss(QUESTIONS, CONTEXTS, ANSWERS)
+    second.parameters()[0].data.add_(1.0)
+    np.testing.assert_array_equal(first.loss(QUESTIONS, CONTEXTS, ANSWERS), expected)
+    np.testing.assert_array_equal(reader.loss(QUESTIONS, CONTEXTS, ANSWERS), alone)
+    assert first.name == f"{reader.name}+soft-prompt"
+
+
+def test_tokens_of_the_whole_graph_stand_in_for_its_text(reader: CausalReader) -> None:
+    unread = CausalReader(reader.model, prompt, with_text=False)
+    settings = GraphTokenSettings(WIDTH, 32, width=16, tokens=2, pool="whole")
+    torch.manual_seed(0)
+    soft = SoftPromptReader(unread, tokens=0, graph_token=GraphToken(settings))
+    names, edges = ("a", "b", "c"), ((0, "r", 1), (1, "s", 2))
+    graphs = [context(names, edges, part) for part in (None, (0,), ())]
+    same = soft.loss(["q"] * 3, graphs, ["x"] * 3)
+    np.testing.assert_allclose(same, same[0], rtol=1e-6)
+    assert soft.loss(["q"], [context(("d", "b", "c"), edges)], ["x"])[0] != same[0]
+
+
+def test_a_graph_token_of_another_width_is_refused(reader: CausalReader) -> None:
+    soft = SoftPromptReader(reader, tokens=0, graph_token=GraphToken(GraphTokenSettings(WIDTH, 31, width=16)))
+    with pytest.raises(InputError, match=r"shape \(1, 1, 31\); wanted \(1, tokens, 32\)"):
+        soft.loss(["q"], CONTEXTS[:1], ["x"])
+
+
+@pytest.mark.parametrize("broken", ["missing", "empty", "another kind", "another width", "torn"])
+def test_a_folder_without_a_fitting_prompt_says_why_in_one_line(
+    reader: CausalReader, tmp_path: Path, broken: str
+) -> None:
+    folder = tmp_path / "soft"
+    if broken != "missing":
+        SoftPromptReader(reader).save(folder)
+    weights = folder / "adapter_model.safetensors"
+    if broken == "empty":
+        weights.unlink()
+    elif broken == "another width":
+        save_file({"prompt_embeddings": torch.zeros(10, 16)}, weights)
+    elif broken == "torn":
+        weights.write_bytes(weights.read_bytes()[:40])
+    elif broken == "another kind":
+        LoraConfig(task_type="CAUSAL_LM").save_pretrained(str(folder))
+    with pytest.raises(ProviderError, match="cannot be opened") as caught:
+        SoftPromptReader(reader, folder=folder).loss(["q"], CONTEXTS[:1], ["x"])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_graph_token_that_does_not_fit_its_folder_is_refused(reader: CausalReader, tmp_path: Path) -> None:
+    SoftPromptReader(reader, tokens=0, graph_token=graph_token()).save(tmp_path / "soft")
+    other = GraphToken(GraphTokenSettings(WIDTH, 32, width=8))
+    with pytest.raises(ProviderError, match="a graph token of the same settings") as caught:
+        SoftPromptReader(reader, tokens=0, graph_token=other, folder=tmp_path / "soft").parameters()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_prompt_of_nothing_and_a_model_in_training_are_refused(reader: CausalReader) -> None:
+    with pytest.raises(InputError, match="0 virtual tokens; wanted at least 1"):
+        SoftPromptReader(reader, tokens=0)
+    open_model = CausalModel(reader.name, trainable=True)
+    with pytest.raises(InputError, match="trainable=False"):
+        SoftPromptReader(CausalReader(open_model, prompt))
+
+
+def test_without_peft_it_says_what_to_install(reader: CausalReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(InputError, match=r"pip install 'clew\[local-llm\]'"):
+        SoftPromptReader(reader).parameters()
+
+
+def test_a_folder_that_cannot_be_written_is_named(reader: CausalReader, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ProviderError, match="cannot write the soft prompt"):
+        SoftPromptReader(reader).save(tmp_path / "file" / "inside")

@@ -1,0 +1,324 @@
+"""The local answerer: exact quotations, nothing invented, honest about thin evidence, the same every time."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.answering.extractive import COMPARED, GUESSED, HARDLY, MISSING, NO_MODEL, UNDECIDED, LocalAnswerer
+from clew.answering.question_types import asked, asked_deed, figures, first_year, fit, nationality, stem, year_in
+from clew.errors import InputError
+from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.null import NoEncoder
+from clew.types import Answer, Evidence, Mention, Passage, Path, Scored, Triple
+
+SHIP = "The Polar Fox is a wooden ship built in 1911 in Tromso. Its captain was Ragna Holm. It carried 14 sailors."
+CAPTAIN = "Ragna Holm was a Norwegian captain born in Bergen on 3 May 1880. She later taught at Bergen Naval School."
+BAKER = "Otto Lind was a Swedish baker born in 1902 in Malmo. His bread won three medals."
+WHERE_BORN = "Where was the captain of the Polar Fox born?"
+
+
+def passages(*texts: tuple[str, str], shift: int = 0) -> list[Passage]:
+    return [Passage(f"p{i}", f"d{i}", title, text, shift, shift + len(text)) for i, (title, text) in enumerate(texts)]
+
+
+def evidence(*texts: tuple[str, str], paths: tuple[Path, ...] = ()) -> Evidence:
+    ranked = tuple(Scored(p, 1.0 / (1 + i)) for i, p in enumerate(passages(*texts)))
+    return Evidence(ranked, tuple(Scored(path, 1.0) for path in paths))
+
+
+TWO = evidence(("Polar Fox", SHIP), ("Ragna Holm", CAPTAIN))
+THREE = evidence(("Polar Fox", SHIP), ("Ragna Holm", CAPTAIN), ("Otto Lind", BAKER))
+ENCODERS = (None, NoEncoder(), HashingEncoder())
+
+
+def quotes(answer: Answer) -> list[str]:
+    return [citation.quote for citation in answer.citations]
+
+
+@pytest.mark.parametrize("encoder", ENCODERS, ids=("none", "no encoder", "hashing"))
+def test_a_chain_of_two_passages_is_quoted_and_its_end_is_the_answer(encoder: HashingEncoder | None) -> None:
+    answer = LocalAnswerer(encoder).answer(WHERE_BORN, TWO)
+    assert answer.text == "Bergen"
+    assert answer.candidates[0].item == "Bergen"
+    assert {citation.document_id for citation in answer.citations} == {"d0", "d1"}
+    assert "Its captain was Ragna Holm." in quotes(answer)
+    assert not answer.weak
+    assert answer.notes == (NO_MODEL, GUESSED)
+    assert answer.evidence is TWO
+
+
+@pytest.mark.parametrize("text", ["Ünïcode 🚢 ship. 船はベルゲンで造られた。船長は木村さんです。 End 🚀 of it."])
+def test_offsets_are_those_of_the_document(text: str) -> None:
+    document = "一二三🙂 before. " + text + " after."
+    start = document.index(text)
+    passage = Passage("p", "d", "船 🚢", text, start, start + len(text))
+    answer = LocalAnswerer().answer("船長は木村さんですか? ship", Evidence((Scored(passage, 1.0),)))
+    assert answer.citations
+    for citation in answer.citations:
+        assert document[citation.start : citation.end] == citation.quote
+        assert (citation.document_id, citation.passage_id, citation.title) == ("d", "p", "船 🚢")
+    assert "船長は木村さんです。" in quotes(answer)
+
+
+WORDS = st.sampled_from(
+    [
+        *SHIP.split(),
+        *WHERE_BORN.split(),
+        *("and", "or", "who", "both", "first", "1880", "three", "船長", "🚢", "\u00a0"),
+        *("straße", "İstanbul", '"quoted"', "'x'", "A.", "Which", "older:", ",", ";", "?", "!", "\n"),
+    ]
+)
+TEXTS = st.lists(WORDS, max_size=25).map(" ".join) | st.text(max_size=40)
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, st.lists(st.tuples(TEXTS, TEXTS), max_size=4), st.sampled_from(ENCODERS), st.integers(0, 50))
+def test_nothing_is_invented(
+    question: str, texts: list[tuple[str, str]], encoder: HashingEncoder | None, shift: int
+) -> None:
+    held = passages(*texts, shift=shift)
+    found = Evidence(tuple(Scored(p, 1.0) for p in held))
+    answer = LocalAnswerer(encoder, encoded=3).answer(question, found)
+    by_id = {passage.id: passage for passage in held}
+    for citation in answer.citations:
+        passage = by_id[citation.passage_id]
+        assert passage.text[citation.start - passage.start : citation.end - passage.start] == citation.quote != ""
+    assert len(set(answer.citations)) == len(answer.citations) <= 4
+    assert answer.text in ("", "yes", "no") or any(answer.text in quote for quote in quotes(answer))
+    assert all(candidate.item and any(candidate.item in p.text for p in held) for candidate in answer.candidates)
+    assert len({candidate.item for candidate in answer.candidates}) == len(answer.candidates)
+    assert answer.notes[0] == NO_MODEL
+    assert not (answer.weak and answer.text)
+    assert LocalAnswerer(encoder, encoded=3).answers([question], [found]) == [answer]
+
+
+def test_candidates_come_best_first() -> None:
+    scores = [candidate.score for candidate in LocalAnswerer().answer(WHERE_BORN, THREE).candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert len(scores) > 2
+
+
+@pytest.mark.parametrize("encoder", [None, HashingEncoder()], ids=("none", "hashing"))
+def test_evidence_about_something_else_is_weak(encoder: HashingEncoder | None) -> None:
+    answer = LocalAnswerer(encoder).answer("Which treaty ended the Boxer Rebellion in Peking?", TWO)
+    assert answer.weak
+    assert answer.text == ""
+    assert answer.candidates == ()
+    assert answer.notes == (
+        NO_MODEL,
+        "no passage mentions 'Boxer Rebellion'",
+        "no passage mentions 'Peking'",
+        HARDLY,
+    )
+
+
+def test_a_missing_name_leaves_no_answer_even_when_the_rest_is_found() -> None:
+    answer = LocalAnswerer().answer("Which wooden ship was built in Tromso for Amundsen?", TWO)
+    assert answer.weak
+    assert answer.text == ""
+    assert answer.citations
+    assert answer.notes[-1] == MISSING
+    assert "no passage mentions 'Amundsen'" in answer.notes
+
+
+@pytest.mark.parametrize(
+    ("question", "held", "note"),
+    [
+        ("", TWO, "the question is empty"),
+        (" \n", TWO, "the question is empty"),
+        (WHERE_BORN, Evidence(), "the evidence holds no passage with text"),
+        (WHERE_BORN, evidence(("Polar Fox", " ")), "the evidence holds no passage with text"),
+    ],
+)
+def test_nothing_to_answer_from_or_for(question: str, held: Evidence, note: str) -> None:
+    assert LocalAnswerer().answer(question, held) == Answer("", (), (), held, weak=True, notes=(NO_MODEL, note))
+
+
+def test_a_question_of_function_words_is_weak() -> None:
+    assert LocalAnswerer().answer("who is it?", TWO).weak
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who was the captain of the Polar Fox?", "Ragna Holm"),
+        ("When was the captain of the Polar Fox born?", "3 May 1880"),
+        ("In what year was the captain of the Polar Fox born?", "1880"),
+        ("How many sailors did the Polar Fox carry?", "14"),
+        ("How many medals did the bread of Otto Lind win?", "three"),
+    ],
+)
+def test_the_kind_of_answer_follows_the_question(question: str, answer: str) -> None:
+    assert LocalAnswerer().answer(question, THREE).text == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who was born first, Ragna Holm or Otto Lind?", "Ragna Holm"),
+        ("Who is younger, Ragna Holm or Otto Lind?", "Otto Lind"),
+        ("Which of the two was a baker, Ragna Holm or Otto Lind?", "Otto Lind"),
+        ("Are Ragna Holm and Otto Lind of the same nationality?", "no"),
+    ],
+)
+def test_comparisons_that_the_sentences_decide(question: str, answer: str) -> None:
+    found = LocalAnswerer().answer(question, THREE)
+    assert found.text == answer
+    assert found.notes[-1] == COMPARED
+    assert {citation.title for citation in found.citations} >= {"Ragna Holm", "Otto Lind"}
+
+
+def test_two_of_one_nationality() -> None:
+    held = evidence(("Ragna Holm", CAPTAIN), ("Otto Lind", BAKER.replace("Swedish", "Norwegian")))
+    assert LocalAnswerer().answer("Do Ragna Holm and Otto Lind share the same nationality?", held).text == "yes"
+
+
+@pytest.mark.parametrize(
+    "question", ["Who is taller, Ragna Holm or Otto Lind?", "Who died first, Ragna Holm or Otto Lind?"]
+)
+def test_a_comparison_without_its_facts_is_left_open(question: str) -> None:
+    answer = LocalAnswerer().answer(question, THREE)
+    assert answer.notes[-1] == UNDECIDED
+    assert answer.text not in ("Ragna Holm", "Otto Lind")
+    assert {candidate.item for candidate in answer.candidates} == {"Ragna Holm", "Otto Lind"}
+
+
+def test_yes_or_no_without_its_facts_is_left_open() -> None:
+    answer = LocalAnswerer().answer("Was the Polar Fox a wooden ship?", TWO)
+    assert answer.text == ""
+    assert not answer.weak
+    assert answer.notes[-1] == UNDECIDED
+
+
+def test_the_end_of_a_path_is_preferred() -> None:
+    text = "Ragna Holm met Ivar Moe in Bergen. Ragna Holm met Nils Dahl in Bergen."
+    question = "Who did Ragna Holm meet in Bergen?"
+    assert LocalAnswerer().answer(question, evidence(("Meetings", text))).text == "Ivar Moe"
+    path = (Triple("Bergen", "home of", "Ragna Holm"), Triple("Ragna Holm", "met", "Nils Dahl"))
+    answer = LocalAnswerer().answer(question, evidence(("Meetings", text), paths=(path,)))
+    assert answer.text == "Nils Dahl"
+    assert quotes(answer)[0] == "Ragna Holm met Nils Dahl in Bergen."
+
+
+def test_an_answer_outside_the_chosen_sentences_is_quoted_too() -> None:
+    text = (
+        " ".join(f"Ragna Holm met in Bergen a guest for reason {'abcde'[i]}." for i in range(5))
+        + " The guest Nils Dahl came."
+    )
+    path = (Triple("Ragna Holm", "met", "Nils Dahl"),)
+    answer = LocalAnswerer().answer("Who is the guest of Ragna Holm in Bergen?", evidence(("", text), paths=(path,)))
+    assert answer.text == "Nils Dahl"
+    assert quotes(answer)[0].startswith("Ragna Holm met")
+    assert quotes(answer)[-1] == "The guest Nils Dahl came."
+    assert len(quotes(answer)) == 4
+
+
+def test_the_same_passage_twice_is_quoted_once() -> None:
+    twice = Evidence((*TWO.passages, *TWO.passages))
+    assert LocalAnswerer().answer(WHERE_BORN, twice).citations == LocalAnswerer().answer(WHERE_BORN, TWO).citations
+
+
+def test_a_mention_without_a_place_is_no_candidate() -> None:
+    def placeless(text: str, start: int, end: int) -> list[Mention]:
+        return [] if text == WHERE_BORN else [Mention("Atlantis"), Mention("Outside", "name", end, end + 7)]
+
+    answer = LocalAnswerer(name_finder=placeless).answer(WHERE_BORN, TWO)
+    assert answer.candidates == ()
+    assert answer.text == quotes(answer)[0]
+
+
+def test_questions_and_evidence_must_pair() -> None:
+    with pytest.raises(InputError, match="2 questions, 1 pieces"):
+        LocalAnswerer().answers(["a", "b"], [TWO])
+    with pytest.raises(InputError, match="encoded is 0"):
+        LocalAnswerer(encoded=0)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "noun"),
+    [
+        ("Who wrote it?", "person", ""),
+        ("When was it?", "date", ""),
+        ("In which year did it open?", "date", "year"),
+        ("Where is it?", "place", ""),
+        ("What city hosts it?", "place", "city"),
+        ("Who is the captain of it?", "person", "captain"),
+        ("How many are there?", "number", ""),
+        ("How many sailors did it carry?", "number", "sailors"),
+        ("Which company made the ship that sank when it left?", "name", "company"),
+        ("What was the name of the river that floods?", "name", "river"),
+        ("The man who built it was born in what year?", "date", "year"),
+        ("In Oslo, who built it?", "person", ""),
+        ("Were they both poets?", "yes or no", ""),
+        ("Name the ship.", "", ""),
+    ],
+)
+def test_what_is_asked(question: str, kind: str, noun: str) -> None:
+    assert (asked(question).kind, asked(question).noun) == (kind, noun)
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "comparison"),
+    [
+        ("Which is older: University of California, Berkeley or the Sorbonne?",
+         ("University of California, Berkeley", "Sorbonne"), "earlier"),
+        ("Who was born later, Ann Lee or Bo Dahl?", ("Ann Lee", "Bo Dahl"), "later"),
+        ("Which is a shrub, Mimosa or Fern?", ("Mimosa", "Fern"), "description"),
+        ("Which is higher, Mimosa or Fern?", ("Mimosa", "Fern"), "undecidable"),
+        ("Who died first, Ann Lee or Bo Dahl?", ("Ann Lee", "Bo Dahl"), "undecidable"),
+        ("Who wrote it?", (), ""),
+    ],
+)  # fmt: skip
+def test_which_options_are_offered(question: str, options: tuple[str, ...], comparison: str) -> None:
+    assert (asked(question).options, asked(question).comparison) == (options, comparison)
+
+
+def test_a_long_question_is_read_in_little_time() -> None:
+    question = "in or the " * 20_000 + ", x"
+    assert asked(question).options == ()
+
+
+def test_fits() -> None:
+    date, number = Mention("May 1880", "date"), Mention("14", "number")
+    person, place = Mention("Ragna Holm"), Mention("Bank of Norway")
+    town = Mention("Bergen")
+    assert fit(town, "place") > fit(Mention("Bergen Naval School"), "place")
+    best = {"date": date, "number": number, "person": person}
+    for (kind, right), other in itertools.product(best.items(), (date, number, person, place)):
+        assert other is right or fit(other, kind) < fit(right, kind)
+    assert [fit(mention, "") for mention in (date, number, person)] == [0.0, 0.0, 0.0]
+
+
+def test_numbers_years_and_nationalities() -> None:
+    text = "In 1911 it had 1,200 tons, 14 men and seven dogs."
+    assert [text[m.start : m.end] for m in figures(text, 0, len(text))] == ["1,200", "14", "seven"]
+    year = year_in(Mention("3 May 1880", "date", 10, 20))
+    assert (year.name, year.start, year.end) == ("1880", 16, 20)
+    assert year_in(Mention("3 May", "date", 1, 6)) == Mention("3 May", "date", 1, 6)
+    assert first_year("12,1999 then 1850 and 1700") == 1850
+    assert first_year("none") is None
+    assert nationality("Ragna Holm was a retired Norwegian captain.") == "Norwegian"
+    assert nationality("It rained.") == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "deed"),
+    [
+        ("Who founded the school where the boat is kept?", "founded"),
+        ("Who is the father of the man who directed Fram?", "directed"),
+        ("By whom was the Fram built?", "built"),
+        ("When was the town of the architect founded?", "founded"),
+        ("Who was Nansen?", ""),
+        ("What is the capital?", ""),
+    ],
+)
+def test_what_was_done_is_read_from_the_question(question: str, deed: str) -> None:
+    assert asked_deed(question) == (stem(deed) if deed else "")
+
+
+def test_the_sentence_that_tells_the_deed_gives_the_answer() -> None:
+    text = "The school is in London. Visitors come to the school from South Georgia. It was founded by Edward Alleyn."
+    held = evidence(("Dulwich College", text))
+    assert LocalAnswerer().answer("Who founded the school Dulwich College?", held).text == "Edward Alleyn"

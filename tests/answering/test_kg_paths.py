@@ -1,0 +1,235 @@
+"""Answers from paths: the end of the best one, or what a model makes of them and the path that it names."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from clew.answering.kg_paths import (
+    ABSTAINED,
+    NO_PATHS,
+    OUTSIDE,
+    WEAK_SHARE,
+    ModelPathAnswerer,
+    PathAnswerer,
+    named_path,
+)
+from clew.errors import BudgetError, InputError
+from clew.types import Answer, Evidence, Failure, Path, Prompt, Reply, Scored, Triple, Usage
+from tests.models.llm.scripted_model import COST, ScriptedModel
+
+QUESTION = "Where was the father of Ada's spouse born?"
+SPOUSE, FATHER = Triple("Ada", "spouse", "Bo"), Triple("Carl", "child", "Bo")
+BORN, MOTHER = Triple("Carl", "place of birth", "Tromsø"), Triple("Ada", "mother", "Eva")
+LONG, SHORT, OTHER = (SPOUSE, FATHER, BORN), (SPOUSE,), (MOTHER,)
+
+
+def evidence(*paths: Path, topics: tuple[str, ...] = ("Ada",), best: float = 0.5) -> Evidence:
+    scored = tuple(Scored(path, best / (place + 1)) for place, path in enumerate(paths))
+    return Evidence((), scored, ("starts from Ada",), topics=topics)
+
+
+THREE = evidence(LONG, SHORT, OTHER)
+
+
+def local(found: Evidence, question: str = QUESTION) -> Answer:
+    (answer,) = PathAnswerer().answers([question], [found])
+    return answer
+
+
+def test_the_answer_is_where_the_best_path_ends() -> None:
+    answer = local(THREE)
+    assert (answer.text, answer.weak, answer.citations, answer.failure) == ("Tromsø", False, (), None)
+    assert [(c.item, c.score) for c in answer.candidates] == [("Tromsø", 0.5), ("Bo", 0.25), ("Eva", 0.5 / 3)]
+    assert answer.evidence is THREE
+    assert answer.notes == ("the answer is where the best path ends; no language model was asked", "starts from Ada")
+    assert answer.usage == Usage()
+
+
+def test_an_end_that_several_paths_reach_is_named_once_with_the_best_score() -> None:
+    again = Triple("Ada", "best friend", "Bo")
+    answer = local(evidence(SHORT, OTHER, (again,)))
+    assert [(c.item, c.score) for c in answer.candidates] == [("Bo", 0.5), ("Eva", 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("path", "topics", "text"),
+    [
+        ((SPOUSE,), ("Bo",), "Ada"),  # against the fact
+        ((SPOUSE,), (), "Bo"),
+        ((FATHER, SPOUSE), ("Carl",), "Ada"),
+        ((SPOUSE, SPOUSE), ("Ada",), "Ada"),  # back to the start
+        ((SPOUSE, SPOUSE), ("Bo",), "Bo"),
+        ((Triple("Ada", "knows", "Ada"),), ("Ada",), "Ada"),
+    ],
+)
+def test_paths_end_where_they_are_walked_to(path: Path, topics: tuple[str, ...], text: str) -> None:
+    assert local(evidence(path, topics=topics)).text == text
+
+
+def test_a_path_that_hardly_stands_out_is_weak() -> None:
+    assert not local(evidence(LONG, best=WEAK_SHARE)).weak
+    assert local(evidence(LONG, best=WEAK_SHARE * 0.99)).weak
+    assert local(evidence(LONG, best=WEAK_SHARE * 0.99)).text == "Tromsø"
+
+
+def test_nothing_to_answer_from() -> None:
+    none = local(Evidence(notes=("no path leads away",)))
+    assert (none.text, none.weak, none.candidates) == ("", True, ())
+    assert none.notes == (NO_PATHS, "no path leads away")
+    empty = local(THREE, "  ")
+    assert (empty.text, empty.weak) == ("", True)
+    assert empty.notes[0] == "the question is empty"
+    assert PathAnswerer().answers([], []) == []
+
+
+@pytest.mark.parametrize("answerer", [PathAnswerer(), ModelPathAnswerer(ScriptedModel(lambda _: {}))])
+def test_one_piece_of_evidence_a_question(answerer: PathAnswerer | ModelPathAnswerer) -> None:
+    with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
+        answerer.answers(["a", "b"], [THREE])
+
+
+def answered(
+    said: dict[str, object] | Failure, chosen: dict[str, object] | Failure | None = None, found: Evidence = THREE
+) -> tuple[Answer, ScriptedModel]:
+    """Return the answer of a model that replies and, if it is asked for the path alone, chooses."""
+
+    def script(prompt: Prompt) -> dict[str, object] | Failure:
+        if prompt.name.startswith("path_choice@"):
+            assert chosen is not None, "it was asked for the path"
+            return chosen
+        assert prompt.name.startswith("path_answer@")
+        return said
+
+    model = ScriptedModel(script)
+    (answer,) = ModelPathAnswerer(model).answers([QUESTION], [found])
+    return answer, model
+
+
+def reply(path: int, *answers: str) -> dict[str, object]:
+    return {"answerable": True, "answers": list(answers), "path": path}
+
+
+def test_the_path_that_is_named_comes_first() -> None:
+    answer, model = answered(reply(2, "Bo", "Eva"))
+    assert (answer.text, answer.weak, answer.failure) == ("Bo", False, None)
+    assert [path.item for path in answer.evidence.paths] == [SHORT, LONG, OTHER]
+    assert named_path(answer) == SHORT
+    assert [(c.item, c.score) for c in answer.candidates] == [("Bo", 1.0), ("Eva", 0.5)]
+    assert (model.batches, answer.usage) == ([1], COST), "one call does both"
+    assert answer.notes == ("written by scripted:model",)
+    assert answer.evidence.notes == THREE.notes
+    content = model.asked[0].content
+    assert QUESTION in content
+    assert "1. Ada | spouse | Bo; Carl | child | Bo; Carl | place of birth | Tromsø\n2. Ada | spouse | Bo\n" in content
+
+
+@pytest.mark.parametrize("number", [0, 4, -1, 10**6])
+def test_a_path_that_is_not_named_is_asked_for_once(number: int) -> None:
+    answer, model = answered(reply(number, "Eva"), {"path": 3})
+    assert model.batches == [1, 1]
+    assert model.asked[1].content == model.asked[0].content
+    assert named_path(answer) == OTHER
+    assert (answer.text, answer.weak, answer.usage) == ("Eva", False, COST + COST)
+
+
+@pytest.mark.parametrize("number", [0, 4, -2])
+def test_a_choice_of_no_path_names_none(number: int) -> None:
+    answer, _ = answered(reply(0, "Eva"), {"path": number})
+    assert (answer.text, answer.weak) == ("Eva", True)
+    assert named_path(answer) is None
+    assert OUTSIDE not in answer.notes
+
+
+def test_a_choice_that_fails_leaves_the_answer() -> None:
+    failed = Failure("path_choice", "it was: nonsense", COST)
+    answer, _ = answered(reply(0, "Eva"), failed)
+    assert (answer.text, answer.weak, answer.usage) == ("Eva", True, COST + COST)
+    assert named_path(answer) is None
+
+
+def test_a_choice_that_fails_is_said() -> None:
+    answer, _ = answered(reply(0, "Eva"), Failure("path_choice", "it was: nonsense", COST))
+    assert any("it was: nonsense" in note for note in answer.notes)
+
+
+def test_an_answer_that_stands_on_no_path_is_weak() -> None:
+    answer, _ = answered(reply(1, "Oslo", "Tromsø"))
+    assert (answer.text, answer.weak) == ("Oslo", True)
+    assert OUTSIDE in answer.notes
+    assert [c.item for c in answer.candidates] == ["Oslo", "Tromsø"]
+    for name in ("Ada", "Carl"):  # the start of a path and what it passes stand on it
+        answer, _ = answered(reply(1, name))
+        assert (answer.text, answer.weak) == (name, False)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"answerable": False},
+        {"answerable": False, "answers": ["Bo"], "path": 1},
+        {"answerable": False, "answers": ["Bo"], "path": 0},
+        {"answerable": True, "answers": [], "path": 2},
+        {"answerable": True, "answers": [" ", "\n"], "path": 2},
+    ],
+)
+def test_it_abstains(said: dict[str, object]) -> None:
+    answer, model = answered(said)
+    assert (answer.text, answer.weak, answer.candidates, answer.failure) == ("", True, (), None)
+    assert ABSTAINED in answer.notes
+    assert named_path(answer) is None
+    assert model.batches == [1]
+
+
+def test_a_failure_is_kept() -> None:
+    over = BudgetError("spent")
+    answer, model = answered(Failure("path_answer", "spent", COST, over))
+    assert (answer.text, answer.weak, answer.notes, answer.usage) == ("", True, ("spent",), COST)
+    assert answer.failure is not None
+    assert answer.failure.because is over
+    assert model.batches == [1]
+    assert named_path(answer) is None
+
+
+def test_names_are_one_line_each_once_and_not_too_many() -> None:
+    answer, _ = answered(reply(1, " Tromsø\n ", "Tromsø", "", "Bo\x1b[31m", *(f"name {i}" for i in range(100))))
+    assert answer.text == "Tromsø"
+    names = [c.item for c in answer.candidates]
+    assert names[:2] == ["Tromsø", "Bo [31m"]
+    assert len(names) == len(set(names)) == 20
+    assert [c.score for c in answer.candidates[:3]] == pytest.approx([1, 1 / 2, 1 / 3])
+
+
+def test_many_questions_are_asked_together_and_those_without_paths_not_at_all() -> None:
+    def script(prompt: Prompt) -> dict[str, object] | Failure:
+        if prompt.name.startswith("path_choice@"):
+            return {"path": 1}
+        if "Q3" in prompt.content:
+            return Failure("path_answer", "no", COST)
+        return reply(0 if "Q1" in prompt.content or "Q4" in prompt.content else 2, "Bo")
+
+    model = ScriptedModel(script)
+    questions = ["Q1", "Q2", "Q3", "", "Q4", "Q5"]
+    found = [THREE, THREE, THREE, THREE, THREE, Evidence(notes=("nothing",))]
+    answers = ModelPathAnswerer(model).answers(questions, found)
+    assert model.batches == [4, 2]
+    assert [named_path(answer) for answer in answers] == [LONG, SHORT, None, None, LONG, None]
+    assert [answer.usage for answer in answers] == [COST + COST, COST, COST, Usage(), COST + COST, Usage()]
+    assert answers[3].notes == ("the question is empty", "starts from Ada")
+    assert answers[5].notes == (NO_PATHS, "nothing")
+    assert ModelPathAnswerer(model).answers([], []) == []
+
+
+class FromCache(ScriptedModel):
+    """A model whose replies all come from the cache."""
+
+    def complete(
+        self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
+    ) -> list[Reply | Failure]:
+        results = super().complete(prompts, on_text)
+        return [replace(result, cached=True) if isinstance(result, Reply) else result for result in results]
+
+
+def test_a_reply_from_the_cache_says_so() -> None:
+    (answer,) = ModelPathAnswerer(FromCache(lambda _: reply(1, "Tromsø"))).answers([QUESTION], [THREE])
+    assert answer.notes == ("written by scripted:model, from the cache",)

@@ -1,0 +1,123 @@
+"""Answers by a model: its quotes are checked, its abstention is kept, and what it says is shown as it grows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.answering.llm import ABSTAINED, UNSUPPORTED, ModelAnswerer, found_quote
+from clew.errors import BudgetError, InputError
+from clew.types import Evidence, Failure, Passage, Scored, Triple
+from tests.models.llm.scripted_model import COST, ScriptedModel
+
+SHIP = Passage("d1#0", "d1", "Vega", "The “Vega”  was\nbuilt in Bremerhaven – by Wencke.", 100, 150)
+TOWN = Passage("d2", "d2", "", "Bremerhaven lies on the Weser.", 0, 30)
+PATH = (Triple("Vega", "was built in", "Bremerhaven"), Triple("Bremerhaven", "lies on", "Weser"))
+EVIDENCE = Evidence((Scored(SHIP, 2.0), Scored(TOWN, 1.0)), (Scored(PATH, 1.0),))
+
+
+def answered(said: dict[str, object] | Failure) -> tuple[ModelAnswerer, ScriptedModel]:
+    model = ScriptedModel(lambda _: said)
+    return ModelAnswerer(model), model
+
+
+def test_quotes_are_found_where_they_stand() -> None:
+    quotes = [{"passage": 1, "quote": 'The "Vega" was built in Bremerhaven - by Wencke'}]
+    quotes += [{"passage": 1, "quote": "lies on the Weser"}, {"passage": 7, "quote": "lies on the Weser"}]
+    answerer, model = answered({"answerable": True, "answer": " Weser ", "quotations": quotes})
+    (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+    first, second = answer.citations
+    assert first.quote == "The “Vega”  was\nbuilt in Bremerhaven – by Wencke"
+    assert (first.start, first.end, first.passage_id) == (100, 148, "d1#0")
+    assert (second.quote, second.start, second.document_id) == ("lies on the Weser", 12, "d2")
+    assert (answer.text, answer.weak, answer.usage) == ("Weser", False, COST)
+    assert "Vega | was built in | Bremerhaven; Bremerhaven | lies on | Weser" in model.asked[0].content
+    assert answer.evidence is EVIDENCE
+
+
+def test_a_quote_that_stands_nowhere_is_dropped_and_said_so() -> None:
+    quotes = [{"passage": 1, "quote": "Vega was built in Hamburg."}, {"passage": 2, "quote": "on the Weser"}]
+    answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
+    (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+    assert [citation.quote for citation in answer.citations] == ["on the Weser"]
+    assert "dropped a quote that stands in no passage: 'Vega was built in Hamburg.'" in answer.notes
+    assert not answer.weak
+
+
+def test_an_answer_that_nothing_supports_is_weak() -> None:
+    for quotes in ([], [{"passage": 1, "quote": "made up"}], [{"passage": 1, "quote": "  "}]):
+        answerer, _ = answered({"answerable": True, "answer": "Elbe", "quotations": quotes})
+        (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+        assert (answer.text, answer.weak, answer.citations) == ("Elbe", True, ())
+        assert UNSUPPORTED in answer.notes
+
+
+@pytest.mark.parametrize("said", [{"answerable": False, "answer": "Elbe"}, {"answerable": True, "answer": " "}])
+def test_it_abstains(said: dict[str, object]) -> None:
+    (answer,) = answered(said)[0].answers(["On which river?"], [EVIDENCE])
+    assert (answer.text, answer.weak) == ("", True)
+    assert ABSTAINED in answer.notes
+
+
+def test_what_cannot_be_asked_or_used() -> None:
+    answerer, model = answered(Failure("cited_answer", "it was: nonsense", COST))
+    no_question, no_passage, failed = answerer.answers(["", "Who?", "Who?"], [EVIDENCE, Evidence(), EVIDENCE])
+    assert model.batches == [1]
+    assert no_question.notes == ("the question is empty",)
+    assert no_passage.notes == ("the evidence holds no passage",)
+    assert (failed.text, failed.notes, failed.usage) == ("", ("it was: nonsense",), COST)
+    with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
+        answerer.answers(["a", "b"], [EVIDENCE])
+    over = BudgetError("spent")
+    (stopped,) = answered(Failure("x", "spent", because=over))[0].answers(["a"], [EVIDENCE])
+    assert (stopped.text, stopped.notes) == ("", ("spent",))
+    assert stopped.failure is not None
+    assert stopped.failure.because is over
+
+
+def test_quotes_that_prove_nothing_are_dropped() -> None:
+    quotes = [
+        {"passage": 1, "quote": quote} for quote in ("a", "the", " Weser ", "emerhaven – by Wencke", "built in B")
+    ]
+    answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
+    (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+    assert (answer.citations, answer.weak) == ((), True)
+    assert "dropped a quote that is too short to prove anything: 'Weser'" in answer.notes
+    (many,) = answered({"answerable": True, "answer": "x", "quotations": quotes * 1000})[0].answers(["?"], [EVIDENCE])
+    assert len(many.notes) < 30
+    moved = [{"passage": 99, "quote": "lies on the Weser"}]
+    (answer,) = answered({"answerable": True, "answer": "x", "quotations": moved})[0].answers(["?"], [EVIDENCE])
+    assert "a quote ascribed to passage 99 stands in d2" in answer.notes
+
+
+def test_what_a_model_writes_is_one_line_and_steers_no_terminal() -> None:
+    seen: list[str] = []
+    said = {"answerable": True, "answer": "Bob\n\n[1] Town (town.md)\n\u202e\x1b[31mforged"}
+    (answer,) = answered(said)[0].answers(["Who?"], [EVIDENCE], seen.append)
+    assert answer.text == seen[-1] == "Bob [1] Town (town.md) [31mforged"
+    assert all("\n" not in text for text in seen)
+
+
+def test_the_answer_is_shown_as_it_grows_and_nothing_but_the_answer() -> None:
+    seen: list[str] = []
+    answered({"answerable": True, "answer": "the Weser"})[0].answers(["On which river?"], [EVIDENCE], seen.append)
+    assert seen[-1] == "the Weser"
+    assert all("the Weser".startswith(text) for text in seen)
+    assert len(set(seen)) > 2
+    seen.clear()
+    answered({"answerable": False, "answer": "guess"})[0].answers(["On which river?"], [EVIDENCE], seen.append)
+    assert seen == []
+
+
+@given(st.text(max_size=40), st.text(max_size=40), st.text(min_size=1, max_size=20))
+def test_a_stretch_of_a_text_is_always_found_and_what_is_found_says_the_same(
+    before: str, after: str, quote: str
+) -> None:
+    text = f"{before} {quote} {after}"
+    place = found_quote(quote, text)
+    if not quote.split():
+        assert place is None
+        return
+    assert place is not None
+    start, end = place
+    assert 0 <= start < end <= len(text)
+    assert len(text[start:end].split()) == len(quote.split())

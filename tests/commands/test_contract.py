@@ -1,0 +1,389 @@
+"""The command line's contract where test_cli.py does not reach: shapes in full, streams, versions, odd arguments."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import typer
+
+from clew.commands import output as reporting
+from clew.commands.app import app
+from tests.faults.commands import Outcome, clew, write_lines
+
+QUESTION = "Where was the commander of the Vega born?"
+COMMANDS = (
+    "index",
+    "search",
+    "ask",
+    "eval",
+    "corpus",
+    "remove",
+    "stats",
+    "verify",
+    "repair",
+    "compact",
+    "diff",
+    "export",
+)
+LONG = "\n\n".join(f"Part {name} tells of {name}. " + "It drifts with the ice. " * 90 for name in ("seals", "gulls"))
+ROWS = (
+    {"id": "log", "title": "The Log", "text": LONG, "metadata": {"lang": "en"}},
+    {"id": "oslo", "title": "Oslo", "text": "Oslo is the capital of Norway.", "metadata": {"lang": "de"}},
+)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One document of several passages and one of one; tests must not write to it."""
+    folder = tmp_path_factory.mktemp("contract")
+    done = clew("index", write_lines(folder / "rows.jsonl", ROWS), "--index", folder / "index", "--encoder", "none")
+    assert "2 added" in done.out
+    return folder / "index"
+
+
+def questions(folder: Path, **gold: list[str]) -> Path:
+    asked = {"seals": "Which part tells of seals?", "oslo": "What is the capital of Norway?"}
+    rows = [{"id": name, "question": asked[name], "gold": ids, "answers": ["x"]} for name, ids in gold.items()]
+    return write_lines(folder / "questions.jsonl", rows)
+
+
+def evaluated(index: Path, file: Path, *options: str | Path) -> dict[str, dict[str, float]]:
+    out = file.with_name("figures.json")
+    done = clew("eval", "--index", index, "--questions", file, "--json", out, *options)
+    assert done.code == 0, done
+    retrievers: dict[str, dict[str, float]] = json.loads(out.read_text(encoding="utf-8"))["retrievers"]
+    return retrievers
+
+
+def refused(done: Outcome, said: str) -> None:
+    """Two things at once: one line that says it, and nothing else."""
+    assert done.code == 2, done
+    assert said in done.err
+    assert done.err.startswith("clew: ")
+    assert done.err.count("\n") == 1
+    assert done.out == ""
+
+
+def test_version_and_help() -> None:
+    assert clew("--version") == Outcome(0, f"clew {version('clew')}\n", "")
+    helped = clew("--help")
+    assert (helped.code, helped.err) == (0, "")
+    assert clew() == helped
+    for command in COMMANDS:
+        done = clew(command, "--help")
+        assert (done.code, done.err) == (0, "")
+        assert f"clew {command}" in done.out
+
+
+def test_the_version_from_a_process_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-m", "clew", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"clew {version('clew')}\n", "")
+
+
+def test_eval_takes_every_option_of_search() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    options = {
+        name: {option for p in commands[name].params if p.param_type_name == "option" for option in p.opts}
+        for name in ("search", "eval", "ask")
+    }
+    assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
+    alone = {"--trace", "--topic"}  # the steps of many questions are no figure, and each question has topics of its own
+    assert options["eval"] >= options["search"] - alone
+    assert options["eval"] >= options["ask"] - alone
+
+
+def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
+    done = clew("search", QUESTION, "--index", index, "--retriever", "bm25", "--json")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics"]
+    assert found["usage"].keys() == {"seconds", "calls", "input_tokens", "output_tokens", "cost"}
+    for passage in found["passages"]:
+        source = next(row for row in ROWS if row["id"] == passage["document_id"])
+        assert passage["text"] == str(source["text"])[passage["start"] : passage["end"]]
+        assert passage["metadata"] == source["metadata"]
+        assert passage["title"] == source["title"]
+
+
+def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
+    done = clew("search", "zeppelin", "--index", index, "--retriever", "bm25", "--json")
+    assert (done.code, json.loads(done.out)["passages"]) == (0, [])
+    assert clew("search", "zeppelin", "--index", index).code == 0
+
+
+def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
+    keys = {"question", "retriever", "answer", "weak", "citations", "candidates", "notes", "usage", "evidence"}
+    for question, weak in (("Where was Louis Palander born?", False), ("zeppelin", True)):
+        done = clew("ask", question, "--index", small_folder, "--json")
+        assert (done.code, done.err) == (0, "")
+        answer = json.loads(done.out)
+        assert answer.keys() == keys
+        assert (answer["question"], answer["retriever"], answer["weak"]) == (question, "pagerank", weak)
+        assert bool(answer["answer"]) == bool(answer["citations"]) is not weak
+        assert answer["evidence"]["question"] == question
+        for citation in answer["citations"]:
+            assert citation.keys() >= {"document_id", "passage_id", "start", "end", "quote"}
+
+
+def test_gold_may_be_a_passage_or_a_document(index: Path, tmp_path: Path) -> None:
+    done = clew("search", "seals", "--index", index, "--retriever", "bm25", "--json")
+    first, *_ = (passage["id"] for passage in json.loads(done.out)["passages"])
+    assert first.startswith("log#")
+    for gold, recall in ((["log"], 1.0), ([first], 1.0), (["log#99"], 0.0), ([first, "oslo"], 0.5)):
+        figures = evaluated(index, questions(tmp_path, seals=gold), "--retriever", "bm25", "--k", "1")
+        assert figures["bm25"]["recall@1"] == recall
+        assert figures["bm25"]["all_gold@1"] == float(recall == 1.0)
+
+
+def test_the_filter_of_eval_is_that_of_search(index: Path, tmp_path: Path) -> None:
+    file = questions(tmp_path, seals=["log"], oslo=["oslo"])
+    assert evaluated(index, file, "--retriever", "bm25", "--k", "5")["bm25"]["recall@5"] == 1.0
+    german = evaluated(index, file, "--retriever", "bm25", "--k", "5", "--where", "lang = 'de'")
+    assert german["bm25"]["recall@5"] == 0.5
+
+
+@pytest.mark.parametrize("name", ["-k", "--k"])
+def test_cut_offs_are_those_asked_for_in_order_and_once(index: Path, tmp_path: Path, name: str) -> None:
+    figures = evaluated(index, questions(tmp_path, oslo=["oslo"]), "--retriever", "bm25", name, "5,2,5")["bm25"]
+    assert [key for key in figures if key.startswith("recall")] == ["recall@2", "recall@5"]
+    assert [key for key in figures if key.startswith("all_gold")] == ["all_gold@2", "all_gold@5"]
+    assert 0 < figures["seconds_p50"] <= figures["seconds_p95"]
+
+
+def test_a_cut_off_far_beyond_the_corpus_is_the_whole_corpus(index: Path, tmp_path: Path) -> None:
+    # Where a measure counts up to its cut-off, this test does not end.
+    cutoffs = ("--k", f"9,{10**20}")
+    figures = evaluated(index, questions(tmp_path, oslo=["oslo", "gone"]), "--retriever", "bm25", *cutoffs)["bm25"]
+    assert figures[f"recall@{10**20}"] == figures["recall@9"] == 0.5
+    assert figures[f"ndcg@{10**20}"] == figures["ndcg@9"]
+
+
+def test_eval_replaces_an_older_file_and_prints_a_table(index: Path, tmp_path: Path) -> None:
+    file, out = questions(tmp_path, oslo=["oslo", "gone"]), tmp_path / "new" / "figures.json"
+    command = ("eval", "--index", index, "--questions", file, "--retriever", " bm25,pagerank,bm25", "--json", out)
+    for _ in range(2):
+        done = clew(*command)
+        assert done.code == 0
+        figures = json.loads(out.read_text(encoding="utf-8"))
+        assert (figures["index"], figures["questions"]) == (str(index), 1)
+        assert list(figures["retrievers"]) == ["bm25", "pagerank"]
+        out.write_text("older", encoding="utf-8")
+    # What is measured goes to stdout, what is odd about it to stderr.
+    assert "all_gold@2" in done.out
+    assert done.err.startswith("warning: gold id 'gone'")
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+def test_progress_goes_to_stderr_and_the_result_to_stdout(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "_SECONDS_A_LINE", 0.0)
+    rows = write_lines(tmp_path / "rows.jsonl", ROWS)
+    done = clew("index", rows, tmp_path / "rows.jsonl", "--index", tmp_path / "index", "--encoder", "none")
+    assert done.code == 0
+    assert done.out.count("\n") == 1
+    assert "2 added" in done.out
+    assert "indexing: " in done.err
+    assert "/s" in done.err
+    done = clew("eval", "--index", index, "--questions", questions(tmp_path, oslo=["oslo"]), "--retriever", "bm25")
+    assert "bm25: 1 of 1" in done.err
+    assert "1 of 1" not in done.out
+
+
+def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> None:
+    lines = [*(json.dumps(row) for row in ROWS), "not json", '{"id": "a"}']
+    done = clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin="\n".join(lines).encode())
+    assert done.code == 0
+    assert "2 added, 0 updated, 0 unchanged, 2 failed" in done.out
+    assert done.err.count("failed: ") == done.err.count("\n") == 2
+
+
+@pytest.mark.parametrize("stdin", [b"", b"\xff\xfe\x00binary\x00", b"\n\n\n"])
+def test_standard_input_of_no_use_is_told_and_leaves_an_empty_index(stdin: bytes, tmp_path: Path) -> None:
+    done = clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=stdin)
+    assert done.code == 0
+    assert "0 added" in done.out
+    assert "stdin" in done.err
+    assert clew("verify", "--index", tmp_path / "i").code == 0
+
+
+def test_removing_is_all_or_nothing(tmp_path: Path) -> None:
+    rows = write_lines(tmp_path / "rows.jsonl", ROWS)
+    assert clew("index", rows, "--index", tmp_path / "i", "--encoder", "none").code == 0
+    refused(clew("remove", "oslo", "gone", "--index", tmp_path / "i"), "'gone'")
+    assert json.loads(clew("stats", "--index", tmp_path / "i", "--json").out)["documents"] == 2
+    done = clew("remove", "oslo", "oslo", "log", "--index", tmp_path / "i")
+    assert (done.code, done.out) == (0, "removed 2 documents\n")
+    stats = json.loads(clew("stats", "--index", tmp_path / "i", "--json").out)
+    assert (stats["documents"], stats["passages"], stats["entities"], stats["triples"]) == (0, 0, 0, 0)
+
+
+def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
+    for name, rows in (("one", ROWS[:1]), ("other", [{**ROWS[0], "id": f"copy-{n}"} for n in range(3)])):
+        file = write_lines(tmp_path / f"{name}.jsonl", rows)
+        assert clew("index", file, "--index", tmp_path / name, "--encoder", "none").code == 0
+    done = clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "1")
+    assert (done.code, done.err) == (1, "")
+    assert "passages added: copy-0#1, ..." in done.out
+    assert "copy-1" not in done.out
+    assert "passages removed: log#1, ..." in done.out
+    assert clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "0").code == 1
+    same = clew("diff", tmp_path / "other", tmp_path / "other")
+    assert (same.code, same.out, same.err) == (0, "equal: the same passages, entities and triples\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("search", QUESTION, "--index", ""), "location"),
+        (("search", QUESTION, "--index", "s3://"), "names no bucket"),
+        (("search", QUESTION, "--index", "FILE"), "clew index"),
+        (("search", QUESTION, "--index", "INDEX", "--where", ""), "empty"),
+        (("search", QUESTION, "--index", "INDEX", "--where", "lang = 'en'; DROP TABLE x"), "filter"),
+        (("search", QUESTION, "--index", "INDEX", "--retriever", ""), "choose one of"),
+        (("search", QUESTION, "--index", "INDEX", "--retriever", "PageRank"), "choose one of"),
+        (("search", QUESTION, "--index", "INDEX", "--retriever", "dense"), "--encoder none"),
+        (("search", QUESTION, "--index", "INDEX", "-k", "1.5"), "-k"),
+        (("search", QUESTION, "another", "--index", "INDEX"), "another"),
+        (("search", QUESTION, "--index"), "--index"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "nosuch"), "choose one of none, cross-encoder"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", ""), "choose one of none, cross-encoder"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "cross-encoder"), "cross-encoder:NAME"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:nosuch"), "PROVIDER:NAME"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:openai:x"), "OPENAI_API_KEY"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "cross-encoder:a,b"), "comma"),
+        (("search", QUESTION, "--index", "INDEX", "--pool", "5"), "no rerank is given"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "0"), "pool is '0'"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "-1"), "pool is '-1'"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "x"), "--pool"),
+        (("ask", QUESTION, "--index", "INDEX", "--rerank", "nosuch"), "choose one of none, cross-encoder"),
+        (("ask", QUESTION, "--index", "INDEX", "--where", "nosuch = 1"), "nosuch"),
+        (("ask", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),
+        (("eval", "--index", "INDEX"), "--questions"),
+        (("eval", "--index", "INDEX", "--questions", "EMPTY"), "EMPTY"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--k", ""), "2,5,10"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--k", "2,,5"), "2,5,10"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "-k", "-2"), "at least 1"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--retriever", ""), "choose one of"),
+        (
+            ("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--rerank", "nosuch"),
+            "choose one of none, cross-encoder",
+        ),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--where", "nosuch = 1"), "nosuch"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--json", "FOLDER"), "folder"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--json", "FILE/x.json"), "below a file"),
+        (("eval", "--index", "INDEX", "--questions", "QUESTIONS", "--runs", "FILE"), "FILE"),
+        (("index", "--index", "NEW"), "paths"),
+        (("index", "", "--index", "NEW"), "path"),
+        (("index", "QUESTIONS", "--index", "FILE", "--encoder", "none"), "FILE"),
+        (("index", "QUESTIONS", "NOWHERE", "--index", "NEW", "--encoder", "none"), "NOWHERE"),
+        (("index", "QUESTIONS", "--index", "NEW", "--encoder", ""), "encoder"),
+        (("index", "QUESTIONS", "--index", "NEW", "--encoder", "hashing:0"), "hashing"),
+        (("index", "QUESTIONS", "--index", "NEW", "--encoder", "hashing:x"), "hashing"),
+        (("index", "QUESTIONS", "--index", "NEW", "--encoder", "none", "--extractor", "published:"), "published"),
+        (("index", "QUESTIONS", "--index", "NEW", "--encoder", "none", "--extractor", "published:NOWHERE"), "NOWHERE"),
+        (("index", "QUESTIONS", "--index", "INDEX", "--extractor", "published:FILE"), "rules"),
+        (("remove", "--index", "INDEX"), "ids"),
+        (("remove", "", "--index", "INDEX"), "''"),
+        (("repair", "--index", "NOWHERE"), "clew index"),
+        (("compact", "--index", "NOWHERE"), "clew index"),
+        (("corpus", "NOWHERE"), "NOWHERE"),
+        (("diff", "INDEX"), "new"),
+        (("diff", "INDEX", "INDEX", "--limit", "-1"), "--limit"),
+        (("--nosuch",), "--nosuch"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_and_changes_nothing(
+    arguments: tuple[str, ...], said: str, index: Path, tmp_path: Path
+) -> None:
+    for name in ("FILE", "EMPTY"):
+        (tmp_path / name).touch()
+    (tmp_path / "FOLDER").mkdir()
+    places = {"INDEX": index, "QUESTIONS": questions(tmp_path, oslo=["oslo"])}
+    names = ("FILE/x.json", "FILE", "EMPTY", "FOLDER", "NOWHERE", "NEW")
+    places |= {name: tmp_path / name for name in names}
+    before = sorted(tmp_path.rglob("*"))
+    refused(clew(*(places.get(argument, argument) for argument in arguments)), said)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("CLEW_K", "0", "CLEW_K"), ("CLEW_K", "many", "CLEW_K"), ("CLEW_RETRIEVER", "nosuch", "choose one of")],
+)
+def test_a_wrong_setting_is_bad_input(
+    name: str, value: str, said: str, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    refused(clew("search", QUESTION, "--index", index), said)
+
+
+@pytest.mark.parametrize("content", ["k = ", "nosuch = 1", "k = 0"])
+def test_a_wrong_file_of_settings_is_bad_input(
+    content: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "clew.toml").write_text(content, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    refused(clew("search", QUESTION, "--index", index), "clew.toml")
+
+
+def test_settings_stand_in_for_options_that_are_not_given(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEW_K", "1")
+    monkeypatch.setenv("CLEW_RETRIEVER", "bm25")
+    found = json.loads(clew("search", "seals ice", "--index", index, "--json").out)
+    assert (found["retriever"], len(found["passages"])) == ("bm25", 1)
+    found = json.loads(
+        clew("search", "seals ice", "--index", index, "--retriever", "pagerank", "-k", "2", "--json").out
+    )
+    assert (found["retriever"], len(found["passages"])) == ("pagerank", 2)
+
+
+def test_letters_that_steer_a_terminal_are_shown_as_escapes(tmp_path: Path) -> None:
+    rows = [{"id": "a\u001b[2J", "title": "T\u0007", "text": "Oslo \u001b[31mred\u001b[0m [bold]not markup[/bold]."}]
+    file = write_lines(tmp_path / "rows.jsonl", rows)
+    assert clew("index", file, "--index", tmp_path / "i", "--encoder", "none").code == 0
+    done = clew("search", "Oslo", "--index", tmp_path / "i")
+    assert "\x1b" not in done.out
+    assert "\x07" not in done.out
+    assert "[bold]not markup[/bold]" in done.out
+    refused(clew("stats", "--index", f"{tmp_path}/a\x1b[2J\nb"), "a\\x1b[2J b")
+
+
+def test_our_own_fault_is_exit_code_1(index: Path, tmp_path: Path) -> None:
+    # A place that exists, is no folder and takes no files: the system refuses, the caller did nothing wrong.
+    file = questions(tmp_path, oslo=["oslo"])
+    out = Path("/proc/figures.json")
+    if not Path("/proc/self").exists():
+        pytest.skip("no file system here that refuses even root")
+    done = clew("eval", "--index", index, "--questions", file, "--retriever", "bm25", "--json", out)
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    assert "could not be written" in done.err
+
+
+def test_an_agent_shows_its_steps(plain_folder: Path) -> None:
+    options = (
+        "--index",
+        plain_folder,
+        "--retriever",
+        "gear",
+        "--base",
+        "pagerank",
+        "--reader",
+        "local",
+        "--steps",
+        "2",
+    )
+    found = json.loads(clew("search", QUESTION, *options, "--json").out)
+    assert found["retriever"] == "gear:base=pagerank,reader=local,steps=2"
+    assert 1 <= len(found["steps"]) <= 2
+    assert found["steps"][0].keys() >= {"query", "read", "linked", "new", "gist", "verdict", "reasoning", "usage"}
+    shown = clew("search", QUESTION, *options, "--trace")
+    assert (shown.code, shown.err) == (0, "")
+    assert f"): {QUESTION}" in shown.out
+    wrong = clew("search", QUESTION, "--index", plain_folder, "--retriever", "bm25", "--steps", "2")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+    assert "--steps is for the retrievers gear, ircot, not bm25" in wrong.err

@@ -1,0 +1,91 @@
+"""Write a set of questions on graphs in the layout of G-Retriever's data sets (see `g_retriever`), for other tools.
+
+Source: as `g_retriever`. Differs from the source: cells of text are always quoted, and further columns keep what the
+layout has no place for.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from clew.datasets.g_retriever import CHOICES, EDGE_COLUMNS, NODE_COLUMNS
+from clew.datasets.graph_datasets import GraphQuestion, GraphSet
+from clew.datasets.records import unique
+from clew.errors import InputError, ProviderError
+from clew.graph.subgraphs.textual_graph import TextualGraph
+
+_COLUMNS = ("q_id", "image_id", "question", "answer", "full_answer", "answers", "topics", "gold", "group")
+
+
+def write_g_retriever(graph_set: GraphSet, folder: str | Path, splits: Mapping[str, GraphSet] | None = None) -> None:
+    """Write a set; `g_retriever` reads it back equal.
+
+    Args:
+        graph_set: Graphs are named by their positions, and `answer` has the alternatives with `|` between them.
+        folder: A new or an empty one.
+        splits: Parts of the set by the names of their `split/NAME_indices.txt`; G-Retriever takes train, val and test.
+
+    Raises:
+        InputError: The folder holds something, two questions have one id, an id or a question is blank, a part has a
+            question that the set has not, or a text is no Unicode.
+        ProviderError: The disk does not take it.
+    """
+    target = Path(folder)
+    _check(graph_set)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        if any(target.iterdir()):
+            raise InputError(f"{target}: holds files; give a new or an empty folder")
+        for name in ("nodes", "edges", "split"):
+            (target / name).mkdir()
+        for place, graph in enumerate(graph_set.graphs):
+            _write_graph(target, str(place), graph)
+        _write(target / "questions.csv", _COLUMNS, map(_row, graph_set.questions))
+        if graph_set.choices:
+            (target / CHOICES).write_text(json.dumps(graph_set.choices) + "\n", encoding="utf-8")
+        for name, part in (splits or {}).items():
+            rows = "".join(f"{row}\n" for row in _rows(graph_set, name, part))
+            (target / "split" / f"{name}_indices.txt").write_text(rows, encoding="utf-8")
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{target}: a text holds half a character ({error.reason}); wanted Unicode. Leave it out"
+        ) from error
+    except OSError as error:
+        raise ProviderError(f"{target}: cannot be written ({error.strerror}); check the disk and its rights") from error
+
+
+def _check(graph_set: GraphSet) -> None:
+    unique((f"question {number}", question) for number, question in enumerate(graph_set.questions))
+    for question in graph_set.questions:
+        if not question.id.strip():
+            raise InputError(f"question {question.text!r} has the id {question.id!r}; wanted one that is not blank")
+
+
+def _write_graph(folder: Path, name: str, graph: TextualGraph) -> None:
+    _write(folder / "nodes" / f"{name}.csv", NODE_COLUMNS, enumerate(graph.nodes))
+    ends = zip(graph.edges.tolist(), graph.relations, strict=True)
+    rows = ((source, relation, target) for (source, target), relation in ends)
+    _write(folder / "edges" / f"{name}.csv", EDGE_COLUMNS, rows)
+
+
+def _row(question: GraphQuestion) -> tuple[str | int, ...]:
+    answer = "|".join(question.answers)
+    lists = (json.dumps(values) for values in (question.answers, question.topics, question.gold))
+    return question.id, question.graph, question.text, answer, answer, *lists, question.group
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | int]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        # Texts quoted whatever they hold: Python 3.11 leaves a lone carriage return bare, which then ends the row.
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _rows(graph_set: GraphSet, name: str, part: GraphSet) -> list[int]:
+    row_of = {question.id: row for row, question in enumerate(graph_set.questions)}
+    for question in part.questions:
+        if question.id not in row_of:
+            raise InputError(f"split {name!r} has question {question.id!r}; wanted one of the set's. Split this set")
+    return [row_of[question.id] for question in part.questions]

@@ -1,0 +1,139 @@
+"""Sets of questions on graphs: what they check, what they remember, and how they are parted."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.datasets.graph_datasets import GraphQuestion, GraphSet, MadeGraphs, check_places, split
+from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import TextualGraph
+
+
+def graph(place: int = 0) -> TextualGraph:
+    return TextualGraph((f"node {place}",), np.zeros((0, 2), dtype=np.int32), ())
+
+
+def asked(groups: list[str]) -> GraphSet:
+    questions = [GraphQuestion(f"q{n}", 0, "who?", ("a",), group=group) for n, group in enumerate(groups)]
+    return GraphSet([graph()], tuple(questions), ("a", "b"), ("a note",))
+
+
+@pytest.mark.parametrize("place", [-1, 2])
+def test_a_question_is_on_a_graph_of_the_set(place: int) -> None:
+    with pytest.raises(InputError, match=rf"'q' is on graph {place}: wanted 0 to 1"):
+        GraphSet([graph(), graph()], (GraphQuestion("q", place, "who?", ()),))
+
+
+def test_graphs_are_made_when_asked_for_and_a_bounded_number_is_remembered() -> None:
+    made: list[int] = []
+
+    def make(place: int) -> TextualGraph:
+        made.append(place)
+        return graph(place)
+
+    graphs = MadeGraphs(4, make, most=2)
+    assert (len(graphs), made) == (4, [])
+    assert graphs[1] is graphs[1]
+    assert graphs[-1].nodes == ("node 3",)
+    assert made == [1, 3]
+    assert [one.nodes[0] for one in graphs[:2]] == ["node 0", "node 1"]
+    assert made == [1, 3, 0, 1]
+    assert [one.nodes[0] for one in graphs] == [f"node {place}" for place in range(4)]
+    with pytest.raises(IndexError):
+        graphs[4]
+
+
+@given(
+    st.lists(st.sampled_from(["", "a", "b", "c", "d e"]), min_size=2, max_size=30),
+    st.floats(0.01, 0.99),
+    st.integers(0, 9),
+)
+def test_a_split_keeps_groups_whole_and_the_share_as_nearly_as_they_allow(
+    groups: list[str], share: float, seed: int
+) -> None:
+    whole = asked(groups)
+    wholes = {q.group or q.id for q in whole.questions}
+    if len(wholes) < 2:
+        with pytest.raises(InputError, match="cannot be split; wanted at least 2 groups"):
+            split(whole, share, seed)
+        return
+    first, second = split(whole, share, seed)
+    assert first.questions
+    assert second.questions
+    assert sorted(first.questions + second.questions, key=whole.questions.index) == list(whole.questions)
+    for part in (first, second):
+        assert list(part.questions) == sorted(part.questions, key=whole.questions.index)
+        assert (part.graphs, part.choices, part.notes) == (whole.graphs, whole.choices, whole.notes)
+    ours, others = ({q.group or q.id for q in part.questions} for part in (first, second))
+    assert not ours & others
+    largest = max(Counter(q.group or q.id for q in whole.questions).values())
+    assert abs(len(first.questions) - share * len(groups)) <= largest
+    assert split(whole, share, seed)[0].questions == first.questions
+
+
+def test_another_seed_splits_otherwise_and_the_order_of_the_questions_does_not_count() -> None:
+    groups = [f"topic {number}" for number in range(20)]
+    parts = {tuple(q.id for q in split(asked(groups), 0.5, seed)[0].questions) for seed in range(5)}
+    assert len(parts) == 5
+    backwards = GraphSet([graph()], asked(groups).questions[::-1])
+    assert set(split(backwards, 0.3, 1)[0].questions) == set(split(asked(groups), 0.3, 1)[0].questions)
+
+
+TOPICS = st.lists(st.sampled_from("abcdefghijklmnop"), max_size=2, unique=True).map(sorted).map(" | ".join)
+
+
+@settings(deadline=None)
+@given(st.lists(TOPICS, min_size=1, max_size=14), st.integers(0, 3))
+def test_questions_that_share_a_topic_stay_together(groups: list[str], seed: int) -> None:
+    joined = np.array([[bool(topics(one) & topics(other)) for other in groups] for one in groups])
+    count, component = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(joined), directed=False)
+    if count < 2:
+        with pytest.raises(InputError, match="cannot be split"):
+            split(asked(groups), 0.5, seed)
+        return
+    first, second = split(asked(groups), 0.5, seed)
+    place_of = {question.id: place for place, question in enumerate(asked(groups).questions)}
+    ours, others = ({component[place_of[q.id]] for q in part.questions} for part in (first, second))
+    assert ours
+    assert others
+    assert not ours & others
+    assert len(ours) + len(others) == count
+
+
+def topics(group: str) -> set[str]:
+    return set(group.split(" | ")) - {""}
+
+
+def test_topics_that_a_third_question_joins_stay_together() -> None:
+    for seed in range(8):
+        first, second = split(asked(["a", "b", "a | b", "c"]), 0.5, seed)
+        assert {tuple(q.group for q in part.questions) for part in (first, second)} == {("a", "b", "a | b"), ("c",)}
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        ({"topics": (0, 1)}, "its topics hold node 1, and its graph has 1 nodes; wanted 0 to 0"),
+        ({"gold": ((0,), (0, 7))}, "its gold hold node 7, and"),
+        ({"gold": ((-1,),)}, "its gold hold node -1, and"),
+    ],
+)
+def test_places_are_nodes_of_the_questions_graph(places: dict[str, Any], said: str) -> None:
+    check_places(GraphQuestion("q", 0, "who?", ("a",), (0,), ((0,),)), graph())
+    with pytest.raises(InputError, match=f"question 'q': {said}"):
+        check_places(GraphQuestion("q", 0, "who?", ("a",), **places), graph())
+    with pytest.raises(InputError, match="has 0 nodes; wanted none"):
+        check_places(
+            GraphQuestion("q", 0, "who?", ("a",), (0,)), TextualGraph((), np.zeros((0, 2), dtype=np.int32), ())
+        )
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
+def test_a_share_is_between_none_and_all(share: float) -> None:
+    with pytest.raises(InputError, match="wanted more than 0 and less than 1"):
+        split(asked(["a", "b"]), share, 0)

@@ -1,0 +1,141 @@
+"""Measures of answers from a graph, against counting by hand, and Wilcoxon's test against every pattern of signs."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from clew.errors import InputError
+from clew.evaluation.kgqa_metrics import compare_by_ranks, covered, hit, names_on, path_recall
+from clew.evaluation.significance import mean_interval
+from clew.types import Path, Triple
+
+SPOUSE, CHILD, BORN = Triple("Ada", "spouse", "Bo"), Triple("Carl", "child", "Bo"), Triple("Ada", "born in", "Vardø")
+PATHS: tuple[Path, ...] = ((SPOUSE, CHILD), (BORN,), (SPOUSE,))
+
+
+def generator() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "value"),
+    [
+        ("Oslo", ["Bergen", "Oslo"], 1),
+        ("oslo.", ["Oslo"], 1),
+        ("The Elephant Man", ["elephant man"], 1),
+        ("Oslo, Norway", ["Oslo"], 0),
+        ("ＯＳＬＯ", ["Oslo"], 1),
+        ("Vardo", ["Vardø"], 0),
+        ("", ["Oslo"], 0),
+        ("", [""], 0),
+        ("Oslo", [], 0),
+    ],
+)
+def test_a_hit_is_one_of_the_gold_answers_after_folding(answer: str, gold: list[str], value: int) -> None:
+    assert hit(answer, gold) == value
+    assert isinstance(hit(answer, gold), float)
+
+
+def test_covered_is_any_name() -> None:
+    assert covered(["Bergen", "OSLO"], ["Oslo", "Vardø"]) == 1.0
+    assert covered(iter(["Bergen", "Vardo"]), ["Oslo", "Vardø"]) == 0.0
+    assert covered([], ["Oslo"]) == covered(["Oslo"], []) == 0.0
+
+
+def test_names_on_paths_come_once_as_they_are_walked() -> None:
+    assert names_on(PATHS, ["Ada"]) == ["Ada", "Bo", "Carl", "Vardø"]
+    assert names_on(PATHS[1:2], ["Vardø"]) == ["Vardø", "Ada"]
+    assert names_on([], ["Ada"]) == []
+
+
+def test_gold_paths_among_the_kept_ones() -> None:
+    gold = [("Ada", "spouse", "Bo"), ("Carl", "child", "Bo")]
+    assert path_recall(PATHS, [gold]) == 1.0
+    assert path_recall(PATHS, [gold, gold[::-1]]) == 0.5, "in the order in which it is walked"
+    assert path_recall(PATHS, [gold[:1], gold[1:]]) == 0.5, "a part of a path is another path"
+    assert path_recall(PATHS, [[("Bo", "spouse", "Ada")]]) == 0.0
+    assert path_recall([], [gold]) == 0.0
+    listed = [["Ada", "born in", "Vardø"]]
+    assert path_recall(PATHS, [listed]) == 1.0  # type: ignore[list-item]
+    marked = (Triple("Ada", "born in", "Vardø", ("passage",)),)
+    assert path_recall([marked], [[("Ada", "born in", "Vardø")]]) == 1.0
+
+
+def test_without_gold_paths_there_is_nothing_to_recall() -> None:
+    assert math.isnan(path_recall(PATHS, []))
+    assert math.isnan(path_recall([], []))
+
+
+def signed_ranks(differences: list[float]) -> tuple[float, float, float]:
+    """The sum of the positive ranks, its mean and its deviation over all patterns of signs; zeros are left out."""
+    moved = [abs(d) for d in differences if d]
+    ranks = [sum(other < one for other in moved) + (sum(other == one for other in moved) + 1) / 2 for one in moved]
+    sums = [
+        sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign)
+        for signs in itertools.product((0, 1), repeat=len(ranks))
+    ]
+    mean = sum(sums) / len(sums)
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in sums) / len(sums))
+    observed = sum(rank for rank, d in zip(ranks, (d for d in differences if d), strict=True) if d > 0)
+    return observed, mean, deviation
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=10))
+def test_p_is_that_of_the_normal_with_the_moments_of_all_patterns(differences: list[float]) -> None:
+    first = np.array(differences)
+    found = compare_by_ranks(("a", "b"), "hits@1", first, np.zeros(len(first)), generator())
+    if not any(differences):
+        assert found.p == 1.0
+        return
+    observed, mean, deviation = signed_ranks(differences)
+    wanted = math.erfc(abs(observed - mean) / deviation / math.sqrt(2))
+    assert found.p == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_small_case_by_hand() -> None:
+    """Ranks 1 to 6 of the absolute differences; the second alone is below 0: 19 of 21, mean 10.5, variance 22.75."""
+    differences = np.array([0.6, -0.2, 0.5, 0.3, 0.1, 0.4])
+    found = compare_by_ranks(("frag", "frag-simple"), "hits@1", differences + 0.1, np.full(6, 0.1), generator())
+    z = (19 - 10.5) / math.sqrt(22.75)
+    assert found.p == pytest.approx(2 * stats.norm.sf(z), abs=1e-9)
+    assert (found.a, found.b, found.measure) == ("frag", "frag-simple", "hits@1")
+    assert found.difference == pytest.approx(differences.mean())
+    assert (found.low, found.high) == pytest.approx(mean_interval(differences, generator()))
+
+
+def test_either_order_has_the_same_p_and_the_opposite_difference() -> None:
+    random = generator()
+    first, second = (random.integers(0, 2, 50).astype(np.float64) for _ in range(2))
+    one = compare_by_ranks(("a", "b"), "m", first, second, generator())
+    other = compare_by_ranks(("b", "a"), "m", second, first, generator())
+    assert one.p == pytest.approx(other.p)
+    assert one.difference == -other.difference
+    assert one == compare_by_ranks(("a", "b"), "m", first, second, generator())
+
+
+def test_what_is_always_better_is_significant_and_what_never_differs_is_not() -> None:
+    better = compare_by_ranks(("a", "b"), "m", np.ones(40), np.zeros(40), generator())
+    assert better.p < 1e-6
+    same = compare_by_ranks(("a", "b"), "m", np.ones(40), np.ones(40), generator())
+    assert (same.p, same.difference, same.low, same.high) == (1.0, 0.0, 0.0, 0.0)
+    single = compare_by_ranks(("a", "b"), "m", np.ones(1), np.zeros(1), generator())
+    assert 0 < single.p <= 1
+
+
+def test_values_that_are_none_are_refused() -> None:
+    with pytest.raises(InputError, match="NaN"):
+        compare_by_ranks(("a", "b"), "path_recall", np.array([np.nan, 1.0]), np.zeros(2), generator())
+    with pytest.raises(InputError, match="no values"):
+        compare_by_ranks(("a", "b"), "m", np.zeros(0), np.zeros(0), generator())
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_values_of_other_questions_are_refused(count: int) -> None:
+    with pytest.raises(InputError):
+        compare_by_ranks(("a", "b"), "m", np.ones(5), np.zeros(count), generator())

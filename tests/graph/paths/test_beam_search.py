@@ -1,0 +1,84 @@
+"""Diverse beam search against its pseudocode, on random graphs with hubs and loose ends."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.graph.paths import beam_search as beam_module
+from clew.graph.paths.beam_search import BeamSettings, TripleGraph, discount, diverse_beam_search
+from tests.oracles import beam as oracle
+
+NODES = 8
+
+
+def worth(chain: tuple[int, ...]) -> float:
+    """A score from 0 to 1 that differs for each chain, as a float32 holds it."""
+    return float(np.float32(abs(np.sin(sum((i + 2.5) * (t + 1.3) for i, t in enumerate(chain))))))
+
+
+def scores(chain: tuple[int, ...], onward: np.ndarray) -> np.ndarray:
+    return np.array([worth((*chain, int(t))) for t in onward], dtype=np.float32)
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[tuple[int, int]]:
+    node = st.integers(0, NODES - 1)
+    triples = draw(st.lists(st.tuples(node, node), min_size=1, max_size=20))
+    hub = draw(st.booleans())
+    return [(0, b) for _, b in triples] if hub else triples
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    graphs(),
+    st.lists(st.integers(0, 19), max_size=6),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.sampled_from([0.0, 1.0, 2.0, 5.0]),
+)
+def test_it_is_the_pseudocode(
+    ends: list[tuple[int, int]], starts: list[int], width: int, length: int, gamma: float
+) -> None:
+    starts = [t for t in starts if t < len(ends)]
+    graph = TripleGraph(np.array(ends), NODES)
+    found = diverse_beam_search(graph, starts, scores, BeamSettings(width, length, gamma))
+    wanted = oracle.beams(ends, starts, worth, width, length, gamma)
+    assert [beam.triples for beam in found] == [chain for chain, _ in wanted]
+    assert [beam.score for beam in found] == pytest.approx([score for _, score in wanted])
+
+
+def test_discounts_fall_to_the_last_one() -> None:
+    assert [round(discount(n, 2.0), 3) for n in range(5)] == [1.0, 0.607, 0.368, 0.368, 0.368]
+    assert {discount(n, 0.0) for n in range(5)} == {discount(n, float("inf")) for n in range(5)} == {1.0}
+
+
+def test_a_hub_is_scored_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = TripleGraph(np.array([(0, 1), *((0, 2 + i) for i in range(500))]), 502)
+    whole = diverse_beam_search(graph, [0], scores, BeamSettings(7, 3, hub=1000))
+    monkeypatch.setattr(beam_module, "_AT_ONCE", 16)
+    seen: list[int] = []
+
+    def counted(chain: tuple[int, ...], onward: np.ndarray) -> np.ndarray:
+        seen.append(len(onward))
+        return scores(chain, onward)
+
+    assert diverse_beam_search(graph, [0], counted, BeamSettings(7, 3, hub=1000)) == whole
+    assert max(seen) <= 16
+
+
+def test_triples_that_are_not_allowed_stand_on_no_chain() -> None:
+    graph = TripleGraph(np.array([(0, 1), (1, 2), (2, 3), (1, 3)]), 4)
+    allowed = np.array([True, False, True, True])
+    found = diverse_beam_search(graph, [0, 1], scores, BeamSettings(5, 3), allowed)
+    assert {t for beam in found for t in beam.triples} == {0, 2, 3}
+    assert diverse_beam_search(graph, [1], scores, BeamSettings(5, 3), allowed) == []
+
+
+def test_no_chain_goes_through_a_hub() -> None:
+    graph = TripleGraph(np.array([(0, 1), *((0, 2 + i) for i in range(5)), (1, 9)]), 10)
+    assert graph.neighbours(0, 6).tolist() == [*range(6), 6]
+    assert graph.neighbours(0, 5).tolist() == [0, 6]
+    assert graph.neighbours(1, 5).tolist() == [1]
+    found = diverse_beam_search(graph, [0], scores, BeamSettings(10, 3, hub=5))
+    assert [beam.triples for beam in found] == [(0, 6)]

@@ -1,0 +1,167 @@
+"""Rankings of entities: push within its bound of the whole walk, the whole walk, and the sweep against trying all."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
+from clew.graph.subgraphs.fact_graph import fact_graph
+from clew.graph.subgraphs.induced import LocalGraph, kept, local_graph
+from tests.graph.fact_graphs import Facts, facts, rows
+from tests.oracles import facts as oracle
+from tests.oracles.pagerank import exact_pagerank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import LongArray
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A graph and where the walk starts."""
+
+    local: LocalGraph
+    starts: "LongArray"
+    weights: "NDArray[np.float64]"
+    damping: float
+
+    def exact(self) -> "NDArray[np.float64]":
+        count = len(self.local.nodes)
+        matrix, start = np.zeros((count, count)), np.zeros(count)
+        for node, row in enumerate(rows(self.local)):
+            for other, _ in row:
+                matrix[node, other] += 1
+        for place, weight in zip(self.starts, self.weights / self.weights.sum(), strict=True):
+            start[place] += weight
+        return exact_pagerank(matrix, start, np.ones(count), np.zeros(count, dtype=np.bool_), self.damping)
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> Asked:
+    """Draw a graph with loops, parallel and self-edges and isolated nodes, some starts, one of them perhaps twice."""
+    drawn: Facts = draw(facts(least=1))
+    local = local_graph(drawn.graph, np.array(draw(st.permutations(range(drawn.entities))), dtype=np.int32), drawn.mask)
+    starts = draw(st.lists(st.integers(0, drawn.entities - 1), min_size=1, max_size=4))
+    weights = [draw(st.integers(1, 20)) / 4 for _ in starts]
+    damping = draw(st.sampled_from([0.0, 0.5, 0.8, 0.95]))
+    return Asked(local, np.array(starts), np.array(weights), damping)
+
+
+@settings(deadline=None, max_examples=200)
+@given(asked(), st.sampled_from([1e-1, 1e-2, 1e-3, 1e-5]))
+def test_push_is_below_the_exact_value_by_epsilon_a_degree_at_most(a: Asked, epsilon: float) -> None:
+    lacking = a.exact() - push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
+    assert (lacking >= -1e-12).all()
+    assert (lacking <= epsilon * a.local.degrees() + 1e-12).all()
+
+
+@settings(deadline=None, max_examples=100)
+@given(asked(), st.sampled_from([1e-2, 1e-5, 1e-10]))
+def test_the_walk_with_restart_is_exact_within_its_tolerance(a: Asked, tolerance: float) -> None:
+    found = random_walk_with_restart(a.local, a.starts, a.weights, a.damping, tolerance=tolerance)
+    assert np.abs(found - a.exact()).sum() <= tolerance * a.damping / (1 - a.damping) + 1e-11
+    assert found.sum() == pytest.approx(1.0)
+
+
+@settings(deadline=None, max_examples=100)
+@given(asked())
+def test_the_walk_with_restart_equals_networkx_where_every_start_has_edges(a: Asked) -> None:
+    if not a.local.degrees()[a.starts].all():
+        return
+    graph: nx.MultiDiGraph = nx.MultiDiGraph()
+    graph.add_nodes_from(range(len(a.local.nodes)))
+    graph.add_edges_from((node, other) for node, row in enumerate(rows(a.local)) for other, _ in row)
+    personal = {int(place): float(a.weights[a.starts == place].sum()) for place in a.starts}
+    wanted = nx.pagerank(nx.DiGraph(_weighted(graph)), a.damping, personal, tol=1e-13, max_iter=5000)
+    found = random_walk_with_restart(a.local, a.starts, a.weights, a.damping, tolerance=1e-13)
+    np.testing.assert_allclose(found, [wanted[node] for node in range(len(found))], atol=1e-9)
+
+
+def _weighted(graph: "nx.MultiDiGraph") -> "nx.DiGraph":
+    simple: nx.DiGraph = nx.DiGraph()
+    simple.add_nodes_from(graph)
+    for one, other in graph.edges():
+        known = simple.get_edge_data(one, other, {"weight": 0})["weight"]
+        simple.add_edge(one, other, weight=known + 1)
+    return simple
+
+
+@settings(deadline=None, max_examples=200)
+@given(asked(), st.sampled_from([1e-2, 1e-4]))
+def test_the_sweep_cuts_where_conductance_is_least(a: Asked, epsilon: float) -> None:
+    found = pagerank_nibble(a.local, a.starts, a.weights, a.damping, epsilon)
+    scores = push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
+    degrees = np.maximum(a.local.degrees(), 1)
+    assert found.scores.tolist() == (scores / degrees).tolist()
+    order = sorted(np.flatnonzero(scores > 0).tolist(), key=lambda node: (-found.scores[node], node))
+    cuts = {size: oracle.conductance(rows(a.local), set(order[:size])) for size in range(1, len(order) + 1)}
+    known = {size: value for size, value in cuts.items() if value is not None}
+    best = min(known, key=lambda size: (known[size], size)) if known else len(order)
+    assert (found.size, found.conductance) == (best, known.get(best, 1.0))
+
+
+def test_a_cluster_is_cut_off_where_it_hangs_by_one_edge() -> None:
+    cluster = [(one, 0, other) for one in range(5) for other in range(one)]
+    other = [(one + 5, 0, two + 5) for one, _, two in cluster]
+    graph = fact_graph(np.array([*cluster, *other, (4, 1, 5)], dtype=np.int32), 10)
+    local = local_graph(graph, np.arange(10, dtype=np.int32))
+    found = pagerank_nibble(local, np.array([0]), np.ones(1))
+    assert sorted(best_positions(found.scores, found.size).tolist()) == [0, 1, 2, 3, 4]
+    assert found.conductance == 1 / 21
+
+
+def test_a_node_without_edges_keeps_its_mass_and_parallel_edges_count() -> None:
+    graph = fact_graph(np.array([(0, 0, 1), (1, 1, 0), (0, 2, 1), (0, 0, 2)], dtype=np.int32), 4)
+    local = local_graph(graph, np.arange(4, dtype=np.int32))
+    for rank in (push_ppr, random_walk_with_restart):
+        scores = rank(local, np.array([0, 3]), np.array([3.0, 1.0]), 0.5)
+        assert scores[3] == pytest.approx(0.25)
+        assert scores[1] == pytest.approx(3 * scores[2], rel=1e-3)
+        alone = rank(kept(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
+        assert alone.tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_a_hub_that_is_a_start_is_walked_on_from_and_one_that_is_none_is_not() -> None:
+    star = [(0, 0, other) for other in range(1, 1000)]
+    local = local_graph(fact_graph(np.array(star, dtype=np.int32), 1000), np.arange(1000, dtype=np.int32))
+    assert (push_ppr(local, np.array([0]), np.ones(1), epsilon=0.1) > 0).all()
+    assert np.flatnonzero(push_ppr(local, np.array([1]), np.ones(1), epsilon=0.1)).tolist() == [0, 1]
+
+
+def test_no_start_no_score() -> None:
+    local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
+    empty = local_graph(fact_graph(np.zeros((0, 3), dtype=np.int32), 0), np.zeros(0, dtype=np.int32))
+    none = np.zeros(0, dtype=np.int64)
+    for graph in (local, empty):
+        assert not push_ppr(graph, none, np.zeros(0)).any()
+        assert not random_walk_with_restart(graph, none, np.zeros(0)).any()
+        assert pagerank_nibble(graph, none, np.zeros(0)).size == 0
+    assert not push_ppr(local, np.array([0]), np.zeros(1)).any()
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), max_size=12), st.integers(0, 12))
+def test_the_best_positions_come_best_first_with_ties_by_position(scores: list[float], most: int) -> None:
+    wanted = sorted((i for i, score in enumerate(scores) if score > 0), key=lambda i: (-scores[i], i))
+    assert best_positions(np.array(scores), most).tolist() == wanted[:most]
+
+
+def test_wrong_numbers_are_refused() -> None:
+    local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
+    one, start = np.ones(1), np.zeros(1, dtype=np.int64)
+    with pytest.raises(InputError, match="position 2 of 2"):
+        push_ppr(local, np.array([2]), one)
+    with pytest.raises(InputError, match="epsilon 0"):
+        push_ppr(local, start, one, epsilon=0.0)
+    for damping in (1.0, -0.1):
+        with pytest.raises(InputError, match=f"damping {damping}"):
+            random_walk_with_restart(local, start, one, damping)
+    for weights, message in ((np.array([-1.0]), "weight -1"), (np.array([np.nan]), "weight nan"), (np.ones(2), "2 we")):
+        with pytest.raises(InputError, match=message):
+            pagerank_nibble(local, start, weights)

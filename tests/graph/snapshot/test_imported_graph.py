@@ -1,0 +1,145 @@
+"""Imported graphs beside the facts of passages: numbers of both together, distinct rows, and what counts as stated."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.graph.csr import adjacency
+from clew.graph.snapshot.builder import Facts, PassageColumns, build
+from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, no_graph, numbered_together, united
+from clew.graph.snapshot.relational_edges import passage_graph, stated
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.graph.string_array import Strings
+from clew.text.normalization import key_hash
+
+WORDS = st.lists(st.sampled_from(["", "a", "aa", "b", "é", "z", "🚢", "\0", "a\0b"]), unique=True).map(sorted)
+
+
+@given(WORDS, WORDS)
+def test_two_lists_are_numbered_as_one(one: list[str], other: list[str]) -> None:
+    both = sorted({*one, *other})
+    places = numbered_together(one, Strings.of(other))
+    assert places.count == len(both)
+    assert [both[place] for place in places.one] == one
+    assert [both[place] for place in places.other] == other
+    shown = list(united([f"1{text}" for text in one], Strings.of(f"2{text}" for text in other), places))
+    assert shown == [f"2{text}" if text in other else f"1{text}" for text in both]
+
+
+ROWS = st.lists(st.tuples(*[st.sampled_from([0, 1, 2, 3, 1 << 20, 1 << 31, (1 << 62) - 1])] * 3))
+
+
+@given(ROWS)
+def test_distinct_rows_are_those_of_numpy(rows: list[tuple[int, int, int]]) -> None:
+    matrix = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    distinct, which = distinct_rows(matrix)
+    expected, inverse = np.unique(matrix, axis=0, return_inverse=True)
+    assert distinct.tolist() == expected.tolist()
+    assert which.tolist() == inverse.ravel().tolist()
+
+
+def graph() -> ImportedGraph:
+    """Oslo in Norway twice related, Norway in itself, and an entity of its own that no passage knows."""
+    return ImportedGraph(
+        keys=Strings.of(["asker", "norway", "oslo"]),
+        labels=Strings.of(["Asker", "NORWAY", "OSLO"]),
+        name_hashes=np.array([key_hash(key) for key in ("asker", "norway", "oslo", "kristiania")], dtype=np.uint64),
+        name_entities=np.array([0, 1, 2, 2], dtype=np.int32),
+        relations=Strings.of(["in", "left"]),
+        triples=np.array([[0, 0, 1], [1, 0, 1], [2, 0, 1], [2, 1, 1]], dtype=np.int32),
+    )
+
+
+def snapshot(imported: ImportedGraph | None) -> Snapshot:
+    facts = [
+        Facts("", [("oslo", 1.0), ("fram", 1.0)], [("fram", "left", "oslo")]),
+        Facts("", [("norway", 1.0), ("oslo", 1.0)], [("oslo", "in", "norway")]),
+    ]
+    two = ["a", "b"]
+    columns = PassageColumns(two, two, two, two, ["{}"] * 2, [0, 0], [1, 1], np.zeros((2, 0), np.float32))
+    keys = ("fram", "norway", "oslo")
+    surfaces = {key: Counter({key.title(): 1}) for key in keys}
+    return build(columns, facts, surfaces, {key_hash(key): (key,) for key in keys}, imported)
+
+
+def test_a_graph_and_passages_share_entities_relations_and_triples() -> None:
+    s = snapshot(graph())
+    assert list(s.entities) == ["Asker", "Fram", "NORWAY", "OSLO"]
+    assert list(s.relations) == ["in", "left"]
+    told = [(s.triple(t).head, s.triple(t).relation, s.triple(t).tail, s.triple(t).passages) for t in range(5)]
+    assert told == [
+        ("Asker", "in", "NORWAY", ()),
+        ("Fram", "left", "OSLO", ("a",)),
+        ("NORWAY", "in", "NORWAY", ()),
+        ("OSLO", "in", "NORWAY", ("b",)),
+        ("OSLO", "left", "NORWAY", ()),
+    ]
+    assert s.imported.tolist() == [True, False, True, True, True]
+    assert [s.passage_triples.row(p).tolist() for p in range(2)] == [[1], [3]]
+    assert s.entities_called("the oslo").tolist() == s.entities_called("Kristiania").tolist() == [3]
+    assert len(s.name_hashes) == 5
+
+
+def test_without_a_graph_nothing_changes() -> None:
+    alone, none = snapshot(None), snapshot(no_graph())
+    assert not alone.imported.any()
+    for s in (alone, none):
+        assert list(s.entities) == ["Fram", "Norway", "Oslo"]
+        assert s.triples.tolist() == [[0, 1, 2], [2, 0, 1]]
+        assert s.triples.dtype == np.int32
+
+
+def test_what_a_graph_holds_is_stated_whatever_passages_are_allowed() -> None:
+    s = snapshot(graph())
+    for allowed in ([True, True], [True, False], [False, True], [False, False]):
+        mask = np.array(allowed)
+        expected = [True, allowed[0], True, True, True]
+        assert s.stated_by(mask).tolist() == expected
+        edges = passage_graph(s)
+        every = np.arange(len(edges.triples))
+        told = stated(edges, every, s, mask)
+        assert told.tolist() == [triple < 0 or expected[triple] for triple in edges.triples.tolist()]
+
+
+@given(st.data())
+def test_stated_by_is_what_looking_at_each_triple_gives(data: st.DataObject) -> None:
+    passages, triples = data.draw(st.integers(0, 5)), data.draw(st.integers(0, 8))
+    rows = data.draw(
+        st.lists(
+            st.sets(st.integers(0, passages - 1)) if passages else st.just(set()), min_size=triples, max_size=triples
+        )
+    )
+    imported = data.draw(st.lists(st.booleans(), min_size=triples, max_size=triples))
+    allowed = data.draw(st.lists(st.booleans(), min_size=passages, max_size=passages))
+    pairs = [(t, p) for t, row in enumerate(rows) for p in row]
+    held = adjacency([t for t, _ in pairs], [p for _, p in pairs], [1.0] * len(pairs), triples)
+    s = replace(
+        snapshot(None),
+        triples=np.zeros((triples, 3), dtype=np.int32),
+        imported=np.array(imported, dtype=bool),
+        triple_passages=held,
+    )
+    expected = [all(allowed) or i or any(allowed[p] for p in row) for i, row in zip(imported, rows, strict=True)]
+    assert s.stated_by(np.array(allowed, dtype=bool)).tolist() == expected
+
+
+def test_only_those_shown_exactly_so_are_called_so_where_there_are_any() -> None:
+    g = graph()
+    keys, labels = ["face", "face\0FACE", "face\0Face"], ["face", "FACE", "Face"]
+    names = np.full(3, key_hash("face"), dtype=np.uint64)
+    s = snapshot(
+        replace(
+            g,
+            keys=Strings.of(keys),
+            labels=Strings.of(labels),
+            name_hashes=names,
+            name_entities=np.arange(3, dtype=np.int32),
+        )
+    )
+    found = {
+        name: [s.entities[e] for e in s.entities_called(name)] for name in ("face", "Face", " FACE ", "the face", "no")
+    }
+    assert found == {"face": ["face"], "Face": ["Face"], " FACE ": ["FACE"], "the face": labels, "no": []}

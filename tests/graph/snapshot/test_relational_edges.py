@@ -1,0 +1,68 @@
+"""Edges of the graphs that messages pass along: the head hears the tail, and nothing is lost or said twice."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.graph.snapshot.relational_edges import (
+    EQUIVALENT,
+    MENTIONS,
+    entity_graph,
+    induced,
+    passage_graph,
+    relation_texts,
+)
+from clew.index import Index
+
+
+def test_a_triple_is_heard_by_its_head_and_inversely_by_its_tail(small: Index) -> None:
+    snapshot = small.snapshot
+    for graph, node in ((passage_graph(snapshot), snapshot.entity_nodes), (entity_graph(snapshot), range(10**6))):
+        edges = {
+            (int(receiver), int(graph.relations[edge]), int(graph.senders[edge]))
+            for receiver in range(graph.nodes)
+            for edge in range(graph.indptr[receiver], graph.indptr[receiver + 1])
+        }
+        assert len(edges) == len(graph.senders), "no edge twice"
+        for head, relation, tail in snapshot.triples.tolist():
+            if node[head] != node[tail]:
+                assert (node[head], relation, node[tail]) in edges
+                assert (node[tail], relation + graph.relation_count, node[head]) in edges
+        assert all(receiver != sender for receiver, _, sender in edges)
+
+
+def test_whatever_a_passage_mentions_it_can_hear(small: Index) -> None:
+    snapshot = small.snapshot
+    graph = passage_graph(snapshot)
+    assert relation_texts(snapshot)[-2:] == [MENTIONS, EQUIVALENT]
+    assert graph.relation_count == len(snapshot.relations) + 2
+    for passage in range(len(snapshot.passage_ids)):
+        heard = set(graph.senders[graph.indptr[passage] : graph.indptr[passage + 1]].tolist())
+        mentioned = {int(snapshot.entity_nodes[entity]) for entity in snapshot.mentions.row(passage)} - {passage}
+        assert mentioned <= heard
+
+
+def test_triples_of_edges_lead_back_to_what_was_stated(small: Index) -> None:
+    snapshot = small.snapshot
+    graph = passage_graph(snapshot)
+    receivers = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+    stated = np.flatnonzero(graph.triples >= 0)
+    assert len(stated)
+    for edge in stated.tolist():
+        head, relation, tail = snapshot.triples[graph.triples[edge]].tolist()
+        ends = int(snapshot.entity_nodes[head]), int(snapshot.entity_nodes[tail])
+        inverse = graph.relations[edge] >= graph.relation_count
+        assert graph.relations[edge] - inverse * graph.relation_count == relation
+        assert (int(receivers[edge]), int(graph.senders[edge])) == (ends[::-1] if inverse else ends)
+
+
+@given(st.data())
+def test_induced_edges_are_those_with_both_ends_inside(small: Index, data: st.DataObject) -> None:
+    graph = passage_graph(small.snapshot)
+    chosen = np.array(sorted(data.draw(st.sets(st.integers(0, graph.nodes - 1)))), dtype=np.int32)
+    senders, receivers, positions = induced(graph, chosen)
+    all_receivers = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+    inside = np.isin(graph.senders, chosen) & np.isin(all_receivers, chosen)
+    assert positions.tolist() == np.flatnonzero(inside).tolist()
+    assert chosen[senders].tolist() == graph.senders[positions].tolist()
+    assert chosen[receivers].tolist() == all_receivers[positions].tolist()

@@ -1,0 +1,168 @@
+"""Columns to snapshot, to disk and back, and what two snapshots differ in."""
+
+import shutil
+from collections import Counter
+from dataclasses import fields, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.errors import IndexFormatError
+from clew.graph.csr import Adjacency
+from clew.graph.snapshot.builder import Facts, PassageColumns, build, most_written, with_equivalences
+from clew.graph.snapshot.diff import difference
+from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, save_snapshot
+from clew.graph.string_array import Strings
+from clew.types import Passage, Triple
+
+FACTS = {
+    "c": Facts("fram", [("oslo", 1.0), ("nansen", 1.0)], [("fram", "left", "oslo"), ("fram", "carried", "nansen")]),
+    "a": Facts("nansen", [("oslo", 0.5), ("bergen", 0.5)], [("nansen", "lived in", "oslo"), ("fram", "left", "oslo")]),
+    "b": Facts("", [("🚢", 1.0)], []),
+}
+SURFACES = {key: Counter({key.title(): 2, key.upper(): 1}) for key in ("fram", "oslo", "nansen", "bergen", "🚢")}
+NAMES = {7: ("fram",), 3: ("oslo", "bergen"), 2**64 - 1: ("nansen",)}
+
+
+def snapshot(order: str = "cab", texts: dict[str, str] | None = None) -> Snapshot:
+    columns = PassageColumns(
+        ids=list(order),
+        document_ids=[f"doc-{id_}" for id_ in order],
+        titles=[FACTS[id_].title.title() for id_ in order],
+        texts=[(texts or {}).get(id_, f"text of {id_} 😀") for id_ in order],
+        metadata=['{"year": 1893}' for _ in order],
+        starts=[ord(id_) for id_ in order],
+        ends=[ord(id_) + 11 for id_ in order],
+        vectors=np.array([[ord(id_), 1.0] for id_ in order], dtype=np.float32).reshape(len(order), 2),
+    )
+    surfaces = SURFACES if order else {}
+    return build(columns, [FACTS[id_] for id_ in order], surfaces, NAMES if order else {})
+
+
+def parts(s: Snapshot) -> dict[str, object]:
+    """Return all of a snapshot as plain values."""
+    found: dict[str, object] = {}
+    for field in fields(s):
+        value = getattr(s, field.name)
+        if isinstance(value, Strings):
+            found[field.name] = list(value)
+        elif isinstance(value, Adjacency):
+            found[field.name] = [(part, array.tolist()) for part in value.__slots__ for array in [getattr(value, part)]]
+        else:
+            found[field.name] = (value.dtype.str, value.shape, value.tolist())
+    return found
+
+
+def test_a_snapshot_holds_what_was_said() -> None:
+    s = snapshot()
+    assert list(s.passage_ids) == ["a", "b", "c"]
+    assert list(s.entities) == ["Bergen", "Fram", "Nansen", "Oslo", "🚢"]
+    assert list(s.relations) == ["carried", "left", "lived in"]
+    assert s.title_entities.tolist() == [2, -1, 1]
+    assert s.passage(2) == Passage("c", "doc-c", "Fram", "text of c 😀", 99, 110, {"year": 1893})
+    assert [s.triple(i) for i in range(len(s.triples))] == [
+        Triple("Fram", "carried", "Nansen", ("c",)),
+        Triple("Fram", "left", "Oslo", ("a", "c")),
+        Triple("Nansen", "lived in", "Oslo", ("a",)),
+    ]
+    assert s.triple(1, np.array([True, True, False])).passages == ("a",)
+    assert [s.passage_triples.row(p).tolist() for p in range(3)] == [[1, 2], [], [0, 1]]
+    assert [s.mentions.row(p).tolist() for p in range(3)] == [[0, 2, 3], [4], [1, 2, 3]]
+    assert s.mentions.weights.tolist() == [0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0]
+    assert s.mentioned_in.row(3).tolist() == [0, 2]
+    # Bergen and the ship are known to one passage each, Fram and Nansen title one each; Oslo stands for itself.
+    assert s.entity_nodes.tolist() == [0, 2, 0, 3, 1]
+    assert [s.walk.row(n).tolist() for n in range(4)] == [[2, 3], [], [0, 3], [0, 2]]
+    assert s.vectors.tolist() == [[97, 1], [98, 1], [99, 1]]
+
+
+def test_names_are_found_by_hash_and_may_be_ambiguous() -> None:
+    s = snapshot()
+    assert s.named(3).tolist() == [0, 3]
+    assert s.named(7).tolist() == [1]
+    assert s.named(2**64 - 1).tolist() == [2]
+    assert s.named(4).tolist() == []
+    assert s.titled(s.named(3)).tolist() == [False, False]
+    assert s.titled(s.named(7)).tolist() == [True]
+    assert s.titled(s.named(4)).tolist() == []
+
+
+@given(st.randoms())
+def test_the_order_of_the_columns_does_not_matter(random: Random) -> None:
+    order = list("abc")
+    random.shuffle(order)
+    assert parts(snapshot("".join(order))) == parts(snapshot())
+
+
+def test_equivalences_go_both_ways_and_not_into_the_walk() -> None:
+    left, right = np.array([0], dtype=np.int32), np.array([4], dtype=np.int32)
+    snapshot_before = snapshot()
+    s = with_equivalences(snapshot_before, left, right, np.array([0.75], dtype=np.float32))
+    assert s.equivalences.row(0).tolist() == [4]
+    assert s.equivalences.row(4).tolist() == [0]
+    assert s.walk is snapshot_before.walk
+
+
+@pytest.mark.parametrize("order", ["cab", "b", ""])
+def test_a_snapshot_survives_the_disk(tmp_path: Path, order: str) -> None:
+    made = snapshot(order)
+    save_snapshot(made, tmp_path)
+    assert parts(load_snapshot(tmp_path)) == parts(made)
+
+
+@pytest.mark.parametrize("way", ["missing", "cut short", "not an array", "empty"])
+@pytest.mark.parametrize("file", ["walk.indices.npy", "texts.data.npy", "vectors.npy"])
+def test_a_damaged_file_is_named(tmp_path: Path, file: str, way: str) -> None:
+    save_snapshot(snapshot(), tmp_path)
+    path = tmp_path / file
+    if way == "missing":
+        path.unlink()
+    elif way == "cut short":
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+        path.write_bytes(b"" if way == "empty" else b"what is this?")
+    with pytest.raises(IndexFormatError, match=f"{file}.*clew repair"):
+        load_snapshot(tmp_path)
+
+
+def test_a_loaded_snapshot_outlives_its_folder(tmp_path: Path) -> None:
+    save_snapshot(snapshot(), tmp_path)
+    loaded = load_snapshot(tmp_path)
+    shutil.rmtree(tmp_path)
+    assert parts(loaded) == parts(snapshot())
+
+
+def test_the_surface_written_most_often_is_shown() -> None:
+    assert most_written(Counter({"FRAM": 2, "Fram": 3})) == "Fram"
+    assert most_written(Counter({"b": 1, "a": 1, "c": 1})) == "a"
+
+
+def test_no_difference() -> None:
+    same = difference(snapshot("abc"), snapshot("bca"))
+    assert same.empty
+    assert same.added == same.removed == {"passages": (), "entities": (), "triples": ()}
+
+
+def test_differences_are_named() -> None:
+    found = difference(snapshot("ab"), snapshot("bc", {"b": "another text"}))
+    assert not found.empty
+    assert found.changed == ("b",)
+    assert found.added == {"passages": ("c",), "entities": (), "triples": ("Fram | carried | Nansen",)}
+    assert found.removed == {"passages": ("a",), "entities": (), "triples": ("Nansen | lived in | Oslo",)}
+    back = difference(snapshot("bc", {"b": "another text"}), snapshot("ab"))
+    assert (back.added, back.removed) == (found.removed, found.added)
+
+
+@pytest.mark.parametrize(
+    "column", ["titles", "texts", "metadata", "starts", "ends"], ids=lambda column: f"changed {column}"
+)
+def test_a_change_of_any_column_shows(column: str) -> None:
+    old = snapshot()
+    value = getattr(old, column)
+    other: Any = Strings.of([*value[:2], '{"x": 1}']) if isinstance(value, Strings) else value + np.array([0, 0, 1])
+    assert difference(old, replace(old, **{column: other})).changed == ("c",)

@@ -1,0 +1,40 @@
+"""Facts as rows, against sorting them one by one."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from clew.errors import InputError
+from clew.graph.subgraphs import fact_graph as module
+from clew.graph.subgraphs.fact_graph import fact_graph
+from tests.graph.fact_graphs import Facts, facts, rows
+from tests.oracles import facts as oracle
+
+
+@settings(deadline=None, max_examples=150)
+@given(facts())
+def test_rows_are_the_edges_of_every_entity_by_neighbour_and_edge(drawn: Facts) -> None:
+    graph = drawn.graph
+    assert rows(graph) == [oracle.steps(drawn.facts, entity) for entity in range(drawn.entities)]
+    assert graph.nodes == drawn.entities
+    for entity in range(drawn.entities):
+        neighbours, edges = graph.row(entity)
+        assert list(zip(neighbours.tolist(), edges.tolist(), strict=True)) == rows(graph)[entity]
+    assert [str(a.dtype) for a in (graph.indptr, graph.neighbours, graph.edges)] == ["int64", "int32", "int32"]
+
+
+def test_a_fact_is_seen_from_both_ends_and_a_self_edge_once() -> None:
+    graph = fact_graph(np.array([[0, 9, 1], [1, 9, 1], [1, 8, 0], [0, 7, 1]], dtype=np.int32), 3)
+    assert rows(graph) == [[(1, 0), (1, 5), (1, 6)], [(0, 1), (0, 4), (0, 7), (1, 2)], []]
+
+
+def test_wrong_entities_are_refused_with_the_numbers() -> None:
+    for head, seen in ((5, "5"), (-1, "-1")):
+        with pytest.raises(InputError, match=f"entity {seen}: wanted 0 to 2"):
+            fact_graph(np.array([[head, 0, 1]], dtype=np.int32), 3)
+
+
+def test_more_triples_than_codes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_TRIPLES", 1)
+    with pytest.raises(InputError, match="2 triples: at most 1"):
+        fact_graph(np.zeros((2, 3), dtype=np.int32), 1)

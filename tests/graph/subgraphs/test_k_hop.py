@@ -1,0 +1,55 @@
+"""What lies around some entities, against looking at one node after the other; and what a bound leaves alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.graph.subgraphs.fact_graph import fact_graph
+from clew.graph.subgraphs.k_hop import neighbourhood
+from tests.graph.fact_graphs import Facts, facts, some_nodes
+from tests.oracles import facts as oracle
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data(), facts(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
+def test_it_is_the_search_node_by_node(data: st.DataObject, drawn: Facts, hops: int, most: int) -> None:
+    starts = data.draw(some_nodes(drawn))
+    found = neighbourhood(drawn.graph, np.array(starts + starts, dtype=np.int32), hops, most, drawn.mask)
+    nodes, looked, unexpanded = oracle.neighbourhood(drawn.facts, starts, hops, most, drawn.closed)
+    assert list(zip(found.hops.tolist(), found.nodes.tolist(), strict=True)) == nodes
+    assert found.looked.tolist() == [looked.get(node, 0) for _, node in nodes]
+    assert found.unexpanded == unexpanded
+    assert found.looked.sum() <= most
+
+
+def test_a_hub_is_left_alone_where_there_is_no_room_for_it() -> None:
+    star = [(0, 0, other) for other in range(4, 1000)]
+    graph = fact_graph(np.array([(1, 0, 0), (1, 0, 2), (2, 0, 3), *star], dtype=np.int32), 1000)
+    found = neighbourhood(graph, np.array([1]), 2, 7)
+    assert found.nodes.tolist() == [1, 0, 2, 3, 4, 5]
+    assert found.looked.tolist() == [2, 3, 2, 0, 0, 0]
+    assert found.unexpanded == 1
+    assert neighbourhood(graph, np.array([1]), 2, 2 + 2 + 997).unexpanded == 0
+
+
+def test_of_nodes_with_equally_many_edges_the_first_have_room() -> None:
+    facts = [(hub, 0, 3 * hub + i + 4) for hub in range(4) for i in range(3)]
+    graph = fact_graph(np.array(facts, dtype=np.int32), 16)
+    found = neighbourhood(graph, np.array([3, 1, 2, 0]), 1, 5)
+    assert found.looked.tolist()[:4] == [3, 2, 0, 0]
+    assert found.unexpanded == 3
+
+
+def test_wrong_numbers_are_refused() -> None:
+    graph = fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2)
+    for starts, hops, most, message in (
+        ([2], 1, 1, "entity 2: wanted 0 to 1"),
+        ([0, -1], 1, 1, "entity -1"),
+        ([0], 128, 1, "128 hops"),
+        ([0], -1, 1, "-1 hops"),
+        ([0], 1, -1, "over -1 edges"),
+    ):
+        with pytest.raises(InputError, match=message):
+            neighbourhood(graph, np.array(starts), hops, most)

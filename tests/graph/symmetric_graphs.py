@@ -1,0 +1,58 @@
+"""Random graphs for properties: symmetric, weighted, with hubs, isolated and blocked nodes."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import strategies as st
+
+from clew.graph.csr import Adjacency, adjacency
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A graph and what a question asks of it."""
+
+    graph: Adjacency
+    restart: "tuple[IntArray, FloatArray]"
+    attraction: "FloatArray"
+    blocked: "NDArray[np.bool_]"
+    damping: float
+
+    @property
+    def start(self) -> "NDArray[np.float64]":
+        """The restart as a row (n,)."""
+        row = np.zeros(self.graph.rows)
+        row[self.restart[0]] = self.restart[1]
+        return row
+
+
+def symmetric(pairs: dict[tuple[int, int], float], count: int) -> Adjacency:
+    """Return the graph of edges given once each."""
+    one, two = [a for a, _ in pairs], [b for _, b in pairs]
+    return adjacency(one + two, two + one, [*pairs.values()] * 2, count)
+
+
+@st.composite
+def asked(draw: st.DrawFn, largest: int = 14) -> Asked:
+    """Draw a graph, restart, attraction, blocked nodes and damping."""
+    count = draw(st.integers(1, largest))
+    node = st.integers(0, count - 1)
+    weight = st.integers(1, 40).map(lambda x: x / 8)
+    pairs = draw(st.dictionaries(st.tuples(node, node).filter(lambda p: p[0] < p[1]), weight, max_size=3 * count))
+    if draw(st.booleans()):
+        pairs |= {(0, other): 1.0 for other in range(1, count)}
+    starts = draw(st.lists(node, min_size=1, max_size=4, unique=True))
+    shares = np.array([draw(weight) for _ in starts])
+    return Asked(
+        symmetric(pairs, count),
+        (np.array(starts, dtype=np.int32), (shares / shares.sum()).astype(np.float32)),
+        np.array([draw(weight) for _ in range(count)], dtype=np.float32),
+        np.array([draw(st.sampled_from([False, False, False, True])) for _ in range(count)]),
+        draw(st.sampled_from([0.0, 0.3, 0.5, 0.7, 0.9])),
+    )

@@ -1,0 +1,115 @@
+"""Rows and the walk's graph against dictionaries of dictionaries."""
+
+from collections import defaultdict
+from random import Random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.graph.csr import Adjacency, adjacency
+from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
+
+Rows = dict[int, dict[int, float]]
+Entries = list[tuple[int, int, float]]
+ENTRIES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(1, 8).map(lambda x: x / 8)), max_size=40)
+
+
+def rows(graph: Adjacency) -> Rows:
+    found: Rows = {}
+    for row in range(graph.rows):
+        columns = graph.row(row).tolist()
+        assert columns == sorted(set(columns))
+        weights = graph.weights[graph.indptr[row] : graph.indptr[row + 1]].tolist()
+        if columns:
+            found[row] = dict(zip(columns, weights, strict=True))
+    return found
+
+
+def heaviest(entries: Entries) -> Rows:
+    wanted: Rows = defaultdict(dict)
+    for row, column, weight in entries:
+        wanted[row][column] = max(wanted[row].get(column, 0.0), weight)
+    return dict(wanted)
+
+
+def made(entries: Entries, count: int = 8) -> Adjacency:
+    return adjacency([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries], count)
+
+
+@given(ENTRIES)
+def test_of_equal_pairs_the_heaviest_stays(entries: Entries) -> None:
+    graph = made(entries)
+    assert graph.rows == 8
+    assert rows(graph) == heaviest(entries)
+    assert graph.degrees().tolist() == [len(heaviest(entries).get(row, {})) for row in range(8)]
+
+
+@given(ENTRIES)
+def test_transposed_turns_pairs_round(entries: Entries) -> None:
+    turned = made(entries).transposed(8)
+    assert rows(turned) == heaviest([(column, row, weight) for row, column, weight in entries])
+    again = turned.transposed(8)
+    assert rows(again) == rows(made(entries))
+
+
+@given(ENTRIES, st.randoms())
+def test_the_order_of_the_pairs_does_not_matter(entries: Entries, random: Random) -> None:
+    shuffled = entries[:]
+    random.shuffle(shuffled)
+    one, other = made(entries), made(shuffled)
+    for part in ("indptr", "indices", "weights"):
+        assert getattr(one, part).tobytes() == getattr(other, part).tobytes()
+
+
+def test_rows_without_pairs() -> None:
+    assert adjacency([], [], [], 0).rows == 0
+    assert adjacency([], [], [], 3).degrees().tolist() == [0, 0, 0]
+    assert adjacency([], [], [], 0).transposed(4).degrees().tolist() == [0] * 4
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> tuple[list[int], list[set[int]], int]:
+    """Draw the title entity (or -1) and the mentions of each passage; every entity is mentioned somewhere."""
+    count = draw(st.integers(1, 6))
+    mentions = [draw(st.sets(st.integers(0, 7), max_size=5)) for _ in range(count)]
+    titles = [draw(st.sampled_from([-1, *range(8)])) for _ in range(count)]
+    for passage, title in enumerate(titles):
+        mentions[passage] |= {title} - {-1}
+    number = {entity: i for i, entity in enumerate(sorted(set().union(*mentions)))}
+    return (
+        [number.get(title, -1) for title in titles],
+        [{number[entity] for entity in row} for row in mentions],
+        len(number),
+    )
+
+
+@given(corpora())
+def test_the_walks_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
+    titles, mentioned, entities = corpus
+    pairs = [(p, e, 1.0 / (1 + e)) for p, row in enumerate(mentioned) for e in row]
+    mentions = made(pairs, len(titles))
+    nodes = entity_nodes(np.array(titles, dtype=np.int32), mentions.transposed(entities)).tolist()
+
+    wanted: list[int] = []
+    following = len(titles)
+    for entity in range(entities):
+        titled = [p for p, title in enumerate(titles) if title == entity]
+        places = [p for p, row in enumerate(mentioned) if entity in row]
+        if len(titled) == 1:
+            wanted.append(titled[0])
+        elif len(places) == 1:
+            wanted.append(places[0])
+        else:
+            wanted.append(following)
+            following += 1
+    assert nodes == wanted
+
+    edges: Rows = defaultdict(dict)
+    for one, other, weight in ((p, nodes[e], float(np.float32(w))) for p, e, w in pairs):
+        if one != other:
+            edges[one][other] = max(edges[one].get(other, 0.0), weight)
+            edges[other][one] = max(edges[other].get(one, 0.0), weight)
+    walk = walk_graph(np.array(nodes, dtype=np.int32), mentions)
+    assert walk.rows == following
+    assert rows(walk) == dict(edges)

@@ -1,0 +1,71 @@
+"""Composed vectors of triples and chains against sums written out."""
+
+import numpy as np
+import pytest
+
+from clew.graph import triple_embeddings as triple_vectors
+from clew.graph.csr import adjacency
+from clew.graph.triple_embeddings import TripleVectors
+
+RANDOM = np.random.default_rng(0)
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    found: np.ndarray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    return found
+
+
+NAMES, RELATIONS, PASSAGES = (unit(RANDOM.normal(size=(count, 6))) for count in (5, 3, 4))
+TRIPLES = np.array([[0, 0, 1], [1, 1, 2], [2, 2, 3], [3, 0, 4], [4, 1, 0]], dtype=np.int32)
+STATED = [[0], [0, 1], [2], [3, 1], [3]]
+VECTORS = TripleVectors(
+    TRIPLES,
+    NAMES,
+    RELATIONS,
+    adjacency([t for t, ps in enumerate(STATED) for _ in ps], [p for ps in STATED for p in ps], np.ones(7), 5),
+    PASSAGES,
+)
+QUESTION = unit(RANDOM.normal(size=6))
+
+
+def of(triple: int) -> np.ndarray:
+    head, relation, tail = TRIPLES[triple]
+    return unit(NAMES[head] + RELATIONS[relation] + NAMES[tail])
+
+
+def test_triples_are_the_sum_of_their_parts() -> None:
+    found = VECTORS.path_scores(QUESTION, 0.0)((), np.arange(5))
+    wanted = [(1 + float(of(t) @ QUESTION)) / 2 for t in range(5)]
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("cells", [1, 7, 1 << 20])
+def test_the_nearest_triple_of_many_texts(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(triple_vectors, "_CELLS", cells)
+    texts = unit(RANDOM.normal(size=(20, 6)))
+    for allowed in (np.ones(5, dtype=bool), np.array([True, False, True, False, True])):
+        wanted = [max(np.flatnonzero(allowed), key=lambda t: float(of(int(t)) @ text)) for text in texts]
+        assert VECTORS.nearest(texts, allowed).tolist() == wanted
+    assert VECTORS.nearest(texts, np.zeros(5, dtype=bool)).tolist() == [-1] * 20
+
+
+@pytest.mark.parametrize("context", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("chain", [(), (2,), (2, 0)])
+@pytest.mark.parametrize("allowed", [None, [True, False, True, True]])
+def test_chains(context: float, chain: tuple[int, ...], allowed: list[bool] | None) -> None:
+    open_ = None if allowed is None else np.array(allowed)
+    onward = np.array([1, 3, 4])
+    found = VECTORS.path_scores(QUESTION, context, open_)(chain, onward)
+    for triple, score in zip(onward.tolist(), found.tolist(), strict=True):
+        along = float(unit(np.sum([of(t) for t in (*chain, triple)], axis=0)) @ QUESTION)
+        stating = [p for p in STATED[triple] if allowed is None or allowed[p]]
+        beside = max((float(PASSAGES[p] @ QUESTION) for p in stating), default=-1.0)
+        assert score == pytest.approx((1 + (1 - context) * along + context * beside) / 2, abs=1e-6)
+    assert (found >= 0).all()
+
+
+def test_a_triple_that_no_passage_states_is_worth_what_it_says() -> None:
+    none = adjacency([], [], [], len(TRIPLES))
+    imported = TripleVectors(TRIPLES, NAMES, RELATIONS, none, PASSAGES)
+    found = imported.path_scores(QUESTION, 0.7)((2,), np.arange(5))
+    np.testing.assert_array_equal(found, VECTORS.path_scores(QUESTION, 0.0)((2,), np.arange(5)))

@@ -1,0 +1,141 @@
+"""Extractions and title links made facts, with names resolved over the whole corpus."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from clew.graph.snapshot.builder import Facts
+from clew.indexing.extraction.rule_based import RuleExtractor
+from clew.indexing.resolution.corpus_facts import CorpusFacts, corpus_facts
+from clew.indexing.resolution.title_linking import NamedText
+from clew.text.normalization import key_hash
+from clew.types import Extraction, Failure, Mention, Passage
+
+CORPUS = {
+    "fram": ("Fram (ship)", "The Fram was built by Colin Archer in Larvik. Fram sailed."),
+    "archer": ("Colin Archer", "Colin Archer was a naval architect, born in Larvik."),
+    "larvik": ("Larvik", "Larvik is a town. Its harbour [saw](fram.md) ships."),
+    "film": ("Fram (film)", "A film about polar research."),
+    "plain": ("", "The Fram Museum stands in Oslo, near Larvik."),
+}
+
+
+def text_of(id_: str, links: Sequence[str] = ()) -> NamedText:
+    title, text = CORPUS[id_]
+    return NamedText(f"{id_}.md", title, text, (), links, first=True)
+
+
+def extracted(passage: NamedText) -> Extraction:
+    (found,) = RuleExtractor().extract([Passage("p", "d", passage.title, passage.text, 0, len(passage.text))])
+    assert not isinstance(found, Failure)
+    return found
+
+
+def made(*ids: str, links: dict[str, Sequence[str]] | None = None) -> CorpusFacts:
+    passages = [text_of(id_, (links or {}).get(id_, ())) for id_ in ids]
+    return corpus_facts(passages, [extracted(passage) for passage in passages])
+
+
+def fact(*ids: str, of: str, links: dict[str, Sequence[str]] | None = None) -> Facts:
+    return made(*ids, links=links).facts[ids.index(of)]
+
+
+def test_titles_are_linked_by_the_words_before_them() -> None:
+    found = fact("fram", "archer", "larvik", of="fram")
+    assert found.title == "fram ship"
+    assert ("fram ship", "was built by", "colin archer") in found.triples
+    assert ("fram ship", "in", "larvik") in found.triples
+    assert dict(found.mentions)["colin archer"] == 1.0
+
+
+def test_a_title_without_its_parentheses_is_the_passage_itself() -> None:
+    found = fact("fram", "archer", of="fram")
+    assert "fram" not in dict(found.mentions)
+    assert not any(head == tail for head, _, tail in found.triples)
+
+
+def test_an_ambiguous_name_is_shared_out() -> None:
+    found = fact("fram", "film", "plain", of="plain")
+    weights = dict(found.mentions)
+    # "Fram Museum" is a longer name of its own; "Fram" inside it is still a title's mention.
+    assert weights["fram museum"] == 1.0
+    assert weights["fram ship"] == weights["fram film"] == 0.5
+
+
+def test_a_link_is_a_mention_and_a_triple() -> None:
+    without = fact("fram", "larvik", of="larvik")
+    assert "fram ship" not in dict(without.mentions)
+    found = fact("fram", "larvik", of="larvik", links={"larvik": ("fram.md", "nowhere.md", "larvik.md")})
+    assert dict(found.mentions)["fram ship"] == 1.0
+    assert found.triples[-1] == ("larvik", "links to", "fram ship")
+
+
+def test_a_passage_does_not_link_to_its_own_title() -> None:
+    found = fact("larvik", of="larvik", links={"larvik": ("larvik.md",)})
+    assert not any(tail == "larvik" for _, _, tail in found.triples)
+
+
+def test_without_a_title_mentions_are_kept_and_links_need_no_head() -> None:
+    found = fact("larvik", "plain", of="plain")
+    assert found.title == ""
+    assert {"fram museum", "oslo", "larvik"} <= dict(found.mentions).keys()
+    assert all(head for head, _, _ in found.triples)
+
+
+def test_surfaces_and_names() -> None:
+    corpus = made("fram", "archer", "larvik", "film")
+    assert corpus.surfaces["fram ship"].most_common(1)[0][0] == "Fram (ship)"
+    assert corpus.names[key_hash("fram")] == ("fram film", "fram ship")
+    assert corpus.names[key_hash("fram ship")] == ("fram ship",)
+    assert corpus.names[key_hash("colin archer")] == ("colin archer",)
+    mentioned = {key for found in corpus.facts for key, _ in found.mentions}
+    assert mentioned | {found.title for found in corpus.facts} == corpus.surfaces.keys()
+    assert {key for found in corpus.facts for head, _, tail in found.triples for key in (head, tail)} <= mentioned | {
+        found.title for found in corpus.facts
+    }
+
+
+def test_triples_of_other_extractors_are_resolved_too() -> None:
+    found = Extraction(
+        (Mention("Larvik"), Mention("  "), Mention("?")),
+        (("Fram", " built in ", "LARVIK"), ("Fram", "", "the Oslo"), ("Fram", "is", "fram"), ("", "x", "Oslo")),
+    )
+    passages = [text_of("fram"), text_of("larvik"), text_of("film")]
+    facts = corpus_facts(passages, [found, Extraction(), Extraction()]).facts[0]
+    assert facts.triples[:2] == [("fram ship", "built in", "larvik"), ("fram ship", "mentions", "oslo")]
+    assert not any(head == tail for head, _, tail in facts.triples)
+    assert "" not in dict(facts.mentions)
+
+
+@pytest.mark.parametrize("gone", CORPUS)
+def test_a_document_removed_takes_all_it_linked_with_it(gone: str) -> None:
+    """The facts of the rest are those of a corpus that never knew it, whatever came before."""
+    rest = [id_ for id_ in CORPUS if id_ != gone]
+    again, fresh = made(*CORPUS), made(*rest)
+    left = made(*rest)
+    assert left == fresh
+    title = {"fram": "fram ship", "archer": "colin archer", "larvik": "larvik", "film": "fram film"}.get(gone)
+    if title in ("fram ship", "fram film"):
+        assert title in again.surfaces
+        assert title not in left.surfaces
+        assert all(title not in (key for key, _ in found.mentions) for found in left.facts)
+        assert all(title not in keys for keys in left.names.values())
+
+
+def test_the_order_of_the_corpus_does_not_matter() -> None:
+    one, other = made(*CORPUS), made(*reversed(CORPUS))
+    assert one.facts == other.facts[::-1]
+    assert one.surfaces == other.surfaces
+    assert one.names == other.names
+
+
+def test_an_empty_corpus() -> None:
+    assert corpus_facts([], []) == CorpusFacts([], {}, {})
+
+
+def test_the_surface_of_a_title_wins_over_any_number_of_short_forms() -> None:
+    passages = [NamedText(str(n), "", "FRAM SHIP was here", (), (), first=True) for n in range(5)]
+    corpus = corpus_facts([*passages, text_of("fram")], [Extraction((Mention("FRAM SHIP"),))] * 5 + [Extraction()])
+    assert corpus.surfaces["fram ship"].most_common(1)[0][0] == "Fram (ship)"
+    assert isinstance(corpus.surfaces["fram ship"], Counter)

@@ -1,0 +1,117 @@
+"""What Markdown states of itself: headings, links, front matter, aliases."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.indexing.sources.markdown import alias_line, front_matter, headings, links, main_heading, plain
+
+MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# One\n## Two ##\ntext\n", [(1, "One", "# One"), (2, "Two", "## Two ##")]),
+        ("#Hashtag\n####### seven\n#\n", []),
+        ("# C#\n", [(1, "C#", "# C#")]),
+        ("   ### In *three* [links](x)\r\n", [(3, "In three links", "### In *three* [links](x)")]),
+        ("Top\n===\n\nNext\n---\n", [(1, "Top", "Top\n==="), (2, "Next", "Next\n---")]),
+        ("text\n\n---\n- item\n---\n", []),
+        ("```\n# code\n```\n# out\n~~~\n# in\n", [(1, "out", "# out")]),
+        ("````\n```\n# code\n````\n# out", [(1, "out", "# out")]),
+        ("---\n# comment: 1\ntitle: x\n---\n# real", [(1, "real", "# real")]),
+        (
+            "# The `code` of snake_case {#anchor}",
+            [(1, "The code of snake_case", "# The `code` of snake_case {#anchor}")],
+        ),
+        ("# Überschrift 漢字 🙂", [(1, "Überschrift 漢字 🙂", "# Überschrift 漢字 🙂")]),
+        ("# " + "x" * 501, []),
+    ],
+)
+def test_headings(text: str, found: list[tuple[int, str, str]]) -> None:
+    assert [(level, shown, text[start:end]) for level, shown, start, end in headings(text)] == found
+    assert main_heading(text) == next((shown for level, shown, _ in found if level == 1), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("[a](b.md) [a](c d)", ("b.md",)),
+        ("[a](<c d.md>) [b]( e.md 'title' ) [c](f.md (t)) [d](g.md\n\"t\")", ("c d.md", "e.md", "f.md", "g.md")),
+        ("[[Fram]] [[Roald Amundsen|him]] [[Page#Part]]", ("Fram", "Roald Amundsen", "Page#Part")),
+        ("[a](x_(y).md)(z)", ("x_(y).md",)),
+        ("![map](map.png) [![map](m.png)](big.md)", ("big.md",)),
+        ("[a [b] c](d.md)", ("d.md",)),
+        ("a](b.md) \\[c](d.md)", ()),
+        ("`[a](b.md)` ``[a`](c.md)`` ` [d](e.md)", ("e.md",)),
+        ("```\n[a](b.md)\n[r]: x.md\n```\n[c](d.md)", ("d.md",)),
+        ("[a][ref] [ref]\n\n[ref]: https://example.org/a 'T'\n", ("https://example.org/a",)),
+        ("<https://example.org/b> <b@example.org> https://bare.org", ("https://example.org/b",)),
+        ("<a class='k' href=\"x.html\">x</a> <A HREF='y.html'>", ("x.html", "y.html")),
+        ("[a](#part) [b](b.md#part) [c]()", ("b.md#part",)),
+        ("[a](z.md) [b](y.md) [c](z.md)", ("z.md", "y.md")),
+        ("[عربي](صفحة.md) [漢](漢字.md) [e](🙂)", ("صفحة.md", "漢字.md", "🙂")),
+        ("[ ] task [x] done", ()),
+    ],
+)
+def test_links(text: str, targets: tuple[str, ...]) -> None:
+    assert links(text) == targets
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "aliases", "body"),
+    [
+        ("---\ntitle: The Fram\n---\nbody", "The Fram", (), "body"),
+        (
+            "---\r\ntitle: 'It''s'\r\naliases: [A, \"B, \\\"C\\\"\", 'D']\r\n---\r\nbody",
+            "It's",
+            ("A", 'B, "C"', "D"),
+            "body",
+        ),
+        ("---\naliases:\n  - A\n  - B: C\nother: [x]\n  - no\n---\n", "", ("A", "B: C"), ""),
+        ("---\naliases: A; B\ntags:\n- no\n...\nbody", "", ("A", "B"), "body"),
+        ("---\nnested:\n  title: no\n---\n", "", (), ""),
+        ("---\ntitle: never closed\n", "", (), "---\ntitle: never closed\n"),
+        ("text\n---\ntitle: no\n---\n", "", (), "text\n---\ntitle: no\n---\n"),
+        ("", "", (), ""),
+    ],
+)
+def test_front_matter(text: str, title: str, aliases: tuple[str, ...], body: str) -> None:
+    found = front_matter(text)
+    assert (found.title, found.aliases, text[found.end :]) == (title, aliases, body)
+
+
+@pytest.mark.parametrize(
+    ("text", "aliases"),
+    [
+        ("Title\nAliases: A; B, C ;; *D*\n", ("A", "B, C", "D")),
+        ("1\n2\n3\n4\naliases: fifth", ("fifth",)),
+        ("1\n2\n3\n4\n5\nAliases: sixth", ()),
+        ("His aliases: A; B", ()),
+        ("Aliases: " + "A;" * 1000, ()),
+        ("", ()),
+    ],
+)
+def test_alias_lines(text: str, aliases: tuple[str, ...]) -> None:
+    assert alias_line(text) == aliases
+
+
+def test_plain_keeps_what_is_no_markup() -> None:
+    assert plain(r"2 * 3 * 4 \* a_b_c **bold *both*** [[P|shown]] ") == "2 * 3 * 4 * a_b_c bold both shown"
+
+
+@given(MARKS)
+def test_headings_lie_in_the_text_in_order_and_links_are_written_in_it(text: str) -> None:
+    places = [place for heading in headings(text) for place in (heading.start, heading.end)]
+    assert places == sorted(places)
+    assert all(0 <= place <= len(text) for place in places)
+    assert all(target in text and target == target.strip() for target in links(text))
+    assert len(set(links(text))) == len(links(text))
+
+
+@given(st.lists(st.text(alphabet="abé漢/.-_", min_size=1, max_size=9), max_size=5, unique=True))
+def test_links_written_on_their_own_lines_are_all_found(targets: list[str]) -> None:
+    text = "\n\n".join(f"[shown]({target})" for target in targets)
+    assert links(text) == tuple(targets)
+    assert links("~~~\n" + text + "\n~~~\n") == ()

@@ -1,0 +1,238 @@
+"""Reading: what becomes a document, what becomes a failure, in which order, and under which id."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.errors import InputError
+from clew.indexing.sources.reader import read
+from clew.types import Document, Failure
+from tests.indexing.sources.reading import documents, failure, single, write
+
+
+def test_a_folder_is_read_in_the_order_of_relative_paths(tmp_path: Path) -> None:
+    names = ["b.txt", "a/z.txt", "a.txt", "a b.txt", "a-b/c.txt", "a/b/c.md", "Z.txt", "é/ü.txt", "日本.txt"]
+    for name in names:
+        write(tmp_path / name, f"text of {name}")
+    assert [document.id for document in documents(list(read([tmp_path])))] == sorted(names)
+
+
+def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:
+    for name in (".hidden.txt", ".git/config.txt", "seen.txt"):
+        write(tmp_path / name, "text")
+    assert [document.id for document in documents(list(read([tmp_path])))] == ["seen.txt"]
+
+
+def test_documents_come_one_by_one(tmp_path: Path) -> None:
+    for number in range(5):
+        write(tmp_path / f"{number}.txt", "text")
+    reading = read([tmp_path])
+    assert isinstance(next(reading), Document)
+    (tmp_path / "4.txt").write_text("changed while reading")
+    last = list(reading)[-1]
+    assert isinstance(last, Document)
+    assert last.text == "changed while reading"
+
+
+def test_loops_of_links_end_and_nothing_is_read_twice(tmp_path: Path) -> None:
+    top, beside = tmp_path / "top", tmp_path / "beside"
+    write(top / "a" / "one.txt", "one")
+    write(beside / "two.txt", "two")
+    (top / "a" / "up").symlink_to(top)
+    (top / "0").symlink_to(top / "a")
+    (top / "again").symlink_to(top / "a")
+    (top / "out").symlink_to(beside)
+    (top / "out2").symlink_to(beside)
+    (beside / "back").symlink_to(top)
+    assert [document.id for document in documents(list(read([top])))] == ["a/one.txt", "out/two.txt"]
+
+
+def test_a_linked_folder_that_is_hidden_by_its_own_name_is_read(tmp_path: Path) -> None:
+    write(tmp_path / ".store" / "one.txt", "one")
+    (tmp_path / "shown").symlink_to(tmp_path / ".store")
+    assert [document.id for document in documents(list(read([tmp_path])))] == ["shown/one.txt"]
+
+
+def test_links_that_lead_nowhere_fail_and_the_rest_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").symlink_to(tmp_path / "missing.txt")
+    (tmp_path / "b.txt").symlink_to(tmp_path / "b.txt")
+    os.mkfifo(tmp_path / "c.txt")
+    write(tmp_path / "d.txt", "text")
+    *failures, last = read([tmp_path])
+    assert isinstance(last, Document)
+    assert [one.item for one in failures if isinstance(one, Failure)] == [
+        str(tmp_path / name) for name in ("a.txt", "b.txt", "c.txt")
+    ]
+
+
+def test_folders_deeper_than_the_recursion_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    depth = sys.getrecursionlimit() + 100
+    monkeypatch.chdir(tmp_path)
+    try:
+        for _ in range(depth):
+            Path("d").mkdir()
+            os.chdir("d")
+        write(Path("deep.txt"), "deep")
+        os.chdir(tmp_path)
+        (document,) = documents(list(read(["d"])))
+        assert document.id == "d/" * (depth - 1) + "deep.txt"
+    finally:  # what cleans up after tests recurses, so these folders would stay for ever
+        os.chdir(tmp_path)
+        Path("d/" * depth + "deep.txt").unlink()
+        for level in range(depth, 0, -1):
+            Path("d/" * level).rmdir()
+
+
+def test_unknown_suffixes_are_counted(tmp_path: Path) -> None:
+    write(tmp_path / "photo.xyz", "?")
+    write(tmp_path / "Makefile", "?")
+    reasons = {Path(one.item).name: one.reason for one in read([tmp_path]) if isinstance(one, Failure)}
+    assert reasons["photo.xyz"].startswith("not a kind of file that can be read: .xyz (wanted .csv, .docx")
+    assert reasons["Makefile"].startswith("not a kind of file that can be read: no suffix")
+    assert "not a kind" in failure(tmp_path / "photo.xyz").reason
+
+
+def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "text")
+    for missing in (tmp_path / "missing.txt", "nul\0.txt", "\ud800.txt"):
+        with pytest.raises(InputError, match="cannot be opened"):
+            read([tmp_path / "a.txt", missing])
+    with pytest.raises(InputError, match="no path"):
+        read([])
+
+
+def test_a_single_string_is_one_path(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "text")
+    assert [document.id for document in documents(list(read(str(tmp_path))))] == ["a.txt"]
+
+
+def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
+    try:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("text")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    (found,) = read([tmp_path])
+    assert isinstance(found, Failure)
+    assert "not valid UTF-8" in found.reason
+    found.item.encode("utf-8")
+
+
+def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
+    first = write(tmp_path / "one" / "a.txt", "first")
+    write(tmp_path / "two" / "a.txt", "second")
+    found = list(read([tmp_path / "one", tmp_path / "two", first]))
+    assert [type(one) for one in found] == [Document, Failure, Failure]
+    assert isinstance(found[1], Failure)
+    assert found[1].item == str(tmp_path / "two" / "a.txt")
+    assert '"a.txt" was already read' in found[1].reason
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "empty"),
+        (b" \n\t\n", "empty"),
+        (b"\xef\xbb\xbf", "empty"),
+        (b"text\0more", "offset 4"),
+        (b"good \xff bad", "byte offset 5"),
+        (b"\xef\xbb\xbfgood \xff", "byte offset 8"),
+        (b"\xed\xa0\x80", "byte offset 0"),
+        ("text".encode("utf-16"), "UTF-16"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".txt", ".md"])
+def test_texts_that_cannot_be_read(tmp_path: Path, content: bytes, reason: str, suffix: str) -> None:
+    path = write(tmp_path / f"bad{suffix}", content)
+    found = failure(path)
+    assert found.item == str(path)
+    assert reason in found.reason
+
+
+def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:
+    write(tmp_path / "closed" / "a.txt", "text").parent.chmod(0)
+    write(tmp_path / "b.txt", "text").chmod(0)
+    if os.access(tmp_path / "b.txt", os.R_OK):
+        (tmp_path / "closed").chmod(0o700)
+        pytest.skip("the superuser may read everything")
+    found = list(read([tmp_path]))
+    (tmp_path / "closed").chmod(0o700)
+    assert [one.reason for one in found if isinstance(one, Failure)] == [
+        "cannot be read: Permission denied",
+        "the folder cannot be opened: Permission denied",
+    ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file whose reading fails")
+@pytest.mark.parametrize("suffix", [".txt", ".jsonl", ".csv", ".html"])
+def test_a_disk_error_is_a_failure(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"a{suffix}").symlink_to("/proc/self/mem")
+    write(tmp_path / "b.txt", "text")
+    broken, fine = read([tmp_path])
+    assert isinstance(broken, Failure)
+    assert "cannot be read" in broken.reason
+    assert isinstance(fine, Document)
+
+
+def test_the_text_is_the_file_to_the_character(tmp_path: Path) -> None:
+    text = "Заголовок\r\n\r\nשלום 👩‍👩‍👧 \u202eعكس\u202c\ttab\rold\n\u2028  end  \n"
+    document = single(write(tmp_path / "a.txt", b"\xef\xbb\xbf" + text.encode()))
+    assert document.text == text
+    assert document.title == "Заголовок"
+
+
+@pytest.mark.parametrize(
+    ("content", "title", "aliases"),
+    [
+        ("The Fram\n\nA ship.", "The Fram", ("polar ship 1",)),
+        ("\n\n  The Fram  \n\nA ship.", "The Fram", ("polar ship 1",)),
+        ("The Fram\nAliases: Fram; Polar Ship\n\nA ship.", "The Fram", ("polar ship 1", "Fram", "Polar Ship")),
+        ("The Fram was a ship.\n\nIt sailed.", "polar ship 1", ()),
+        ("The Fram\nwas a ship.", "polar ship 1", ()),
+        ("The Fram", "polar ship 1", ()),
+        ("x" * 101 + "\n\ntext", "polar ship 1", ()),
+        ("Polar Ship 1\n\ntext", "Polar Ship 1", ()),
+    ],
+)
+def test_titles_and_aliases_of_plain_texts(tmp_path: Path, content: str, title: str, aliases: tuple[str, ...]) -> None:
+    document = single(write(tmp_path / "polar-ship_1.txt", content))
+    assert (document.title, document.aliases, document.links) == (title, aliases, ())
+
+
+def test_markdown_gives_title_aliases_and_links_and_keeps_its_source(tmp_path: Path) -> None:
+    text = (
+        "---\ntitle: The *Fram*\naliases:\n  - Polar Ship\n  - 'Fram'\n---\n# Fram (ship)\nAliases: Framskip\n\n"
+        "## Crew\nLed by [Nansen](people/nansen.md) and [[Amundsen|Roald]]. ![map](map.png)\n"
+    )
+    document = single(write(tmp_path / "fram.md", text))
+    assert document.text == text
+    assert document.title == "The Fram"
+    assert document.aliases == ("Fram (ship)", "fram", "Polar Ship", "Framskip")
+    assert document.links == ("people/nansen.md", "Amundsen")
+
+
+def test_markdown_without_a_heading_is_called_by_its_file(tmp_path: Path) -> None:
+    document = single(write(tmp_path / "south_pole.markdown", "## Section\ntext"))
+    assert (document.title, document.aliases) == ("south pole", ())
+
+
+@pytest.mark.parametrize(
+    ("content", "ids"),
+    [
+        (b'\n \n{"id": "a", "text": "t"}\n{"text": "u"}\n', ["a", "stdin:4"]),
+        (b'\xef\xbb\xbf {"id": "a", "text": "t"}', ["a"]),
+        (b"\n  plain {text}\n", ["stdin"]),
+    ],
+)
+def test_standard_input(content: bytes, ids: list[str]) -> None:
+    found = documents(list(read(["-"], io.BytesIO(content))))
+    assert [document.id for document in found] == ids
+    if ids == ["stdin"]:
+        assert found[0] == Document("stdin", "", "\n  plain {text}\n")
+
+
+def test_empty_standard_input_is_a_failure() -> None:
+    (found,) = read(["-"], io.BytesIO(b""))
+    assert found == Failure("stdin", "empty: the file holds no text")

@@ -1,0 +1,139 @@
+"""Records: lines of JSON and rows of tables; a bad one fails alone."""
+
+from pathlib import Path
+
+import pytest
+
+from clew.indexing.sources.reader import read
+from clew.types import Document, Failure
+from tests.indexing.sources.reading import documents, failure, single, write
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    lines = (
+        '\ufeff{"id": "a/\\"b\\" 🙂", "title": " A  B ", "text": "one", "metadata": {"year": 1911, "tags": ["x"],'
+        ' "no": null}, "lang": "en", "year": 1, "nested": {"x": 1}, "aliases": ["AB", " "], "links": ["c", "c"]}\n'
+        "\n"
+        '{"id": 7, "text": " two "}\r\n'
+        '{"text": "three"}'
+    )
+    first, second, third = documents(list(read([write(tmp_path / "r" / "x.jsonl", lines).parent])))
+    assert first == Document(
+        'a/"b" 🙂', "A B", "one", {"lang": "en", "year": 1911, "tags": ["x"]}, aliases=("AB",), links=("c",)
+    )
+    assert second == Document("7", "", " two ")
+    assert third == Document("x.jsonl:4", "", "three")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{not json}", "not valid JSON"),
+        (b'["text"]', "the line is a list"),
+        (b'{"id": "a"}', 'no "text"; the record has: id'),
+        (b'{"text": 5}', '"text" is a number'),
+        (b'{"text": null}', '"text" is null'),
+        (b'{"text": " "}', "empty"),
+        (b'{"id": "", "text": "t"}', '"id" is empty'),
+        (b'{"id": true, "text": "t"}', '"id" is a boolean'),
+        (b'{"id": ["a"], "text": "t"}', '"id" is a list'),
+        (b'{"title": 5, "text": "t"}', '"title" is a number'),
+        (b'{"metadata": [], "text": "t"}', '"metadata" is a list'),
+        (b'{"metadata": {"a": {}}, "text": "t"}', 'metadata "a" is an object'),
+        (b'{"metadata": {"a": 9223372036854775808}, "text": "t"}', 'metadata "a" is a number'),
+        (b'{"metadata": {"a": 1e999}, "text": "t"}', 'metadata "a" is a number'),
+        (b'{"metadata": {"a": NaN}, "text": "t"}', "NaN"),
+        (b'{"aliases": "a", "text": "t"}', '"aliases" is a string'),
+        (b'{"links": [1], "text": "t"}', '"links" is a list'),
+        (b'{"text": "\\ud800"}', "text holds a lone surrogate"),
+        (b'{"id": "\\udfff", "text": "t"}', "id holds a lone surrogate"),
+        (b'{"metadata": {"\\ud800": "v"}, "text": "t"}', "metadata holds a lone surrogate"),
+        (b'{"metadata": {"k": ["\\ud800"]}, "text": "t"}', "metadata holds a lone surrogate"),
+        (b'{"links": ["\\ud800"], "text": "t"}', "links holds a lone surrogate"),
+        (b'{"text": "\xff"}', "invalid UTF-8 at byte 10"),
+        (b'{"text": ' + b"[" * 100_000 + b"}", "JSON"),
+        (b'{"text": ' + b"9" * 10_000 + b"}", "JSON that cannot be read"),
+        (b'{"id": "good", "text": "again"}', '"good" was already read'),
+    ],
+)
+def test_bad_lines_fail_alone(tmp_path: Path, line: bytes, reason: str) -> None:
+    path = write(tmp_path / "x.ndjson", b'{"id": "good", "text": "t"}\n' + line + b'\n{"id": "after", "text": "t"}\n')
+    first, broken, last = read([path])
+    assert isinstance(first, Document)
+    assert isinstance(last, Document)
+    assert last.id == "after"
+    assert isinstance(broken, Failure)
+    assert broken.item == f"{path}:2"
+    assert reason in broken.reason
+
+
+def test_a_surrogate_pair_is_a_letter(tmp_path: Path) -> None:
+    assert single(write(tmp_path / "x.jsonl", '{"text": "\\ud83d\\ude42"}')).text == "🙂"
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.pdf", "x.html"])
+def test_empty_and_binary_records(tmp_path: Path, name: str) -> None:
+    assert "empty" in failure(write(tmp_path / name, b"")).reason
+    if name.endswith(("jsonl", "csv")):
+        assert "binary" in failure(write(tmp_path / name, b"PK\3\4\0\0\n\0\n")).reason
+
+
+def test_tables(tmp_path: Path) -> None:
+    content = (
+        "\ufeffid,Title,TEXT,year,height,zip,note\r\n"
+        '1,One,"first, with ""quotes""\r\nand a line",1911,1.5,00714,\r\n'
+        "\r\n"
+        '2,,second,-3,1e3,99999999999999999999,"a\tb"\r\n'
+    )
+    first, second = documents(list(read([write(tmp_path / "t.csv", content)])))
+    metadata = {"year": 1911, "height": 1.5, "zip": "00714"}
+    assert first == Document("1", "One", 'first, with "quotes"\r\nand a line', metadata)
+    assert second == Document(
+        "2", "", "second", {"year": -3, "height": 1000.0, "zip": "99999999999999999999", "note": "a\tb"}
+    )
+    assert type(first.metadata["year"]) is int
+    assert type(second.metadata["height"]) is float
+
+
+def test_rows_without_an_id_are_called_by_the_line_they_start_on(tmp_path: Path) -> None:
+    content = 'text\tkind\n"one\nmore"\ta\n\ntwo\tb\n'
+    assert [document.id for document in documents(list(read([write(tmp_path / "t.tsv", content)])))] == [
+        "t.tsv:2",
+        "t.tsv:5",
+    ]
+
+
+def test_bad_rows_fail_alone(tmp_path: Path) -> None:
+    content = b'id,text\na,fine\nb,one,two\nc\n,text\nd,"\xe9"\ne,"x"y\nf,\xff\na,again\ng,fine\nh,"open\nto the end\n'
+    found = list(read([write(tmp_path / "t.csv", content)]))
+    assert [one.id for one in found if isinstance(one, Document)] == ["a", "g"]
+    failures = {one.item.rpartition(":")[2]: one.reason for one in found if isinstance(one, Failure)}
+    assert {line: reason[:24] for line, reason in failures.items()} == {
+        "3": "the row has 3 cells, its",
+        "4": 'no "text"; the record ha',
+        "5": '"id" is empty; give one,',
+        "6": "invalid UTF-8 in the row",
+        "7": "not a row of a table: ',",
+        "8": "invalid UTF-8 in the row",
+        "9": 'the id "a" was already r',
+        "11": "not a row of a table: un",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("id,body\n1,text\n", 'no column "text", only: id, body'),
+        ("text,a,a\n1,2,3\n", "given twice"),
+        ("text,Text\n1,2\n", "given twice"),
+        ("text,\n1,2\n", "empty or given twice"),
+        ("text,a\n", "no row under a header"),
+    ],
+)
+def test_headers_that_cannot_be_used(tmp_path: Path, content: str, reason: str) -> None:
+    assert reason in failure(write(tmp_path / "t.csv", content)).reason
+
+
+def test_a_cell_of_a_megabyte(tmp_path: Path) -> None:
+    text = "word " * 200_000
+    assert single(write(tmp_path / "t.csv", f'text\n"{text}"\n')).text == text

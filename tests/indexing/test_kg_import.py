@@ -1,0 +1,402 @@
+"""Graphs in an index: alone and beside documents, imported again, changed, removed, compared, checked."""
+
+import gzip
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+import clew
+from clew.errors import ClewError, InputError
+from clew.graph.snapshot.diff import difference
+from clew.index import Index
+from clew.indexing import kg_import as importing
+from clew.indexing.kg_formats.files import graph_file
+from clew.indexing.snapshot_builder import MANIFEST, read_manifest, snapshot_folder
+from clew.retrievers.empty_index import GRAPH_ALONE
+from clew.retrievers.registry import RETRIEVERS
+from clew.settings import Settings
+from clew.store.verify import repair, verify
+from clew.types import Document, Triple
+from tests.small_index import DOCUMENTS, QUESTIONS, made, told
+
+Rows = Sequence[tuple[str, str, str]]
+SEA: Rows = (
+    ("Louis Palander", "born in", "Karlskrona"),
+    ("Louis Palander", "studied in", "Karlskrona"),
+    ("Karlskrona", "lies in", "Blekinge"),
+    ("Blekinge", "part of", "Sweden"),
+    ("Sweden", "borders", "Sweden"),
+    ("Sweden", "borders", "Norway"),
+)
+FILMS: Rows = (("Face", "directed by", "Antonia Bird"), ("face", "is a", "body part"), ("Face", "release year", "1997"))
+
+
+def written(path: Path, rows: Rows) -> Path:
+    path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def arrays(index: Index) -> dict[str, bytes]:
+    """Return the files of the snapshot but its manifest, which also names where triples came from."""
+    assert index.snapshot
+    folder = snapshot_folder(index.table)
+    found = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {name: content for name, content in found.items() if name != MANIFEST}
+
+
+def triples(index: Index) -> list[Triple]:
+    return [index.snapshot.triple(position) for position in range(len(index.snapshot.triples))]
+
+
+@pytest.fixture
+def sea(tmp_path: Path) -> Path:
+    return written(tmp_path / "sea.tsv", SEA)
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> Path:
+    return written(tmp_path / "films.tsv", FILMS)
+
+
+@pytest.fixture
+def alone(tmp_path: Path, sea: Path) -> Index:
+    index = made(tmp_path / "alone", ())
+    index.import_graph(sea)
+    return index
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, sea: Path) -> Index:
+    index = made(tmp_path / "mixed", DOCUMENTS)
+    index.import_graph(sea)
+    return index
+
+
+def test_a_graph_needs_no_documents_and_keeps_parallel_edges_and_loops(alone: Index) -> None:
+    assert [(t.head, t.relation, t.tail) for t in triples(alone)] == sorted(SEA)
+    assert all(t.passages == () for t in triples(alone))
+    assert sorted(alone.snapshot.entities) == ["Blekinge", "Karlskrona", "Louis Palander", "Norway", "Sweden"]
+    figures = alone.stats()
+    wanted = {"documents": 0, "passages": 0, "entities": 5, "relations": 5, "triples": 6, "imported_triples": 6}
+    assert {name: figures[name] for name in wanted} == wanted
+    assert figures["graphs"] == [{"name": "sea.tsv", "triples": 6, "names": 0, "parts": 1}]
+
+
+def test_the_same_file_again_costs_no_commit(alone: Index, sea: Path) -> None:
+    before = alone.table.version
+    report = alone.import_graph(sea)
+    assert (report.added, report.updated, report.unchanged, report.removed) == (0, 0, 1, 0)
+    assert alone.table.version == before
+
+
+def test_a_changed_file_takes_the_place_of_the_one_before(
+    alone: Index, sea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "PART_TRIPLES", 2)
+    monkeypatch.setattr(importing, "COMMIT_TRIPLES", 4)
+    report = alone.import_graph(sea)
+    assert (report.added, report.updated, report.unchanged, report.removed) == (2, 1, 0, 0)
+    written(sea, [*SEA[:2], ("Karlskrona", "lies in", "the Baltic")])
+    report = alone.import_graph(sea)
+    assert (report.added, report.updated, report.unchanged, report.removed) == (0, 1, 1, 1)
+    assert sorted((t.head, t.relation, t.tail) for t in triples(alone)) == sorted(
+        [*SEA[:2], ("Karlskrona", "lies in", "the Baltic")]
+    )
+    fresh = made(tmp_path / "fresh", ())
+    fresh.import_graph(sea)
+    assert arrays(fresh) == arrays(alone)
+    assert verify(tmp_path / "alone") == []
+
+
+def test_the_hash_of_the_corpus_follows_the_graphs_too(alone: Index, sea: Path) -> None:
+    def corpus() -> object:
+        return read_manifest(snapshot_folder(alone.table))["corpus"]
+
+    first = corpus()
+    written(sea, SEA[:3])
+    alone.import_graph(sea)
+    second = corpus()
+    alone.remove(["sea.tsv"])
+    assert len({first, second, corpus()}) == 3
+    written(sea, SEA)
+    alone.import_graph(sea)
+    assert corpus() == first
+
+
+def test_duplicates_are_stored_once_and_counted(tmp_path: Path) -> None:
+    index = made(tmp_path / "index", ())
+    report = index.import_graph(written(tmp_path / "g.tsv", [*SEA, *SEA, SEA[0]]))
+    assert (report.triples, report.duplicates) == (len(SEA), len(SEA) + 1)
+    assert len(triples(index)) == len(SEA)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_removal_is_exact_whatever_came_before(tmp_path: Path, sea: Path, films: Path, seed: int) -> None:
+    random = Random(seed)
+    documents = random.sample(DOCUMENTS, 8)
+    wanted = made(tmp_path / "wanted", documents)
+    wanted.import_graph(sea)
+    index = made(tmp_path / "index", ())
+    steps: list[Callable[[], object]] = [
+        lambda: index.add(documents),
+        lambda: index.import_graph(sea),
+        lambda: index.import_graph(films),
+        lambda: index.add([Document("late", "Face", "Face was filmed in Sweden by Antonia Bird.")]),
+    ]
+    random.shuffle(steps)
+    for step in steps:
+        step()
+    report = index.remove(["films.tsv", "late"])
+    assert (report.removed, report.removed_graphs) == (1, 1)
+    assert arrays(index) == arrays(wanted)
+    manifests = [read_manifest(snapshot_folder(i.table)) for i in (index, wanted)]
+    assert manifests[0] == manifests[1]
+    assert difference(index.snapshot, wanted.snapshot).empty
+    index.remove(["sea.tsv"])
+    assert arrays(index) == arrays(made(tmp_path / "plain", documents))
+
+
+def test_the_order_of_graphs_and_the_size_of_parts_do_not_matter(
+    tmp_path: Path, sea: Path, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = made(tmp_path / "one", DOCUMENTS), made(tmp_path / "other", ())
+    one.import_graph(sea)
+    one.import_graph(films)
+    monkeypatch.setattr(importing, "PART_TRIPLES", 1)
+    monkeypatch.setattr(importing, "COMMIT_CHARACTERS", 1)
+    other.import_graph(films, "aaa")
+    other.add(DOCUMENTS)
+    other.import_graph(sea, "zzz")
+    assert arrays(one) == arrays(other)
+
+
+def test_a_passage_that_mentions_an_entity_of_a_graph_means_the_same_entity(mixed: Index) -> None:
+    s = mixed.snapshot
+    (town,) = s.entities_called("karlskrona")
+    told_by = {s.passage_ids[int(p)] for p in s.mentioned_in.row(int(town))}
+    assert {"palander", "karlskrona", "untitled-1"} <= told_by
+    ends = s.triples[s.imported][:, [0, 2]]
+    assert town in ends
+    both = [t for t in triples(mixed) if t.passages and (t.head, t.relation, t.tail) in SEA]
+    apart = [t for t in triples(mixed) if not t.passages]
+    assert len(both) + len(apart) == int(s.imported.sum()) == len(SEA)
+    (sweden,) = s.entities_called("Sweden")
+    assert len(s.mentioned_in.row(int(sweden))) > 0
+    (norway,) = s.entities_called("Norway")
+    assert len(s.mentioned_in.row(int(norway))) == 0
+
+
+SEARCHING = "bm25 dense entity-graph gear hipporag2 ircot naive-ge pagerank sync-ge title-links"
+
+
+@pytest.mark.parametrize("name", SEARCHING.split())
+def test_every_retriever_searches_a_mixed_index(mixed: Index, name: str) -> None:
+    for question in (*QUESTIONS, "Which countries border Sweden?"):
+        for where in (None, "lang = 'en'"):
+            evidence = mixed.search(question, 5, name, where)
+            allowed = {d.id for d in DOCUMENTS if where is None or d.metadata.get("lang") == "en"}
+            assert {scored.item.document_id for scored in evidence.passages} <= allowed
+            assert {id_ for path in evidence.paths for t in path.item for id_ in t.passages} <= allowed
+    found = mixed.search(QUESTIONS[0], 5, name).passages
+    assert "palander" in {scored.item.id for scored in found}
+
+
+@pytest.mark.parametrize("name", ["bm25", "dense", "fused", "gfm", "hipporag2", "pagerank", "sync-ge"])
+def test_without_passages_retrievers_find_nothing_and_say_why(alone: Index, name: str) -> None:
+    evidence = alone.search("Where was Louis Palander born?", 5, name)
+    assert (evidence.passages, evidence.paths, evidence.notes) == ((), (), (GRAPH_ALONE,))
+    with pytest.raises(InputError, match="k is 0"):
+        alone.search("Where?", 0, name)
+    assert alone.ask("Where was Louis Palander born?", 5, name).text == ""
+
+
+def test_names_of_a_graph_that_no_passage_mentions_are_not_compared_by_meaning(tmp_path: Path) -> None:
+    rows = [
+        (f"Karlskrona Naval Shipyard {letter}{letter}", "near", f"Karlskrona Naval Shipyards {letter}{letter}")
+        for letter in "abc"
+    ]
+    index = made(tmp_path / "index", DOCUMENTS)
+    before = len(index.snapshot.equivalences.indices)
+    index.import_graph(written(tmp_path / "g.tsv", rows))
+    assert len(index.snapshot.equivalences.indices) == before
+
+
+def test_entities_that_fold_alike_stay_apart(tmp_path: Path, films: Path) -> None:
+    index = made(tmp_path / "index", ())
+    index.import_graph(films)
+
+    def called(name: str) -> list[str]:
+        return [index.snapshot.entities[int(e)] for e in index.snapshot.entities_called(name)]
+
+    assert (called("Face"), called("face"), sorted(called("FACE"))) == (["Face"], ["face"], ["Face", "face"])
+    # Which of the two a document means is not known: what it mentions stays an entity of its own beside them.
+    index.add([Document("d", "", "Antonia Bird directed Face and Priest.")])
+    assert (called("Face"), called("face"), len(called("FACE"))) == (["Face", "Face"], ["face"], 3)
+    assert called("Antonia Bird") == ["Antonia Bird"]
+
+
+def test_labels_and_aliases_lead_to_an_entity(tmp_path: Path) -> None:
+    names = tmp_path / "names.tsv"
+    names.write_text("m.1\tFram\tthe polar ship\nm.2\tColin Archer\n", encoding="utf-8")
+    file = graph_file(written(tmp_path / "g.tsv", [("m.1", "built by", "m.2")]), names=(names,))
+    index = made(tmp_path / "index", [Document("d", "", "The Polar Ship sailed north.")])
+    report = index.import_graph(file, "ships")
+    assert (report.triples, report.names) == (1, 3)
+    s = index.snapshot
+    assert [s.entities[int(e)] for e in s.entities_called("m.1")] == ["Fram"]
+    assert "Fram" in [s.entities[int(e)] for e in s.entities_called("The polar ship")]
+    assert triples(index)[-1].head == "Fram"
+    assert index.stats()["graphs"] == [{"name": "ships", "triples": 1, "names": 3, "parts": 2}]
+
+
+def test_faults_are_counted_and_the_first_are_told(tmp_path: Path) -> None:
+    rows = ["a\tb\tc"] + ["x"] * 30 + ["d\te\tf"]
+    file = tmp_path / "g.tsv"
+    file.write_text("\n".join(rows), encoding="utf-8")
+    index = made(tmp_path / "index", ())
+    report = index.import_graph(file)
+    assert (report.triples, report.malformed, len(report.faults)) == (2, 30, importing.SHOWN)
+    assert str(report.faults[0]) == "g.tsv:2: 1 cell, wanted 3: head, relation, tail"
+    with pytest.raises(InputError, match=r"g\.tsv:2: .*nothing was imported"):
+        index.import_graph(file, "other", strict=True)
+    assert [graph["name"] for graph in index.stats()["graphs"]] == ["g.tsv"]
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", "a\tb\n", "head\trelation\ttail\n"])
+def test_a_file_that_states_nothing_changes_nothing(alone: Index, sea: Path, content: str) -> None:
+    before = alone.table.version
+    sea.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match="states no triple"):
+        alone.import_graph(sea)
+    assert alone.table.version == before
+    assert len(triples(alone)) == len(SEA)
+
+
+def test_a_file_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "PART_TRIPLES", 1_000)
+    monkeypatch.setattr(importing, "COMMIT_TRIPLES", 2_000)
+    rows = [(f"entity {n * 7919 % 100_003}", "next", f"entity {n}") for n in range(20_000)]
+    file = tmp_path / "g.tsv.gz"
+
+    def write(some: Sequence[tuple[str, str, str]], share: float = 1.0) -> None:
+        packed = gzip.compress("".join("\t".join(row) + "\n" for row in some).encode())
+        file.write_bytes(packed[: int(len(packed) * share)])
+
+    index = made(tmp_path / "index", ())
+
+    def stored() -> list[tuple[str, str, str]]:
+        return sorted((triple.head, triple.relation, triple.tail) for triple in triples(index))
+
+    for before in ([], rows[:5_000]):
+        if before:
+            write(before)
+            index.import_graph(file)
+        version = index.table.version
+        write(rows[::-1], 0.5)
+        with pytest.raises(InputError, match=r"not whole.*was taken back"):
+            index.import_graph(file)
+        assert index.table.version > version  # it had been written, several commits of it
+        assert stored() == sorted(before)
+        assert verify(tmp_path / "index") == []
+    write(rows)
+    assert index.import_graph(file).unchanged == 5
+    assert stored() == sorted(rows)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\tb", "\x1b[31m"])
+def test_names_that_no_graph_can_have(alone: Index, sea: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be a graph's"):
+        alone.import_graph(sea, name)
+
+
+@pytest.mark.parametrize("name", ["it's", 'say "x"', "a#b", "日本 🚢", "a%00_", "k#000001"])
+def test_any_other_name_can_be_removed(tmp_path: Path, sea: Path, name: str) -> None:
+    index = made(tmp_path / "index", DOCUMENTS[:2])
+    before = arrays(index)
+    index.import_graph(sea, name)
+    assert [graph["name"] for graph in index.stats()["graphs"]] == [name]
+    assert index.remove([name]).removed_graphs == 1
+    assert arrays(index) == before
+
+
+def test_documents_and_graphs_do_not_take_each_others_names(tmp_path: Path, sea: Path) -> None:
+    index = made(tmp_path / "index", [Document("sea.tsv", "", "The sea."), Document("g#000000", "", "A trap.")])
+    for name in ("sea.tsv", "g"):
+        with pytest.raises(InputError, match=f"a document of this index goes by '{name}'"):
+            index.import_graph(sea, name)
+    index.import_graph(sea, "graph")
+    for id_ in ("graph", "graph#000000"):
+        (failure,) = index.add([Document(id_, "", "A text.")]).failures
+        assert "an imported graph goes by this id" in failure.reason
+    for absent in ("graph#000000", "graph#", "nothing"):
+        with pytest.raises(InputError, match="no document has the id, and no graph the name"):
+            index.remove([absent])
+    assert index.stats()["documents"] == 2
+    assert len(index.stats()["graphs"]) == 1
+
+
+def test_what_is_damaged_is_found_repaired_and_imported_again(
+    tmp_path: Path, sea: Path, mixed: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "PART_TRIPLES", 2)
+    mixed.import_graph(sea)
+    whole = arrays(mixed)
+    assert mixed.compact() > 0
+    assert arrays(mixed) == whole
+    for file in (tmp_path / "mixed" / "passages.lance" / "data").glob("*.lance"):
+        file.write_bytes(file.read_bytes().replace(b"studied in", b"studied im"))
+    assert len(verify(tmp_path / "mixed")) == 1
+    with pytest.raises(ClewError, match="clew repair"):
+        _ = made_anew(tmp_path / "mixed").snapshot
+    repair(tmp_path / "mixed")
+    index = clew.open(tmp_path / "mixed")
+    report = index.import_graph(sea)
+    assert (report.added, report.unchanged) == (1, 2)
+    assert arrays(index) == whole
+
+
+def made_anew(folder: Path) -> Index:
+    """Return an index that has to make its snapshot."""
+    shutil.rmtree(folder / "derived" / "snapshots")
+    return clew.open(folder)
+
+
+def test_a_hub_and_names_of_ten_kilobytes(tmp_path: Path) -> None:
+    rows = [(f"spoke {n}", "turns", "hub") for n in range(50_000)] + [("x" * 10_000, "y" * 10_000, "z" * 60_000)]
+    index = clew.create(tmp_path / "index", Settings(encoder="none"))
+    report = index.import_graph(written(tmp_path / "g.tsv", rows))
+    assert (report.triples, report.malformed, report.added) == (50_001, 0, 4)
+    s = index.snapshot
+    assert (len(s.entities), len(s.triples)) == (50_003, 50_001)
+    (hub,) = s.entities_called("hub")
+    assert int(np.count_nonzero(s.triples[:, 2] == hub)) == 50_000
+    assert verify(tmp_path / "index") == []
+
+
+def test_a_part_is_bounded_in_characters_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "PART_CHARACTERS", 100)
+    index = clew.create(tmp_path / "index", Settings(encoder="none"))
+    report = index.import_graph(written(tmp_path / "g.tsv", [(f"{n:050}", "x", f"{n:050}") for n in range(10)]))
+    assert (report.added, report.triples) == (10, 10)
+
+
+def test_progress_is_told_in_triples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "PART_TRIPLES", 10)
+    heard: list[tuple[str, int, int]] = []
+    index = clew.create(tmp_path / "index", Settings(encoder="none"), lambda *told: heard.append(told))
+    index.import_graph(written(tmp_path / "g.tsv", [(f"a{n}", "b", "c") for n in range(45)]))
+    assert [done for stage, done, total in heard if (stage, total) == ("importing", 0)] == [10, 20, 30, 40, 45]
+    assert ("reading graphs", 45, 0) in heard
+
+
+def test_searching_finds_the_same_with_a_graph_of_other_things(tmp_path: Path, films: Path) -> None:
+    plain, beside = made(tmp_path / "plain", DOCUMENTS), made(tmp_path / "beside", DOCUMENTS)
+    beside.import_graph(films)
+    for name in ("bm25", "dense", "title-links"):
+        assert name in RETRIEVERS
+        for question in QUESTIONS:
+            assert told(plain.search(question, 5, name)) == told(beside.search(question, 5, name))

@@ -1,0 +1,117 @@
+"""A run that stops half-way keeps what it committed, and the same documents again make the undisturbed index."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.index import Index, silent
+from clew.indexing import pipeline as updating
+from clew.indexing.snapshot_builder import snapshot_folder
+from clew.settings import Settings
+from clew.types import Document
+
+
+class StoppedError(Exception):
+    """What ends a run from outside."""
+
+
+class Stop:
+    """Ends a run when it has been told of a stage so often; "indexing" is told after each commit."""
+
+    def __init__(self, after: int, stage: str = "indexing") -> None:
+        self.left = after
+        self.stage = stage
+
+    def __call__(self, stage: str, _done: int, _total: int) -> None:
+        self.left -= stage == self.stage
+        if self.left <= 0:
+            raise StoppedError
+
+
+def voyage(number: int, parts: int, state: str) -> Document:
+    text = "\n\n".join(
+        f"Part {part} of {state}: Voyage {number} followed Voyage {number // 2} to Hobart. " + "It drifted on. " * 60
+        for part in range(parts)
+    )
+    return Document(f"v{number}", f"Voyage {number}", text, {"parts": parts}, aliases=(f"Cruise {number}",))
+
+
+def created(folder: Path, progress: Stop | None = None) -> Index:
+    return clew.create(folder, Settings(encoder="none", extractor="rules", passage_tokens=64), progress or silent)
+
+
+def files(index: Index) -> dict[str, bytes]:
+    assert index.snapshot
+    folder = snapshot_folder(index.table)
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_batches() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(updating, "BATCH_PASSAGES", 5)
+        patch.setattr(updating, "BATCH_LIMIT", 5)
+        yield
+
+
+@settings(deadline=None, max_examples=6)
+@given(
+    st.lists(st.integers(1, 3), min_size=4, max_size=9),
+    st.lists(st.integers(1, 3), min_size=4, max_size=9),
+    st.integers(1, 3),
+)
+def test_a_stopped_run_keeps_whole_documents_and_goes_on(before: list[int], after: list[int], stop: int) -> None:
+    old = [voyage(number, parts, "old") for number, parts in enumerate(before)]
+    new = [voyage(number, parts, "new") for number, parts in enumerate(after)]
+    with TemporaryDirectory() as folder:
+        created(Path(folder, "one")).add(old)
+        halting = clew.open(Path(folder, "one"), Stop(stop))
+        with pytest.raises(StoppedError):
+            halting.add(new)
+        reopened = clew.open(Path(folder, "one"))
+        held: dict[str, list[str]] = {}
+        for id_, text in zip(reopened.snapshot.document_ids, reopened.snapshot.texts, strict=True):
+            held.setdefault(id_, []).append(text)
+        # Each document is there whole, in one of its two states, and never in a mixture.
+        done = {id_ for id_, texts in held.items() if all(" of new:" in text for text in texts if " of " in text)}
+        counts = {document.id: document.text.count("Part ") for document in old}
+        counts |= {document.id: document.text.count("Part ") for document in new if document.id in done}
+        assert {id_: sum(text.count("Part ") for text in texts) for id_, texts in held.items()} == counts
+        assert done, "a commit was made and is gone"
+        report = reopened.add(new)
+        assert report.unchanged == len(done)
+        assert report.added + report.updated == len(new) - len(done)
+        fresh = created(Path(folder, "two"))
+        fresh.add([*new, *old[len(new) :]])
+        assert files(reopened) == files(fresh)
+
+
+def test_a_removal_stays_where_the_run_stops_before_its_snapshot(tmp_path: Path) -> None:
+    index = created(tmp_path / "index")
+    index.add([voyage(0, 2, "old"), voyage(1, 2, "old")])
+    held = files(index)
+    with pytest.raises(StoppedError):
+        clew.open(tmp_path / "index", Stop(1, "linking")).remove(["v0"])
+    reopened = clew.open(tmp_path / "index")
+    assert set(reopened.snapshot.document_ids) == {"v1"}
+    reopened.add([voyage(0, 2, "old")])
+    assert files(reopened) == held
+
+
+def test_a_stop_before_the_snapshot_costs_only_the_snapshot(tmp_path: Path) -> None:
+    documents = [voyage(number, 2, "old") for number in range(6)]
+    created(tmp_path / "index")
+    with pytest.raises(StoppedError):
+        clew.open(tmp_path / "index", Stop(1, "linking")).add(documents)
+    reopened = clew.open(tmp_path / "index")
+    version = reopened.table.version
+    assert reopened.add(documents).unchanged == 6
+    assert reopened.table.version == version
+    fresh = created(tmp_path / "fresh")
+    fresh.add(documents)
+    assert files(reopened) == files(fresh)

@@ -1,0 +1,147 @@
+"""Opening a causal language model, and what is said where that fails."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from clew.errors import InputError, ProviderError
+from clew.models.causal_lm.model import CausalModel
+from tests.models.tiny_llama import PLACES, write_tiny_llama
+
+
+def rewritten(file: Path, **changes: object) -> None:
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(settings | changes), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_tiny_llama(tmp_path / "model", padded=False)
+
+
+def test_it_is_loaded_once_and_frozen(folder: Path) -> None:
+    model = CausalModel(str(folder))
+    loaded = model.load()
+    assert model.load() is loaded
+    assert (model.name, model.width, loaded.places) == (str(folder), 32, PLACES)
+    assert not loaded.network.training
+    assert not any(weight.requires_grad for weight in loaded.network.parameters())
+    assert model.parameters() == []
+
+
+def test_what_was_taught_can_be_written_and_opened_again(folder: Path, tmp_path: Path) -> None:
+    model = CausalModel(str(folder), trainable=True)
+    weights = model.parameters()
+    assert weights
+    assert all(weight.requires_grad for weight in weights)
+    with torch.no_grad():
+        weights[0].add_(1.0)
+    model.save(tmp_path / "taught")
+    again = CausalModel(str(tmp_path / "taught")).load()
+    assert torch.equal(next(again.network.parameters()), weights[0])
+    assert again.tokens("ship") == model.load().tokens("ship")
+
+
+def test_the_type_of_the_weights_can_be_chosen(folder: Path) -> None:
+    assert next(CausalModel(str(folder), dtype="bfloat16").load().network.parameters()).dtype == torch.bfloat16
+    with pytest.raises(InputError, match="'int8'; wanted float32"):
+        CausalModel(str(folder), dtype="int8").load()
+
+
+def test_all_tokens_that_end_a_text_stop_it_and_nothing_else_of_its_way_to_write_stays(folder: Path) -> None:
+    (folder / "generation_config.json").write_text(
+        json.dumps({"eos_token_id": [7, 9], "do_sample": True, "temperature": 0.2, "repetition_penalty": 1.3})
+    )
+    loaded = CausalModel(str(folder)).load()
+    assert loaded.end == loaded.tokenizer.eos_token_id == 0
+    assert loaded.ends == {0, 7, 9}
+    assert loaded.network.generation_config.repetition_penalty in (None, 1.0)
+    assert loaded.network.generation_config.do_sample is False
+    ship = loaded.tokens(" ship ")
+    assert loaded.words([*ship, 9, *ship]) == "ship"
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./nosuch"])
+def test_a_folder_that_is_not_there_is_bad_input(name: str) -> None:
+    with pytest.raises(InputError, match=f"no causal language model can be called '{name}'"):
+        CausalModel(name).load()
+
+
+@pytest.mark.parametrize("broken", ["weights", "weights torn", "config", "tokenizer"])
+def test_a_model_that_cannot_be_opened_says_why_in_one_line(folder: Path, broken: str) -> None:
+    if broken == "weights":
+        (folder / "model.safetensors").unlink()
+    elif broken == "weights torn":
+        (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:500])
+    elif broken == "config":
+        rewritten(folder / "config.json", model_type="no such thing")
+    else:
+        (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(ProviderError, match="cannot be opened") as caught:
+        CausalModel(str(folder)).load()
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_in_pickles_are_not_read(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({}, folder / "pytorch_model.bin")
+    with pytest.raises(ProviderError, match="safetensors"):
+        CausalModel(str(folder)).load()
+
+
+def test_a_model_without_an_end_is_refused(folder: Path) -> None:
+    rewritten(folder / "tokenizer_config.json", eos_token=None)
+    rewritten(folder / "config.json", eos_token_id=None)
+    (folder / "generation_config.json").unlink()
+    (folder / "special_tokens_map.json").unlink(missing_ok=True)
+    with pytest.raises(ProviderError, match="names no token that ends a text"):
+        CausalModel(str(folder)).load()
+
+
+def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(InputError, match=r"pip install 'clew\[local-llm\]'"):
+        CausalModel(str(folder)).load()
+
+
+def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
+    with pytest.raises(ProviderError, match="cannot write the model"):
+        CausalModel(str(folder)).save(folder / "config.json" / "inside")
+
+
+def test_a_file_is_no_folder_to_write_to(folder: Path) -> None:
+    before = (folder / "config.json").read_bytes()
+    with pytest.raises(ProviderError, match=r"cannot write the model to .*config\.json: .*; choose another folder"):
+        CausalModel(str(folder)).save(folder / "config.json")
+    assert (folder / "config.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("device", ["nonsense", "", "xla", "cuda:99"])
+def test_a_device_that_is_not_there_is_named(folder: Path, device: str) -> None:
+    with pytest.raises(InputError, match=f"the device '{device}' cannot be used .*: wanted cpu") as caught:
+        CausalModel(str(folder), device=device).load()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
+def test_cuda_where_there_is_none(folder: Path) -> None:
+    with pytest.raises(InputError, match="the device 'cuda' cannot be used"):
+        CausalModel(str(folder), device="cuda").load()
+
+
+def test_a_fingerprint_is_that_of_weights_tokenizer_and_shape(folder: Path, tmp_path: Path) -> None:
+    own = CausalModel(str(folder)).load().fingerprint
+    copied = CausalModel(str(write_tiny_llama(tmp_path / "same", padded=False))).load().fingerprint
+    others = [
+        CausalModel(str(write_tiny_llama(tmp_path / "gain", padded=False, gain=2.0))).load().fingerprint,
+        CausalModel(str(write_tiny_llama(tmp_path / "words", ("Fram", "Larvik"), padded=False))).load().fingerprint,
+        CausalModel(str(write_tiny_llama(tmp_path / "chat", padded=False, chat=True))).load().fingerprint,
+    ]
+    assert own == copied
+    rewritten(folder / "config.json", rms_norm_eps=0.5)
+    others.append(CausalModel(str(folder)).load().fingerprint)
+    assert len({own, *others}) == 5

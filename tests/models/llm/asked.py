@@ -1,0 +1,47 @@
+"""What tests of the client of language models share: a small schema, prompts for it, and a model to ask."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from clew.models.llm.budget import Budget
+from clew.models.llm.provider_model import CallSettings, ProviderModel
+from clew.models.llm.reply_cache import CallCache
+from clew.types import Failure, Prompt, Reply
+from tests.faults.model_server import Played
+
+OSLO = '{"names": ["Oslo"]}'
+
+
+class Names(BaseModel):
+    names: list[str]
+
+
+def prompt(content: str = "Oslo lies in Norway.", instructions: str = "Name the places.") -> Prompt:
+    return Prompt("names@1", instructions, content, Names)
+
+
+def prompts(count: int) -> list[Prompt]:
+    return [prompt(f"Text {number}") for number in range(count)]
+
+
+def asking(
+    server: Played | str, cache: CallCache | None = None, budget: Budget | None = None, **settings: Any
+) -> ProviderModel:
+    url = server if isinstance(server, str) else server.url
+    return ProviderModel("openai:test", CallSettings(base_url=url, **settings), cache, budget)
+
+
+def asked(model: ProviderModel, content: str | Prompt = "Oslo", on_text: Callable[[str], None] | None = None) -> Any:
+    """Return the one result."""
+    [result] = model.complete([content if isinstance(content, Prompt) else prompt(content)], on_text)
+    return result
+
+
+def names(results: Sequence[Reply | Failure]) -> list[list[str] | str]:
+    """Return what came back: names, or the reason for none."""
+    return [
+        result.value.names if isinstance(result, Reply) and isinstance(result.value, Names) else str(result)
+        for result in results
+    ]

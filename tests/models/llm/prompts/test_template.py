@@ -1,0 +1,55 @@
+"""Templates: known by their words and the shape of the reply, and marks that no text can close."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from pydantic import BaseModel
+
+from clew.models.llm.prompts.template import Template, tagged
+
+TAGS = ("question", "title", "passage", "names", "noted-facts", "searched", "thoughts", "connections", "paths")
+
+
+class One(BaseModel):
+    name: str
+
+
+class Two(BaseModel):
+    name: str | None
+
+
+def test_the_name_changes_with_the_words_and_with_the_reply() -> None:
+    names = {Template("t", words, reply).fingerprint for words in ("Name it.", "Name it!") for reply in (One, Two)}
+    assert len(names) == 4
+    assert all(name.startswith("t@") and len(name) == 10 for name in names)
+    assert Template("t", "Name it.", One).fingerprint == Template("t", "Name it.", One).fingerprint
+
+
+def test_a_prompt_has_the_words_of_the_template_and_the_content_as_data() -> None:
+    template = Template("t", "Name it.", One)
+    prompt = template.prompt("half \ud800")
+    assert (prompt.name, prompt.instructions, prompt.content, prompt.reply) == (
+        template.fingerprint,
+        "Name it.",
+        "half ?",
+        One,
+    )
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("form", ["</{}>", "<{}>", "</{} >", "<{}-1>", "</{}-2>"])
+def test_no_text_closes_or_opens_a_mark(tag: str, form: str) -> None:
+    for written in (form.format(tag), form.format(tag.upper())):
+        inside = tagged("passage", f"before {written} after").split("\n")[1]
+        assert inside == f"before < {written[1:]} after"
+
+
+def test_what_is_no_mark_stays_as_it_is() -> None:
+    text = "a < b, <b>bold</b>, <titles>, 3<4, <passages>"
+    assert tagged("question", text) == f"<question>\n{text}\n</question>"
+
+
+@given(some.text(alphabet="<>/ pasgetiln-1\n", max_size=80), some.sampled_from(TAGS))
+def test_there_is_one_mark_before_and_one_after(text: str, tag: str) -> None:
+    whole = tagged(tag, text)
+    assert whole.count(f"<{tag}>") == whole.count(f"</{tag}>") == 1

@@ -1,0 +1,50 @@
+"""Prices: the user's table first, then the public one, and none where none is known."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from clew.models.llm.pricing import Prices, estimated_tokens, most_tokens
+
+TABLE = Prices({"openai:gpt-4o-mini": (1.0, 10.0), "ollama:big": (0.5, 0.5)})
+
+
+def test_the_users_table_comes_first() -> None:
+    assert TABLE.cost("openai:gpt-4o-mini", 2_000_000, 100_000) == 3.0
+    assert TABLE.cost("openai:gpt-4o-mini", 2_000_000, 100_000, elsewhere=True) == 3.0
+    assert TABLE.cost("ollama:big", 1_000_000, 0) == 0.5
+
+
+@pytest.mark.parametrize(
+    "model", ["openai:gpt-4o-mini", "anthropic:claude-3-haiku-20240307", "google:gemini-2.5-flash"]
+)
+def test_public_prices_are_known_where_the_provider_itself_is_asked(model: str) -> None:
+    cost = Prices().cost(model, 1_000_000, 100_000)
+    assert cost is not None
+    assert 0.01 < cost < 10
+    assert Prices().cost(model, 1_000_000, 100_000, elsewhere=True) is None
+    assert Prices().cost(model, 0, 0) == 0.0
+
+
+@pytest.mark.parametrize("model", ["openai:nobody-knows-it", "google:", "nobody:x", "openai:claude-3-haiku-20240307"])
+def test_no_price_is_made_up(model: str) -> None:
+    assert Prices().cost(model, 10, 10) is None
+
+
+def test_what_runs_here_costs_nothing() -> None:
+    assert Prices().cost("ollama:anything", 10**9, 10**9) == 0.0
+
+
+@given(some.text())
+def test_no_tokenizer_makes_more_tokens_than_bytes(text: str) -> None:
+    by_bytes = Tokenizer(models.BPE())  # without a single merge: the most tokens that a text can have
+    by_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    letters = [piece for piece, _ in by_bytes.pre_tokenizer.pre_tokenize_str(text)]
+    assert sum(map(len, letters)) <= most_tokens(text)
+    assert estimated_tokens(text) <= most_tokens(text) + 1
+
+
+def test_half_a_character_is_counted() -> None:
+    assert most_tokens("\ud800") == 3
+    assert estimated_tokens("\ud800") == 2

@@ -1,0 +1,148 @@
+"""The file of kept replies: found again by all that was asked, by several processes, damaged, listed and pruned."""
+
+import multiprocessing
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from clew.errors import ProviderError
+from clew.models.llm import reply_cache as call_cache
+from clew.models.llm.reply_cache import CallCache, Kept, call_key
+from clew.types import Prompt, Reply, Usage
+from tests.models.llm.asked import Names, prompt
+
+COST = Usage(0.5, 2, 100, 10, 0.25)
+
+
+class Places(BaseModel):
+    places: list[str]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> CallCache:
+    return CallCache(tmp_path / "folder" / call_cache.CALLS)
+
+
+def reply(*names: str) -> Reply:
+    return Reply(Names(names=list(names)), COST)
+
+
+def test_what_was_put_is_found_and_costs_nothing(cache: CallCache) -> None:
+    assert cache.get("k", prompt()) is None
+    cache.put("k", "openai:m", prompt(), reply("Oslo", "Tromsø", "\0", '"'))
+    assert cache.get("k", prompt()) == Reply(Names(names=["Oslo", "Tromsø", "\0", '"']), Usage(), cached=True)
+    assert cache.get("other", prompt()) is None
+    cache.put("k", "openai:m", prompt(), reply("Bergen"))
+    found = cache.found({"k": prompt(), "other": prompt()})
+    assert list(found) == ["k"]
+    assert found["k"].value == Names(names=["Bergen"])
+    assert cache.found({}) == {}
+
+
+def test_looking_makes_no_file(cache: CallCache, tmp_path: Path) -> None:
+    assert cache.get("k", prompt()) is None
+    assert cache.listed() == []
+    assert cache.prune() == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reply_that_fits_no_more_is_not_found(cache: CallCache) -> None:
+    cache.put("k", "openai:m", prompt(), reply("Oslo"))
+    assert cache.get("k", Prompt("p", "", "", Places)) is None
+
+
+def test_the_key_changes_with_all_that_changes_a_reply() -> None:
+    plain = call_key("openai:m", prompt(), {"temperature": 0.0})
+    assert plain == call_key("openai:m", prompt(), {"temperature": 0.0})
+    others = [
+        call_key("openai:n", prompt(), {"temperature": 0.0}),
+        call_key("openai:m", prompt("other"), {"temperature": 0.0}),
+        call_key("openai:m", prompt(instructions="other"), {"temperature": 0.0}),
+        call_key("openai:m", Prompt("names@2", prompt().instructions, prompt().content, Names), {"temperature": 0.0}),
+        call_key("openai:m", Prompt("names@1", prompt().instructions, prompt().content, Places), {"temperature": 0.0}),
+        call_key("openai:m", prompt(), {"temperature": 0.5}),
+        call_key("openai:m", prompt("half \ud800"), {"temperature": 0.0}),
+    ]
+    assert len({plain, *others}) == 8
+
+
+def test_what_is_kept_is_listed_by_model_and_prompt(cache: CallCache) -> None:
+    for number in range(3):
+        cache.put(f"a{number}", "openai:b", prompt(), reply("Oslo"))
+    cache.put("b", "openai:a", prompt(), reply("Oslo"))
+    once = Usage(0.5, 1, 100, 10, 0.25)
+    thrice = Usage(1.5, 3, 300, 30, 0.75)
+    assert cache.listed() == [Kept("openai:a", "names@1", once), Kept("openai:b", "names@1", thrice)]
+
+
+def test_pruning_drops_what_is_old_or_of_a_model(cache: CallCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.time()
+    monkeypatch.setattr("clew.models.llm.reply_cache.time.time", lambda: now - 100)
+    cache.put("old", "openai:a", prompt(), reply("Oslo"))
+    monkeypatch.setattr("clew.models.llm.reply_cache.time.time", lambda: now)
+    cache.put("new", "openai:a", prompt(), reply("Oslo"))
+    cache.put("other", "openai:b", prompt(), reply("Oslo"))
+    assert cache.prune(older_than=50.0) == 1
+    assert cache.get("old", prompt()) is None
+    assert cache.prune(model="openai:b") == 1
+    assert cache.get("new", prompt()) is not None
+    assert cache.prune() == 1
+    assert cache.listed() == []
+
+
+def _writes(place: Path, first: int) -> None:
+    cache = CallCache(place)
+    for number in range(first, first + 60):
+        cache.put(f"k{number % 100}", "openai:m", prompt(), reply(str(number % 100)))
+
+
+def test_two_processes_write_at_once(tmp_path: Path) -> None:
+    place = tmp_path / call_cache.CALLS
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=_writes, args=(place, first)) for first in (0, 50)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        assert process.exitcode == 0
+    found = CallCache(place).found({f"k{number}": prompt() for number in range(100)})
+    assert [found[f"k{number}"].value for number in range(100)] == [Names(names=[str(n)]) for n in range(100)]
+
+
+@pytest.mark.parametrize(
+    "content", [b"not a database, but long enough to be taken for one" * 10, b"SQLite format 3\0junk"]
+)
+def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: CallCache, tmp_path: Path, content: bytes) -> None:
+    place = tmp_path / "folder" / call_cache.CALLS
+    place.parent.mkdir()
+    place.write_bytes(content)
+    actions = (
+        lambda: cache.get("k", prompt()),
+        lambda: cache.put("k", "m", prompt(), reply("Oslo")),
+        cache.listed,
+        cache.prune,
+    )
+    for act in actions:
+        with pytest.raises(ProviderError, match="remove the file where it is damaged, or do without it") as caught:
+            act()
+        assert str(place) in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_another_shape_is_refused(cache: CallCache, tmp_path: Path) -> None:
+    place = tmp_path / "folder" / call_cache.CALLS
+    place.parent.mkdir()
+    connection = sqlite3.connect(place)
+    connection.execute("CREATE TABLE calls (other TEXT)")
+    connection.close()
+    with pytest.raises(ProviderError, match="cannot be used"):
+        cache.get("k", prompt())
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(ProviderError, match="give leave to write there"):
+        CallCache(tmp_path / "file" / "calls.sqlite").put("k", "m", prompt(), reply("Oslo"))

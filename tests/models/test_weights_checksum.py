@@ -1,0 +1,71 @@
+"""Weights are checked once and the check is remembered."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from clew.errors import ProviderError
+from clew.models.weights_checksum import check_weights, user_cache
+
+
+def test_a_file_that_passed_is_remembered_until_it_changes(tmp_path: Path) -> None:
+    file, memory = tmp_path / "weights", tmp_path / "memory"
+    file.write_bytes(b"good")
+    sha256 = hashlib.sha256(b"good").hexdigest()
+    check_weights(file, sha256, memory)
+    (note,) = memory.iterdir()
+    assert sha256 in note.read_text(encoding="utf-8")
+    check_weights(file, sha256, memory)
+    file.write_bytes(b"other")
+    with pytest.raises(ProviderError, match=f"wanted {sha256}"):
+        check_weights(file, sha256, memory)
+
+
+def test_a_remembered_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, memory = tmp_path / "weights", tmp_path / "memory"
+    file.write_bytes(b"good")
+    sha256 = hashlib.sha256(b"good").hexdigest()
+    check_weights(file, sha256, memory)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("hashed again")
+
+    monkeypatch.setattr(hashlib, "file_digest", refuse)
+    check_weights(file, sha256, memory)
+
+
+def test_a_memory_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    file, memory = tmp_path / "weights", tmp_path / "memory"
+    file.write_bytes(b"good")
+    memory.write_bytes(b"a file, not a folder")
+    check_weights(file, hashlib.sha256(b"good").hexdigest(), memory)
+
+
+def test_a_damaged_note_is_not_believed(tmp_path: Path) -> None:
+    file, memory = tmp_path / "weights", tmp_path / "memory"
+    file.write_bytes(b"good")
+    sha256 = hashlib.sha256(b"good").hexdigest()
+    check_weights(file, sha256, memory)
+    (note,) = memory.iterdir()
+    note.write_bytes(b"\xff")
+    check_weights(file, sha256, memory)
+    assert sha256 in note.read_text(encoding="utf-8")
+
+
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match="gone"):
+        check_weights(tmp_path / "gone", "0" * 64, tmp_path)
+
+
+def test_the_cache_follows_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert user_cache() == tmp_path / "clew"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert user_cache() == Path.home() / ".cache" / "clew"
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    assert user_cache() == tmp_path / "local" / "clew"
+    monkeypatch.setattr("sys.platform", "darwin")
+    assert user_cache().parts[-3:] == ("Library", "Caches", "clew")

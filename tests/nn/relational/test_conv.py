@@ -1,0 +1,205 @@
+"""The fused kernels against plain operations: values and gradients, on graphs with everything that can go wrong."""
+
+import subprocess
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.nn.relational import cpu_kernels as relational_cpu
+from clew.nn.relational.conv import AGGREGATES, MESSAGES, relational_conv, relational_conv_reference
+from clew.nn.relational.graph import RelationalGraph
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+BOTH = pytest.mark.parametrize("message", MESSAGES)
+SUMS = pytest.mark.parametrize("aggregate", AGGREGATES)
+
+
+def graph_of(edges: list[tuple[int, int, int]], nodes: int, relations: int) -> RelationalGraph:
+    senders, through, receivers = (torch.tensor([e[i] for e in edges], dtype=torch.int64) for i in range(3))
+    return RelationalGraph((senders, through, receivers), nodes, relations)
+
+
+class Case(NamedTuple):
+    graph: RelationalGraph
+    width: int
+    weighted: bool
+    seed: int
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> Case:
+    """Draw a graph (a hub, loops, equal edges, isolated nodes, no edges), a width, whether edges have weights."""
+    nodes, relations = draw(st.integers(1, 12)), draw(st.integers(1, 4))
+    edge = st.tuples(st.integers(0, nodes - 1), st.integers(0, relations - 1), st.integers(0, nodes - 1))
+    edges = draw(st.lists(edge, max_size=40))
+    if draw(st.booleans()):
+        edges += [(node, 0, 0) for node in range(nodes)]
+    width, weighted, seed = draw(st.sampled_from([1, 3, 8, 17])), draw(st.booleans()), draw(st.integers(0, 99))
+    return Case(graph_of(edges, nodes, relations), width, weighted, seed)
+
+
+def inputs(case: Case, kind: torch.dtype, device: str = "cpu") -> list[Any]:
+    generator = torch.Generator().manual_seed(case.seed)
+    states = torch.randn(case.graph.nodes, case.width, generator=generator).to(device, kind)
+    relations = torch.randn(case.graph.relation_count, case.width, generator=generator).to(device, kind)
+    weights = torch.rand(case.graph.edges, generator=generator).to(device) if case.weighted else None
+    return [None if part is None else part.requires_grad_() for part in (states, relations, weights)]
+
+
+def with_gradients(function: Any, graph: RelationalGraph, given_: list[Any], **options: str) -> list[torch.Tensor]:
+    """Return the result and the gradients of a sum of it that weighs every entry differently."""
+    result = function(graph, *given_, **options)
+    mix = torch.arange(result.numel(), device=result.device).reshape(result.shape).to(torch.float32).sin()
+    leaves = [leaf for leaf in given_ if leaf is not None]
+    gradients = torch.autograd.grad((result.float() * mix).sum(), leaves, allow_unused=True, materialize_grads=True)
+    return [result, *gradients]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@BOTH
+@SUMS
+@settings(deadline=None, max_examples=40)
+@given(case=asked())
+def test_values_and_gradients_equal_the_reference(device: str, message: str, aggregate: str, case: Case) -> None:
+    graph, given_ = case.graph.to(device), inputs(case, torch.float32, device)
+    found = with_gradients(relational_conv, graph, given_, message=message, aggregate=aggregate)
+    wanted = with_gradients(relational_conv_reference, graph, given_, message=message, aggregate=aggregate)
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@BOTH
+@settings(deadline=None, max_examples=25)
+@given(case=asked())
+def test_half_precision_is_added_up_in_full(device: str, message: str, case: Case) -> None:
+    graph, halves = case.graph.to(device), inputs(case, torch.bfloat16, device)
+    found = with_gradients(relational_conv, graph, halves, message=message)
+    assert found[0].dtype == torch.bfloat16
+    full = [None if x is None else x.detach().float().requires_grad_() for x in halves]
+    wanted = with_gradients(relational_conv_reference, graph, full, message=message)
+    # One rounding of the result, and one of each gradient's input; never one an edge.
+    for one, other in zip(found, wanted, strict=True):
+        scale = float(other.detach().abs().max()) if other.numel() else 0.0
+        torch.testing.assert_close(one.float(), other, rtol=2e-2, atol=1e-2 * max(scale, 1.0))
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_many_threads_give_the_bits_of_one(message: str, kind: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    hub = np.where(random.random(6000) < 0.3, 0, random.integers(0, 500, 6000))
+    senders, relations = random.integers(0, 500, 6000), random.integers(0, 9, 6000)
+    ends = torch.from_numpy(senders), torch.from_numpy(relations), torch.from_numpy(hub)
+    graph = RelationalGraph(ends, 500, 9)
+    given_ = inputs(Case(graph, 33, weighted=True, seed=1), kind)
+    alone = with_gradients(relational_conv, graph, given_, message=message)
+    monkeypatch.setattr(relational_cpu, "_SMALL", 0)
+    for _ in range(2):
+        together = with_gradients(relational_conv, graph, given_, message=message)
+        for one, other in zip(alone, together, strict=True):
+            assert torch.equal(one, other)
+
+
+def test_the_head_hears_the_tail() -> None:
+    # One triple (0, relation 0, 1): the published direction sends from the tail (1) to the head (0), and back through
+    # the inverse (relation 1).
+    graph = graph_of([(1, 0, 0), (0, 1, 1)], 2, 2)
+    states, relations = torch.tensor([[2.0], [3.0]]), torch.tensor([[5.0], [7.0]])
+    assert relational_conv(graph, states, relations).tolist() == [[15.0], [14.0]]
+
+
+def test_edges_come_in_any_order_and_keep_their_weights() -> None:
+    edges = [(1, 0, 2), (0, 1, 1), (2, 0, 1), (0, 0, 1)]
+    graph = graph_of(edges, 3, 2)
+    weights = torch.tensor([1.0, 2.0, 3.0, 4.0])[graph.order]
+    states, relations = torch.tensor([[1.0], [10.0], [100.0]]), torch.tensor([[1.0], [2.0]])
+    assert relational_conv(graph, states, relations, weights).tolist() == [[0.0], [2 * 2 + 3 * 100 + 4.0], [10.0]]
+
+
+def test_nothing_to_hear() -> None:
+    graph = graph_of([], 3, 1)
+    assert relational_conv(graph, torch.ones(3, 4), torch.ones(1, 4)).tolist() == [[0.0] * 4] * 3
+    empty = graph_of([], 0, 0)
+    assert relational_conv(empty, torch.ones(0, 4), torch.ones(0, 4)).shape == (0, 4)
+    found = with_gradients(relational_conv, graph, inputs(Case(graph, 4, weighted=True, seed=0), torch.float32))
+    assert [tuple(part.shape) for part in found] == [(3, 4), (3, 4), (1, 4), (0,)]
+
+
+def test_rows_that_do_not_lie_side_by_side() -> None:
+    graph = graph_of([(0, 0, 1), (1, 0, 0)], 2, 1)
+    states = torch.arange(8.0).reshape(4, 2).T[:, ::2]
+    assert not states.is_contiguous()
+    wanted = relational_conv_reference(graph, states, torch.full((1, 2), 2.0))
+    assert torch.equal(relational_conv(graph, states, torch.full((1, 2), 2.0)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (([0], [0], [2]), "receiver"),
+        (([-1], [0], [0]), "sender"),
+        (([0], [5], [0]), "relation"),
+        (([0, 1], [0], [0]), "equal length"),
+    ],
+)
+def test_edges_that_do_not_fit_are_refused(parts: tuple[list[int], ...], said: str) -> None:
+    senders, relations, receivers = (torch.tensor(part, dtype=torch.int64) for part in parts)
+    with pytest.raises(InputError, match=said):
+        RelationalGraph((senders, relations, receivers), 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("states", "relations", "weights", "options", "said"),
+    [
+        (torch.ones(2, 3, dtype=torch.float64), torch.ones(1, 3, dtype=torch.float64), None, {}, "float64"),
+        (torch.ones(2, 3), torch.ones(1, 3, dtype=torch.bfloat16), None, {}, "bfloat16"),
+        (torch.ones(3, 3), torch.ones(1, 3), None, {}, "shapes"),
+        (torch.ones(2, 3), torch.ones(1, 4), None, {}, "wide"),
+        (torch.ones(2, 3), torch.ones(1, 3), torch.ones(5), {}, "weights"),
+        (torch.ones(2, 3), torch.ones(1, 3), None, {"message": "rotate"}, "distmult"),
+        (torch.ones(2, 3), torch.ones(1, 3), None, {"aggregate": "max"}, "mean"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(
+    states: torch.Tensor, relations: torch.Tensor, weights: torch.Tensor | None, options: dict[str, str], said: str
+) -> None:
+    graph = graph_of([(0, 0, 1)], 2, 1)
+    with pytest.raises(InputError, match=said):
+        relational_conv(graph, states, relations, weights, **options)
+
+
+def test_a_gradient_of_a_gradient_is_refused() -> None:
+    graph = graph_of([(0, 0, 1)], 2, 1)
+    states = torch.ones(2, 3, requires_grad=True)
+    heard = relational_conv(graph, states, torch.ones(1, 3)).pow(2).sum()
+    (gradient,) = torch.autograd.grad(heard, states, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()  # type: ignore[no-untyped-call]
+
+
+def test_no_row_an_edge_is_made() -> None:
+    # 400,000 edges at width 256 would be 400 MB a copy.
+    program = """
+import resource, torch
+from clew.nn.relational.conv import relational_conv
+from clew.nn.relational.graph import RelationalGraph
+make = torch.Generator().manual_seed(0)
+parts = [torch.randint(0, limit, (400_000,), generator=make) for limit in (2000, 50, 2000)]
+graph = RelationalGraph(parts, 2000, 50)
+states, relations = torch.randn(2000, 256, requires_grad=True), torch.randn(50, 256, requires_grad=True)
+weights = torch.ones(400_000, requires_grad=True)
+small = RelationalGraph([part[:10] for part in parts], 2000, 50)
+relational_conv(small, states, relations, torch.ones(10, requires_grad=True)).sum().backward()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+relational_conv(graph, states, relations, weights).sum().backward()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 200 * 1024

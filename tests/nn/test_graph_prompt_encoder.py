@@ -1,0 +1,126 @@
+"""Tokens made from graphs, against attention written out node by node."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import GraphContext
+from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
+from tests.answering.graph_readers.graph_contexts import CONTEXTS, WIDTH, context
+
+EDGES = ((0, "on", 1), (2, "near", 1), (3, "near", 1), (1, "near", 0), (1, "near", 1), (1, "on", 0), (1, "on", 0))
+GRAPH = context(("cup", "table", "lamp", "door", "wall"), EDGES)
+PART = context(("cup", "table", "lamp", "door", "wall"), EDGES, (1, 2, 3))
+SETTINGS = GraphTokenSettings(WIDTH, 6, width=4, layers=3, heads=2, tokens=2)
+
+
+def made(settings: GraphTokenSettings, seed: int = 0) -> GraphToken:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return GraphToken(settings)
+
+
+def linear(weights: dict[str, Any], name: str, values: Any) -> Any:
+    return weights[f"{name}.weight"] @ values + weights.get(f"{name}.bias", 0.0)
+
+
+def attended(weights: dict[str, Any], name: str, states: Any, edges: Sequence[tuple[int, Any, int]]) -> Any:
+    """One layer: each node hears its sources, weighed for each head by query times key."""
+    rows = []
+    for node, state in enumerate(states):
+        row = linear(weights, f"{name}.lin_skip", state)
+        query = linear(weights, f"{name}.lin_query", state).reshape(SETTINGS.heads, -1)
+        heard = [
+            (
+                (linear(weights, f"{name}.lin_key", states[source]) + told).reshape(SETTINGS.heads, -1),
+                (linear(weights, f"{name}.lin_value", states[source]) + told).reshape(SETTINGS.heads, -1),
+            )
+            for source, relation, target in edges
+            if target == node
+            for told in [linear(weights, f"{name}.lin_edge", relation)]
+        ]
+        for head in range(SETTINGS.heads if heard else 0):
+            scores = np.exp([query[head] @ key[head] / np.sqrt(query.shape[1]) for key, _ in heard])
+            shares = scores / scores.sum()
+            size = query.shape[1]
+            row[head * size : (head + 1) * size] += sum(
+                share * value[head] for share, (_, value) in zip(shares, heard, strict=True)
+            )
+        rows.append(row)
+    return np.stack(rows)
+
+
+def by_hand(module: GraphToken, given: GraphContext, nodes: list[int]) -> Any:
+    """The tokens of a part of a graph: its nodes and the edges among them."""
+    weights = {name: value.double().numpy() for name, value in module.state_dict().items()}
+    encoded = given.asked.graph
+    edges = [
+        (nodes.index(source), encoded.relations[encoded.relation_of[place]].astype(np.float64), nodes.index(target))
+        for place, (source, target) in enumerate(encoded.graph.edges.tolist())
+        if source in nodes and target in nodes
+    ]
+    states = encoded.nodes[nodes].astype(np.float64)
+    for number in range(SETTINGS.layers):
+        states = attended(weights, f"layers.{number}", states, edges)
+        if number < SETTINGS.layers - 1:
+            spread = np.sqrt(states.var(axis=1, keepdims=True) + 1e-5)
+            states = (states - states.mean(axis=1, keepdims=True)) / spread
+            states = states * weights[f"norms.{number}.weight"] + weights[f"norms.{number}.bias"]
+            states = np.maximum(states, 0.0)
+    hidden = 1 / (1 + np.exp(-linear(weights, "projector.0", states.mean(axis=0))))
+    return linear(weights, "projector.2", hidden).reshape(SETTINGS.tokens, SETTINGS.outputs)
+
+
+@pytest.mark.parametrize(("given", "nodes"), [(GRAPH, [0, 1, 2, 3, 4]), (PART, [1, 2, 3])])
+def test_the_selected_part_is_attended_to_averaged_and_projected(given: GraphContext, nodes: list[int]) -> None:
+    module = made(SETTINGS)
+    with torch.no_grad():
+        np.testing.assert_allclose(module([given])[0].numpy(), by_hand(module, given, nodes), rtol=1e-4, atol=1e-6)
+
+
+def test_the_whole_graph_is_read_whatever_was_selected() -> None:
+    settings = GraphTokenSettings(WIDTH, 6, width=4, layers=3, heads=2, tokens=2, pool="whole")
+    whole, part = made(settings), made(SETTINGS)
+    with torch.no_grad():
+        assert torch.equal(whole([PART]), whole([GRAPH]))
+        assert torch.equal(whole([PART]), part([GRAPH]))
+        assert not torch.equal(part([PART]), part([GRAPH]))
+
+
+def test_tokens_of_a_graph_do_not_depend_on_the_others_in_training_neither() -> None:
+    module = made(GraphTokenSettings(WIDTH, 6)).train()
+    graphs = [GRAPH, *CONTEXTS, PART]
+    with torch.no_grad():
+        together = module(graphs)
+        for place, one in enumerate(graphs):
+            torch.testing.assert_close(together[place], module([one])[0])
+    assert together.shape == (len(graphs), 1, 6)
+    assert torch.isfinite(together).all()
+    assert module([]).shape == (0, 1, 6)
+
+
+def test_gradients_reach_every_weight_that_can_change_a_token() -> None:
+    module = made(SETTINGS)
+    module([GRAPH, PART]).square().sum().backward()
+    still = [
+        name
+        for name, weight in module.named_parameters()
+        if not name.endswith("lin_key.bias")  # adds the same to all scores of a node
+        and (weight.grad is None or not torch.isfinite(weight.grad).all() or weight.grad.abs().max() == 0)
+    ]
+    assert not still
+
+
+@pytest.mark.parametrize("numbers", [{"tokens": 0}, {"layers": 0}, {"width": 6}])
+def test_numbers_that_make_no_network_are_refused(numbers: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="a number below 1 or a width that 4 heads cannot share"):
+        GraphTokenSettings(WIDTH, 6, **numbers)  # type: ignore[arg-type]
+
+
+def test_vectors_of_another_width_are_refused() -> None:
+    with pytest.raises(InputError, match="have 8 numbers; the graph token reads 16"):
+        made(GraphTokenSettings(16, 6))([GRAPH])

@@ -1,0 +1,152 @@
+"""Scores of nodes and draws of selections, against all selections written out."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+
+from clew.nn.subgraph_policy import PRODUCT, SUM, NodeBatch, SubgraphScorer, drawn, log_probability
+
+SCORES = torch.tensor([0.3, -1.2, 1.1, 0.0])
+NEVER = torch.tensor(-torch.inf)
+ENDS = {"goes on": NEVER, "may end": torch.tensor(0.4)}
+
+
+def orders(count: int, budget: int, *, stops: bool) -> list[tuple[int, ...]]:
+    """All selections in all their orders."""
+    full = min(count, budget)
+    sizes = range(1, full + 1) if stops else [full]
+    return [order for size in sizes for order in permutations(range(count), size)]
+
+
+def slow_probability(scores: torch.Tensor, end: torch.Tensor, order: tuple[int, ...], budget: int) -> float:
+    """Draw by draw: weight by weight among what is left, the end among it from the second draw on."""
+    weights, stop = np.exp(scores.double().numpy()), float(torch.exp(end))
+    found, left = 1.0, set(range(len(weights)))
+    for place, node in enumerate(order):
+        found *= weights[node] / (sum(weights[other] for other in left) + (stop if place else 0.0))
+        left.remove(node)
+    if left and len(order) < budget:
+        found *= stop / (sum(weights[other] for other in left) + stop)
+    return float(found)
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("budget", [1, 2, 3, 4, 7])
+def test_probabilities_are_those_of_draws_one_by_one_and_add_up_to_one(end: torch.Tensor, budget: int) -> None:
+    total = 0.0
+    for order in orders(len(SCORES), budget, stops=bool(torch.isfinite(end))):
+        found = float(log_probability(SCORES, end, torch.tensor(order), budget).exp())
+        assert found == pytest.approx(slow_probability(SCORES, end, order, budget), rel=1e-5)
+        total += found
+    assert total == pytest.approx(1.0, abs=1e-5)
+
+
+def frequencies(end: torch.Tensor, budget: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
+    """How often each selection was drawn, and its probability."""
+    every = orders(len(SCORES), budget, stops=bool(torch.isfinite(end)))
+    place = {order: row for row, order in enumerate(every)}
+    generator = torch.Generator().manual_seed(5)
+    counts = np.zeros(len(every))
+    for _ in range(draws):
+        counts[place[tuple(drawn(SCORES, end, budget, generator).tolist())]] += 1
+    return counts, np.array([slow_probability(SCORES, end, order, budget) for order in every])
+
+
+def chi_square(counts: np.ndarray, shares: np.ndarray) -> float:
+    """The statistic less its mean, in its standard deviations."""
+    wanted = shares * counts.sum()
+    assert counts.sum() == pytest.approx(wanted.sum())
+    free = len(counts) - 1
+    return float((((counts - wanted) ** 2 / wanted).sum() - free) / np.sqrt(2 * free))
+
+
+def test_selections_are_drawn_as_often_as_they_are_likely() -> None:
+    assert chi_square(*frequencies(NEVER, 2, 4000)) < 4
+
+
+def test_selections_that_may_end_are_drawn_as_often_as_they_are_likely() -> None:
+    assert chi_square(*frequencies(ENDS["may end"], 3, 6000)) < 4
+
+
+def test_without_chance_the_likeliest_is_drawn() -> None:
+    assert drawn(SCORES, NEVER, 3, None).tolist() == [2, 0, 3]
+    assert drawn(SCORES, torch.tensor(0.1), 3, None).tolist() == [2, 0]
+    assert drawn(SCORES, torch.tensor(9.0), 3, None).tolist() == [2]
+    assert drawn(torch.zeros(3), NEVER, 2, None).tolist() == [0, 1]
+    assert drawn(SCORES, NEVER, 9, None).tolist() == [2, 0, 3, 1]
+
+
+def test_equal_generators_draw_the_same() -> None:
+    one, two = (torch.Generator().manual_seed(3) for _ in range(2))
+    assert [drawn(SCORES, NEVER, 3, one).tolist() for _ in range(5)] == [
+        drawn(SCORES, NEVER, 3, two).tolist() for _ in range(5)
+    ]
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+def test_gradients_of_a_logarithm_are_finite_and_those_of_differences(end: torch.Tensor) -> None:
+    scores = SCORES.double().requires_grad_()
+    order = torch.tensor([3, 0])
+    assert torch.autograd.gradcheck(lambda some: log_probability(some, end.double(), order, 3), scores)
+    (whole,) = torch.autograd.grad(log_probability(scores, end.double(), torch.tensor([3, 0, 1, 2]), 9), scores)
+    assert bool(torch.isfinite(whole).all())
+
+
+def batch(graphs: list[int], seed: int = 0) -> NodeBatch:
+    """Rings of some numbers of nodes side by side."""
+    generator = torch.Generator().manual_seed(seed)
+    begins = np.concatenate([[0], np.cumsum(graphs)])[:-1]
+    rings = [
+        begin + np.column_stack([np.arange(n), (np.arange(n) + 1) % n]) for begin, n in zip(begins, graphs, strict=True)
+    ]
+    edges = torch.from_numpy(np.concatenate(rings).astype(np.int64))
+    count = sum(graphs)
+    graph_of = torch.repeat_interleave(torch.arange(len(graphs)), torch.tensor(graphs))
+    values = torch.randn(count, 5, generator=generator)
+    cosines, prior = torch.rand(count, generator=generator), -torch.rand(count, generator=generator)
+    return NodeBatch(values, edges, cosines, prior, graph_of, len(graphs))
+
+
+def cut(whole: NodeBatch, graph: int) -> NodeBatch:
+    """One graph of a batch."""
+    own = whole.graph_of == graph
+    begin = int(own.nonzero()[0])
+    edges = whole.edges[own[whole.edges[:, 0]]] - begin
+    zeros = torch.zeros(int(own.sum()), dtype=torch.long)
+    return NodeBatch(whole.inputs[own], edges, whole.cosines[own], whole.prior[own], zeros, 1)
+
+
+def scorer(combination: str, *, stops: bool) -> SubgraphScorer:
+    torch.manual_seed(1)
+    made = SubgraphScorer(5, 6, 2, combination, stops=stops)
+    with torch.no_grad():
+        for parameter in made.gcn.layers[-1].parameters():
+            parameter.normal_()
+    return made
+
+
+@pytest.mark.parametrize("combination", [PRODUCT, SUM])
+def test_graphs_side_by_side_are_scored_as_each_alone(combination: str) -> None:
+    model, whole = scorer(combination, stops=True), batch([3, 5, 4])
+    scores, ends = model(whole)
+    alone = [model(cut(whole, graph)) for graph in range(3)]
+    torch.testing.assert_close(scores, torch.cat([one for one, _ in alone]))
+    torch.testing.assert_close(ends, torch.cat([end for _, end in alone]))
+
+
+def test_a_product_is_of_cosine_and_importance_and_a_sum_adds_the_walk() -> None:
+    some = batch([4])
+    product, added = scorer(PRODUCT, stops=False), scorer(SUM, stops=False)
+    torch.testing.assert_close(product(some)[0], some.cosines * product.gcn(some.inputs, some.edges))
+    wanted = added.gcn(some.inputs, some.edges) + some.prior + some.cosines
+    torch.testing.assert_close(added(some)[0], wanted)
+    assert added(some)[1].tolist() == [-torch.inf]
+
+
+def test_an_untrained_sum_is_the_walk_and_the_cosine() -> None:
+    some = batch([4])
+    scores, ends = SubgraphScorer(5, 6, 2, SUM, stops=True)(some)
+    torch.testing.assert_close(scores, some.prior + some.cosines)
+    assert ends.tolist() == [-4.0]

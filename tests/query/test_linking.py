@@ -1,0 +1,92 @@
+"""Names of a question among the entities of an index."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.index import Index
+from clew.query.linking import MAX_CHARACTERS, link
+
+
+def known(index: Index, question: str) -> list[tuple[str, list[str]]]:
+    """Return each known name as written, and the entities it stands for."""
+    linked = link(index.snapshot, question)
+    return [(question[n.start : n.end], [index.snapshot.entities[e] for e in n.entities]) for n in linked.known]
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("Where was Louis Palander born?", [("Louis Palander", ["Louis Palander"])]),
+        ("where was louis palander born?", [("louis palander", ["Louis Palander"])]),
+        ("WHERE WAS LOUIS PALANDER BORN", [("LOUIS PALANDER", ["Louis Palander"])]),
+        ("Who built the Vega?", [("Vega", ["Vega (ship)", "Vega (star)"])]),
+        ("Who built Vega (ship)?", [("Vega (ship", ["Vega (ship)"])]),
+        ("who built the vega", [("vega", ["Vega (ship)", "Vega (star)"])]),
+        ("Is Karlskrona in Blekinge?", [("Karlskrona", ["Karlskrona"]), ("Blekinge", ["Blekinge"])]),
+        ("is karlskrona old", [("karlskrona", ["Karlskrona"])]),
+        ("Что такое Карлскруна?", [("Карлскруна", ["Карлскруна"])]),
+        ("卡尔斯克鲁纳在哪里？", [("卡尔斯克鲁纳", ["卡尔斯克鲁纳"])]),
+        ("من بنى سفينة فيغا؟", [("سفينة فيغا", ["سفينة فيغا"])]),
+        ("Who was Zebulon Quux?", []),
+        ("what is it", []),
+        ("", []),
+        ("🚢", []),
+        ("\ud800 Karlskrona", [("Karlskrona", ["Karlskrona"])]),
+    ],
+)
+def test_known_names(small: Index, question: str, wanted: list[tuple[str, list[str]]]) -> None:
+    assert known(small, question) == wanted
+
+
+def test_a_small_letter_in_a_question_with_capitals_is_no_name(small: Index) -> None:
+    # "twin" is a title, and an ordinary word in a question that writes its names with capitals.
+    assert known(small, "Which twin lives in Karlskrona?") == [("Karlskrona", ["Karlskrona"])]
+    assert known(small, "which Twin is it?") == [("Twin", ["Twin"])]
+
+
+def test_unknown_names_and_the_remainder(small: Index) -> None:
+    linked = link(small.snapshot, "Did Zebulon Quux of NASA sail the Vega to Karlskrona in 1066?")
+    assert linked.unknown == ("Zebulon Quux of NASA",)
+    assert linked.remainder.split() == ["Did", "sail", "the", "to", "in", "1066?"]
+    assert link(small.snapshot, "").remainder == ""
+    assert link(small.snapshot, "what now").remainder == "what now"
+
+
+def test_the_longest_name_wins(small: Index) -> None:
+    assert [name for name, _ in known(small, "Is the Karlskrona Naval Shipyard in Karlskrona?")] == [
+        "Karlskrona Naval Shipyard",
+        "Karlskrona",
+    ]
+
+
+def test_a_question_is_read_up_to_a_limit(small: Index) -> None:
+    assert known(small, "x " * (MAX_CHARACTERS // 2) + " Karlskrona") == []
+    assert len(known(small, "Karlskrona. " * 5000)) == MAX_CHARACTERS // len("Karlskrona. ")
+
+
+PIECES = st.sampled_from(
+    ["Vega", "vega", "Louis", "Palander", "Quux", "the", " ", ", ", "(", ")", "ship", "🚢", "卡尔斯", "克鲁纳"]
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(st.characters()), st.lists(PIECES, max_size=20).map("".join)))
+def test_names_do_not_overlap_and_the_remainder_is_the_rest(question: str) -> None:
+    linked = link(_small.snapshot, question)
+    place, rest = 0, []
+    for name in linked.names:
+        assert place <= name.start < name.end <= len(question)
+        rest.append(question[place : name.start])
+        place = name.end
+        assert list(name.entities) == sorted(set(name.entities))
+    assert linked.remainder == " ".join([*rest, question[place:]])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _keep_small(small: Index) -> None:
+    global _small  # hypothesis asks for no fixtures inside its examples
+    _small = small
+
+
+_small: Index

@@ -1,0 +1,144 @@
+from collections.abc import Sequence
+
+import pytest
+
+from clew.indexing.extraction.rule_based import RuleExtractor
+from clew.rerankers.amr.graph import MeaningGraph, common_parts, path_words
+from clew.rerankers.amr.local_parser import ASKS, HOLDS, LIKE, LocalAmrParser
+from clew.types import Extraction, Failure, Mention, Passage
+
+Named = set[tuple[str, str, str]]
+
+
+class CountingExtractor:
+    """The rules, with a list of what they were asked for; a passage without a title fails."""
+
+    fingerprint = "counting"
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
+        self.asked += [passage.id for passage in passages]
+        return [
+            Failure(passage.id, "no title") if not passage.title else RuleExtractor().extract([passage])[0]
+            for passage in passages
+        ]
+
+
+def passage(id_: str, title: str, text: str) -> Passage:
+    return Passage(id_, id_, title, text, 0, len(text))
+
+
+FRAM = passage("p1", "Fram", "The Fram was built by Colin Archer in Larvik.")
+LARVIK = passage("p2", "Larvik", "Larvik is a harbour town. It is small.")
+
+
+def edges(graph: MeaningGraph) -> Named:
+    names = graph.concepts
+    return {(names[head], relation, names[tail]) for head, relation, tail in graph.edges}
+
+
+def parsed(question: str, given: Passage, parser: LocalAmrParser | None = None) -> MeaningGraph:
+    (graph,) = (parser or LocalAmrParser()).parse([question], [given])
+    assert isinstance(graph, MeaningGraph)
+    return graph
+
+
+def test_question_and_passage_meet_in_equal_concepts() -> None:
+    graph = parsed("Who built the Fram?", FRAM)
+    assert graph.concepts == ("fram", "colin archer", "larvik", "built", "question")
+    assert graph.concepts[graph.top] == "question"
+    assert edges(graph) == {
+        ("fram", HOLDS, "built"),
+        ("fram", "was built by", "colin archer"),
+        ("fram", "in", "larvik"),
+        ("question", ASKS, "fram"),
+        ("question", ASKS, "built"),
+    }
+    assert path_words(graph) == ("question", "built", "fram", "colin archer", "larvik")
+
+
+def test_names_meet_by_a_word_they_share() -> None:
+    graph = parsed("Where was Colin born?", passage("p", "", "In 1861 Colin Archer moved with an archer."))
+    assert ("colin", LIKE, "colin archer") in edges(graph)
+    graph = parsed("Was Colin Archer a fisher?", passage("p", "", "Once an archer moved."))
+    assert ("colin archer", LIKE, "archer") in edges(graph)
+    # `of` is shared as well, and says nothing.
+    graph = parsed("Was Gulf of Finland wide?", passage("p", "", "They saw the Bay of Biscay."))
+    assert not [edge for edge in edges(graph) if edge[1] == LIKE]
+
+
+def test_words_hang_on_the_sentence_s_first_name_or_the_title_or_the_first_word() -> None:
+    found = edges(parsed("", LARVIK))
+    assert {("larvik", HOLDS, word) for word in ("harbour", "town", "small")} <= found
+    found = edges(parsed("", passage("p", "", "some small towns")))
+    assert found == {("some", HOLDS, "small"), ("some", HOLDS, "towns")}
+
+
+def test_a_passage_that_shares_nothing_is_not_reached() -> None:
+    graph = parsed("When did Amundsen die?", LARVIK)
+    assert set(path_words(graph)) == {"question", "amundsen", "die"}
+    assert path_words(parsed("", FRAM)) == ("question",)
+
+
+def test_the_word_question_of_a_text_is_not_where_paths_start() -> None:
+    graph = parsed(
+        "Is this a question of time?", passage("p", "Question", "The question was open. Question Time is a show.")
+    )
+    assert graph.concepts.count("question") == 1
+    assert {tail for head, _, tail in edges(graph) if head == "question"} == {"time"}
+
+
+def test_passages_that_share_a_name_have_it_in_common() -> None:
+    graphs = [parsed("", FRAM), parsed("", LARVIK)]
+    # `question` and Larvik; no edge.
+    assert common_parts(graphs)[0, 1].tolist() == [2, 0]
+    assert common_parts(graphs, ["question"])[0, 1].tolist() == [1, 0]
+
+
+def test_a_passage_is_extracted_once_however_often_it_is_asked_for() -> None:
+    extractor = CountingExtractor()
+    parser = LocalAmrParser(extractor)
+    first = parser.parse(["Who built the Fram?", "x", "x"], [FRAM, LARVIK, FRAM])
+    assert extractor.asked == ["p1", "p2"]
+    assert parser.parse(["Who built the Fram?"], [FRAM]) == first[:1]
+    assert extractor.asked == ["p1", "p2"]
+    parser.parse(["x"], [passage("p1", "Fram", "Another text.")])
+    assert extractor.asked == ["p1", "p2", "p1"]
+
+
+def test_the_first_passages_are_forgotten_first() -> None:
+    extractor = CountingExtractor()
+    parser = LocalAmrParser(extractor, remembered=1)
+    both = parser.parse(["x", "x"], [FRAM, LARVIK])
+    assert parser.parse(["x", "x"], [LARVIK, FRAM]) == both[::-1]
+    assert extractor.asked == ["p1", "p2", "p1"]
+
+
+def test_a_failure_of_the_extractor_is_handed_on_and_tried_again() -> None:
+    extractor = CountingExtractor()
+    parser = LocalAmrParser(extractor)
+    untitled = passage("p3", "", "A text.")
+    assert parser.parse(["x", "x"], [untitled, FRAM])[0] == Failure("p3", "no title")
+    assert parser.parse(["x"], [untitled]) == [Failure("p3", "no title")]
+    assert extractor.asked == ["p3", "p1", "p3"]
+
+
+def test_mentions_without_a_place_are_concepts() -> None:
+    class Published:
+        fingerprint = "published"
+
+        def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
+            found = Extraction((Mention("Oslo"), Mention("the Fram")), (("Fram", "left", "Oslo"), ("", "left", "Oslo")))
+            return [found for _ in passages]
+
+    graph = parsed("", FRAM, LocalAmrParser(Published()))
+    assert {"oslo", "fram"} <= set(graph.concepts)
+    assert ("fram", "left", "oslo") in edges(graph)
+
+
+@pytest.mark.parametrize("extractor", [None, CountingExtractor()])
+def test_the_fingerprint_names_the_extractor(extractor: CountingExtractor | None) -> None:
+    wanted = extractor.fingerprint if extractor else RuleExtractor().fingerprint
+    assert LocalAmrParser(extractor).fingerprint == f"local-amr-1:{wanted}"

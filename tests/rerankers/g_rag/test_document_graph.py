@@ -1,0 +1,347 @@
+"""What passages bring and how they are connected, against sets and loops over what an index says of each passage."""
+
+import math
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.graph.csr import Adjacency, adjacency
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.index import Index
+from clew.query.linking import link
+from clew.rerankers.g_rag.document_graph import EDGES, NUMBERS, DocumentGraph, IndexGraphs, rows
+from clew.types import Document, Passage, Scored
+from tests.small_index import QUESTIONS, made
+
+Pool = list[Scored[Passage]]
+POLAR = (
+    "In which town was the designer of the ship Fram born?",
+    "Who founded the school where the boat James Caird is kept today?",
+    "What did the leader of the expedition on the Gauss study?",
+    "who led it, and when?",
+    "",
+)
+SYMMETRIC = ("common nodes", "common edges", "rare common nodes", "rare common nodes not named")
+
+
+def graphs_of(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexGraphs:
+    parts = index.parts
+    given_ = snapshot or parts.scope.snapshot
+    return IndexGraphs(given_, parts.lexical, parts.question_vectors, parts.text_vectors.relations, vectors=vectors)
+
+
+def pool_of(index: Index, positions: list[int]) -> Pool:
+    """Return passages as they might have been found, with falling scores, some of them equal."""
+    snapshot = index.parts.scope.snapshot
+    return [Scored(snapshot.passage(p), 9.0 - rank // 2) for rank, p in enumerate(positions)]
+
+
+def graph_of(index: Index, question: str, positions: list[int], **given_: Any) -> DocumentGraph:
+    return graphs_of(index, **given_).graphs([question], [pool_of(index, positions)])[0]
+
+
+class Slow:
+    """An index and a question, read passage by passage."""
+
+    def __init__(self, index: Index, question: str) -> None:
+        self.s, self.parts = index.parts.scope.snapshot, index.parts
+        self.linked = link(self.s, question)
+        self.vector = self.parts.question_vectors([question])[0]
+        self.relations = self.parts.text_vectors.relations()
+        named: dict[int, float] = {}
+        for name in self.linked.known:
+            for entity in name.entities:
+                node = int(self.s.entity_nodes[entity])
+                named[node] = named.get(node, 0.0) + self.rarity(node) / len(name.entities)
+        self.named = {node: weight / sum(named.values()) for node, weight in named.items()}
+
+    def own(self, place: int) -> int:
+        """The node that a passage is called by."""
+        title = int(self.s.title_entities[place])
+        return int(self.s.entity_nodes[title]) if title >= 0 else place
+
+    def nodes(self, place: int) -> set[int]:
+        return {int(self.s.entity_nodes[e]) for e in self.s.mentions.row(place)} | {self.own(place)}
+
+    def rarity(self, node: int) -> float:
+        """1 for a node of one neighbour or none, less the more it has, and above 0."""
+        neighbours = set(self.s.walk.row(node).tolist())
+        return 1.0 - math.log(max(len(neighbours), 1)) / math.log(self.s.walk.rows + 1)
+
+    def cosine(self, triple: int) -> float:
+        return float(self.relations[self.s.triples[triple, 1]] @ self.vector)
+
+    def about(self, one: int, other: int) -> list[int]:
+        """The triples that a passage states about what another is called by, if that is not its own name."""
+        if self.own(one) == self.own(other):
+            return []
+        ends = {int(t): {int(self.s.entity_nodes[e]) for e in self.s.triples[t, [0, 2]]} for t in self.stated(one)}
+        return [triple for triple, nodes in ends.items() if self.own(other) in nodes]
+
+    def stated(self, place: int) -> list[int]:
+        return [int(triple) for triple in self.s.passage_triples.row(place)]
+
+    def edge(self, one: int, other: int) -> dict[str, float]:
+        shared = self.nodes(one) & self.nodes(other)
+        there, back = self.about(one, other), self.about(other, one)
+        apart = self.own(one) != self.own(other)
+        return {
+            "common nodes": len(shared),
+            "common edges": len(there) + len(back),
+            "rare common nodes": sum(self.rarity(node) for node in shared),
+            "rare common nodes not named": sum(self.rarity(node) for node in shared if node not in self.named),
+            "link to": apart and self.own(other) in self.nodes(one),
+            "link from": apart and self.own(one) in self.nodes(other),
+            "asked link to": max(0.0, *map(self.cosine, there), 0.0),
+            "asked link from": max(0.0, *map(self.cosine, back), 0.0),
+        }
+
+    def numbers(self, pool: Pool) -> dict[str, list[float]]:
+        places = [self.s.position(scored.item.id) for scored in pool]
+        scores = [scored.score for scored in pool]
+        likeness = [float(self.s.vectors[place] @ self.vector) for place in places]
+        words, others = (
+            [float(self.parts.lexical.scores(text)[place]) for place in places]
+            for text in (self.linked.text, self.linked.remainder)
+        )
+        held = {node for place in places for node in self.nodes(place)} & set(self.named)
+        return {
+            "score": spread(scores),
+            "reciprocal rank": [1 / (rank + 1) for rank in range(len(pool))],
+            "rank": [1 / math.log2(rank + 2) for rank in range(len(pool))],
+            "words": [word / max(words) if max(words) else 0.0 for word in words],
+            "other words": [word / max(others) if max(others) else 0.0 for word in others],
+            "likeness": likeness,
+            "likeness in the pool": spread([float(np.float32(value)) for value in likeness]),
+            "named": [self.named.get(self.own(place), 0.0) for place in places],
+            "mentions what is named": [sum(self.named.get(n, 0.0) for n in self.nodes(place)) for place in places],
+            "share of what is named": [len(self.nodes(p) & held) / max(len(held), 1) for p in places],
+            "nearest relation": [max(0.0, *map(self.cosine, self.stated(place)), 0.0) for place in places],
+        }
+
+
+def spread(values: list[float]) -> list[float]:
+    low, high = min(values), max(values)
+    return [(value - low) / (high - low) if high > low else 1.0 for value in values]
+
+
+def check(index: Index, question: str, positions: list[int]) -> DocumentGraph:
+    """Compare a graph with the slow one, and return it."""
+    slow, graph, pool = Slow(index, question), graph_of(index, question, positions), pool_of(index, positions)
+    wanted = slow.numbers(pool)
+    assert tuple(wanted) == NUMBERS
+    for column, (name, values) in enumerate(wanted.items()):
+        np.testing.assert_allclose(graph.numbers[:, column], values, atol=2e-5, err_msg=f"{question!r}: {name}")
+    for i, one in enumerate(positions):
+        for j, other in enumerate(positions):
+            edge = slow.edge(one, other) if i != j else dict.fromkeys(EDGES, 0.0)
+            assert tuple(edge) == EDGES
+            np.testing.assert_allclose(graph.edges[i, j], list(edge.values()), atol=2e-5, err_msg=f"{one} to {other}")
+    return graph
+
+
+@cache
+def every_place(index: Index) -> int:
+    return len(index.parts.scope.snapshot.passage_ids)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_all_passages_of_a_small_index_are_as_loops_say(small: Index, question: str) -> None:
+    check(small, question, list(range(every_place(small))))
+
+
+@pytest.mark.parametrize("question", POLAR)
+def test_all_passages_of_a_corpus_of_chains_are_as_loops_say(plain_polar: Index, question: str) -> None:
+    graph = check(plain_polar, question, list(range(0, every_place(plain_polar), 3)))
+    assert all(graph.edges[..., channel].any() for channel in range(6))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_any_pool_is_as_loops_say(plain_polar: Index, data: st.DataObject) -> None:
+    places = st.integers(0, every_place(plain_polar) - 1)
+    positions = data.draw(st.lists(places, min_size=1, max_size=9, unique=True))
+    graph = check(plain_polar, data.draw(st.sampled_from(POLAR)), positions)
+    for name in SYMMETRIC:
+        channel = graph.edges[..., EDGES.index(name)]
+        assert np.array_equal(channel, channel.T)
+    for to, back in (("link to", "link from"), ("asked link to", "asked link from")):
+        assert np.array_equal(graph.edges[..., EDGES.index(to)], graph.edges[..., EDGES.index(back)].T)
+    assert graph.edges.min() >= 0
+    assert not graph.edges[np.arange(len(positions)), np.arange(len(positions))].any()
+    assert np.abs(graph.numbers).max() <= 1 + 1e-5
+
+
+def test_a_relation_that_is_asked_for_marks_its_link(plain_polar: Index) -> None:
+    """Some pair is linked by a triple whose relation shares words with the question."""
+    s, asked = plain_polar.parts.scope.snapshot, EDGES.index("asked link to")
+    slow = Slow(plain_polar, "")
+    pairs = [
+        (one, other, triple)
+        for one in range(0, every_place(plain_polar), 3)
+        for other in range(every_place(plain_polar))
+        if one != other
+        for triple in slow.about(one, other)[:1]
+    ]
+    assert pairs
+    for one, other, triple in pairs[:20]:
+        relation = s.relations[int(s.triples[triple, 1])]
+        near, far = (graph_of(plain_polar, text, [one, other]).edges[0, 1, asked] for text in (relation, "zzz qqq"))
+        assert near == pytest.approx(1.0, abs=1e-5)
+        assert far < 0.5
+
+
+def test_a_question_that_names_nothing(plain_polar: Index) -> None:
+    graph = graph_of(plain_polar, "who led it, and when?", [3, 1, 4])
+    naming = [NUMBERS.index(name) for name in ("named", "mentions what is named", "share of what is named")]
+    assert not graph.numbers[:, naming].any()
+    rare, not_named = (graph.edges[..., EDGES.index(name)] for name in SYMMETRIC[2:])
+    assert np.array_equal(rare, not_named)
+
+
+def test_what_is_named_counts_and_sums_to_one_over_all_nodes(plain_polar: Index) -> None:
+    slow = Slow(plain_polar, POLAR[0])
+    assert len(slow.named) > 0
+    everything = list(range(every_place(plain_polar)))
+    graph = graph_of(plain_polar, POLAR[0], everything)
+    place = next(p for p in everything if slow.own(p) in slow.named)
+    assert graph.numbers[place, NUMBERS.index("named")] == pytest.approx(slow.named[slow.own(place)], abs=1e-6)
+    assert graph.numbers[:, NUMBERS.index("mentions what is named")].max() <= 1 + 1e-6
+    rare, not_named = (graph.edges[..., EDGES.index(name)] for name in SYMMETRIC[2:])
+    assert (not_named < rare - 1e-3).any()
+
+
+def test_a_name_of_several_shares_its_weight_among_them(small: Index) -> None:
+    question = "Did Louis Palander command the Vega?"
+    slow = Slow(small, question)
+    assert sorted(len(name.entities) for name in slow.linked.known) == [1, 2]
+    check(small, question, list(range(every_place(small))))
+
+
+def test_passages_of_one_document_share_its_name_and_are_not_linked_by_it(tmp_path: Path) -> None:
+    text = "\n\n".join(
+        f"Oslo was founded by Karen Holm in {1000 + n}. " + f"Ferry {n} leaves for Drammen. " * 60 for n in range(3)
+    )
+    index = made(tmp_path / "index", [Document("oslo", "Oslo", text), Document("d", "Drammen", "Drammen is a town.")])
+    s = index.parts.scope.snapshot
+    own = [p for p in range(len(s.passage_ids)) if s.document_ids[p] == "oslo"]
+    other = next(p for p in range(len(s.passage_ids)) if s.document_ids[p] == "d")
+    assert len(own) > 1
+    assert all(len(s.passage_triples.row(p)) for p in own[:2])
+    graph = check(index, "Where do ferries from Oslo go?", [*own, other])
+    within = graph.edges[: len(own), : len(own)]
+    away = ~np.eye(len(own), dtype=bool)
+    assert (within[away][:, EDGES.index("common nodes")] >= 1).all()
+    assert not within[..., [EDGES.index(name) for name in ("common edges", *EDGES[4:])]].any()
+    assert graph.edges[: len(own), -1, EDGES.index("link to")].all()
+
+
+def test_twins_are_called_alike_and_apart_from_the_rest(small: Index) -> None:
+    ids = [f"twin-{letter}" for letter in "abc"]
+    s = small.parts.scope.snapshot
+    places = [p for p in range(len(s.passage_ids)) if s.document_ids[p] in ids]
+    graph = check(small, "a twin text", places)
+    assert len(places) == 3
+    assert not graph.edges[..., EDGES.index("link to") :].any()
+
+
+@pytest.mark.parametrize("question", [QUESTIONS[0], ""])
+def test_a_pool_of_one(small: Index, question: str) -> None:
+    graph = check(small, question, [0])
+    assert graph.edges.shape == (1, 1, len(EDGES))
+    assert not graph.edges.any()
+    assert graph.numbers[0, :3].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_order_of_the_pool_changes_the_order_alone(plain_polar: Index) -> None:
+    positions = [5, 40, 12, 77, 3, 60]
+    order = [4, 2, 0, 5, 1, 3]
+    before = graph_of(plain_polar, POLAR[0], positions, vectors=True)
+    after = graph_of(plain_polar, POLAR[0], [positions[place] for place in order], vectors=True)
+    assert np.array_equal(after.edges, before.edges[order][:, order])
+    assert np.array_equal(after.vectors, before.vectors[order])
+    stood = NUMBERS.index("rank") + 1  # what comes before says where a passage stood
+    np.testing.assert_allclose(after.numbers[:, stood:], before.numbers[order][:, stood:], atol=1e-6)
+
+
+def test_questions_together_are_questions_alone(plain_polar: Index) -> None:
+    graphs = graphs_of(plain_polar, vectors=True)
+    pools = [pool_of(plain_polar, list(range(n, n + 7))) for n in range(len(POLAR))]
+    for one, question, pool in zip(graphs.graphs(POLAR, pools), POLAR, pools, strict=True):
+        (alone,) = graphs.graphs([question], [pool])
+        for name in ("vectors", "numbers", "edges", "question"):
+            assert np.array_equal(getattr(one, name), getattr(alone, name)), name
+    assert graphs.graphs([], []) == []
+
+
+def test_vectors_are_there_where_they_are_asked_for(small: Index) -> None:
+    with_, without = (graph_of(small, QUESTIONS[0], [2, 0], vectors=read) for read in (True, False))
+    assert np.array_equal(with_.vectors, small.parts.scope.snapshot.vectors[[2, 0]])
+    assert np.array_equal(with_.question, small.parts.question_vectors([QUESTIONS[0]])[0])
+    assert (without.vectors.shape, without.question.shape) == ((2, 0), (0,))
+    assert with_.numbers.dtype == with_.edges.dtype == np.float32
+
+
+def only(whole: Adjacency, places: list[int]) -> Adjacency:
+    """Return rows of which all but some are empty."""
+    kept = [(p, int(other)) for p in places for other in whole.row(p)]
+    return adjacency([one for one, _ in kept], [other for _, other in kept], np.ones(len(kept)), whole.rows)
+
+
+@pytest.mark.parametrize("question", POLAR)
+def test_passages_that_were_not_found_lend_nothing(plain_polar: Index, question: str) -> None:
+    """Neither what they mention nor what they state nor their words: they may be kept from who asks."""
+    s, positions = plain_polar.parts.scope.snapshot, list(range(1, every_place(plain_polar), 4))
+    vectors = np.full_like(s.vectors, np.nan)
+    vectors[positions] = s.vectors[positions]
+    hidden = replace(
+        s,
+        vectors=vectors,
+        mentions=only(s.mentions, positions),
+        passage_triples=only(s.passage_triples, positions),
+        triple_passages=only(s.triple_passages, []),
+        mentioned_in=s.mentioned_in if question else only(s.mentioned_in, []),
+    )
+    before, after = (graph_of(plain_polar, question, positions, snapshot=snapshot) for snapshot in (s, hidden))
+    assert np.array_equal(before.edges, after.edges)
+    assert np.array_equal(before.numbers, after.numbers)
+
+
+def test_a_fact_that_only_a_hidden_passage_states_joins_nobody(tmp_path: Path) -> None:
+    documents = [
+        Document("a", "Aker Yard", "It stands by the fjord."),
+        Document("b", "Karen Holm", "She was an engineer."),
+        Document("secret", "Ledger", "Aker Yard was founded by Karen Holm."),
+    ]
+    index = made(tmp_path / "index", documents)
+    assert len(index.parts.scope.snapshot.triples)
+    graph = check(index, "Who founded Aker Yard?", [0, 1])
+    assert not graph.edges.any()
+    told = check(index, "Who founded Aker Yard?", [0, 1, 2])
+    assert told.edges[2, :2, EDGES.index("link to")].all()
+    assert not told.edges[:2, :2].any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=1, max_size=6), st.data())
+def test_rows_together_are_rows_one_by_one(lists: list[list[int]], data: st.DataObject) -> None:
+    pairs = [(row, other) for row, others in enumerate(lists) for other in others]
+    whole = adjacency([one for one, _ in pairs], [other for _, other in pairs], np.ones(len(pairs)), len(lists))
+    positions = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=8))
+    owners, others = rows(whole, np.array(positions, dtype=np.int64))
+    wanted = [(place, other) for place, row in enumerate(positions) for other in sorted(set(lists[row]))]
+    assert list(zip(owners.tolist(), others.tolist(), strict=True)) == wanted
+    assert owners.dtype == others.dtype == np.int64
+
+
+def test_the_names_are_those_of_the_columns(small: Index) -> None:
+    graphs = graphs_of(small)
+    assert (graphs.numbers, graphs.edges) == (NUMBERS, EDGES)
+    graph = graph_of(small, QUESTIONS[1], [0, 1, 2])
+    assert (graph.numbers.shape, graph.edges.shape) == ((3, len(NUMBERS)), (3, 3, len(EDGES)))

@@ -1,0 +1,196 @@
+"""The reranker over a graph of passages: the same passages, each question for itself, in the network's order."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from clew.errors import InputError
+from clew.index import Index
+from clew.models.encoders.hashing import HashingEncoder
+from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
+from clew.rerankers.amr.local_parser import LocalAmrParser
+from clew.rerankers.amr.penman_files import amr_entry, write_amr
+from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
+from clew.rerankers.g_rag import document_graph
+from clew.rerankers.g_rag.amr_document_graph import MeaningGraphs
+from clew.rerankers.g_rag.document_graph import DocumentGraphs, IndexGraphs
+from clew.rerankers.g_rag.reranker import DocumentGraphReranker
+from clew.rerankers.g_rag.weights import Columns, TrainedDocumentGNN, batch_of, save_reranker
+from clew.retrievers.registry import open_amr_parser
+from clew.types import Evidence, Failure, Passage, Scored, Step, Usage
+from tests.small_index import QUESTIONS, ids
+
+ENCODER = HashingEncoder(32)
+KINDS = ("index", "index with text", "amr")
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+def graphs_of(index: Index, kind: str) -> DocumentGraphs:
+    parts = index.parts
+    if kind == "amr":
+        return MeaningGraphs(LocalAmrParser(), ENCODER.encode)
+    relations = parts.text_vectors.relations
+    text = kind == "index with text"
+    return IndexGraphs(parts.scope.snapshot, parts.lexical, parts.question_vectors, relations, vectors=text)
+
+
+def trained(kind: str, network: str = "relational", seed: int = 0) -> TrainedDocumentGNN:
+    """Return a network whose weights are drawn, the line through the numbers too."""
+    numbers, edges = ((), meaning_graphs.EDGES) if kind == "amr" else (document_graph.NUMBERS, document_graph.EDGES)
+    text = {"index": 0, "index with text": 256, "amr": 32}[kind]
+    torch.manual_seed(seed)
+    model = DocumentGNN(DocumentGNNSettings(text, len(numbers), len(edges), network, 8)).eval()
+    if numbers:
+        torch.nn.init.normal_(model.number_score.weight)
+    return TrainedDocumentGNN(model, "amr" if kind == "amr" else "index", numbers, edges, "hashing")
+
+
+def reranker(index: Index, kind: str, network: str = "relational") -> DocumentGraphReranker:
+    return DocumentGraphReranker(graphs_of(index, kind), trained(kind, network))
+
+
+def found(index: Index, question: str, k: int = 12) -> Evidence:
+    evidence = index.search(question or "Vega", k, "fused")
+    return replace(
+        evidence, notes=("found",), steps=(Step("a query"),), topics=("Vega",), usage=Usage(1.0, 1, 2, 3, 4.0)
+    )
+
+
+@every
+@pytest.mark.parametrize("network", ["relational", "g-rag", "sage"])
+def test_a_batch_is_its_questions_one_by_one_bit_for_bit(small: Index, kind: str, network: str) -> None:
+    rerank = reranker(small, kind, network).rerank
+    pools = [found(small, question, 4 + place) for place, question in enumerate(QUESTIONS)]
+    together = rerank(QUESTIONS, pools)
+    assert together == [rerank([question], [pool])[0] for question, pool in zip(QUESTIONS, pools, strict=True)]
+    assert together == reranker(small, kind, network).rerank(QUESTIONS, pools)
+    assert rerank([], []) == []
+
+
+@every
+def test_the_same_passages_best_first_and_all_else_as_it_was(small: Index, kind: str) -> None:
+    pools = [found(small, question) for question in QUESTIONS]
+    moved = 0
+    for before, after in zip(pools, reranker(small, kind).rerank(QUESTIONS, pools), strict=True):
+        assert sorted(ids(after)) == sorted(ids(before))
+        assert replace(after, passages=()) == replace(before, passages=())
+        scores = [scored.score for scored in after.passages]
+        assert scores == sorted(scores, reverse=True)
+        assert all(isinstance(score, float) for score in scores)
+        moved += ids(after) != ids(before)
+    assert moved
+
+
+@every
+def test_scores_are_the_network_s_of_the_question_s_graph(small: Index, kind: str) -> None:
+    before, network = found(small, QUESTIONS[1]), trained(kind)
+    (graph,) = graphs_of(small, kind).graphs([QUESTIONS[1]], [before.passages])
+    wide = Columns(tuple(range(len(network.numbers))), tuple(range(len(network.edges))))
+    with torch.inference_mode():
+        scores = network.model(batch_of([graph], wide, text=kind != "index"))[0].tolist()
+    (after,) = reranker(small, kind).rerank([QUESTIONS[1]], [before])
+    wanted = dict(zip(ids(before), scores, strict=True))
+    assert {scored.item.id: scored.score for scored in after.passages} == wanted
+    assert len(set(scores)) > 1
+
+
+def test_the_network_reads_its_own_columns_in_its_own_order(small: Index) -> None:
+    numbers, edges = document_graph.NUMBERS[::-2], ("link from", "common nodes")
+    torch.manual_seed(1)
+    model = DocumentGNN(DocumentGNNSettings(0, len(numbers), len(edges), "relational", 8)).eval()
+    torch.nn.init.normal_(model.number_score.weight)
+    before = found(small, QUESTIONS[0])
+    (graph,) = graphs_of(small, "index").graphs([QUESTIONS[0]], [before.passages])
+    picked = replace(
+        graph,
+        numbers=graph.numbers[:, [document_graph.NUMBERS.index(name) for name in numbers]],
+        edges=graph.edges[:, :, [5, 0]],
+    )
+    with torch.inference_mode():
+        wanted = model(batch_of([picked], Columns(tuple(range(len(numbers))), (0, 1)), text=False))[0].tolist()
+    given = DocumentGraphReranker(graphs_of(small, "index"), TrainedDocumentGNN(model, "index", numbers, edges, ""))
+    (after,) = given.rerank([QUESTIONS[0]], [before])
+    assert [scored.score for scored in after.passages] == sorted(wanted, reverse=True)
+
+
+@every
+def test_evidence_without_passages_stays_as_it_is(small: Index, kind: str) -> None:
+    nothing, some = Evidence(notes=("the question is empty",)), found(small, QUESTIONS[0])
+    rerank = reranker(small, kind).rerank
+    assert rerank(["", ""], [nothing, nothing]) == [nothing, nothing]
+    first, second, third = rerank(["", QUESTIONS[0], "x"], [nothing, some, nothing])
+    assert (first, third) == (nothing, nothing)
+    assert second == rerank([QUESTIONS[0]], [some])[0]
+
+
+@every
+def test_ties_keep_their_order(small: Index, kind: str) -> None:
+    flat = trained(kind)
+    for parameter in flat.model.parameters():
+        torch.nn.init.zeros_(parameter)
+    before = found(small, QUESTIONS[0])
+    (after,) = DocumentGraphReranker(graphs_of(small, kind), flat).rerank([QUESTIONS[0]], [before])
+    assert ids(after) == ids(before)
+    assert {scored.score for scored in after.passages} == {0.0}
+
+
+@every
+@pytest.mark.parametrize("question", ["", "?!...", "Vega \ud800\0", "卡尔斯克鲁纳 🚢", "Vega " * 3000])
+def test_any_string_is_a_question(small: Index, kind: str, question: str) -> None:
+    pool = found(small, QUESTIONS[0])
+    (after,) = reranker(small, kind).rerank([question], [pool])
+    assert sorted(ids(after)) == sorted(ids(pool))
+    assert np.isfinite([scored.score for scored in after.passages]).all()
+
+
+def test_what_the_graphs_say_is_handed_on(small: Index) -> None:
+    class Silent:
+        fingerprint = "silent"
+
+        def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[Failure]:
+            return [Failure(passage.id, "it said nothing") for passage in passages]
+
+    graphs = MeaningGraphs(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
+    pool = found(small, QUESTIONS[0], 3)
+    (after,) = DocumentGraphReranker(graphs, trained("amr")).rerank([QUESTIONS[0]], [pool])
+    assert after.notes == ("found", "3 of 3 passages have no AMR graph: it said nothing")
+    assert sorted(ids(after)) == sorted(ids(pool))
+
+
+def test_the_fingerprint_tells_weights_and_parsers(
+    small: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_amr(tmp_path / "graphs", [amr_entry("(b / build-01)", [("question", "x"), ("passage", "vega")])])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    one, same = (reranker(small, "amr") for _ in range(2))
+    assert one.fingerprint == same.fingerprint
+    with torch.no_grad():
+        next(same._trained.model.parameters()).view(-1)[0] += 1.0
+    other = MeaningGraphs(open_amr_parser("file:~/graphs"), ENCODER.encode)
+    others = {same.fingerprint, DocumentGraphReranker(other, trained("amr")).fingerprint}
+    assert len(others | {one.fingerprint}) == 3
+
+
+def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> None:
+    with pytest.raises(InputError, match="'score' is no part of these graphs, which have none"):
+        DocumentGraphReranker(graphs_of(small, "amr"), trained("index"))
+    with pytest.raises(InputError, match="'wings' is no part"):
+        DocumentGraphReranker(graphs_of(small, "amr"), replace(trained("amr"), edges=("common nodes", "wings")))
+
+
+def test_as_many_questions_as_evidence(small: Index) -> None:
+    with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
+        reranker(small, "index").rerank(["one", "two"], [Evidence((Scored(Passage("a", "a", "", "", 0, 0), 1.0),))])
+
+
+def test_weights_that_learned_from_a_parser_s_amr_want_one(small: Index, tmp_path: Path) -> None:
+    learned = replace(trained("amr"), encoder=small.parts.encoder.fingerprint, about={"parser": "file"})
+    save_reranker(tmp_path, learned)
+    with pytest.raises(InputError, match="learned from AMR of file; give amr=file"):
+        small.search("Vega", 3, f"fused:rerank=g-rag:{tmp_path}")
+    with pytest.raises(InputError, match="cannot be read"):
+        small.search("Vega", 3, f"fused:rerank=g-rag:{tmp_path},amr=file:{tmp_path / 'none'}")

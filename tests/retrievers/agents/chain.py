@@ -1,0 +1,26 @@
+"""A question over the example corpus that needs four articles, and what a good reader would say at each of them."""
+
+from itertools import pairwise
+
+from clew.index import Index
+from clew.protocols import Reader
+from clew.retrievers.agents.gear import GearAgent, GearSettings
+from clew.retrievers.registry import RETRIEVERS, expansion_of
+from clew.types import Fact
+
+QUESTION = "Who gave a whaling museum to the town where the ship was built on which Perce Blackborow stowed away?"
+GOLD = ("perce-blackborow.md", "endurance.md", "framnaes-shipyard.md", "sandefjord.md")
+QUERIES = (QUESTION, "Where was the Endurance built?", "Framnæs shipyard town", "whaling museum of Sandefjord")
+FACTS = {
+    QUERIES[0]: (Fact("Perce Blackborow", "stowed away on", "Endurance"),),
+    QUERIES[1]: (Fact("Endurance", "was built at", "Framnæs shipyard"),),
+    QUERIES[2]: (Fact("Framnæs shipyard", "lay in", "Sandefjord"),),
+    QUERIES[3]: (Fact("Sandefjord whaling museum", "was given by", "Lars Christensen"),),
+}
+FOLLOWING = dict(pairwise(QUERIES))
+
+
+def gear(index: Index, reader: Reader, settings: GearSettings | None = None, base: str = "bm25") -> GearAgent:
+    """Return an agent over an index with a reader of the test."""
+    parts = index.parts.explaining(0)
+    return GearAgent(RETRIEVERS[base](parts), expansion_of(parts, base), reader, settings or GearSettings())

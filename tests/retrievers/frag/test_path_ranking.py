@@ -1,0 +1,216 @@
+"""What ranks chains of relations: as texts, and by a head whose sums are done again number by number."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import clew
+from clew.errors import ProviderError
+from clew.models.encoders.hashing import HashingEncoder
+from clew.models.text_scorers import BiEncoderScorer
+from clew.query.masking import masked
+from clew.retrievers.frag.chain_features import FEATURES, RelationTexts, chain_features, compared
+from clew.retrievers.frag.path_ranking import (
+    ARRAYS,
+    ChainRanker,
+    PathWeights,
+    TextChainRanker,
+    TrainedChainRanker,
+    load_paths,
+    save_paths,
+)
+from clew.text.bm25 import BM25Scorer
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+NAMES = ("directed by", "starred actors", "release year", "place of birth")
+ENCODER = HashingEncoder(32)
+QUESTION = masked("who directed the films that starred X", [(36, 37)])
+CODES = np.arange(8, dtype=np.int32)
+CHAINS = [(3,), (2,), (3, 0), (2, 1), (4, 5, 6), (0,)]
+
+
+def texts() -> RelationTexts:
+    ends = ["films" if code % 2 else "people" for code in CODES]
+    return RelationTexts(NAMES.__getitem__, ends.__getitem__, ENCODER.encode, ENCODER.encode_queries)
+
+
+def head(rank: int = 3, seed: int = 0) -> PathWeights:
+    random = np.random.default_rng(seed)
+    shapes: dict[str, tuple[int, ...]] = {"weights": (len(FEATURES),), "question_side": (rank, 32)}
+    shapes["relation_side"] = (rank, 32)
+    drawn = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    return PathWeights(**drawn, encoder=ENCODER.fingerprint, about={"n": 1})
+
+
+class Told:
+    """A scorer that says how long a text is, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
+        self.asked.append((question, list(texts)))
+        return np.array([len(text) for text in texts], dtype=np.float32)
+
+
+def test_chains_that_read_alike_are_read_once_and_score_alike() -> None:
+    told = Told()
+    found = TextChainRanker(told, texts(), 2.0, "told").about(QUESTION, CODES)(CHAINS)
+    chains = ["starred actors", "starred actors, directed by", "release year, release year, place of birth"]
+    assert told.asked == [(QUESTION.text, [*chains, "directed by"])]
+    assert found.tolist() == [7.0, 7.0, 13.5, 13.5, 21.0, 5.5]
+
+
+def test_the_temperature_divides() -> None:
+    scorer = BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)
+    cold, warm = (TextChainRanker(scorer, texts(), t, "bi-encoder") for t in (0.05, 1.0))
+    one, other = (ranker.about(QUESTION, CODES)(CHAINS) for ranker in (cold, warm))
+    np.testing.assert_allclose(one, other / 0.05, rtol=1e-5)
+    assert cold.fingerprint != warm.fingerprint, "it tells scores apart"
+
+
+def test_any_scorer_will_do() -> None:
+    for scorer in (BM25Scorer(), BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)):
+        scores = TextChainRanker(scorer, texts(), 0.5, "any").about(QUESTION, CODES)
+        found = scores(CHAINS)
+        wanted = [float(scorer.score(QUESTION.text, [texts().text(chain)])[0]) / 0.5 for chain in CHAINS]
+        if not isinstance(scorer, BM25Scorer):  # a text is weighed beside the others
+            assert found.tolist() == pytest.approx(wanted, abs=1e-5)
+        assert found.dtype == np.float32
+        assert scores([]).shape == (0,)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_the_head_is_features_and_sides(rank: int) -> None:
+    weights = head(rank)
+    found = TrainedChainRanker(weights, texts()).about(QUESTION, CODES)(CHAINS)
+    features = chain_features(compared(QUESTION, CODES, texts()), CHAINS)
+    question = ENCODER.encode([QUESTION.text])[0].tolist()
+    for score, row, chain in zip(found.tolist(), features.tolist(), CHAINS, strict=True):
+        wanted = sum(a * b for a, b in zip(row, weights.weights.tolist(), strict=True))
+        vector = texts().directed(np.array(chain, dtype=np.int32)).mean(axis=0).tolist()
+        for asked, said in zip(weights.question_side.tolist(), weights.relation_side.tolist(), strict=True):
+            wanted += sum(a * b for a, b in zip(asked, question, strict=True)) * sum(
+                a * b for a, b in zip(said, vector, strict=True)
+            )
+        assert score == pytest.approx(wanted, abs=1e-4)
+
+
+def test_each_question_has_scores_of_its_own_and_no_chain_has_none() -> None:
+    ranker: ChainRanker = TrainedChainRanker(head(), texts())
+    one = ranker.about(QUESTION, CODES)
+    other = ranker.about(masked("where was X born", [(10, 11)]), CODES)
+    assert not np.allclose(one(CHAINS), other(CHAINS))
+    np.testing.assert_allclose(one(CHAINS[2:4]), one(CHAINS)[2:4], rtol=1e-5)
+    assert one([]).shape == (0,)
+    assert ranker.about(QUESTION, CODES[:0])([]).shape == (0,), "the question is about an entity without facts"
+
+
+def test_the_fingerprint_follows_the_weights() -> None:
+    told = {TrainedChainRanker(weights, texts()).fingerprint for weights in (head(), head(seed=1), head(rank=2))}
+    assert len(told) == 3
+    assert TrainedChainRanker(replace(head(), about={}), texts()).fingerprint in told
+
+
+def test_what_is_saved_is_read(tmp_path: Path) -> None:
+    for rank in (0, 3):
+        for name in ("one", "other"):
+            save_paths(tmp_path / "new" / name, head(rank))
+        read = load_paths(tmp_path / "new" / "one")
+        for name in ARRAYS:
+            np.testing.assert_array_equal(getattr(read, name), getattr(head(rank), name))
+        assert (read.encoder, dict(read.about)) == (ENCODER.fingerprint, {"n": 1})
+        for file in ("config.json", "model.safetensors"):
+            assert (tmp_path / "new" / "one" / file).read_bytes() == (tmp_path / "new" / "other" / file).read_bytes()
+
+
+def test_the_shipped_head_is_read() -> None:
+    weights = load_paths(Path(clew.__file__).parent / "weights" / "paths")
+    assert weights.weights[FEATURES.index("explained")] > 0
+    assert weights.encoder
+
+
+def config(**values: object) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        (folder / "config.json").write_text(json.dumps({**told, **values}), encoding="utf-8")
+
+    return change
+
+
+def arrays(**values: "FloatArray | None") -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        held = load_file(folder / "model.safetensors")
+        left = {**held, **{name: value for name, value in values.items() if value is not None}}
+        save_file({n: v for n, v in left.items() if values.get(n, v) is not None}, folder / "model.safetensors")
+
+    return change
+
+
+def written(name: str, content: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(content)
+
+
+def zeros(*shape: int) -> "FloatArray":
+    return np.zeros(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "config.json").unlink(),
+        lambda folder: (folder / "model.safetensors").unlink(),
+        written("config.json", b"{"),
+        written("config.json", b"[]"),
+        written("config.json", b"\xff"),
+        written("model.safetensors", b""),
+        written("model.safetensors", b"\x10" * 64),
+        config(features=["explained"]),
+        config(features=[*FEATURES, "more"]),
+        config(features=sorted(FEATURES)),
+        config(features=None),
+        config(encoder=None),
+        config(about="x"),
+        arrays(weights=None),
+        arrays(more=zeros(1)),
+        arrays(weights=zeros(len(FEATURES) + 1)),
+        arrays(weights=zeros(len(FEATURES), 1)),
+        arrays(question_side=zeros(2, 32)),
+        arrays(relation_side=zeros(3, 31)),
+    ],
+)
+def test_what_is_damaged_is_told_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
+    save_paths(tmp_path / "paths", head())
+    damage(tmp_path / "paths")
+    message = r"the path ranker in .*paths cannot be read .*train or install it again"
+    with pytest.raises(ProviderError, match=message) as told:
+        load_paths(tmp_path / "paths")
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        arrays(question_side=zeros(32), relation_side=zeros(32)),
+        arrays(question_side=zeros(3, 32, 1), relation_side=zeros(3, 32, 1)),
+        arrays(weights=np.full(len(FEATURES), np.nan, dtype=np.float32)),
+    ],
+)
+def test_arrays_of_no_use_are_damage(damage: Callable[[Path], object], tmp_path: Path) -> None:
+    save_paths(tmp_path, head())
+    damage(tmp_path)
+    with pytest.raises(ProviderError, match="train or install it again"):
+        load_paths(tmp_path)
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match="nowhere"):
+        load_paths(tmp_path / "nowhere")

@@ -1,0 +1,203 @@
+"""Reasoning paths on a small graph: routed, searched in every way, and bounded where the graph is hostile."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.errors import InputError
+from clew.graph.paths.path_entities import entities_of
+from clew.index import Index
+from clew.retrievers.frag.retriever import NO_TOPIC, FragRetriever
+from clew.settings import Settings
+from clew.types import Document, Evidence
+from tests.kinship import QUESTIONS, TRIPLES, made
+
+NAMES = ("frag", "frag-simple", "frag-complex")
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return made(tmp_path_factory.mktemp("family"))
+
+
+def graph_of(folder: Path, triples: Sequence[tuple[str, str, str]], encoder: str = "hashing") -> Index:
+    path = folder / "graph.tsv"
+    path.write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
+    index = clew.create(folder / "index", Settings(encoder=encoder))
+    index.import_graph(path)
+    return index
+
+
+def frag(index: Index, name: str = "frag") -> FragRetriever:
+    retriever = index.retriever(name)
+    assert isinstance(retriever, FragRetriever)
+    return retriever
+
+
+def ends(evidence: Evidence) -> list[str]:
+    return [entities_of(path.item, evidence.topics)[-1] for path in evidence.paths]
+
+
+@pytest.mark.parametrize(("text", "topics", "answers", "hops"), QUESTIONS)
+def test_the_best_path_answers(
+    family: Index, text: str, topics: tuple[str, ...], answers: tuple[str, ...], hops: int
+) -> None:
+    evidence = frag(family).retrieve_about([text], [topics], 5)[0]
+    assert ends(evidence)[0] == answers[0]
+    assert len(evidence.paths[0].item) == hops
+    assert evidence.topics == topics
+
+
+def test_paths_are_facts_of_the_graph_that_hang_together(family: Index) -> None:
+    known = set(TRIPLES)
+    for name in NAMES:
+        for text, topics, _, _ in QUESTIONS:
+            evidence = frag(family, name).retrieve_about([text], [topics], 5)[0]
+            assert evidence.paths
+            scores = [path.score for path in evidence.paths]
+            assert scores == sorted(scores, reverse=True)
+            for path in evidence.paths:
+                assert {(t.head, t.relation, t.tail) for t in path.item} <= known
+                walked = entities_of(path.item, evidence.topics)
+                assert walked[0] in topics
+                assert all({t.head, t.tail} == {a, b} for t, a, b in zip(path.item, walked, walked[1:], strict=False))
+
+
+def test_simple_looks_two_hops_far_and_complex_four(family: Index) -> None:
+    three = QUESTIONS[4]
+    assert "Tromsø" not in ends(frag(family, "frag-simple").retrieve_about([three[0]], [three[1]], 5)[0])
+    assert "Tromsø" in ends(frag(family, "frag-complex").retrieve_about([three[0]], [three[1]], 5)[0])
+    routed = frag(family).search(three[0], three[1])
+    assert routed.complex
+    assert not frag(family).search(QUESTIONS[0][0], QUESTIONS[0][1]).complex
+
+
+@pytest.mark.parametrize("search", ["bfs", "shortest", "cheapest", "chains"])
+@pytest.mark.parametrize("ranking", ["ppr", "rwr", "nibble"])
+def test_every_search_and_ranking_of_entities_reaches_the_answer(family: Index, search: str, ranking: str) -> None:
+    found = frag(family, f"frag:search={search},grm={ranking}").retrieve_about([QUESTIONS[4][0]], [QUESTIONS[4][1]], 5)
+    assert "Tromsø" in ends(found[0])
+
+
+@pytest.mark.parametrize("ranker", ["bi-encoder", "bm25", "trained"])
+def test_every_ranker_of_paths_answers_a_question_that_names_its_relations(family: Index, ranker: str) -> None:
+    evidence = frag(family, f"frag:ranker={ranker}").retrieve_about([QUESTIONS[2][0]], [QUESTIONS[2][1]], 5)[0]
+    assert "carpenter" in ends(evidence)[:3]
+
+
+def test_relations_are_ranked_when_there_are_more_than_are_kept(family: Index) -> None:
+    searched = frag(family, "frag:relations=2").search(QUESTIONS[2][0], QUESTIONS[2][1])
+    relations = {int(family.snapshot.triples[int(e) >> 1, 1]) for _, edges, _ in searched.paths for e in edges}
+    assert {family.snapshot.relations[r] for r in relations} == {"spouse", "profession"}
+
+
+def test_names_are_linked_bracketed_or_given(family: Index) -> None:
+    linked = frag(family).retrieve(["what is the profession of Eva Holm"], 5)[0]
+    bracketed = frag(family).retrieve(["what is the profession of [Eva Holm]"], 5)[0]
+    given = frag(family).retrieve_about(["what is her profession"], [["Eva Holm"]], 5)[0]
+    assert linked.topics == bracketed.topics == given.topics == ("Eva Holm",)
+    assert ends(linked)[0] == ends(bracketed)[0] == ends(given)[0] == "teacher"
+
+
+def test_a_topic_that_does_not_exist_is_said_and_nothing_is_found(family: Index) -> None:
+    evidence = frag(family).retrieve_about(["who is it"], [["Nobody At All"]], 5)[0]
+    assert not evidence.paths
+    assert "no entity is called 'Nobody At All'" in evidence.notes
+    assert NO_TOPIC in evidence.notes
+    assert NO_TOPIC in frag(family).retrieve(["how many roads lead there"], 5)[0].notes
+
+
+def test_an_entity_alone_with_itself_gives_a_clear_answer(family: Index) -> None:
+    evidence = frag(family).retrieve(["what is [Alone]"], 5)[0]
+    assert set(ends(evidence)) <= {"Alone"}
+
+
+def test_two_runs_are_equal(family: Index, tmp_path: Path) -> None:
+    other = made(tmp_path)
+    for text, topics, _, _ in QUESTIONS:
+        one, two = (frag(index).retrieve_about([text], [topics], 5)[0].paths for index in (family, other))
+        assert one == two
+
+
+def test_a_hub_is_bounded_and_said(tmp_path: Path) -> None:
+    triples = [("Hub", "has", f"leaf {i:05d}") for i in range(3000)] + [("leaf 00007", "colour", "red")]
+    index = graph_of(tmp_path, triples)
+    retriever = frag(index, "frag:edges=500")
+    evidence = retriever.retrieve(["what is the colour of what [Hub] has"], 5)[0]
+    assert len(evidence.paths) == 32
+    assert any("not all were looked at" in note for note in evidence.notes)
+    from_leaf = frag(index).retrieve(["what is the colour of [leaf 00007]"], 5)[0]
+    assert "red" in ends(from_leaf)[:8]
+
+
+def test_loops_and_many_edges_between_two_are_no_trouble(tmp_path: Path) -> None:
+    triples = [("A a", f"relation {i}", "B b") for i in range(40)] + [("B b", "back", "A a"), ("A a", "self", "A a")]
+    index = graph_of(tmp_path, triples)
+    for search in ("bfs", "shortest", "cheapest", "chains"):
+        evidence = frag(index, f"frag:search={search}").retrieve(["which back of [A a]"], 5)[0]
+        assert evidence.paths
+        assert set(ends(evidence)) <= {"A a", "B b"}
+
+
+def test_another_encoder_than_the_weights_is_said(tmp_path: Path) -> None:
+    index = graph_of(tmp_path, TRIPLES)
+    evidence = frag(index).retrieve(["what is the profession of [Eva Holm]"], 5)[0]
+    assert any("tf-idf" in note for note in evidence.notes)
+    assert any("bi-encoder" in note for note in evidence.notes)
+    with pytest.raises(InputError, match="ranker=bi-encoder"):
+        index.retriever("frag:ranker=trained")
+
+
+def test_without_an_encoder_words_alone_rank(tmp_path: Path) -> None:
+    index = graph_of(tmp_path, TRIPLES, "none")
+    evidence = frag(index).retrieve(["what is the profession of [Eva Holm]"], 5)[0]
+    assert ends(evidence)[0] == "teacher"
+    with pytest.raises(InputError, match="encoder none"):
+        index.retriever("frag:ranker=bi-encoder")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("frag:search=sideways", "search is 'sideways'"),
+        ("frag:ranker=luck", "a ranker is 'luck'"),
+        ("frag:grm=luck", "grm is 'luck'"),
+        ("frag:paths=0", "paths is '0'"),
+        ("frag:nonsense=1", "no setting 'nonsense'"),
+        ("frag:router_weights=/nowhere", "holds no config.json"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(family: Index, name: str, words: str) -> None:
+    with pytest.raises(clew.ClewError, match=words):
+        family.retriever(name)
+
+
+def test_a_filter_closes_what_only_other_passages_state(tmp_path: Path) -> None:
+    index = clew.create(tmp_path / "index", Settings(encoder="hashing"))
+    index.add(
+        [
+            Document("a", "Fram", "Fram was built by Colin Archer.", {"lang": "en"}),
+            Document("b", "Colin Archer", "Colin Archer was born in Larvik.", {"lang": "no"}),
+        ]
+    )
+    question = "where was the builder of [Fram] born"
+    both = frag(index, "frag-complex").retrieve([question], 5)[0]
+    one = frag(index, "frag-complex").retrieve([question], 5, "lang = 'en'")[0]
+    assert {p.item.document_id for p in both.passages} == {"a", "b"}
+    assert {p.item.document_id for p in one.passages} == {"a"}
+    assert all(set(t.passages) <= {"a"} for path in one.paths for t in path.item)
+
+
+def test_documents_and_a_graph_make_paths_together(tmp_path: Path) -> None:
+    graph = tmp_path / "graph.tsv"
+    graph.write_text("Colin Archer\tplace of birth\tLarvik\n", encoding="utf-8")
+    index = clew.create(tmp_path / "index", Settings(encoder="hashing"))
+    index.add([Document("a", "Fram", "Fram was designed by Colin Archer.")])
+    index.import_graph(graph)
+    evidence = frag(index, "frag-complex").retrieve(["where was the designer of [Fram] born"], 5)[0]
+    assert "Larvik" in ends(evidence)
+    mixed = next(path.item for path in evidence.paths if entities_of(path.item, evidence.topics)[-1] == "Larvik")
+    assert [bool(triple.passages) for triple in mixed] == [True, False]
+    assert [p.item.document_id for p in evidence.passages] == ["a"]

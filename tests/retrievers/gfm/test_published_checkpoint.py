@@ -1,0 +1,235 @@
+"""Published checkpoints: files in exactly their form are read, and rank as the description says."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from clew.errors import InputError
+from clew.index import Index
+from clew.models.encoders.sentence_transformer import Reading, SentenceTransformerEncoder
+from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.query.linking import link
+from clew.retrievers.gfm.batch import side_by_side
+from clew.retrievers.gfm.published_checkpoint import read_published
+from clew.retrievers.gfm.retriever import GFMRetriever
+from clew.retrievers.registry import make_retriever
+from clew.types import Document
+from tests.faults.commands import clew
+from tests.models.tiny_bert import WIDTH, write_tiny_bert
+from tests.oracles import gfm_rag
+from tests.small_index import made
+
+QUESTIONS = ("Where was Louis Palander born?", "Which province has the naval town Karlskrona?", "Who sailed the Vega?")
+SHAPE = QueryGNNSettings(width=8, text_width=WIDTH, layers=6)
+
+
+def entity_model() -> dict[str, Any]:
+    switches = {"message_func": "distmult", "aggregate_func": "sum", "short_cut": "yes", "layer_norm": "yes"}
+    return {"_target_": "gfmrag.ultra.models.QueryNBFNet", "input_dim": 8, "hidden_dims": [8] * 6, **switches}
+
+
+def first_generation(encoder: str) -> dict[str, Any]:
+    text = {
+        "_target_": "gfmrag.text_emb_models.BaseTextEmbModel",
+        "text_emb_model_name": encoder,
+        "normalize": False,
+        "batch_size": 32,
+        "query_instruct": None,
+        "passage_instruct": None,
+        "model_kwargs": None,
+    }
+    model = {"_target_": "gfmrag.models.GNNRetriever", "entity_model": entity_model(), "rel_emb_dim": WIDTH}
+    return {"text_emb_model_config": text, "model_config": model}
+
+
+def second_generation(encoder: str) -> dict[str, Any]:
+    text = {"text_emb_model_name": encoder, "normalize": True, "query_instruct": "ask: ", "passage_instruct": None}
+    inner = {**entity_model(), "_target_": "gfmrag.models.ultra.models.QueryNBFNet"}
+    target = "gfmrag.models.gfm_rag_v1.model.GNNRetriever"
+    model = {"_target_": target, "entity_model": inner, "feat_dim": WIDTH, "use_ent_emb": None}
+    return {"dataset_config": {"cfgs": {"text_emb_model_cfgs": text}}, "model_config": model}
+
+
+def write(folder: Path, config: dict[str, Any], **changes: Any) -> dict[str, torch.Tensor]:
+    """Write a checkpoint of random weights in the published form."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(3)
+    tensors = {name: value.detach().clone() for name, value in QueryGNN(SHAPE).state_dict().items()}
+    assert len(tensors) == 56
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    torch.save({"model": tensors, **changes}, folder / "model.pth")
+    return tensors
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("tiny") / "bert"
+    write_tiny_bert(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("generation", [first_generation, second_generation])
+def test_scores_equal_the_description_to_five_places(
+    small: Index, encoder: str, tmp_path: Path, generation: Any
+) -> None:
+    config = generation(encoder)
+    tensors = write(tmp_path / "published", config)
+    done = clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
+    assert (done.code, done.err) == (0, "")
+    assert "6 layers of width 8" in done.out
+    retriever = make_retriever(f"gfm:weights={tmp_path / 'ours'},ranker=paper", small.parts)
+    assert isinstance(retriever, GFMRetriever)
+    normalize = generation is second_generation
+    text = SentenceTransformerEncoder(encoder, None, Reading(normalize, "ask: " if normalize else "", ""))
+    s = small.snapshot
+    entities = list(s.entities)
+    facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
+    alike = {(a, b) for a in range(len(entities)) for b in s.equivalences.row(a).tolist()}
+    facts |= {(entities[a], "equivalent", entities[b]) for a, b in alike}
+    mentions = {id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)}
+    for question in QUESTIONS:
+        linked = link(s, question)
+        named = [e for name in linked.known for e in name.entities]
+        assert named
+        seeds = {entities[e]: 1.0 / len(s.mentioned_in.row(e)) for e in named}
+        vector = text.encode_queries([question])[0]
+        wanted = gfm_rag.logits(
+            tensors,
+            6,
+            entities,
+            sorted(facts),
+            torch.from_numpy(vector),
+            seeds,
+            lambda t: torch.from_numpy(text.encode([t])[0]),
+        )
+        graph = retriever._graphs.of(linked, lambda v=vector: v, np.ones(len(s.passage_ids), dtype=bool))  # type: ignore[misc]
+        found = retriever.logits(side_by_side([graph], [vector], retriever._graphs.edges)).numpy()
+        np.testing.assert_allclose(found, [wanted[entities[e]] for e in graph.nodes], atol=1e-5)
+        ranked = retriever.retrieve([question], 10)[0].passages
+        described = gfm_rag.passages(wanted, mentions, 10)
+        assert [r.item.id for r in ranked] == [id_ for id_, _ in described]
+        assert [r.score for r in ranked] == pytest.approx([score for _, score in described])
+
+
+def test_what_a_checkpoint_says_of_its_encoder_is_kept(tmp_path: Path) -> None:
+    write(tmp_path, first_generation("owner/model"))
+    read = read_published(tmp_path)
+    assert (read.encoder.name, read.encoder.normalize, read.nodes, read.targets) == (
+        "owner/model",
+        False,
+        None,
+        "entities",
+    )
+    write(tmp_path, second_generation("owner/model"))
+    assert (read_published(tmp_path).encoder.normalize, read_published(tmp_path).encoder.query) == (True, "ask: ")
+
+
+def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    config = first_generation("owner/model")
+    part = config
+    for name in path[:-1]:
+        part = part[name]
+    part[path[-1]] = value
+    return config
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("model_config",), None, "no 'model_config'"),
+        (("model_config", "entity_model"), 3, "no 'entity_model'"),
+        (("model_config", "_target_"), "os.system", "names the class 'os.system'"),
+        (("model_config", "entity_model", "_target_"), "gfmrag.ultra.models.Other", "QueryNBFNet"),
+        (("model_config", "use_ent_emb"), "early-late-fusion", "G-reasoner"),
+        (("model_config", "rel_emb_dim"), "wide", "whole numbers"),
+        (("model_config", "entity_model", "hidden_dims"), [8, 4], "whole numbers"),
+        (("model_config", "entity_model", "hidden_dims"), [8] * 5, "has entity_model.layers.5"),
+        (("model_config", "entity_model", "hidden_dims"), [8] * 7, "lacks entity_model.layers.6"),
+        (("model_config", "entity_model", "message_func"), "rotate", "transe"),
+        (("model_config", "entity_model", "aggregate_func"), "mean", "aggregate_func = 'mean', which is not read"),
+        (("model_config", "entity_model", "activation"), "tanh", "activation = 'tanh', which is not read"),
+        (("model_config", "entity_model", "input_dim"), -1, "whole numbers"),
+        (("model_config", "rel_emb_dim"), 10**9, "has shape"),
+        (("model_config", "entity_model", "short_cut"), "no", "switched on"),
+        (("model_config", "rel_emb_dim"), WIDTH + 1, "has shape"),
+        (("text_emb_model_config",), {}, "text_emb_model_name"),
+    ],
+)
+def test_configurations_that_do_not_fit(tmp_path: Path, path: tuple[str, ...], value: Any, said: str) -> None:
+    write(tmp_path / "in", changed(path, value))
+    done = clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert said in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no config\.json"):
+        read_published(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(first_generation("x")), encoding="utf-8")
+    with pytest.raises(InputError, match=r"no model\.pth"):
+        read_published(tmp_path)
+    (tmp_path / "model.pth").write_bytes(b"no zip")
+    with pytest.raises(InputError, match="fetch the checkpoint again"):
+        read_published(tmp_path)
+    torch.save({"weights": {}}, tmp_path / "model.pth")
+    with pytest.raises(InputError, match="under the key 'model'"):
+        read_published(tmp_path)
+    tensors = write(tmp_path, first_generation("x"))
+    for strange in (tensors["rel_mlp.bias"].to_sparse(), tensors["rel_mlp.bias"].to(torch.complex64)):
+        torch.save({"model": {**tensors, "rel_mlp.bias": strange}}, tmp_path / "model.pth")
+        with pytest.raises(InputError, match="no plain tensor of real numbers"):
+            read_published(tmp_path)
+    tensors["rel_mlp.bias"][0] = float("nan")
+    torch.save({"model": tensors}, tmp_path / "model.pth")
+    with pytest.raises(InputError, match="NaN"):
+        read_published(tmp_path)
+
+
+def test_a_checkpoint_of_another_width_than_its_encoder(tmp_path: Path) -> None:
+    write(tmp_path / "in", first_generation("hashing:80"))
+    clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
+    index = made(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
+    with pytest.raises(InputError, match=f"width {WIDTH}, and those of hashing:80 have 80"):
+        index.retriever(f"gfm:weights={tmp_path / 'out'}")
+
+
+class Harmful:
+    """What a file of pickled code would make."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.write_text, (Path("harm.txt"), "done"))
+
+
+def test_nothing_in_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, first_generation("x"), extra=Harmful())
+    with pytest.raises(InputError, match="plain tensors"):
+        read_published(tmp_path)
+    assert not (tmp_path / "harm.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        [Document("a", "Oslo", "It rains.")],
+        [Document("a", "Oslo", "It rains."), Document("b", "Rome", "It is hot.")],
+        [Document(f"d{i}", f"Town {i}", f"Town {i} lies in Norway.") for i in range(5)],
+    ],
+    ids=["one passage", "no edges", "one relation"],
+)
+def test_graphs_with_hardly_anything_in_them(tmp_path: Path, encoder: str, documents: list[Document]) -> None:
+    write(tmp_path / "published", first_generation(encoder))
+    clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
+    index = made(tmp_path / "index", documents)
+    for question in (f"What of {documents[0].title}?", "nothing known", "Norway"):
+        for nodes in ("all", "3"):
+            evidence = index.search(question, 5, f"gfm:weights={tmp_path / 'ours'},nodes={nodes}", paths=2)
+            assert len(evidence.passages) <= len(documents)
+            assert evidence.passages or evidence.notes
+    (best, *_) = index.search(f"What of {documents[0].title}?", 5, f"gfm:weights={tmp_path / 'ours'}").passages
+    assert best.score > 0

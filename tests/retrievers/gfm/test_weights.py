@@ -1,0 +1,110 @@
+"""Folders of weights: what is saved is loaded, and everything else is told."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from clew.errors import InputError
+from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
+from clew.store.pretrained import SHIPPED
+
+ENCODER = TextEncoder("some-encoder", "abc", normalize=False, query="ask: ")
+SETTINGS = QueryGNNSettings(width=4, text_width=6, layers=2, features=7, prior=True, learned_inverse=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    torch.manual_seed(0)
+    save_weights(tmp_path / "w", TrainedGNN(QueryGNN(SETTINGS), "passages", ENCODER, 300, ""), {"seed": 0})
+    return tmp_path / "w"
+
+
+def test_what_is_saved_is_loaded(folder: Path) -> None:
+    trained = load_weights(folder)
+    assert (trained.encoder, trained.nodes, trained.model.settings) == (ENCODER, 300, SETTINGS)
+    assert trained.targets == "passages"
+    torch.manual_seed(0)
+    for one, other in zip(trained.model.parameters(), QueryGNN(SETTINGS).parameters(), strict=True):
+        assert torch.equal(one, other.half().float())
+    assert not trained.model.training
+    assert {path.name for path in folder.iterdir()} == {"config.json", "model.safetensors"}
+
+
+def test_the_key_follows_the_weights(folder: Path) -> None:
+    before = load_weights(folder).key
+    tensors = load_file(folder / "model.safetensors")
+    tensors["rel_mlp.bias"][0] += 1
+    save_file(tensors, folder / "model.safetensors")
+    assert load_weights(folder).key != before
+
+
+def test_the_shipped_weights_are_small_and_finite() -> None:
+    trained = load_weights(SHIPPED / "gfm")
+    assert sum(path.stat().st_size for path in (SHIPPED / "gfm").iterdir()) < 20 * 2**20
+    assert trained.model.settings.features == 7
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_missing_file(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    with pytest.raises(InputError, match="holds no weights"):
+        load_weights(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_damaged_file(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\x00damaged")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_weights(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": 1}, "format 2"),
+        ({"width": 8}, "another model"),
+        ({"layers": 3}, "another model"),
+        ({"width": "4"}, "width"),
+        ({"prior": 1}, "prior"),
+        ({"encoder": None}, "encoder"),
+        ({"encoder": {"name": "x"}}, "encoder"),
+        ({"nodes": 0}, "nodes"),
+        ({"targets": "words"}, "targets"),
+    ],
+)
+def test_a_configuration_that_does_not_fit(folder: Path, change: dict[str, object], said: str) -> None:
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8")) | change
+    config = {name: value for name, value in config.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        load_weights(folder)
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf")])
+def test_numbers_that_are_none(folder: Path, broken: float) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    tensors["question_mlp.weight"][0, 0] = broken
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(InputError, match=r"question_mlp\.weight"):
+        load_weights(folder)
+
+
+def test_a_tensor_too_many_or_too_few(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    del tensors["rel_mlp.bias"]
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(InputError, match=r"rel_mlp\.bias"):
+        load_weights(folder)
+
+
+def test_single_precision_is_kept_where_asked(tmp_path: Path) -> None:
+    model = QueryGNN(SETTINGS)
+    save_weights(tmp_path, TrainedGNN(model, "entities", ENCODER, None, ""), {}, half=False)
+    trained = load_weights(tmp_path)
+    assert (trained.targets, trained.nodes) == ("entities", None)
+    for one, other in zip(trained.model.parameters(), model.parameters(), strict=True):
+        assert torch.equal(one, other)

@@ -1,0 +1,164 @@
+"""The network that selects subgraphs on disk, and question graphs side by side as it reads them."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+
+from clew.errors import InputError, ProviderError
+from clew.nn.subgraph_policy import PRODUCT, SUM
+from clew.retrievers.subgraph.gcn_features import QUESTION, TEXT, cosines, node_inputs, prior, walk
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, batch_of, load_scorer, save_scorer
+from tests.contracts.test_subgraph_selectors import ODD, WIDTH
+
+SHAPES = {
+    "ours": ScorerSettings(width=8),
+    "the source's": ScorerSettings(TEXT, PRODUCT, width=8),
+    "deep and ending early": ScorerSettings(width=4, layers=3, stops=True),
+}
+
+
+def trained(settings: ScorerSettings, seed: int = 0) -> TrainedScorer:
+    """Return a network with drawn weights, the last layer's too."""
+    model = settings.made(WIDTH, seed)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn(parameter.shape, generator=generator))
+    return TrainedScorer(model.eval(), settings, "hashing-1-8", WIDTH, {"seed": seed, "figures": {"minus loss": -0.5}})
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path, shape: str) -> None:
+    kept = trained(SHAPES[shape])
+    save_scorer(tmp_path / "new", kept)
+    found = load_scorer(tmp_path / "new")
+    assert (found.settings, found.encoder, found.dimension) == (kept.settings, kept.encoder, kept.dimension)
+    assert (found.about, found.fingerprint, found.model.training) == (kept.about, kept.fingerprint, False)
+    for name, tensor in kept.model.state_dict().items():
+        assert torch.equal(found.model.state_dict()[name], tensor)
+    batch = batch_of([ODD["a chain"]], kept.settings)
+    with torch.no_grad():
+        for one, other in zip(kept.model(batch), found.model(batch), strict=True):
+            assert torch.equal(one, other)
+    save_scorer(tmp_path / "again", found)
+    for path in sorted((tmp_path / "new").iterdir()):
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_the_fingerprint_changes_with_what_changes_a_score() -> None:
+    kept = trained(SHAPES["ours"])
+    prints = {kept.fingerprint, trained(SHAPES["ours"], 1).fingerprint}
+    prints |= {replace(kept, encoder="another").fingerprint}
+    prints |= {replace(kept, settings=replace(kept.settings, stops=True)).fingerprint}
+    assert len(prints) == 4
+    assert replace(kept, about={}).fingerprint == kept.fingerprint == trained(SHAPES["ours"]).fingerprint
+    with torch.no_grad():
+        next(kept.model.parameters()).view(-1)[0] += 1.0
+    assert kept.fingerprint not in prints
+
+
+def changed(**values: object) -> Callable[[dict[str, Any]], None]:
+    return lambda told: told.update(values)
+
+
+def set_to(**values: object) -> Callable[[dict[str, Any]], None]:
+    return lambda told: told["settings"].update(values)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_to(width=9),
+        set_to(layers=3),
+        set_to(layers=1),
+        set_to(inputs=TEXT),
+        set_to(inputs="names"),
+        set_to(combination="quotient"),
+        set_to(depth=2),
+        changed(dimension=WIDTH + 1),
+        changed(dimension="wide"),
+        changed(settings=None),
+        changed(encoder=None),
+        lambda told: told.pop("about"),
+    ],
+)
+def test_settings_of_another_network_are_refused_in_one_line(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    save_scorer(tmp_path, trained(SHAPES["ours"]))
+    told = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    change(told)
+    (tmp_path / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(ProviderError, match=r"network that selects subgraphs.*train or install") as caught:
+        load_scorer(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("harm", ["missing", "more", "shape", "nan"])
+def test_arrays_of_another_network_are_refused(tmp_path: Path, harm: str) -> None:
+    save_scorer(tmp_path, trained(SHAPES["ours"]))
+    arrays = load_file(tmp_path / "model.safetensors")
+    if harm == "missing":
+        del arrays["end"]
+    elif harm == "more":
+        arrays["start"] = arrays["end"]
+    elif harm == "shape":
+        arrays["end"] = np.zeros(2, dtype=np.float32)
+    else:
+        arrays["end"] = np.array([np.nan], dtype=np.float32)
+    save_file(arrays, tmp_path / "model.safetensors")
+    with pytest.raises(ProviderError, match="train or install"):
+        load_scorer(tmp_path)
+
+
+def test_no_folder_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ProviderError, match="train or install"):
+        load_scorer(tmp_path / "gone")
+
+
+def test_settings_that_no_network_has_are_refused() -> None:
+    with pytest.raises(InputError, match="inputs is 'names': wanted text or question"):
+        ScorerSettings(inputs="names")
+    with pytest.raises(InputError, match="combination is 'quotient': wanted product or sum"):
+        ScorerSettings(combination="quotient")
+    with pytest.raises(InputError, match="wanted 2 layers or more"):
+        ScorerSettings(layers=1).made(WIDTH, 0)
+
+
+def test_networks_are_made_by_seed_and_leave_the_global_chance_alone() -> None:
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    one, same, other = (SHAPES["ours"].made(WIDTH, seed) for seed in (0, 0, 1))
+    assert torch.equal(torch.get_rng_state(), before)
+    first, again, another = (model.state_dict()["gcn.layers.0.lin.weight"] for model in (one, same, other))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, another)
+
+
+@pytest.mark.parametrize("inputs", [TEXT, QUESTION])
+def test_graphs_side_by_side(inputs: str) -> None:
+    asked = list(ODD.values())
+    batch = batch_of(asked, ScorerSettings(inputs))
+    begin = 0
+    seen = 0
+    for number, one in enumerate(asked):
+        count, edges = len(one.graph.nodes), one.graph.graph.edges
+        own = slice(begin, begin + count)
+        assert batch.inputs[own].tolist() == node_inputs(one, inputs, walk(one)).tolist()
+        assert batch.cosines[own].tolist() == cosines(one).tolist()
+        assert batch.prior[own].tolist() == prior(walk(one)).tolist()
+        assert batch.graph_of[own].tolist() == [number] * count
+        assert batch.edges[seen : seen + len(edges)].tolist() == (edges + begin).tolist()
+        begin, seen = begin + count, seen + len(edges)
+    assert (len(batch.inputs), len(batch.edges), batch.graphs) == (begin, seen, len(asked))
+    assert (batch.edges.dtype, batch.graph_of.dtype) == (torch.int64, torch.int64)
+    with torch.no_grad():
+        scores, _ = trained(ScorerSettings(inputs, SUM, width=8)).model(batch)
+    assert torch.isfinite(scores).all()

@@ -1,0 +1,230 @@
+"""Selections on an index: cut out around what a question names, chosen, and told as paths."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clew
+from clew.errors import InputError
+from clew.graph.paths.path_entities import entities_of
+from clew.graph.subgraphs.textual_graph import AskedGraph, Subgraph, textualised, whole
+from clew.index import Index
+from clew.retrievers.frag.retriever import NO_TOPIC
+from clew.retrievers.subgraph.retriever import NO_FACTS, SubgraphRetriever, SubgraphSettings
+from clew.settings import Settings
+from clew.types import Document, Evidence
+from tests.kinship import QUESTIONS, TRIPLES, made
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return made(tmp_path_factory.mktemp("family"))
+
+
+def steiner(index: Index, name: str = "steiner") -> SubgraphRetriever:
+    retriever = index.retriever(name)
+    assert isinstance(retriever, SubgraphRetriever)
+    return retriever
+
+
+def graph_of(folder: Path, triples: Sequence[tuple[str, str, str]]) -> Index:
+    path = folder / "graph.tsv"
+    path.write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
+    index = clew.create(folder / "index", Settings(encoder="hashing"))
+    index.import_graph(path)
+    return index
+
+
+def ends(evidence: Evidence) -> list[str]:
+    return [entities_of(path.item, evidence.topics)[-1] for path in evidence.paths]
+
+
+@pytest.mark.parametrize(("text", "topics", "answers", "hops"), QUESTIONS)
+def test_a_path_leads_from_the_topic_to_every_selected_entity(
+    family: Index, text: str, topics: tuple[str, ...], answers: tuple[str, ...], hops: int
+) -> None:
+    retriever = steiner(family)
+    selected = retriever.select(text, topics)
+    evidence = retriever.retrieve_about([text], [topics], 5)[0]
+    names = {selected.asked.graph.graph.nodes[int(node)] for node in selected.part.nodes}
+    assert set(ends(evidence)) == names - set(topics)
+    assert len(ends(evidence)) == len(set(ends(evidence)))
+    assert answers[0] in names
+    assert all(entities_of(path.item, evidence.topics)[0] in topics for path in evidence.paths)
+    known = {*TRIPLES}
+    assert all((t.head, t.relation, t.tail) in known for path in evidence.paths for t in path.item)
+
+
+def test_the_textual_graph_says_what_the_index_says(family: Index) -> None:
+    selected = steiner(family).select("what is the profession of [Ada Lind]")
+    graph, snapshot = selected.asked.graph.graph, family.snapshot
+    told = [
+        (graph.nodes[a], r, graph.nodes[b]) for (a, b), r in zip(graph.edges.tolist(), graph.relations, strict=True)
+    ]
+    triples = [snapshot.triple(int(triple)) for triple in selected.triples]
+    assert told == [(t.head, t.relation, t.tail) for t in triples]
+    assert set(told) <= set(TRIPLES)
+    assert {name for name in graph.nodes if "Alone" in name} == set()
+    assert [graph.nodes[int(node)] for node in selected.asked.topics] == ["Ada Lind"]
+    rows = selected.asked.graph
+    np.testing.assert_allclose(np.linalg.norm(rows.nodes, axis=1), 1.0, atol=1e-3)
+    assert rows.relations.shape[0] == len(set(graph.relations))
+    by_edge = {relation: int(row) for relation, row in zip(graph.relations, rows.relation_of, strict=True)}
+    assert len(set(by_edge.values())) == len(by_edge)
+    assert textualised(graph, selected.part).startswith("node_id,node_attr\n")
+
+
+def test_the_budget_and_the_neighbourhood_are_kept(family: Index) -> None:
+    question = QUESTIONS[5]
+    for budget in (1, 3):
+        assert len(steiner(family, f"steiner:budget={budget}").select(question[0], question[1]).part.nodes) == budget
+    small = steiner(family, "steiner:nodes=4").select(question[0], question[1])
+    assert len(small.local.nodes) == 4
+    assert family.snapshot.entities[int(small.local.nodes[0])] == "Ada Lind"
+    near = steiner(family, "steiner:hops=1").select(question[0], question[1])
+    assert {*near.asked.graph.graph.nodes} == {"Ada Lind", "Bo Lind", "Vardø", "Eva Holm"}
+
+
+def test_what_was_selected_is_said(family: Index) -> None:
+    notes = steiner(family).retrieve(["what is the profession of [Eva Holm]"], 5)[0].notes
+    assert notes[0] == "starts from Eva Holm"
+    assert "tree that collects the 3 likest names and 5 likest relations" in notes[1]
+    assert "of 8 entities and" in notes[1]
+    assert "teacher" in notes[2]
+
+
+def test_paths_come_likest_first_and_stay_in_the_tree_where_it_leads(family: Index) -> None:
+    retriever = steiner(family)
+    for text, topics, _, _ in QUESTIONS:
+        selected = retriever.select(text, topics)
+        evidence = retriever.retrieve_about([text], [topics], 5)[0]
+        scores = [path.score for path in evidence.paths]
+        assert scores == sorted(scores, reverse=True)
+        chosen = [family.snapshot.triple(int(t)) for t in selected.triples[selected.part.edges]]
+        if set(selected.asked.topics.tolist()) & set(selected.part.nodes.tolist()):
+            assert all(triple in chosen for path in evidence.paths for triple in path.item)
+            assert not any("not selected" in note for note in evidence.notes)
+
+
+def test_a_tree_away_from_the_topic_is_reached_over_other_facts_and_that_is_said(tmp_path: Path) -> None:
+    index = graph_of(tmp_path, [("Start", "x", "Middle"), ("Middle", "x", "target word"), ("Start", "x", "Other")])
+    evidence = steiner(index, "steiner:topk=1,topk_e=1,budget=1").retrieve(["target word of [Start]"], 5)[0]
+    assert ends(evidence) == ["target word"]
+    assert [len(path.item) for path in evidence.paths] == [2]
+    assert any("1 paths lead over facts that were not selected" in note for note in evidence.notes)
+
+
+def test_without_a_topic_or_facts_it_says_so(family: Index, tmp_path: Path) -> None:
+    retriever = steiner(family)
+    assert NO_TOPIC in retriever.retrieve(["how many roads lead there"], 5)[0].notes
+    unknown = retriever.retrieve_about(["who is it"], [["Nobody At All"]], 5)[0]
+    assert "no entity is called 'Nobody At All'" in unknown.notes
+    assert not unknown.paths
+    index = clew.create(tmp_path / "index", Settings(encoder="hashing"))
+    index.add([Document("a", "Fram", "fram.")])
+    evidence = steiner(index).retrieve(["what of [Fram]"], 5)[0]
+    assert NO_FACTS in evidence.notes
+    assert [p.item.id for p in evidence.passages] == ["a"]
+
+
+def test_where_too_few_entities_are_kept_for_a_fact_it_says_so(tmp_path: Path) -> None:
+    index = graph_of(tmp_path, [("Ada", "likes", "Bo"), ("Ada", "likes", "Carl")])
+    notes = steiner(index, "steiner:nodes=1").retrieve(["what of [Ada]"], 5)[0].notes
+    assert "no fact of what the question names is among the 1 of 3 entities that nodes=1 keeps: raise nodes" in notes
+    assert NO_FACTS not in notes
+
+
+def test_an_entity_alone_and_a_hub_are_no_trouble(tmp_path: Path) -> None:
+    hub = [("Hub", "has", f"leaf {i:04d}") for i in range(2000)] + [("Alone", "is", "Alone")]
+    index = graph_of(tmp_path, hub)
+    assert not steiner(index).retrieve(["what is [Alone]"], 5)[0].paths
+    evidence = steiner(index, "steiner:edges=300,fill=yes").retrieve(["what has [Hub]"], 5)[0]
+    assert len(evidence.paths) == 19
+    assert any("not all were looked at" in note for note in evidence.notes)
+
+
+def test_topics_are_given_to_a_search(family: Index) -> None:
+    evidence = family.search("what is her profession", 5, "steiner", topics=["Eva Holm"])
+    assert evidence.topics == ("Eva Holm",)
+    assert "teacher" in ends(evidence)
+
+
+def test_two_runs_are_equal(family: Index, tmp_path: Path) -> None:
+    other = made(tmp_path)
+    for text, topics, _, _ in QUESTIONS:
+        one, two = (steiner(index).retrieve_about([text], [topics], 5)[0] for index in (family, other))
+        assert (one.paths, one.notes) == (two.paths, two.notes)
+
+
+def test_a_selector_by_words_is_told_which_relations_are_asked_for(family: Index) -> None:
+    class Asked:
+        """Keeps what it is given and chooses all of it."""
+
+        def __init__(self) -> None:
+            self.seen: list[AskedGraph] = []
+
+        def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+            self.seen += asked
+            return [whole(one.graph.graph) for one in asked]
+
+    parts, selector = family.parts, Asked()
+    for by_words in (False, True):
+        SubgraphRetriever(
+            parts.scope,
+            parts.lexical,
+            parts.graph_parts().graph,
+            parts.text_vectors,
+            selector,
+            "all of it",
+            SubgraphSettings(),
+            by_words=by_words,
+        ).select("what is the profession of [Bo Lind]")
+    plain, told = selector.seen
+    assert plain.relevance is None
+    assert told.relevance is not None
+    assert told.relevance.shape == (len(told.graph.relations),)
+    likest = int(np.argmax(told.relevance[told.graph.relation_of]))
+    assert told.graph.graph.relations[likest] == "profession"
+    np.testing.assert_array_equal(plain.question, told.question)
+
+
+def test_settings_change_the_fingerprint(family: Index) -> None:
+    names = ("steiner", "steiner:topk=4", "steiner:cost=0.4", "steiner:budget=5", "steiner:fill=yes")
+    assert len({steiner(family, name).fingerprint for name in names}) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("steiner:topk=0", "topk is '0'"),
+        ("steiner:budget=none", "budget is 'none'"),
+        ("steiner:hops=200", "steiner: hops is '200'; wanted a whole number from 1 to 127$"),
+        ("gcn-subgraph:budget=-1", "gcn-subgraph: budget is '-1'; wanted a whole number of at least 1$"),
+        ("steiner:cost=-1", "cost is '-1'"),
+        ("steiner:fill=maybe", "fill is 'maybe'"),
+        ("steiner:nonsense=1", "no setting 'nonsense'"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(family: Index, name: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        family.retriever(name)
+
+
+def test_a_filter_closes_what_only_other_passages_state(tmp_path: Path) -> None:
+    index = clew.create(tmp_path / "index", Settings(encoder="hashing"))
+    index.add(
+        [
+            Document("a", "Fram", "Fram was built by Colin Archer.", {"lang": "en"}),
+            Document("b", "Colin Archer", "Colin Archer was born in Larvik.", {"lang": "no"}),
+        ]
+    )
+    question = "where was the builder of [Fram] born"
+    both = steiner(index).retrieve([question], 5)[0]
+    one = steiner(index).retrieve([question], 5, "lang = 'en'")[0]
+    assert {p.item.document_id for p in both.passages} == {"a", "b"}
+    assert "Larvik" in ends(both)
+    assert "Larvik" not in ends(one)
+    assert {p.item.document_id for p in one.passages} == {"a"}
+    assert all(set(t.passages) <= {"a"} for path in one.paths for t in path.item)

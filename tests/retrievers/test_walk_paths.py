@@ -1,0 +1,69 @@
+"""Walks read as triples: every one is said by the passage it names."""
+
+import numpy as np
+import pytest
+
+from clew.index import Index
+from clew.retrievers.walk_paths import WalkReader
+from clew.types import Document, Triple
+from clew.types import Path as Chain
+from tests.small_index import made
+
+CORPUS = (
+    Document("archer", "Colin Archer", "Colin Archer was born in Larvik."),
+    Document("fram", "Fram (ship)", "The Fram was built by Colin Archer."),
+    Document("star", "Vega (star)", "A bright star."),
+    Document("ship", "Vega (ship)", "A steamer of whalers."),
+    Document("untitled", "", "It passed the Vega at night."),
+)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    return made(tmp_path_factory.mktemp("explained") / "index", CORPUS)
+
+
+def path(index: Index, *ids: str, hidden: str = "") -> Chain:
+    places = list(index.snapshot.passage_ids)
+    allowed = np.array([id_ != hidden for id_ in places])
+    return WalkReader(index.snapshot).path([places.index(id_) for id_ in ids], allowed)
+
+
+BUILT = Triple("Fram (ship)", "was built by", "Colin Archer", ("fram",))
+
+
+def test_a_fact_is_read_both_ways(index: Index) -> None:
+    assert path(index, "fram", "archer") == (BUILT,)
+    assert path(index, "archer", "fram") == (BUILT,)
+
+
+def test_a_walk_of_one_node_has_no_steps(index: Index) -> None:
+    assert path(index, "fram") == path(index) == ()
+
+
+def test_a_mention_without_a_fact_is_said_of_the_passage_that_mentions(index: Index) -> None:
+    mention = Triple("untitled", "mentions", "Vega (star)", ("untitled",))
+    assert path(index, "star", "untitled") == path(index, "untitled", "star") == (mention,)
+
+
+def test_every_step_of_every_edge_is_true(small: Index) -> None:
+    s = small.snapshot
+    reader, everything = WalkReader(s), np.ones(len(s.passage_ids), dtype=bool)
+    entities, names = list(s.entities), [title or id_ for id_, title in zip(s.passage_ids, s.titles, strict=True)]
+    facts = {s.triple(position) for position in range(len(s.triples))}
+    mentions = {
+        (s.passage_ids[p], names[p], entities[int(e)]) for p in range(len(s.passage_ids)) for e in s.mentions.row(p)
+    }
+    kinds = set()
+    for one in range(s.walk.rows):
+        for other in s.walk.row(one):
+            (triple,) = reader.path([one, int(other)], everything)
+            if triple not in facts:
+                assert triple.relation == "mentions"
+                assert (triple.passages[0], triple.head, triple.tail) in mentions
+            kinds.add(triple in facts)
+    assert kinds == {True, False}
+
+
+def test_a_filter_hides_the_fact_but_not_the_way(index: Index) -> None:
+    assert path(index, "fram", "archer", hidden="star") == (BUILT,)

@@ -1,0 +1,157 @@
+import os
+import subprocess
+import sys
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from clew.errors import ProviderError
+from clew.store.atomic import atomic_file, atomic_folder, folder_hash, sweep, write_text
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def half_written(file: Path) -> None:
+    file.write_text("half")
+    raise KeyError
+
+
+def test_a_folder_appears_whole_when_the_block_ends(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "snapshot"
+    with atomic_folder(target) as folder:
+        (folder / "sub").mkdir()
+        (folder / "sub" / "a.bin").write_bytes(b"1")
+        assert not target.exists()
+    assert (target / "sub" / "a.bin").read_bytes() == b"1"
+    assert names(target.parent) == ["snapshot"]
+
+
+def test_a_folder_replaces_an_older_one(tmp_path: Path) -> None:
+    for content in ("old", "new"):
+        with atomic_folder(tmp_path / "snapshot") as folder:
+            (folder / content).write_text(content)
+    assert (names(tmp_path), names(tmp_path / "snapshot")) == (["snapshot"], ["new"])
+
+
+def test_a_folder_that_is_there_can_be_kept(tmp_path: Path) -> None:
+    for content in ("old", "new"):
+        with atomic_folder(tmp_path / "snapshot", replace=False) as folder:
+            (folder / content).write_text(content)
+    assert (names(tmp_path), names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
+
+
+def test_two_writers_of_one_folder_leave_one_whole_folder(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "snapshot") as first:
+        (first / "a").write_text("1")
+        with atomic_folder(tmp_path / "snapshot") as second:
+            (second / "a").write_text("2")
+    assert (names(tmp_path), (tmp_path / "snapshot" / "a").read_text()) == (["snapshot"], "1")
+
+
+def test_an_error_leaves_the_older_folder_and_nothing_else(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "snapshot") as folder:
+        (folder / "old").write_text("")
+    with pytest.raises(KeyError), atomic_folder(tmp_path / "snapshot") as folder:
+        half_written(folder / "new")
+    assert (names(tmp_path), names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
+
+
+def test_a_file_appears_whole_and_replaces(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("old")
+    with pytest.raises(KeyError), atomic_file(tmp_path / "x") as path:
+        half_written(path)
+    assert (tmp_path / "x").read_text() == "old"
+    with atomic_file(tmp_path / "x") as path:
+        path.write_text("new")
+    assert ((tmp_path / "x").read_text(), names(tmp_path)) == ("new", ["x"])
+
+
+def test_text_is_written_in_folders_that_are_there(tmp_path: Path) -> None:
+    write_text(tmp_path / "file", "one\ntwo\n")
+    write_text(tmp_path / "file", "žluť\r\n")
+    assert (tmp_path / "file").read_bytes() == "žluť\r\n".encode()
+    with pytest.raises(ProviderError, match=r"no folder .*absent.*: give one that is there"):
+        write_text(tmp_path / "absent" / "file", "one")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_disk_that_refuses_is_a_providers_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ProviderError, match="nothing was changed"), atomic_folder(tmp_path / "file" / "snapshot"):
+        pass
+
+
+def test_what_a_killed_writer_left_is_swept_and_a_living_ones_is_not(tmp_path: Path) -> None:
+    code = "import os,sys,pathlib\nfrom clew.store.atomic import atomic_folder\n"
+    code += "with atomic_folder(pathlib.Path(sys.argv[1]) / 'snapshot') as folder:\n"
+    code += "    (folder / 'half').write_text(''); os._exit(9)\n"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, check=False)
+    (left,) = names(tmp_path)
+    (tmp_path / "other").mkdir()
+    with atomic_folder(tmp_path / "alive"):
+        assert sweep(tmp_path) == [left]
+    assert names(tmp_path) == ["alive", "other"]
+    assert sweep(tmp_path / "absent") == []
+
+
+def test_a_leftover_with_this_process_pid_is_swept(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "snapshot") as folder:
+        earlier = folder.with_name(folder.name[:-12] + "00000000.tmp")
+        earlier.mkdir()
+        assert sweep(tmp_path) == [earlier.name]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="processes are told of otherwise")
+def test_a_leftover_of_a_process_that_no_one_has_waited_for_is_swept(tmp_path: Path) -> None:
+    with atomic_folder(tmp_path / "snapshot") as folder:
+        parts = folder.name.split(".")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        left = tmp_path / ".".join([*parts[:3], str(process.pid), "00000000", "tmp"])
+        left.mkdir()
+        assert sweep(tmp_path) == []  # it lives
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays in the list of processes
+        assert sweep(tmp_path) == [left.name]
+
+
+def test_another_machines_leftover_is_swept_after_a_day(tmp_path: Path) -> None:
+    foreign = tmp_path / ".snapshot.00000000.1.00000000.tmp"
+    foreign.mkdir()
+    assert sweep(tmp_path) == []
+    os.utime(foreign, (0, 0))
+    assert sweep(tmp_path) == [foreign.name]
+
+
+def test_the_hash_of_a_folder_is_that_of_its_names_and_bytes(tmp_path: Path) -> None:
+    contents = [
+        {"a": b"12", "b": b"3"},
+        {"a": b"1", "b": b"23"},
+        {"a": b"12", "c": b"3"},
+        {"a": b"12", "d/b": b"3"},
+        {},
+    ]
+    hashes = []
+    for number, files in enumerate([*contents, contents[0]]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name, data in reversed(files.items()):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(data)
+        hashes.append(folder_hash(folder))
+    assert len(set(hashes)) == len(contents)
+    assert hashes[0] == hashes[-1]
+
+
+def test_the_hash_of_a_folder_takes_files_by_name(tmp_path: Path) -> None:
+    contents = {name: name.encode() * 3 for name in ["b", "ä", "a", "Z", "é", "a-", "10", "9"]}
+    for name, data in contents.items():
+        (tmp_path / name).write_bytes(data)
+    digest = blake2b(digest_size=16)
+    for name in sorted(contents):
+        for part in (name.encode(), contents[name]):
+            digest.update(len(part).to_bytes(8, "little") + part)
+    assert folder_hash(tmp_path) == digest.hexdigest()

@@ -1,0 +1,80 @@
+"""The order by score and the three ranks, against sorting in plain Python."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.ranking import Ranks, ranking, top_order
+
+# Few different values, so that ties are everywhere, at the k-th score too.
+tied_scores = st.lists(st.sampled_from([0.0, -0.0, 0.5, 1.0, -2.0, float("inf"), float("-inf")]), max_size=30)
+any_scores = st.lists(st.floats(allow_nan=False, width=32), max_size=30)
+
+
+def sorted_positions(scores: list[float]) -> list[int]:
+    return sorted(range(len(scores)), key=lambda position: (-scores[position], position))
+
+
+@given(st.one_of(tied_scores, any_scores), st.integers(1, 35))
+def test_top_order_is_the_head_of_a_full_sort(scores: list[float], k: int) -> None:
+    order = top_order(np.array(scores, dtype=np.float32), k)
+    assert order.dtype == np.int64
+    assert order.tolist() == sorted_positions([float(np.float32(score)) for score in scores])[:k]
+
+
+@pytest.mark.parametrize("count", [2_000, 5_121, 40_000])
+@pytest.mark.parametrize("levels", [1, 3, 10_000])
+def test_many_scores_are_ordered_as_few_are(count: int, levels: int) -> None:
+    scores = np.random.default_rng(count).integers(0, levels, count).astype(np.float32)
+    for k in (1, 7, 300):
+        assert top_order(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
+
+
+def test_a_tie_at_the_last_place_keeps_the_first_positions() -> None:
+    scores = np.zeros(10_000, dtype=np.float32)
+    scores[[17, 9_000]] = 1.0
+    assert top_order(scores, 5).tolist() == [17, 9_000, 0, 1, 2]
+
+
+@given(tied_scores, st.randoms(use_true_random=False))
+def test_ranking_breaks_ties_by_id(scores: list[float], random: Random) -> None:
+    ids = [f"p{number}" for number in range(len(scores))]
+    random.shuffle(ids)
+    order = ranking(np.array(scores), ids).tolist()
+    assert order == sorted(range(len(scores)), key=lambda position: (-scores[position], ids[position]))
+
+
+@given(tied_scores)
+def test_ranks_count_the_better_and_the_equal(scores: list[float]) -> None:
+    ranks = Ranks.from_scores(np.array(scores))
+    for position, score in enumerate(scores):
+        better = sum(other > score for other in scores)
+        equal = sum(other == score for other in scores)
+        assert ranks.optimistic[position] == better + 1
+        assert ranks.pessimistic[position] == better + equal
+        assert ranks.realistic[position] == better + (1 + equal) / 2
+        assert ranks.tied[position] == equal
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_nan_is_refused(k: int) -> None:
+    scores = np.array([1.0, np.nan, 2.0])
+    with pytest.raises(InputError, match="position 1 is NaN"):
+        top_order(scores, k)
+    with pytest.raises(InputError, match="NaN"):
+        Ranks.from_scores(scores)
+    with pytest.raises(InputError, match="NaN"):
+        ranking(scores, ["a", "b", "c"])
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(InputError, match="k is 0"):
+        top_order(np.array([1.0]), 0)
+    with pytest.raises(InputError, match="2 ids for 1 scores"):
+        ranking(np.array([1.0]), ["a", "b"])
+    with pytest.raises(InputError, match="shape"):
+        top_order(np.ones((2, 2)), 1)

@@ -1,0 +1,101 @@
+"""Questions on graphs: which can be used at all, and which are the same in the eyes of what learns."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clew.datasets.graph_datasets import GraphQuestion, GraphSet
+from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import TextualGraph
+from clew.index import silent
+from clew.models.encoders.hashing import HashingEncoder
+from clew.training.data.graph_questions import AskedQuestion, apart, asked_questions, questions_digest
+
+ENCODER = HashingEncoder(16)
+GRAPH = TextualGraph(("Fram", "Larvik"), np.array([[0, 1]], dtype=np.int32), ("built in",))
+OTHER = TextualGraph(("Gjøa", "Rosendal"), np.array([[0, 1]], dtype=np.int32), ("built in",))
+
+
+def asked(*questions: GraphQuestion, graphs: Sequence[TextualGraph] = (GRAPH, OTHER)) -> list[AskedQuestion]:
+    return asked_questions(GraphSet(graphs, questions), ENCODER, silent)
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [({"topics": (2,)}, "topics hold node 2"), ({"gold": ((0, 1), (0, 9))}, "gold hold node 9")],
+)
+def test_places_that_are_no_nodes_are_refused(places: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=f"question '1': its {said}, and its graph has 2 nodes; wanted 0 to 1"):
+        asked(replace(ONE, **places))
+
+
+ONE = GraphQuestion("1", 0, "Where was it built?", ("Larvik",), (0,), group="Fram")
+
+
+@pytest.mark.parametrize("answers", [(), ("",), (" ", "")])
+def test_questions_without_answers_are_left_out_and_counted(answers: tuple[str, ...]) -> None:
+    empty = TextualGraph((), np.zeros((0, 2), dtype=np.int32), ())
+    questions = (
+        replace(ONE, id="0", answers=answers),
+        ONE,
+        replace(ONE, id="2", graph=1, topics=()),
+        replace(ONE, id="3", answers=answers),
+    )
+    told: list[str] = []
+    found = asked_questions(GraphSet((GRAPH, empty), questions), ENCODER, silent, told.append)
+    assert [one.question.id for one in found] == ["1"]
+    assert told == [
+        "2 of 4 questions have no answer and are left out",
+        "1 of 4 questions are left out: none of them is on a graph with nodes",
+    ]
+    with pytest.raises(InputError, match="none of 1 questions has answers"):
+        asked(replace(ONE, answers=answers))
+
+
+@pytest.mark.parametrize(
+    ("changed", "one_file", "graphs", "left"),
+    [
+        ({}, False, False, 0),
+        ({"id": "2", "group": "", "text": "where  WAS it built?"}, False, False, 0),
+        ({"text": "Who sailed?", "group": ""}, False, False, 1),
+        ({"text": "Who sailed?", "group": ""}, True, False, 0),
+        ({"id": "2", "text": "Who sailed?"}, False, False, 0),
+        ({"id": "2", "text": "Who sailed?", "group": "Gjøa | Fram"}, False, False, 0),
+        ({"id": "2", "text": "Who sailed?"}, True, False, 1),
+        ({"id": "2", "group": "Gjøa", "graph": 1}, False, True, 1),
+        ({"id": "2", "group": "Gjøa", "graph": 1}, False, False, 0),
+        ({"id": "2", "group": "Gjøa"}, True, True, 0),
+    ],
+)
+def test_what_tells_of_the_measured_questions_is_not_learned_from(
+    changed: dict[str, str], one_file: bool, graphs: bool, left: int
+) -> None:
+    learned = asked(replace(ONE, **changed))  # type: ignore[arg-type]
+    assert len(apart(learned, asked(ONE), one_file=one_file, graphs=graphs)) == left
+
+
+@pytest.mark.parametrize(
+    "changed", [{"id": "2"}, {"text": "Who?"}, {"answers": ("Oslo",)}, {"topics": ()}, {"topics": (1,)}, {"graph": 1}]
+)
+def test_another_question_has_another_digest(changed: dict[str, str]) -> None:
+    first = questions_digest(asked(ONE))
+    assert first == questions_digest(asked(ONE))
+    assert first != questions_digest(asked(replace(ONE, **changed)))  # type: ignore[arg-type]
+
+
+def test_order_number_and_graphs_count_for_the_digest() -> None:
+    two = replace(ONE, id="2")
+    turned = replace(GRAPH, edges=GRAPH.edges[:, ::-1])
+    renamed = replace(GRAPH, relations=("lies in",))
+    digests = [
+        questions_digest(asked(ONE, two)),
+        questions_digest(asked(two, ONE)),
+        questions_digest(asked(ONE)),
+        questions_digest(asked(ONE, graphs=(turned,))),
+        questions_digest(asked(ONE, graphs=(renamed,))),
+        questions_digest([]),
+    ]
+    assert len(set(digests)) == len(digests)

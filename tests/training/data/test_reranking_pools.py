@@ -1,0 +1,162 @@
+"""Pools of passages to learn from: which of them are evidence, and the file that keeps them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.errors import ProviderError
+from clew.rerankers.g_rag.document_graph import DocumentGraph
+from clew.training.data.reranking_pools import load_pools, pool_examples, save_pools
+from clew.training.objectives.reranking import PoolExample
+from clew.types import Evidence, Passage, Question, Scored
+
+
+class Drawn:
+    """Graphs drawn from the lengths of texts; how many questions it is asked at a time is kept."""
+
+    numbers, edges = ("length",), ("one", "two")
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def graphs(self, questions: Sequence[str], pools: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
+        self.asked.append(len(questions))
+        return [self._graph(question, pool) for question, pool in zip(questions, pools, strict=True)]
+
+    def _graph(self, question: str, pool: Sequence[Scored[Passage]]) -> DocumentGraph:
+        drawn = np.random.default_rng([len(question), len(pool)])
+        shapes = ((len(pool), 3), (len(pool), 1), (len(pool), len(pool), 2), (3,))
+        vectors, numbers, edges, asked = (drawn.random(shape).astype(np.float32) for shape in shapes)
+        return DocumentGraph(vectors, numbers, edges, asked, ("a note",))
+
+
+def found(*ids: str) -> Evidence:
+    """Return passages by their ids, whose documents are called by what stands before the `#`."""
+    return Evidence(tuple(Scored(Passage(id_, id_.partition("#")[0], "", "", 0, 0), 1.0) for id_ in ids))
+
+
+def asked(text: str, *gold: str) -> Question:
+    return Question(text, text, gold=gold)
+
+
+EXAMPLES = [
+    (asked("first", "a#1", "b"), found("c#0", "a#0", "a#1", "b#0", "b#1")),
+    (asked("nothing found", "a"), found()),
+    (asked("no gold"), found("a#0")),
+    (asked("elsewhere", "z", "z", "y"), found("a#0", "b#0")),
+    (asked("all of it", "a"), found("a#0")),
+]
+
+
+def examples(graphs: Drawn | None = None) -> list[PoolExample]:
+    return pool_examples([q for q, _ in EXAMPLES], [e for _, e in EXAMPLES], graphs or Drawn())
+
+
+def same(one: Sequence[PoolExample], other: Sequence[PoolExample]) -> bool:
+    def parts(example: PoolExample) -> list[tuple[object, ...]]:
+        graph = example.graph
+        arrays = (graph.vectors, graph.numbers, graph.edges, graph.question, example.relevant, example.others)
+        return [(array.shape, array.dtype.str, array.tobytes()) for array in arrays] + [(example.gold,)]
+
+    return [parts(example) for example in one] == [parts(example) for example in other]
+
+
+def test_evidence_counts_once_at_its_first_passage() -> None:
+    first, elsewhere, whole = examples()
+    assert first.relevant.tolist() == [False, False, True, True, False]
+    assert (first.gold, elsewhere.gold, whole.gold) == (2, 2, 1)
+    assert elsewhere.relevant.tolist() == [False, False]
+    assert whole.relevant.tolist() == [True]
+    assert first.relevant.dtype == bool
+
+
+def test_further_passages_of_evidence_are_neither_evidence_nor_others() -> None:
+    first, elsewhere, whole = examples()
+    assert first.others.tolist() == [True, True, False, False, False]  # a#1 is wanted, so a#0 is not; all of b is
+    assert elsewhere.others.tolist() == [True, True]
+    assert whole.others.tolist() == [False]
+    assert first.others.dtype == bool
+
+
+def test_each_question_has_its_own_graph() -> None:
+    graphs = Drawn()
+    for example, place in zip(examples(graphs), (0, 3, 4), strict=True):
+        question, evidence = EXAMPLES[place]
+        wanted = graphs._graph(question.text, evidence.passages)
+        assert np.array_equal(example.graph.numbers, wanted.numbers)
+        assert np.array_equal(example.graph.vectors, wanted.vectors)
+        assert np.array_equal(example.graph.question, wanted.question)
+        assert np.array_equal(example.graph.edges, wanted.edges.astype(np.float16))
+        assert example.graph.edges.dtype == np.float16
+
+
+def test_many_questions_are_read_some_at_a_time() -> None:
+    graphs = Drawn()
+    questions = [asked("q" * (n + 1), "a") for n in range(70)]
+    made = pool_examples(questions, [found("b#0", "a#0")] * 70, graphs)
+    assert sum(graphs.asked) == 70
+    assert max(graphs.asked) == 32
+    alone = [pool_examples([question], [found("b#0", "a#0")], Drawn())[0] for question in questions]
+    assert same(made, alone)
+
+
+def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path) -> None:
+    made = examples()
+    save_pools(tmp_path / "pools.npz", made)
+    read = load_pools(tmp_path / "pools.npz")
+    assert read is not None
+    assert same(read, made)
+    assert [path.name for path in tmp_path.iterdir()] == ["pools.npz"]
+    save_pools(tmp_path / "again.npz", read)
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "pools.npz").read_bytes()
+
+
+def test_pools_without_vectors_and_no_pools_at_all(tmp_path: Path) -> None:
+    bare = [
+        replace(e, graph=replace(e.graph, vectors=e.graph.vectors[:, :0], question=e.graph.question[:0], notes=()))
+        for e in examples()
+    ]
+    for number, kept in enumerate((bare, [])):
+        save_pools(tmp_path / f"{number}.npz", kept)
+        read = load_pools(tmp_path / f"{number}.npz")
+        assert read is not None
+        assert same(read, kept)
+
+
+def test_files_that_are_missing_or_damaged_are_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "pools.npz"
+    assert load_pools(path) is None
+    save_pools(path, examples())
+    whole = path.read_bytes()
+    for size in range(0, len(whole), 37):
+        path.write_bytes(whole[:size])
+        assert load_pools(path) is None, size
+    for start in range(0, len(whole), 37):
+        path.write_bytes(whole[:start] + bytes(byte ^ 0x5A for byte in whole[start : start + 11]) + whole[start + 11 :])
+        load_pools(path)  # some bytes say nothing that is read; none may raise
+    path.write_bytes(b"not an archive")
+    assert load_pools(path) is None
+
+
+@pytest.mark.parametrize("change", ["fewer gold", "a part is missing", "shapes do not fit"])
+def test_arrays_that_do_not_fit_together_are_made_again(tmp_path: Path, change: str) -> None:
+    save_pools(tmp_path / "pools.npz", examples())
+    with np.load(tmp_path / "pools.npz") as read:
+        arrays = dict(read)
+    if change == "fewer gold":
+        arrays["gold"] = arrays["gold"][1:]
+    elif change == "a part is missing":
+        del arrays["relevant"]
+    else:
+        arrays["edges shapes"] = arrays["edges shapes"] + 1
+    np.savez(tmp_path / "pools.npz", allow_pickle=False, **arrays)
+    assert load_pools(tmp_path / "pools.npz") is None
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ProviderError):
+        save_pools(tmp_path / "file" / "pools.npz", examples())

@@ -1,0 +1,333 @@
+"""What the network that reranks is trained by: losses against sums written out, and a task that edges alone solve."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
+from clew.nn.ranking_losses import listwise
+from clew.rerankers.g_rag.document_graph import DocumentGraph
+from clew.rerankers.g_rag.weights import Columns
+from clew.training.loop import Recipe, train
+from clew.training.objectives.reranking import (
+    LOSSES,
+    PoolExample,
+    Reranking,
+    RerankLoss,
+    judged,
+    ranked,
+    scored,
+    together,
+)
+
+SCORES = [0.5, -1.0, 2.0, 0.25, 1.0, -0.5]
+RELEVANT = [True, False, False, True, False, False]
+READ = Columns((0,), (0,))
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    assert stage
+    assert 0 <= done <= total
+
+
+@st.composite
+def asked(draw: st.DrawFn) -> tuple[list[float], list[bool]]:
+    """Draw scores of passages, and which are evidence: at least one is, and one is not."""
+    count = draw(st.integers(2, 8))
+    scores = draw(st.lists(st.integers(-40, 40).map(lambda tenths: tenths / 10), min_size=count, max_size=count))
+    relevant = draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    first, second = draw(st.permutations(range(count)).map(lambda order: order[:2]))
+    relevant[first], relevant[second] = True, False
+    return scores, relevant
+
+
+def slow(kind: str, scores: list[float], relevant: list[bool], temperature: float = 1.0) -> float:
+    good = [score for score, wanted in zip(scores, relevant, strict=True) if wanted]
+    bad = [score for score, wanted in zip(scores, relevant, strict=True) if not wanted]
+    if kind == "cross-entropy":
+        return sum(-math.log(math.exp(s) / sum(map(math.exp, scores))) for s in good)
+    if kind == "pairwise":
+        return sum(max(0.0, 1.0 - (s - other)) for s in good for other in bad) / (len(good) * len(bad))
+    each = [-math.log(math.exp(s) / (math.exp(s) + sum(map(math.exp, bad)))) for s in good]
+    if kind == "listwise":
+        return sum(each) / len(each)
+    return temperature * math.log(sum(math.exp(loss / temperature) for loss in each) / len(each))
+
+
+def hard_only(scores: list[float], relevant: list[bool], hardest: int) -> tuple[list[float], list[bool]]:
+    """Leave the evidence, and of the others those that score best."""
+    others = sorted((s for s, wanted in zip(scores, relevant, strict=True) if not wanted), reverse=True)[:hardest]
+    kept = [score for score, wanted in zip(scores, relevant, strict=True) if wanted]
+    return [*kept, *others], [True] * len(kept) + [False] * len(others)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@settings(max_examples=40, deadline=None)
+@given(asked(), st.sampled_from([0.25, 1.0, 3.0]), st.integers(0, 9))
+def test_losses_are_their_sums(
+    kind: str, one: tuple[list[float], list[bool]], temperature: float, hardest: int
+) -> None:
+    found = RerankLoss(kind, temperature, hardest).of(torch.tensor(one[0]), torch.tensor(one[1]))
+    wanted = slow(kind, *(hard_only(*one, hardest) if hardest else one), temperature)
+    assert float(found) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(asked())
+def test_set_is_listwise_when_warm_and_the_worst_passage_when_cold(one: tuple[list[float], list[bool]]) -> None:
+    scores, relevant = torch.tensor(one[0], dtype=torch.float64), torch.tensor(one[1])
+    each = [float(listwise(scores[keep], relevant[keep])) for keep in kept_alone(relevant)]
+    assert float(together(scores, relevant, 1e5)) == pytest.approx(float(listwise(scores, relevant)), abs=1e-3)
+    assert float(together(scores, relevant, 1e-3)) == pytest.approx(max(each), abs=1e-2)
+    warmer = [float(together(scores, relevant, t)) for t in (0.1, 1.0, 10.0)]
+    assert warmer[0] >= warmer[1] - 1e-9 >= warmer[2] - 2e-9
+
+
+def kept_alone(relevant: torch.Tensor) -> list[torch.Tensor]:
+    """Return for each piece of evidence what is left when all others are taken out."""
+    places = relevant.nonzero()[:, 0].tolist()
+    return [~relevant | (torch.arange(len(relevant)) == place) for place in places]
+
+
+def gradient(loss: RerankLoss) -> list[float]:
+    scores = torch.tensor(SCORES, requires_grad=True)
+    (found,) = torch.autograd.grad(loss.of(scores, torch.tensor(RELEVANT)), scores)
+    return [float(value) for value in found]
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_evidence_is_pulled_up_and_the_rest_pushed_down(kind: str) -> None:
+    found = gradient(RerankLoss(kind))
+    for value, wanted in zip(found, RELEVANT, strict=True):
+        assert value < 0 if wanted else value >= 0
+    assert max(found) == found[2]  # of the others the best is pushed hardest
+    assert sum(found) == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [0.1, 1.0])
+def test_set_pulls_hardest_at_the_piece_of_evidence_that_stands_worst(temperature: float) -> None:
+    better, worse = (gradient(RerankLoss("set", temperature))[place] for place in (0, 3))
+    plainly = gradient(RerankLoss("listwise"))
+    assert worse < better < 0
+    assert worse / better > 1.05 * plainly[3] / plainly[0]
+
+
+def test_a_colder_set_pulls_more_at_the_worst() -> None:
+    shares = []
+    for temperature in (0.05, 0.5, 5.0):
+        found = gradient(RerankLoss("set", temperature))
+        shares.append(found[3] / (found[0] + found[3]))
+    assert shares[0] > shares[1] > shares[2] > 0.5
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_only_the_hardest_others_are_learned_against(kind: str) -> None:
+    scores = torch.tensor(SCORES, requires_grad=True)
+    loss = RerankLoss(kind, hardest=2).of(scores, torch.tensor(RELEVANT))
+    (found,) = torch.autograd.grad(loss, scores)
+    assert [place for place, value in enumerate(found.tolist()) if value] == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"kind": "hinge"}, "'hinge'; wanted one of set, listwise, pairwise, cross-entropy"),
+        ({"temperature": 0.0}, "above 0"),
+        ({"temperature": math.inf}, "above 0"),
+        ({"temperature": math.nan}, "above 0"),
+        ({"hardest": -1}, "at least 0"),
+        ({"batch": 0}, "at least 1"),
+    ],
+)
+def test_losses_that_are_none(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        RerankLoss(**wrong)
+
+
+def example(numbers: list[float], relevant: list[bool], gold: int = 0, seed: int = 0) -> PoolExample:
+    """Return passages that bring one number each, and edges drawn at random."""
+    size = len(numbers)
+    edges = (np.random.default_rng(seed).random((size, size, 1)) < 0.4).astype(np.float32)
+    edges[np.arange(size), np.arange(size)] = 0
+    column = np.array(numbers, dtype=np.float32)[:, None]
+    graph = DocumentGraph(np.zeros((size, 0), np.float32), column, edges, np.zeros(0, np.float32))
+    return PoolExample(graph, np.array(relevant), ~np.array(relevant), gold or sum(relevant))
+
+
+def bridged(seed: int) -> PoolExample:
+    """Return a question's passages of which only what the one it names links to is evidence, beside that one itself."""
+    drawn = np.random.default_rng(seed)
+    size = 8
+    named, far, *rest = drawn.permutation(size).tolist()
+    edges = np.zeros((size, size, 1), dtype=np.float32)
+    edges[far, named] = 1.0  # it hears of the named one
+    edges[rest[0], rest[1]] = edges[rest[2], rest[3]] = edges[rest[4], rest[5]] = 1.0
+    numbers = np.zeros((size, 1), dtype=np.float32)
+    numbers[named] = 1.0
+    relevant = np.isin(np.arange(size), [named, far])
+    return PoolExample(DocumentGraph(numbers[:, :0], numbers, edges, numbers[0, :0]), relevant, ~relevant, 2)
+
+
+def network(kind: str, seed: int = 0) -> DocumentGNN:
+    torch.manual_seed(seed)
+    return DocumentGNN(DocumentGNNSettings(0, 1, 1, kind, 16, dropout=0.0))
+
+
+def objective(count: int = 64, loss: RerankLoss | None = None) -> Reranking:
+    held = {"held out": [bridged(1000 + seed) for seed in range(40)]}
+    return Reranking([bridged(seed) for seed in range(count)], held, READ, loss or RerankLoss())
+
+
+RECIPE = Recipe(epochs=6, rate=0.02, warmup=1, average=0.0)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+def test_a_network_over_edges_learns_what_edges_alone_tell(kind: str, tmp_path: Path) -> None:
+    model = network("relational")
+    before = objective().validate(model)["held out all_gold@5"]
+    told = train(model, objective(loss=RerankLoss(kind)), RECIPE, tmp_path, silent)
+    assert before < 0.9
+    assert told.figures["held out recall@2"] > 0.98
+    assert told.figures["held out all_gold@5"] == 1.0
+
+
+def test_a_network_without_edges_cannot(tmp_path: Path) -> None:
+    told = train(network("mlp"), objective(), RECIPE, tmp_path, silent)
+    assert 0.5 <= told.figures["held out recall@2"] < 0.7  # the named one, and of the others one by chance
+
+
+def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+    def killed(stage: str, done: int, total: int) -> None:
+        if stage.startswith("epoch 3 ") and done == 2:
+            raise StoppedError
+
+    models = [network("relational") for _ in range(3)]
+    short = replace(RECIPE, epochs=4)
+    train(models[0], objective(16), short, tmp_path / "whole", silent)
+    with pytest.raises(StoppedError):
+        train(models[1], objective(16), short, tmp_path / "cut", killed)
+    train(models[2], objective(16), short, tmp_path / "cut", silent)
+    for name, tensor in models[0].state_dict().items():
+        assert torch.equal(tensor, models[2].state_dict()[name])
+
+
+def test_batches_are_all_questions_once_in_an_order_of_the_seed() -> None:
+    examples = [bridged(seed) for seed in range(10)]
+    one = Reranking(examples, {}, READ, RerankLoss(batch=4))
+    first, again, other = ([list(batch) for batch in one.batches(seed)] for seed in (3, 3, 4))
+    assert first == again != other
+    assert [len(batch) for batch in first] == [4, 4, 2]
+    assert len(one) == 3
+    assert {id(each) for batch in first for each in batch} == {id(each) for each in examples}
+
+
+def test_questions_without_evidence_or_without_others_teach_nothing(tmp_path: Path) -> None:
+    further = replace(example([1.0, 2.0], [True, False]), others=np.array([False, False]))
+    useless = [example([1.0, 2.0], [False, False], gold=1), example([1.0, 2.0], [True, True]), further]
+    one = Reranking([*useless, example([1.0, 2.0], [True, False])], {}, READ, RerankLoss())
+    assert [len(batch) for batch in one.batches(0)] == [1]
+    with pytest.raises(InputError, match="no question has both evidence and other passages"):
+        train(network("mlp"), Reranking(useless, {}, READ, RerankLoss()), RECIPE, tmp_path, silent)
+
+
+def test_the_loss_of_a_batch_is_the_mean_of_its_questions_and_filling_counts_for_nothing() -> None:
+    examples = [example([1.0, -1.0, 0.5], [True, False, False], 1, 1), bridged(2), example([0.0, 3.0], [False, True])]
+    for kind in LOSSES:
+        one, model = objective(1, RerankLoss(kind, hardest=1)), network("relational").eval()
+        alone = [one.loss(model, [each]) for each in examples]
+        found = one.loss(model, examples)
+        wanted = np.mean([float(loss.detach()) for loss in alone])
+        assert float(found.detach()) == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", LOSSES)
+@pytest.mark.parametrize("hardest", [0, 1])
+def test_passages_that_are_neither_evidence_nor_others_teach_nothing(kind: str, hardest: int) -> None:
+    numbers, relevant = [1.0, 4.0, 0.5, 2.0], [True, False, False, True]
+    whole = example(numbers, relevant)
+    one = replace(whole, others=np.array([False, False, True, False]))
+    model, told = network("relational").eval(), objective(1, RerankLoss(kind, hardest=hardest))
+    scores = scored(model, [one], READ)[0]
+    known = torch.tensor([True, False, True, True])
+    wanted = RerankLoss(kind, hardest=hardest).of(scores[known], torch.from_numpy(one.relevant)[known])
+    assert float(told.loss(model, [one]).detach()) == pytest.approx(float(wanted.detach()))
+    assert float(told.loss(model, [whole]).detach()) != pytest.approx(float(wanted.detach()))
+
+
+def test_halves() -> None:
+    batch = [bridged(seed) for seed in range(3)]
+    assert objective(1).halves(batch) == (batch[:1], batch[1:])
+    assert objective(1).halves(batch[:1]) is None
+
+
+def by_number(model: DocumentGNN) -> DocumentGNN:
+    """Return a network that ranks by the number alone."""
+    for parameter in model.parameters():
+        torch.nn.init.zeros_(parameter)
+    torch.nn.init.ones_(model.number_score.weight)
+    return model
+
+
+def test_figures_by_hand() -> None:
+    examples = [
+        example([0.1, 0.9, 0.5], [True, True, False]),  # best first: True, False, True
+        example([3.0, 2.0, 1.0, 0.5, 0.4, 0.3], [False, False, False, False, False, True], gold=3),
+        example([0.0, 0.0, 0.0], [False, True, True], gold=2),  # a tie: as it was found
+    ]
+    model = by_number(network("mlp")).train()
+    found = ranked(model, examples, READ)
+    assert [own.tolist() for own in found] == [
+        [True, False, True],
+        [False, False, False, False, False, True],
+        [False, True, True],
+    ]
+    assert model.training
+    figures = judged(found, examples)
+    assert figures == pytest.approx({"recall@2": 1 / 3, "recall@5": 2 / 3, "all_gold@5": 2 / 3})
+    assert judged(found[:1], examples[:1]) == {"recall@2": 0.5, "recall@5": 1.0, "all_gold@5": 1.0}
+    half = example([2.0, 1.0], [True, False], gold=2)  # what is found is all at the top, and not all is found
+    assert judged([half.relevant], [half]) == {"recall@2": 0.5, "recall@5": 0.5, "all_gold@5": 0.0}
+    sets = Reranking([], {"one": examples[:1], "all": examples}, READ, RerankLoss())
+    told = sets.validate(model)
+    assert next(iter(told)) == "mean"
+    assert told["one recall@2"] == 0.5
+    assert told["all all_gold@5"] == pytest.approx(2 / 3)
+    assert told["mean"] == pytest.approx(np.mean([0.5, 1.0, 1.0, 1 / 3, 2 / 3, 2 / 3]))
+    assert Reranking(examples, {}, READ, RerankLoss()).validate(model) == {}
+
+
+def test_judging_drops_nothing_out() -> None:
+    torch.manual_seed(0)
+    model = DocumentGNN(DocumentGNNSettings(0, 1, 1, "relational", 16, dropout=0.5)).train()
+    examples = [bridged(seed) for seed in range(20)]
+    first, second = (np.stack(ranked(model, examples, READ)) for _ in range(2))
+    assert np.array_equal(first, second)
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 40])
+def test_many_questions_are_judged_like_each_alone(count: int) -> None:
+    model: DocumentGNN = network("relational").eval()
+    examples = []
+    for seed in range(count):
+        others = 2 + seed % 5
+        numbers = np.random.default_rng(seed).random(1 + others).tolist()
+        examples.append(example(numbers, [True, *[False] * others], 1, seed))
+    one_by_one = [ranked(model, [each], READ)[0].tolist() for each in examples]
+    assert [own.tolist() for own in ranked(model, examples, READ)] == one_by_one
+    with torch.no_grad():
+        whole = scored(model, examples, READ)
+        for row, each in zip(whole, examples, strict=True):
+            alone = scored(model, [each], READ)[0]
+            torch.testing.assert_close(row[: len(alone)], alone, rtol=1e-4, atol=1e-5)

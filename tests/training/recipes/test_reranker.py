@@ -1,0 +1,475 @@
+"""From folders of data to a network that reranks: pools that are found once, weights that load, and what is refused."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import clew as library
+from clew.errors import InputError, ProviderError
+from clew.index import Index
+from clew.index import open as open_index
+from clew.indexing.pipeline import Report
+from clew.nn.document_gnn import NETWORKS
+from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
+from clew.rerankers.g_rag import document_graph
+from clew.rerankers.g_rag.weights import load_reranker, save_reranker
+from clew.store.writer_lock import writing
+from clew.training.checkpoint import alone
+from clew.training.data.corpora import CORPUS, DEVELOPMENT, TRAIN, opened
+from clew.training.loop import Recipe
+from clew.training.objectives.reranking import RerankLoss
+from clew.training.recipes.reranker import RerankRecipe, TaughtReranker, pools_of, train_reranker
+from clew.types import Document
+from tests.conftest import EXAMPLES
+from tests.faults.commands import Outcome, clew, write_lines
+
+POOL = 12
+BASES = ("bm25", "fused")
+RECIPE = RerankRecipe(width=8, pool=POOL, loss=RerankLoss(hardest=5), loop=Recipe(epochs=3, rate=0.01, average=0.5))
+AMR = replace(RECIPE, kind="amr", numbers=False, text=True, pool=5, loop=replace(RECIPE.loop, epochs=1))
+BRIDGE = "In which town was the designer of the ship Fram born?"
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+class Told:
+    """Progress that is kept: the stages, each as often as it was told."""
+
+    def __init__(self, stop: str = "") -> None:
+        self.stages: list[str] = []
+        self._stop = stop
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        assert stage
+        assert done <= total or not total
+        self.stages.append(stage)
+        if self._stop and stage.startswith(self._stop):
+            raise StoppedError
+
+    @property
+    def asked(self) -> list[str]:
+        """The retrievers that were asked, in order."""
+        return [stage for stage in dict.fromkeys(self.stages) if stage.startswith("asking")]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _an_encoder_that_costs_nothing() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLEW_ENCODER", "hashing")
+        yield
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example corpus as a folder of data: every second question to learn from."""
+    folder = tmp_path_factory.mktemp("data") / "polar"
+    folder.mkdir()
+    texts = [(path.name, path.read_text(encoding="utf-8")) for path in sorted((EXAMPLES / "polar").glob("*.md"))]
+    records = ({"id": id_, "title": text.partition("\n")[0].lstrip("# "), "text": text} for id_, text in texts)
+    write_lines(folder / CORPUS, records)
+    lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / TRAIN).write_text("".join(lines[::2]), encoding="utf-8")
+    (folder / DEVELOPMENT).write_text("".join(lines[1::2]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TaughtReranker, Told]:
+    """A whole run."""
+    folder, told = tmp_path_factory.mktemp("out"), Told()
+    return folder, train_reranker([data], [data], folder, BASES, RECIPE, told), told
+
+
+@pytest.fixture
+def prepared(first: tuple[Path, TaughtReranker, Told], tmp_path: Path) -> Path:
+    """A folder for weights whose run has the index of the first one, and no pools."""
+    (tmp_path / "out" / "run").mkdir(parents=True)
+    (tmp_path / "out" / "run" / "indexes").symlink_to(first[0] / "run" / "indexes")
+    return tmp_path / "out"
+
+
+def index_of(out: Path) -> Index:
+    (place,) = (out / "run" / "indexes").glob("polar-*")
+    return open_index(place)
+
+
+def pools_in(out: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted((out / "run" / "pools").rglob("*.npz"))}
+
+
+def weights(out: Path) -> bytes:
+    return (out / "model.safetensors").read_bytes()
+
+
+def recall(index: Index, questions: Path, retriever: str, k: int) -> float:
+    """Return the mean share of a question's gold among the first `k` of the passages found, counted by hand."""
+    shares = []
+    for line in questions.read_text(encoding="utf-8").splitlines():
+        asked = json.loads(line)
+        found = [scored.item.document_id for scored in index.search(asked["question"], POOL, retriever).passages]
+        shares.append(len(set(found[:k]) & set(asked["gold"])) / len(set(asked["gold"])))
+    return float(np.mean(shares))
+
+
+def test_weights_come_out_that_say_what_they_are(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+    out, result, told = first
+    trained = load_reranker(out)
+    assert (trained.kind, trained.numbers, trained.edges) == ("index", document_graph.NUMBERS, document_graph.EDGES)
+    assert (trained.model.settings.width, trained.model.settings.text) == (8, 0)
+    assert trained.encoder == index_of(out).parts.encoder.fingerprint
+    assert trained.about["data"] == trained.about["validation"] == ["polar"]
+    assert trained.about["bases"] == list(BASES)
+    assert trained.about["pool"] == POOL
+    assert str(data.parent) not in (out / "config.json").read_text(encoding="utf-8")
+    assert result.parameters == sum(parameter.numel() for parameter in trained.model.parameters())
+    assert result.questions == trained.about["pools"] == 2 * 30
+    assert told.asked == ["asking bm25", "asking fused"]
+    assert len(pools_in(out)) == 4
+    names = [f"polar {base} {m}" for base in BASES for m in ("recall@2", "recall@5", "all_gold@5")]
+    assert list(result.before) == list(result.trained.figures) == ["mean", *names]
+    assert result.before["mean"] == pytest.approx(np.mean([result.before[name] for name in names]))
+
+
+def test_figures_are_those_of_searches(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+    out, result, _ = first
+    index = index_of(out)
+    for base in BASES:
+        for k in (2, 5):
+            found = recall(index, data / DEVELOPMENT, base, k)
+            assert result.before[f"polar {base} recall@{k}"] == pytest.approx(found, abs=1e-9)
+        after = recall(index, data / DEVELOPMENT, f"{base}:rerank=g-rag:{out},pool={POOL}", 5)
+        # Half precision of what is kept may exchange passages of nearly one score.
+        assert result.trained.figures[f"polar {base} recall@5"] == pytest.approx(after, abs=0.05)
+
+
+def test_training_finds_more_than_the_base(first: tuple[Path, TaughtReranker, Told]) -> None:
+    _, result, _ = first
+    assert result.trained.best >= 0
+    assert result.trained.figures["mean"] > np.mean(list(result.before.values())) + 0.02
+
+
+def test_the_same_again_asks_nobody_trains_nothing_and_writes_the_same(
+    data: Path, first: tuple[Path, TaughtReranker, Told]
+) -> None:
+    out, result, _ = first
+    files = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    kept, told = pools_in(out), Told()
+    again = train_reranker([data], [data], out, BASES, RECIPE, told)
+    assert (told.asked, [stage for stage in told.stages if stage.startswith("epoch")]) == ([], [])
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == files
+    assert pools_in(out) == kept
+    assert (again.before, again.trained.figures) == (result.before, result.trained.figures)
+
+
+def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tmp_path: Path) -> None:
+    told = Told()
+    result = train_reranker([data], [data], prepared, ("bm25",), RECIPE, told, None, {data: ["pagerank"]})
+    assert result.questions == 2 * 30
+    assert {name.rpartition(" ")[0] for name in result.before} == {"", "polar bm25"}
+    assert load_reranker(prepared).about["bases"] == ["bm25", "pagerank"]
+    states = set((prepared / "run").glob("state-*"))
+    train_reranker([data], [data], prepared, ("bm25",), RECIPE, told)
+    assert set((prepared / "run").glob("state-*")) > states  # without it, it is another run
+    for also, message in (({tmp_path: ["pagerank"]}, "no folder of data"), ({data: ["nothing"]}, "'nothing'")):
+        with pytest.raises(InputError, match=message):
+            train_reranker([data], [data], tmp_path / "refused", ("bm25",), RECIPE, told, None, also)
+    assert not (tmp_path / "refused").exists()
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_other_networks_learn_from_the_pools_that_are_there(
+    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path, network: str
+) -> None:
+    (tmp_path / "run").symlink_to(first[0] / "run")
+    told = Told()
+    recipe = replace(RECIPE, network=network, edges=("common nodes", "link to"), loop=replace(RECIPE.loop, epochs=1))
+    train_reranker([data], [], tmp_path, BASES[:1], recipe, told)
+    assert told.asked == []
+    trained = load_reranker(tmp_path)
+    assert (trained.model.settings.network, trained.edges) == (network, ("common nodes", "link to"))
+    assert len(index_of(first[0]).search(BRIDGE, 3, f"bm25:rerank=g-rag:{tmp_path}").passages) == 3
+
+
+def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kept(
+    data: Path, prepared: Path, tmp_path: Path
+) -> None:
+    lines = (data / TRAIN).read_text(encoding="utf-8").splitlines(keepends=True)
+    files = [tmp_path / name for name in ("few.jsonl", "fewer.jsonl")]
+    for file, count in zip(files, (6, 5), strict=True):
+        file.write_text("".join(lines[:count]), encoding="utf-8")
+    parts, keep = opened(data, prepared / "run", Told()), tmp_path / "keep"
+    keep.mkdir()
+
+    def asked(file: Path, base: str = "bm25", **changed: Any) -> bool:
+        told = Told()
+        pools_of(parts, file, base, replace(RECIPE, **changed), keep, told)
+        return bool(told.asked)
+
+    first_time: list[tuple[Path, str, dict[str, Any]]] = [
+        (files[0], "bm25", {}),
+        (files[1], "bm25", {}),
+        (files[0], "fused", {}),
+        (files[0], "bm25", {"pool": 4}),
+        (files[0], "bm25", {"text": True}),
+        (files[0], "bm25", {"kind": "amr", "numbers": False, "text": True}),
+    ]
+    assert [asked(file, base, **changed) for file, base, changed in first_time] == [True] * 6
+    assert [asked(file, base, **changed) for file, base, changed in first_time] == [False] * 6
+    assert len(list(keep.iterdir())) == 6
+    untouched: dict[str, Any] = {
+        "network": "gat",
+        "width": 16,
+        "loss": RerankLoss("pairwise"),
+        "edges": ("link to",),
+        "layers": 1,
+    }
+    assert not asked(files[0], **untouched)
+
+
+def test_other_weights_of_one_name_have_pools_of_their_own(
+    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path
+) -> None:
+    parts, place = index_of(first[0]).parts, tmp_path / "weights"
+    trained = load_reranker(first[0])
+    for count in (1, 2):
+        save_reranker(place, trained)
+        pools_of(parts, data / DEVELOPMENT, f"bm25:rerank=g-rag:{place}", RECIPE, tmp_path, Told())
+        assert len(list(tmp_path.glob("*.npz"))) == count
+        torch.nn.init.normal_(trained.model.number_score.weight)
+
+
+def test_another_parser_has_pools_of_its_own(data: Path, prepared: Path, tmp_path: Path) -> None:
+    pytest.importorskip("penman")
+    graphs = tmp_path / "graphs.amr"
+    graphs.write_text("# ::question other\n# ::passage none\n(w / win-01)\n", encoding="utf-8")
+    parts, file = opened(data, prepared / "run", Told()), tmp_path / "few.jsonl"
+    file.write_text((data / TRAIN).read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
+    local = pools_of(parts, file, "bm25", AMR, tmp_path, Told())
+    told = Told()
+    assert local[0].graph.edges.any()
+    with pytest.raises(InputError, match=r"5 of 5 passages have no AMR graph.*not one pool is connected"):
+        pools_of(parts, file, "bm25", replace(AMR, parser=f"file:{graphs}"), tmp_path, told)
+    assert told.asked == ["asking bm25"]
+    assert len(list(tmp_path.glob("*.npz"))) == 1
+
+
+def test_pools_that_were_damaged_are_found_again(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+    out, _, _ = first
+    kept, before = pools_in(out), weights(out)
+    damaged = next(iter(kept))
+    damaged.write_bytes(kept[damaged][:100])
+    told = Told()
+    train_reranker([data], [data], out, BASES, RECIPE, told)
+    assert len(told.asked) == 1
+    assert pools_in(out) == kept
+    assert weights(out) == before
+
+
+@pytest.mark.parametrize("stage", ["asking fused", "epoch 2 "])
+def test_a_run_that_was_killed_leaves_no_weights_and_goes_on_to_the_same(
+    data: Path, first: tuple[Path, TaughtReranker, Told], prepared: Path, stage: str
+) -> None:
+    with pytest.raises(StoppedError):
+        train_reranker([data], [data], prepared, BASES, RECIPE, Told(stage))
+    assert [path.name for path in prepared.iterdir()] == ["run"]
+    told = Told()
+    train_reranker([data], [data], prepared, BASES, RECIPE, told)
+    assert "asking bm25" not in told.asked or stage != "epoch 2 "
+    assert weights(prepared) == weights(first[0])
+
+
+def test_graphs_of_meaning_by_the_local_parser(data: Path, prepared: Path) -> None:
+    result = train_reranker([data], [data], prepared, ["bm25"], AMR, Told())
+    trained = load_reranker(prepared)
+    assert (trained.kind, trained.numbers, trained.edges) == ("amr", (), meaning_graphs.EDGES)
+    assert trained.model.settings.text == 256
+    assert trained.about["parser"] == "local"
+    assert "mean" in result.trained.figures
+    evidence = index_of(prepared).search(BRIDGE, 5, f"bm25:rerank=g-rag:{prepared},pool=5,amr=local")
+    plain = index_of(prepared).search(BRIDGE, 5, "bm25")
+    assert sorted(s.item.id for s in evidence.passages) == sorted(s.item.id for s in plain.passages)
+
+
+def test_weights_of_another_encoder_are_refused_where_vectors_are_read(
+    data: Path, prepared: Path, first: tuple[Path, TaughtReranker, Told]
+) -> None:
+    recipe = replace(RECIPE, text=True, loop=replace(RECIPE.loop, epochs=1))
+    train_reranker([data], [], prepared, ["bm25"], recipe, Told())
+    told = json.loads((prepared / "config.json").read_text(encoding="utf-8"))
+    assert index_of(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}").passages
+    told["encoder"]["fingerprint"] = "another"
+    (prepared / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(InputError, match="encoder hashing, and the network reads another's vectors"):
+        index_of(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}")
+
+
+def test_by_the_command_line(data: Path, prepared: Path) -> None:
+    options = ("--base", "bm25", "--pool", "8", "--width", "8", "--epochs", "1", "--validate", data)
+    done = clew("train", "reranker", "--data", data, "--out", prepared, *options)
+    assert done.code == 0, done
+    lines = done.out.splitlines()
+    assert lines[0].startswith("mean: ")
+    assert lines[1].startswith("polar bm25 recall@2: ")
+    assert lines[1].endswith("before reranking")
+    assert lines[-1].endswith(f"use them by --rerank g-rag:{prepared}")
+    worse = "they find less than the rankings as they were found"
+    figures = [float(number) for number in re.findall(r"[0-9.]+", lines[0])]
+    assert len(figures) == 2
+    assert len(lines) == 6 + (figures[0] < figures[1])
+    assert lines[-2].startswith(worse) == (figures[0] < figures[1])
+    (place,) = (prepared / "run" / "indexes").glob("polar-*")
+    found = clew("search", BRIDGE, "--index", place, "--retriever", "bm25", "--rerank", f"g-rag:{prepared}", "--json")
+    assert found.code == 0, found
+    assert json.loads(found.out)["passages"]
+
+
+def refused(done: Outcome, out: Path) -> str:
+    """Return the one line that a command was refused with; it wrote no weights."""
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert not out.exists() or not [path for path in out.iterdir() if path.name != "run"]
+    return done.err
+
+
+def test_several_trainings_share_an_index_at_the_same_time(
+    data: Path, first: tuple[Path, TaughtReranker, Told], prepared: Path
+) -> None:
+    with writing(index_of(first[0]).table.location):  # as another training does that makes an index there
+        train_reranker([data], [data], prepared, BASES, RECIPE, Told())
+    assert weights(prepared) == weights(first[0])
+
+
+def killed(*_: object) -> Report:
+    raise StoppedError
+
+
+def test_an_index_that_is_not_whole_is_finished_and_not_learned_from(
+    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    indexes = tmp_path / "run" / "indexes"
+    begun = indexes / index_of(first[0]).table.location.derived.parent.name
+    library.create(begun)
+    library.open(begun).add([Document("fram", "Fram", "Fram is a ship.")])  # as a kill leaves it
+    train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+    assert weights(tmp_path) != b""
+    assert len(index_of(tmp_path).snapshot.document_ids) == len(index_of(first[0]).snapshot.document_ids) + 1
+    shutil.rmtree(begun)  # and its mark stays
+    with monkeypatch.context() as patch:
+        patch.setattr(Index, "add", killed)
+        with pytest.raises(StoppedError):
+            train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+    train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+    assert set(index_of(tmp_path).snapshot.document_ids) == set(index_of(first[0]).snapshot.document_ids)
+
+
+def test_what_stopped_half_way_is_not_learned_from(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Index, "add", lambda *_: Report(stopped=ProviderError("the budget is spent")))
+    for _ in range(2):
+        with pytest.raises(ProviderError, match="the budget is spent"):
+            train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+
+
+def test_one_run_is_of_one_process_at_a_time(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+    states = sorted((first[0] / "run").glob("state-*"))
+    with ExitStack() as held:
+        for state in states:
+            held.enter_context(alone(state))
+        with pytest.raises(InputError, match="is being trained by another process: wait"):
+            train_reranker([data], [data], first[0], BASES, RECIPE, Told())
+
+
+def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Path) -> None:
+    short = replace(RECIPE, loop=Recipe(epochs=6, rate=0.01))
+    train_reranker([data], [data], prepared, BASES, short, Told())
+    loop = load_reranker(prepared).about["loop"]
+    assert loop["average"] == pytest.approx(1 - 5 / (6 * 8))  # 8 batches of 60 pools
+    train_reranker([data], [data], prepared, BASES, RECIPE, Told())
+    assert load_reranker(prepared).about["loop"]["average"] == RECIPE.loop.average
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--data", "{data}"), "hold one twice: give each once"),
+        (("--edges", "link to,link to"), "give each once"),
+        (("--base", "bm26"), "no retriever is called 'bm26'"),
+        (("--base", "bm25:speed=2"), "speed"),
+        (("--base", "bm25,bm25"), "each once"),
+        (("--network", "transformer"), "'transformer'; wanted one of relational"),
+        (("--network", "gat", "--width", "12"), "multiple of 8"),
+        (("--pool", "1"), "the pool is 1; wanted at least 2"),
+        (("--loss", "hinge"), "'hinge'; wanted one of set"),
+        (("--temperature", "0"), "above 0"),
+        (("--graph", "pages"), "'pages'; wanted index or amr"),
+        (("--graph", "amr", "--no-text"), "amr graphs have no numbers"),
+        (("--no-numbers",), "neither numbers nor vectors of passages are read"),
+        (("--edges", "common nodes,wings"), "'wings'"),
+        (("--dropout", "1"), "dropout: 1.0; wanted at least 0 and below 1"),
+        (("--width", "0"), "width: 0; wanted at least 1"),
+        (("--layers", "0"), "layers: 0; wanted at least 1"),
+        (("--hardest", "-1"), "hardest: -1; wanted at least 0"),
+        (("--batch", "0"), "batch: 0; wanted at least 1"),
+        (("--epochs", "0"), "epochs is 0"),
+        (("--graph", "amr", "--amr", "nobody"), "no AMR parser is called 'nobody'"),
+        (("--amr", "local"), "--graph index reads no AMR"),
+    ],
+    ids=str,
+)
+def test_what_trains_nothing_is_refused_in_one_line(
+    data: Path, prepared: Path, options: Sequence[str], said: str
+) -> None:
+    options = [option.format(data=data) for option in options]
+    assert said in refused(clew("train", "reranker", "--data", data, "--out", prepared, *options), prepared)
+    assert pools_in(prepared) == {}  # nobody was asked for what cannot be trained
+
+
+def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
+    empty, out, file = tmp_path / "empty", tmp_path / "out", tmp_path / "file"
+    empty.mkdir()
+    file.write_text("", encoding="utf-8")
+    assert CORPUS in refused(clew("train", "reranker", "--data", empty, "--out", out), out)
+    (empty / CORPUS).write_bytes((data / CORPUS).read_bytes())
+    assert TRAIN in refused(clew("train", "reranker", "--data", empty, "--out", out), out)
+    done = clew("train", "reranker", "--data", data, "--validate", empty, "--out", out)
+    assert DEVELOPMENT in refused(done, out)
+    assert not out.exists()
+    done = clew("train", "reranker", "--data", data, "--out", file)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "is a file" in done.err
+    for where in (("--out", file / "x"), ("--run", file, "--out", out)):
+        assert "name a folder" in refused(clew("train", "reranker", "--data", data, *where), out)
+    with pytest.raises(InputError, match="no folder of data"):
+        train_reranker([], [], out, BASES, RECIPE, Told())
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("documents", "gold", "said"),
+    [
+        ([], ["a"], "corpus.jsonl: empty"),
+        ([{"id": "a", "title": "Oslo", "text": "Oslo."}], [], "no question with gold for which bm25 finds a passage"),
+        ([{"id": "a", "title": "Oslo", "text": "Oslo."}], ["a"], "no question has both evidence and other passages"),
+        (
+            [{"id": "a", "title": "Oslo", "text": "Oslo."}],
+            ["a", "b"],
+            "the gold 'b' of question 'q' is not in the corpus",
+        ),
+    ],
+)
+def test_questions_that_teach_nothing(
+    tmp_path: Path, documents: list[dict[str, object]], gold: list[str], said: str
+) -> None:
+    write_lines(tmp_path / CORPUS, documents)
+    write_lines(tmp_path / TRAIN, [{"id": "q", "question": "Where is Oslo?", "answers": ["x"], "gold": gold}])
+    out = tmp_path / "out"
+    assert said in refused(clew("train", "reranker", "--data", tmp_path, "--out", out, "--base", "bm25"), out)

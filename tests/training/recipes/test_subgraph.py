@@ -1,0 +1,259 @@
+"""From a set of questions to a network that selects: what its questions ask for, their words do not say."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
+from clew.answering.graph_readers.path_reader import PathGraphReader
+from clew.datasets.graph_datasets import GraphQuestion, GraphSet, MadeGraphs, split
+from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import TextualGraph, context_of, whole
+from clew.models.encoders.hashing import HashingEncoder
+from clew.protocols import GraphReader
+from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, load_scorer, save_scorer
+from clew.training.data.graph_questions import AskedQuestion, asked_questions
+from clew.training.loop import Recipe
+from clew.training.objectives.subgraph_feedback import FeedbackRecipe
+from clew.training.recipes.subgraph import (
+    SubgraphTaught,
+    feedback_examples,
+    local_reader,
+    train_selection,
+)
+
+ENCODER = HashingEncoder(48)
+DECOYS = ("met with", "drove with", "sang to")
+SETTINGS = ScorerSettings(width=8)
+FEEDBACK = FeedbackRecipe(budget=2, draws=6, batch=8)
+RECIPE = Recipe(epochs=6, rate=0.03, warmup=1, average=0.0)
+
+
+Sets = tuple[list[AskedQuestion], list[AskedQuestion]]
+
+
+class StoppedError(Exception):
+    """Stands for a kill."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    assert stage
+    assert 0 <= done <= total
+
+
+def meeting(number: int) -> TextualGraph:
+    """Return a person with four others around, of whom one is bound to them by what no question says."""
+    chance = np.random.default_rng(number)
+    relations = [*DECOYS, "quartz"]
+    order = chance.permutation(4)
+    names = [f"person {number}", *(f"guest {i} of {number}" for i in chance.permutation(100)[:4])]
+    ends = np.array([(0, i + 1) if chance.integers(2) else (i + 1, 0) for i in range(4)], dtype=np.int32)
+    return TextualGraph(names, ends, [relations[i] for i in order])
+
+
+def meetings(count: int) -> GraphSet:
+    questions = []
+    for number in range(count):
+        graph = meeting(number)
+        answer = graph.nodes[graph.relations.index("quartz") + 1]
+        questions.append(GraphQuestion(f"q{number}", number, f"whom did person {number} help ?", (answer, "x"), (0,)))
+    return GraphSet([meeting(number) for number in range(count)], tuple(questions))
+
+
+def opinions(count: int) -> GraphSet:
+    """Questions whose answer is whether one relation is there."""
+    graphs, questions = [], []
+    for number in range(count):
+        names = ["claim", *(f"thing {i} of {number}" for i in range(4))]
+        relations = ["is a", "used for", "opposes" if number % 2 else "part of", "causes"]
+        graphs.append(TextualGraph(names, np.array([(0, i) for i in range(1, 5)], dtype=np.int32), relations))
+        questions.append(GraphQuestion(f"q{number}", number, "so ?", (("for", "against")[number % 2],), (0,)))
+    return GraphSet(graphs, tuple(questions), ("for", "against"))
+
+
+@pytest.fixture(scope="module")
+def asked() -> Sets:
+    """Questions to learn from, and others."""
+    learned, held = split(meetings(48), 2 / 3, 0)
+    return asked_questions(learned, ENCODER, silent), asked_questions(held, ENCODER, silent)
+
+
+def trained(asked: Sets, run: Path, recipe: Recipe = RECIPE) -> tuple[TrainedScorer, SubgraphTaught]:
+    reader = local_reader(ENCODER, asked[0], ())
+    return train_selection(*asked, reader, ENCODER, SETTINGS, FEEDBACK, recipe, run, silent)
+
+
+@pytest.fixture(scope="module")
+def first(asked: Sets, tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainedScorer, SubgraphTaught, list[bytes]]:
+    """A whole run, and the files of its weights."""
+    found, told = trained(asked, tmp_path_factory.mktemp("run"))
+    return found, told, bytes_of(tmp_path_factory.mktemp("weights"), found)
+
+
+def kept(scorer: TrainedScorer, questions: list[AskedQuestion]) -> float:
+    """Return the share of questions whose answer is selected."""
+    parts = GCNSelector(scorer).select([one.asked for one in questions], FEEDBACK.budget)
+    names = [
+        {one.asked.graph.graph.nodes[node] for node in part.nodes} for one, part in zip(questions, parts, strict=True)
+    ]
+    return float(np.mean([one.question.answers[0] in some for one, some in zip(questions, names, strict=True)]))
+
+
+def bytes_of(folder: Path, scorer: TrainedScorer) -> list[bytes]:
+    save_scorer(folder, scorer)
+    return [path.read_bytes() for path in sorted(folder.iterdir())]
+
+
+def test_questions_share_their_graphs_and_those_without_nodes_are_left_out() -> None:
+    made: list[int] = []
+
+    def make(place: int) -> TextualGraph:
+        made.append(place)
+        return TextualGraph((), np.zeros((0, 2), dtype=np.int32), ()) if place == 1 else meeting(place)
+
+    questions = [GraphQuestion(f"q{i}", graph, "whom ?", ("x",), ()) for i, graph in enumerate([5, 1, 2, 5])]
+    told: list[tuple[str, int, int]] = []
+    graph_set = GraphSet(MadeGraphs(9, make, most=1), tuple(questions))
+    found = asked_questions(graph_set, ENCODER, lambda *now: told.append(now))
+    assert [one.question.id for one in found] == ["q0", "q2", "q3"]
+    assert found[0].asked.graph is found[2].asked.graph
+    assert found[1].asked.graph.graph.nodes == meeting(2).nodes
+    assert sorted(made) == [1, 2, 5]
+    assert told[0][:2] == ("encoding texts", 0)
+    assert told[-1] == ("reading questions", 4, 4)
+
+
+def test_questions_have_their_own_topics_and_vectors() -> None:
+    (found, *_) = asked_questions(meetings(2), ENCODER, silent)
+    assert found.asked.topics.tolist() == [0]
+    assert found.asked.question.tolist() == ENCODER.encode(["whom did it help"])[0].tolist()
+    (example,) = feedback_examples([found])
+    assert (example.asked, example.question, example.answers) == (
+        found.asked,
+        "whom did person 0 help ?",
+        found.question.answers,
+    )
+
+
+def test_the_local_reader_follows_paths_or_reads_for_the_choices(
+    asked: Sets,
+) -> None:
+    assert isinstance(local_reader(ENCODER, [], ()), PathGraphReader)
+    some = asked_questions(opinions(40), ENCODER, silent)
+    reader = local_reader(ENCODER, some, ("for", "against"))
+    assert isinstance(reader, ChoiceGraphReader)
+    assert {reader.name, local_reader(ENCODER, [], ()).name} == {"local"}
+    others = [local_reader(ENCODER, some, ("for", "against"), seed) for seed in (0, 1)]
+    wholes = [context_of(one.asked, whole(one.asked.graph.graph)) for one in some]
+    answers = [one.question.answers[0] for one in some]
+    losses = [one.loss([""] * 40, wholes, answers) for one in (reader, *others)]
+    assert losses[0].tolist() == losses[1].tolist() != losses[2].tolist()
+    assert losses[0].mean() < np.log(2) - 0.1
+    with pytest.raises(InputError, match="0 graphs"):
+        local_reader(ENCODER, [], ("for", "against"))
+
+
+def test_feedback_teaches_what_the_untrained_network_misses(
+    asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]]
+) -> None:
+    untrained = TrainedScorer(SETTINGS.made(48, 0).eval(), SETTINGS, "", 48)
+    assert kept(untrained, asked[1]) < 0.3
+    found, told, _ = first
+    assert kept(found, asked[1]) > 0.9
+    assert (told.questions, told.held) == (len(asked[0]), len(asked[1]))
+    assert told.best >= 0
+    assert told.figures["minus loss"] > told.started_at["minus loss"] + 1.0
+    assert told.seconds > 0
+    assert (found.encoder, found.dimension, found.settings) == (ENCODER.fingerprint, 48, SETTINGS)
+    assert found.about["reader"] == "local"
+    assert found.about["figures"] == told.figures
+    assert not found.model.training
+
+
+def test_the_same_seed_gives_the_same_files(
+    asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]], tmp_path: Path
+) -> None:
+    torch.manual_seed(7)
+    assert bytes_of(tmp_path / "weights", trained(asked, tmp_path / "run")[0]) == first[2]
+    assert load_scorer(tmp_path / "weights").about["recipe"]["seed"] == 0
+
+
+def test_another_seed_gives_other_weights(asked: Sets, tmp_path: Path) -> None:
+    prints = [trained(asked, tmp_path / str(s), replace(RECIPE, epochs=1, seed=s))[0].fingerprint for s in (0, 1)]
+    assert prints[0] != prints[1]
+
+
+@pytest.mark.parametrize("epoch", [1, 3])
+def test_a_run_that_was_killed_goes_on_to_the_same_files(
+    asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]], tmp_path: Path, epoch: int
+) -> None:
+    def killed(stage: str, done: int, total: int) -> None:
+        if stage.startswith(f"epoch {epoch} ") and done == 2:
+            raise StoppedError
+
+    reader = local_reader(ENCODER, asked[0], ())
+    with pytest.raises(StoppedError):
+        train_selection(*asked, reader, ENCODER, SETTINGS, FEEDBACK, RECIPE, tmp_path / "cut", killed)
+    assert bytes_of(tmp_path / "resumed", trained(asked, tmp_path / "cut")[0]) == first[2]
+
+
+def test_a_reader_for_choices_teaches_selection(tmp_path: Path) -> None:
+    questions = asked_questions(opinions(32), ENCODER, silent)
+    reader = local_reader(ENCODER, questions, ("for", "against"))
+    feedback = replace(FEEDBACK, budget=3)
+    recipe = replace(RECIPE, epochs=2)
+    _, told = train_selection(questions, questions[:8], reader, ENCODER, SETTINGS, feedback, recipe, tmp_path, silent)
+    assert told.figures["minus loss"] >= told.started_at["minus loss"]
+
+
+def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
+    reader = local_reader(ENCODER, [], ())
+    with pytest.raises(InputError, match="nothing to learn from"):
+        train_selection([], [], reader, ENCODER, SETTINGS, FEEDBACK, RECIPE, tmp_path, silent)
+
+
+def test_the_run_on_other_questions_or_by_another_reader_is_refused(asked: Sets, tmp_path: Path) -> None:
+    learned, held = asked
+    reader, short, run = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1), tmp_path / "run"
+    train_selection(learned, held, reader, ENCODER, SETTINGS, FEEDBACK, short, run, silent)
+    others: tuple[tuple[list[AskedQuestion], list[AskedQuestion], GraphReader, str], ...] = (
+        (learned[1:], held, reader, "questions to learn from"),
+        (learned[::-1], held, reader, "questions to learn from"),
+        (learned, held[1:], reader, "questions that choose the epoch"),
+        (learned, held, PathGraphReader(ENCODER.encode, hops=2), "reader"),
+    )
+    for some, rest, judge, said in others:
+        with pytest.raises(InputError, match=f"another run, of {said}"):
+            train_selection(some, rest, judge, ENCODER, SETTINGS, FEEDBACK, short, run, silent)
+
+
+def test_a_run_that_could_not_begin_does_not_bind_the_next(asked: Sets, tmp_path: Path) -> None:
+    learned, held = asked
+    reader, short = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1)
+    with pytest.raises(InputError, match="answers every selection of a question alike"):
+        train_selection(
+            learned, held, reader, ENCODER, SETTINGS, replace(FEEDBACK, budget=20), short, tmp_path / "run", silent
+        )
+    assert not list(tmp_path.iterdir())
+    train_selection(learned, held, reader, ENCODER, SETTINGS, FEEDBACK, short, tmp_path / "run", silent)
+
+
+def test_the_printed_loss_teaches_no_end(asked: Sets, tmp_path: Path) -> None:
+    paper, stops = replace(FEEDBACK, objective="paper"), replace(SETTINGS, stops=True)
+    with pytest.raises(InputError, match="says nothing of where a selection ends"):
+        train_selection(*asked, local_reader(ENCODER, [], ()), ENCODER, stops, paper, RECIPE, tmp_path, silent)
+
+
+def test_the_run_of_another_network_or_recipe_is_refused(asked: Sets, tmp_path: Path) -> None:
+    some, reader = asked[0], local_reader(ENCODER, asked[0], ())
+    short = replace(RECIPE, epochs=1)
+    train_selection(some, some, reader, ENCODER, SETTINGS, FEEDBACK, short, tmp_path, silent)
+    for settings, recipe in ((ScorerSettings(width=4), short), (SETTINGS, RECIPE)):
+        with pytest.raises(InputError, match="another folder"):
+            train_selection(some, some, reader, ENCODER, settings, FEEDBACK, recipe, tmp_path, silent)
+    with pytest.raises(InputError, match="another folder"):
+        train_selection(some, some, reader, ENCODER, SETTINGS, replace(FEEDBACK, price=0.5), short, tmp_path, silent)
