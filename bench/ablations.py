@@ -12,15 +12,15 @@ from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
-from clew.graph.csr import adjacency
+from clew.graph.csr import build_adjacency
 from clew.indexing.snapshot_builder import snapshot_folder
-from clew.query.graph_walk import PageRankWeights
+from clew.query.graph_walk import GraphWalkConfig
 from clew.retrievers.evidence import Scope
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.text.bm25 import LexicalIndex
+from clew.text.bm25 import BM25Index
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
-SHIPPED = PageRankWeights()
+SHIPPED = GraphWalkConfig()
 VARIANTS = {
     "shipped": SHIPPED,
     "no remainder of the question": replace(SHIPPED, remainder=0.0, remainder_value=0.0),
@@ -48,7 +48,7 @@ def main() -> None:
         index = indexes.open(indexed(benchmark))
         questions = load_questions(DATA / benchmark.questions)
         scope = Scope(index.snapshot)
-        lexical = LexicalIndex.load(snapshot_folder(index.table) / "lexical")
+        lexical = BM25Index.load(snapshot_folder(index.table) / "lexical")
         made = {name: PageRankRetriever(scope, lexical, weights) for name, weights in VARIANTS.items()}
         made["equivalent names joined"] = PageRankRetriever(Scope(joined(index)), lexical, SHIPPED)
         rows = []
@@ -64,15 +64,15 @@ def main() -> None:
 def joined(index: indexes.Index):  # type: ignore[no-untyped-def]
     """Return the snapshot with walk edges between entities of nearly the same name."""
     s = index.snapshot
-    left = np.repeat(np.arange(s.equivalences.rows), s.equivalences.degrees())
+    left = np.repeat(np.arange(s.equivalences.row_count), s.equivalences.degrees())
     one, other = s.entity_nodes[left], s.entity_nodes[s.equivalences.indices]
     apart = one != other
-    rows = np.repeat(np.arange(s.walk.rows), s.walk.degrees())
-    walk = adjacency(
+    rows = np.repeat(np.arange(s.walk.row_count), s.walk.degrees())
+    walk = build_adjacency(
         np.concatenate([rows, one[apart]]),
         np.concatenate([s.walk.indices, other[apart]]),
         np.concatenate([s.walk.weights, s.equivalences.weights[apart]]),
-        s.walk.rows,
+        s.walk.row_count,
     )
     return replace(s, walk=walk)
 

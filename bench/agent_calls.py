@@ -13,15 +13,15 @@ import numpy as np
 
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
-from clew.models.llm.pricing import estimated_tokens
+from clew.models.llm.pricing import estimate_tokens
 from clew.models.llm.prompts import chain_of_thought as thought
 from clew.models.llm.prompts import proximal_triples, sufficiency
-from clew.protocols import Reader, Retriever
+from clew.protocols import AgentReader, Retriever
 from clew.retrievers.agents.gear import GearAgent, GearSettings
 from clew.retrievers.agents.ircot import IRCoTAgent
-from clew.retrievers.registry import GRAPH_BASES, RETRIEVERS, expansion_of, reader_of
+from clew.retrievers.registry import GRAPH_BASES, RETRIEVERS, make_expansion, open_reader
 from clew.retrievers.spec import Options
-from clew.types import Evidence, Prompt, Question, Reading, Sought, Thought, Verdict
+from clew.types import Evidence, ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 CUTOFFS = (5, 10)
@@ -30,40 +30,42 @@ CUTOFFS = (5, 10)
 class Counting:
     """A reader that counts what a language model in its place would be asked, and would say."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: AgentReader) -> None:
         self.calls = self.tokens = 0
         self.name, self.fingerprint = reader.name, reader.fingerprint
         self._reader = reader
 
-    def read(self, asked: Sequence[Sought]) -> list[Reading]:
+    def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
         """Count one call for each question with passages; a model names twenty facts at most."""
-        found = self._reader.read(asked)
-        for sought, reading in zip(asked, found, strict=True):
+        found = self._reader.read(inputs)
+        for sought, reading in zip(inputs, found, strict=True):
             if sought.passages:
                 said = [[fact.head, fact.relation, fact.tail] for fact in reading.facts[:20]]
-                self._count(proximal_triples.prompt(sought.question, sought.passages, sought.gist), {"triples": said})
+                self._count(
+                    proximal_triples.build_prompt(sought.question, sought.passages, sought.gist), {"triples": said}
+                )
         return found
 
-    def judge(self, asked: Sequence[Sought]) -> list[Verdict]:
+    def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
         """Count one call a question."""
-        found = self._reader.judge(asked)
-        for sought, verdict in zip(asked, found, strict=True):
+        found = self._reader.judge(inputs)
+        for sought, verdict in zip(inputs, found, strict=True):
             said = {"answerable": verdict.enough, "reasoning": verdict.reasoning, "next_query": verdict.query}
-            self._count(sufficiency.prompt(sought.question, sought.gist, sought.queries), said)
+            self._count(sufficiency.build_prompt(sought.question, sought.gist, sought.queries), said)
         return found
 
-    def think(self, asked: Sequence[Sought]) -> list[Thought]:
+    def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         """Count one call a question."""
-        found = self._reader.think(asked)
-        for sought, next_thought in zip(asked, found, strict=True):
+        found = self._reader.think(inputs)
+        for sought, next_thought in zip(inputs, found, strict=True):
             said = {"thought": next_thought.text, "answered": next_thought.answered}
-            self._count(thought.prompt(sought.question, sought.passages, sought.thoughts), said)
+            self._count(thought.build_prompt(sought.question, sought.passages, sought.thoughts), said)
         return found
 
     def _count(self, prompt: Prompt, said: object) -> None:
         told = f"{prompt.instructions}{json.dumps(prompt.reply.model_json_schema())}{prompt.content}"
         self.calls += 1
-        self.tokens += estimated_tokens(told) + estimated_tokens(json.dumps(said))
+        self.tokens += estimate_tokens(told) + estimate_tokens(json.dumps(said))
 
 
 def main() -> None:
@@ -79,14 +81,14 @@ def main() -> None:
         questions = load_questions(DATA / benchmark.questions)
         rows = []
         for base in arguments.bases.split(","):
-            parts = index.parts.explaining(0).told(Options(f"base={base}"))
-            below = RETRIEVERS[base](parts.told(Options()))
+            parts = index.context.with_paths_per_passage(0).with_options(Options(f"base={base}"))
+            below = RETRIEVERS[base](parts.with_options(Options()))
             later = 1.0 if base in GRAPH_BASES else 0.5
             for label in ("gear", "ircot"):
-                reader = Counting(reader_of(parts))
+                reader = Counting(open_reader(parts))
                 agent: Retriever = IRCoTAgent(below, reader)
                 if label == "gear":
-                    agent = GearAgent(below, expansion_of(parts, base), reader, GearSettings(later_weight=later))
+                    agent = GearAgent(below, make_expansion(parts, base), reader, GearSettings(later_weight=later))
                 found = agent.retrieve([question.text for question in questions], max(CUTOFFS))
                 rows.append([f"{label} over {base}", *figures(questions, found), *spent(reader, len(questions))])
         print()

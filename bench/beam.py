@@ -11,7 +11,7 @@ import numpy as np
 
 from clew import index as indexes
 from clew.graph.paths.beam_search import BeamSettings, TripleGraph, diverse_beam_search
-from clew.graph.triple_embeddings import TripleVectors
+from clew.graph.triple_embeddings import TripleEmbeddings
 from workbench import BENCHMARKS, DATA, WORK, clew, corpus, machine, print_table, question_texts
 
 WIDTH, ROUNDS = 384, 200
@@ -39,14 +39,14 @@ def timed(index: indexes.Index, texts: list[str]) -> tuple[list[float], list[int
     """Return the milliseconds of each question's search, and how many triples were scored in it."""
     s, random = index.snapshot, np.random.default_rng(0)
     names, relations, passages = (rows(random, len(part)) for part in (s.entities, s.relations, s.passage_ids))
-    vectors = TripleVectors(s.triples, names, relations, s.triple_passages, passages)
+    vectors = TripleEmbeddings(s.triples, names, relations, s.triple_passages, passages)
     graph = TripleGraph(s.entity_nodes.astype(np.int64)[s.triples[:, [0, 2]]], int(s.entity_nodes.max()) + 1)
     base = index.retriever("bm25", paths=0)
     milliseconds, counts = [], []
     for place, text in enumerate([*texts[-10:], *texts[:ROUNDS]]):
         found = [s.position(scored.item.id) for scored in base.retrieve([text], 10)[0].passages]
         starts = np.unique(np.concatenate([s.passage_triples.row(p) for p in found])).tolist()
-        scores = vectors.path_scores(rows(random, 1)[0], 0.7)
+        scores = vectors.path_scorer(rows(random, 1)[0], 0.7)
         count = [0]
 
         def counted(chain, onward, scores=scores, count=count):  # type: ignore[no-untyped-def]

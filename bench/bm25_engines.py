@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from clew.datasets.loaders import load_questions
 from clew.ranking import top_order
-from clew.text.bm25 import LexicalIndex
+from clew.text.bm25 import BM25Index
 from workbench import BENCHMARKS, DATA, WORK, machine, print_table, records
 
 
@@ -28,7 +28,7 @@ def main() -> None:
     table = []
 
     start = time.perf_counter()
-    ours = LexicalIndex.build(texts)
+    ours = BM25Index.build(texts)
     built = time.perf_counter() - start
     table.append(
         ["bm25s", f"{built:.1f}", *asked(questions, lambda q: [ids[p] for p in top_order(ours.scores(q), 10)])]

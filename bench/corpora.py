@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clew.text.gazetteer import Gazetteer
-from clew.text.normalization import without_parentheses
+from clew.text.normalization import strip_parentheses
 
 Passage = dict[str, str]
 
@@ -34,7 +34,7 @@ def tenfold(base: list[Passage], others: list[list[Passage]]) -> Iterator[Passag
     their own and share words, but no names, with the questions of `base`.
     """
     wanted = 10 * len(base)
-    gazetteer = Gazetteer([(r["title"], without_parentheses(r["title"])) for r in base])
+    gazetteer = Gazetteer([(r["title"], strip_parentheses(r["title"])) for r in base])
     matches = [gazetteer.find(r["text"]) for r in base]
     written = 0
     for record in (record for corpus in [base, *others] for record in corpus):

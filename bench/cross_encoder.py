@@ -15,12 +15,12 @@ import torch
 
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
-from clew.datasets.relevance import judge
-from clew.evaluation.evaluate_retrieval import measure
+from clew.datasets.relevance import match_gold
+from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.models.encoders.registry import default_weights
-from clew.rerankers.text_scorer import titled
+from clew.rerankers.text_scorer import text_with_title
 from clew.retrievers.registry import make_retriever
-from clew.training.data.corpora import opened
+from clew.training.data.corpora import open_corpus_index
 from reranking import LEARNED, RUN, SETS, progress
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
@@ -48,7 +48,7 @@ def main() -> None:
         benchmark = BENCHMARKS[name]
         index = indexes.open(indexed(benchmark))
         questions = some(DATA / benchmark.questions, arguments.questions)
-        report = measure(index, questions, list(called), (2, 5, 10), None, None, progress, positives=True)
+        report = evaluate_retrievers(index, questions, list(called), (2, 5, 10), None, None, progress, positives=True)
         print(f"\n{name}: {report['questions']} questions, the first {POOL} of fused reranked; in %")
         rows = []
         for spec, label in called.items():
@@ -113,17 +113,17 @@ def examples() -> tuple[list[tuple[str, str]], list[float]]:
     labels: list[float] = []
     random = np.random.default_rng(0)
     for name in LEARNED:
-        parts = opened(DATA / name, RUN, progress)
-        retriever = make_retriever("fused", parts.explaining(0))
+        parts = open_corpus_index(DATA / name, RUN, progress)
+        retriever = make_retriever("fused", parts.with_paths_per_passage(0))
         questions = load_questions(DATA / name / "train.jsonl")
         found = retriever.retrieve([question.text for question in questions], DRAWN_FROM)
         for question, evidence in zip(questions, found, strict=True):
             passages = [scored.item for scored in evidence.passages]
-            hits = judge([p.id for p in passages], [p.document_id for p in passages], question.gold).hits
+            hits = match_gold([p.id for p in passages], [p.document_id for p in passages], question.gold).hits
             good = [place for place, hit in enumerate(hits) if hit >= 0]
             bad = [place for place, hit in enumerate(hits) if hit < 0]
             drawn = random.choice(bad, size=min(len(bad), NEGATIVES * len(good)), replace=False).tolist()
-            pairs += [(question.text, titled(passages[place])) for place in (*good, *drawn)]
+            pairs += [(question.text, text_with_title(passages[place])) for place in (*good, *drawn)]
             labels += [1.0] * len(good) + [0.0] * len(drawn)
     return pairs, labels
 

@@ -21,14 +21,14 @@ import numpy as np
 import clew
 from big_graph import generate
 from clew.datasets.loaders import load_questions
-from clew.evaluation.evaluate_kgqa import measure_graph, paths_of
-from clew.index import Index, silent
+from clew.evaluation.evaluate_kgqa import evaluate_path_retrievers, open_path_retriever
+from clew.index import Index, ignore_progress
 from clew.models.encoders.registry import open_encoder
-from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopRouter, load_router
+from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopPredictor, load_hop_predictor
 from clew.settings import Settings
-from clew.training.fitting.hop_predictor import Counted, HopRecipe, accuracy
+from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy
 from clew.training.fitting.path_ranker import PathRecipe
-from clew.training.recipes.frag import hop_examples, train_chain_ranker, train_hop_router
+from clew.training.recipes.frag import hop_examples, train_frag_hops, train_frag_paths
 from clew.types import Question
 from workbench import DATA, WORK, machine, print_table
 
@@ -92,15 +92,17 @@ def questions(name: str) -> list[Question]:
 def router(folder: Path, _count: int) -> None:
     """Train routers on metaqa alone and with pathquestion-2h, and tell how often they are right."""
     encoder = open_encoder(MINI)
-    sets = {name: hop_examples(graph(name), questions(name), silent)[0] for name in FILES}
+    sets = {name: hop_examples(graph(name), questions(name), ignore_progress)[0] for name in FILES}
     rows = []
     for trained_on in ((METAQA,), (METAQA, PQ2)):
         for recipe in (HopRecipe(), HopRecipe(made_up=0), HopRecipe(kind=TERMS, decay=1e-4)):
             out = folder / f"router-{'+'.join(trained_on)}-{recipe.kind}-{recipe.made_up}"
             started = time.perf_counter()
-            train_hop_router([(graph(name), DATA / name / FILES[name]) for name in trained_on], out, recipe, silent)
+            train_frag_hops(
+                [(graph(name), DATA / name / FILES[name]) for name in trained_on], out, recipe, ignore_progress
+            )
             seconds = time.perf_counter() - started
-            made = HopRouter(load_router(out), encoder.encode)
+            made = HopPredictor(load_hop_predictor(out), encoder.encode)
             told = recipe.kind + (", made-up questions too" if recipe.kind == WORDS and recipe.made_up else "")
             figures = [accuracy(made, sets[METAQA]), _mixed(made, sets[PQ2], sets[PQ3])]
             figures += [accuracy(made, sets[PQ2]), accuracy(made, sets[PQ3])]
@@ -109,7 +111,7 @@ def router(folder: Path, _count: int) -> None:
     print_table(head, rows)
 
 
-def _mixed(made: HopRouter, two: Sequence[Counted], three: Sequence[Counted]) -> float:
+def _mixed(made: HopPredictor, two: Sequence[HopExample], three: Sequence[HopExample]) -> float:
     """Return the accuracy on both sets, each counting half."""
     return (accuracy(made, two) + accuracy(made, three)) / 2
 
@@ -119,14 +121,14 @@ def trained(folder: Path) -> dict[str, str]:
     both = folder / f"router-{METAQA}+{PQ2}-{WORDS}-{HopRecipe().made_up}"
     if not both.exists():
         sets = [(graph(name), DATA / name / FILES[name]) for name in (METAQA, PQ2)]
-        train_hop_router(sets, both, HopRecipe(), silent)
+        train_frag_hops(sets, both, HopRecipe(), ignore_progress)
     rankers = {}
     for family, sets_of in (("metaqa", (METAQA,)), ("pathquestion", (PQ2, PQ3))):
         out = folder / f"paths-{family}"
         if not out.exists():
             started = time.perf_counter()
             learned = [(graph(name), DATA / name / FILES[name]) for name in sets_of]
-            train_chain_ranker(learned, out, PathRecipe(rank=0), silent)
+            train_frag_paths(learned, out, PathRecipe(rank=0), ignore_progress)
             print(f"ranker of paths trained on {family}: {time.perf_counter() - started:.0f} s")
         rankers[family] = out
     other = {METAQA: rankers["pathquestion"], PQ2: rankers["metaqa"], PQ3: rankers["metaqa"]}
@@ -143,7 +145,7 @@ def quality(folder: Path, count: int) -> None:
         asked = asked[::step][:count]
         routing, ranking = settings[name].split("|")
         retrievers = [f"frag:{routing},ranker=bi-encoder", f"frag:{routing},{ranking}", "frag"]
-        report = measure_graph(graph(name), asked, retrievers, silent)["retrievers"]
+        report = evaluate_path_retrievers(graph(name), asked, retrievers, ignore_progress)["retrievers"]
         for kind, retriever, wanted in zip(
             ("bi-encoder", "other family", "shipped weights"), retrievers, (plain, other, 0.0), strict=True
         ):
@@ -169,7 +171,7 @@ def variants(folder: Path, count: int) -> None:
     del folder
     held = questions(METAQA)
     balanced = [q for hops in (1, 2, 3) for q in [q for q in held if q.hops == hops][:count]]
-    report = measure_graph(graph(METAQA), balanced, VARIANTS, silent)
+    report = evaluate_path_retrievers(graph(METAQA), balanced, VARIANTS, ignore_progress)
     rows = [
         [
             name,
@@ -220,7 +222,7 @@ def latency(folder: Path, count: int) -> None:
     rows = []
     for kind in ("bi-encoder", "trained"):
         for name, (index, those) in made.items():
-            retriever = paths_of(index, f"frag:ranker={kind}")
+            retriever = open_path_retriever(index, f"frag:ranker={kind}")
             for text, about in those[:20]:
                 retriever.retrieve_about([text], [about], 5)
             spent = []

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from clew.nn.query_gnn import QueryGNN
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.recipes.gfm import ADAPTING, HELD_OUT
+from clew.training.recipes.gfm import ADAPTATION, HELD_OUT_SHARE
 from gfm_training import OURS
 from gnn_lab import Lab, measured, percent
 from workbench import machine, print_table
@@ -25,7 +25,7 @@ def main() -> None:
     """Print recall before and after."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="0")
-    parser.add_argument("--rate", type=float, default=ADAPTING.loop.rate)
+    parser.add_argument("--rate", type=float, default=ADAPTATION.loop.rate)
     arguments = parser.parse_args()
     lab = Lab(OURS)
     print(machine())
@@ -36,19 +36,20 @@ def main() -> None:
         labelled = [lab.laid_out(name, "train") for name in SEEN]
         model, _ = lab.fit(replace(OURS, loop=loop), labelled, chosen_by=())
         found["not adapted"].append(figures(model, dev))
-        made = lab.path_questions("hotpotqa", ADAPTING.questions)
-        cut = round(HELD_OUT * len(made.items))
+        made = lab.path_questions("hotpotqa", ADAPTATION.questions)
+        cut = round(HELD_OUT_SHARE * len(made.items))
         objective = DocumentRetrieval(
             [replace(made, items=made.items[cut:])],
             {"held out": replace(made, items=made.items[:cut])},
-            ADAPTING.loss,
+            ADAPTATION.loss,
         )
         with TemporaryDirectory() as folder:
-            rate = replace(ADAPTING.loop, seed=seed, rate=arguments.rate)
+            rate = replace(ADAPTATION.loop, seed=seed, rate=arguments.rate)
             done = train(model, objective, rate, Path(folder), lambda *_: None)
         found["adapted"].append(figures(model, dev))
         print(
-            f"seed {seed}: held out {done.started_at['mean']:.3f} before, {done.figures['mean']:.3f} after", flush=True
+            f"seed {seed}: held out {done.initial_figures['mean']:.3f} before, {done.figures['mean']:.3f} after",
+            flush=True,
         )
     rows = [[label, *(percent([run[i] for run in runs]) for i in range(3))] for label, runs in found.items()]
     print_table(("hotpotqa, development", "R@2", "R@5", "all gold@5"), rows)

@@ -16,10 +16,10 @@ from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.ranking import top_order
 from clew.retrievers.gfm.weights import load_weights
-from clew.store.pretrained import SHIPPED
-from clew.training.data.gfm_examples import FORMS, Examples, examples
-from clew.training.objectives.document_retrieval import recalls
-from clew.training.recipes.gfm import GNNRecipe, seen_by
+from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.training.data.gfm_examples import FORMS, GFMExamples, make_examples
+from clew.training.objectives.document_retrieval import mean_recall
+from clew.training.recipes.gfm import GFMRecipe, graph_view
 from gnn_lab import percent
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
@@ -30,27 +30,27 @@ def main() -> None:
     """Print a table a set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev"])
-    parser.add_argument("--weights", nargs="+", type=Path, default=[SHIPPED / "gfm"])
+    parser.add_argument("--weights", nargs="+", type=Path, default=[PRETRAINED_FOLDER / "gfm"])
     arguments = parser.parse_args()
     trained = [load_weights(folder) for folder in arguments.weights]
-    recipe = GNNRecipe(nodes=trained[0].nodes or 1000)
+    recipe = GFMRecipe(nodes=trained[0].nodes or 1000)
     print(machine())
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
-        parts = indexes.open(indexed(benchmark)).parts
-        laid_out = examples(seen_by(parts, recipe, trained[0]), load_questions(DATA / benchmark.questions))
+        parts = indexes.open(indexed(benchmark)).context
+        laid_out = make_examples(graph_view(parts, recipe, trained[0]), load_questions(DATA / benchmark.questions))
         rows = []
         for form, called in enumerate(FORMS):
-            found = [recalls(one.model, laid_out, CUTOFFS, form) for one in trained]
+            found = [mean_recall(one.model, laid_out, CUTOFFS, form) for one in trained]
             by_cutoff = [percent([values[i] for values in found]) for i in range(len(CUTOFFS))]
-            gold = percent([recalls(one.model, laid_out, (5,), form, whole=True)[0] for one in trained])
+            gold = percent([mean_recall(one.model, laid_out, (5,), form, all_gold=True)[0] for one in trained])
             rows.append([called, *by_cutoff, gold, *(f"{100 * value:.1f}" for value in prior_recalls(laid_out, form))])
         print()
         columns = (*(f"gfm R@{k}" for k in CUTOFFS), "all gold@5", *(f"walk R@{k}" for k in CUTOFFS))
         print_table((name, *columns), rows)
 
 
-def prior_recalls(laid_out: Examples, form: int) -> list[float]:
+def prior_recalls(laid_out: GFMExamples, form: int) -> list[float]:
     """Return the recall of the walk's own ranking at each cut-off."""
     shares = []
     for item in laid_out.items:

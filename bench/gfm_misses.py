@@ -13,11 +13,11 @@ import numpy as np
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.graph.snapshot.relational_edges import RelationalEdges, passage_graph
-from clew.query.graph_walk import PageRankWeights, Walker
-from clew.query.linking import link
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.query.linking import link_question
 from clew.retrievers.gfm.weights import load_weights
-from clew.store.pretrained import SHIPPED
-from clew.training.recipes.gfm import GNNRecipe, seen_by
+from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.training.recipes.gfm import GFMRecipe, graph_view
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 CAUSES = ("found", "linking", "extraction", "pruning", "ranking")
@@ -25,17 +25,17 @@ CAUSES = ("found", "linking", "extraction", "pruning", "ranking")
 
 def main() -> None:
     """Print a table of causes, a row a set."""
-    trained = load_weights(SHIPPED / "gfm")
+    trained = load_weights(PRETRAINED_FOLDER / "gfm")
     layers = trained.model.settings.layers
     print(machine())
     rows = []
     for name in sys.argv[1:] or ("hotpotqa", "musique-dev"):
         benchmark = BENCHMARKS[name]
         index = indexes.open(indexed(benchmark))
-        parts, snapshot = index.parts, index.snapshot
+        parts, snapshot = index.context, index.snapshot
         edges = passage_graph(snapshot)
-        graphs = seen_by(parts, GNNRecipe(), trained).graphs
-        walker = Walker(parts.scope, parts.lexical, PageRankWeights())
+        graphs = graph_view(parts, GFMRecipe(), trained).graphs
+        walker = GraphWalk(parts.scope, parts.lexical, GraphWalkConfig())
         everything = np.ones(len(snapshot.passage_ids), dtype=bool)
         places = {id_: place for place, id_ in enumerate(snapshot.passage_ids)}
         gfm = index.retriever("gfm", paths=0)
@@ -44,18 +44,18 @@ def main() -> None:
         for question in load_questions(DATA / benchmark.questions):
             (evidence,) = gfm.retrieve([question.text], 5)
             first = {id_ for scored in evidence.passages for id_ in (scored.item.id, scored.item.document_id)}
-            linked = link(snapshot, question.text)
-            walk = walker.walk_from(linked, everything)
+            linked = link_question(snapshot, question.text)
+            walk = walker.walk_linked(linked, everything)
             vector = parts.encoder.encode_queries([question.text])[0]
-            nodes = set(graphs.of(linked, lambda v=vector: v, everything).nodes.tolist())  # type: ignore[misc]
-            near = reached(edges, list(walk.named), layers)
+            nodes = set(graphs.build(linked, lambda v=vector: v, everything).nodes.tolist())  # type: ignore[misc]
+            near = reached(edges, list(walk.named_nodes), layers)
             best = set(walk.nodes[np.argsort(-walk.scores, kind="stable")[:5]].tolist())
             for id_ in question.gold:
                 own = places.get(id_, places.get(f"{id_}#0", -1))
                 cause = "ranking"
                 if id_ in first:
                     cause = "found"
-                elif not walk.named:
+                elif not walk.named_nodes:
                     cause = "linking"
                 elif not near[own]:
                     cause = "extraction"
@@ -71,8 +71,8 @@ def main() -> None:
 
 def reached(edges: RelationalEdges, starts: list[int], steps: int) -> np.ndarray:
     """Return which nodes (n,) lie within some edges of the starts."""
-    receivers = np.repeat(np.arange(edges.nodes), np.diff(edges.indptr))
-    near = np.zeros(edges.nodes, dtype=bool)
+    receivers = np.repeat(np.arange(edges.node_count), np.diff(edges.indptr))
+    near = np.zeros(edges.node_count, dtype=bool)
     near[starts] = True
     for _ in range(steps):
         near[receivers[near[edges.senders]]] = True

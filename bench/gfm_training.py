@@ -27,11 +27,11 @@ from clew.retrievers.gfm.passage_ranking import EntityRanker
 from clew.training.loop import Recipe
 from clew.training.objectives.document_retrieval import RetrievalLoss
 from clew.training.objectives.kg_completion import CompletionRecipe
-from clew.training.recipes.gfm import GNNRecipe
+from clew.training.recipes.gfm import GFMRecipe
 from gnn_lab import LEARNED, Lab, measured, percent
 from workbench import WORK, machine, print_table
 
-OURS = GNNRecipe(width=64, layers=3, nodes=100, loop=Recipe(epochs=4))
+OURS = GFMRecipe(width=64, layers=3, nodes=100, loop=Recipe(epochs=4))
 COLUMNS = (("hotpotqa", "dev", 2), ("hotpotqa", "dev", 5), ("musique-dev", "dev", 5), ("musique-dev", "dev", 10))
 HELD_BACK = (("2wiki", "questions", 2), ("2wiki", "questions", 5))
 
@@ -183,7 +183,9 @@ def published(seeds: Sequence[int], held_back: bool) -> None:
         labelled = [lab.laid_out(name, "train") for name in LEARNED]
         model, done = lab.fit(replace(shape, loss=loss, loop=loop), labelled, model)
         print(
-            f"seed {seed}: {time.perf_counter() - start:.0f} s, best epoch {done.best + 1}", file=sys.stderr, flush=True
+            f"seed {seed}: {time.perf_counter() - start:.0f} s, best epoch {done.best_epoch + 1}",
+            file=sys.stderr,
+            flush=True,
         )
         for name, questions in sets:
             source = lab.laid_out(name, questions)

@@ -36,7 +36,7 @@ class Lessons:
         ends: Whether the end of answers is taught, too.
     """
 
-    nothing = "there are no lessons: give an epoch of one step at least"
+    no_signal_message = "there are no lessons: give an epoch of one step at least"
 
     def __init__(
         self, settings: TaskSettings, hops: int, most: int, model: CausalModel, batch: int, epoch: int, *, ends: bool
@@ -64,7 +64,7 @@ class Lessons:
         """Return how many batches an epoch has."""
         return self._epoch
 
-    def halves(self, batch: list[tuple[list[Edge], list[LookUp]]]) -> None:
+    def halve(self, batch: list[tuple[list[Edge], list[LookUp]]]) -> None:
         """Return that lessons are small enough."""
         del batch
 
@@ -72,11 +72,11 @@ class Lessons:
         """Return the mean over all answers, in nats; `model` shares the learner's parameters."""
         del model
         learner = self._learner.load()
-        ids, labels = side_by_side(learner.tokenizer.get_vocab(), learner.end, batch, ends=self._ends)
+        ids, labels = side_by_side(learner.tokenizer.get_vocab(), learner.end_token, batch, ends=self._ends)
         logits = learner.network(input_ids=ids, use_cache=False).logits[:, :-1]
         asked = labels[:, 1:] >= 0
         said, wanted = logits[asked], labels[:, 1:][asked]
-        right = (said.argmax(dim=1) == wanted)[wanted != learner.end]
+        right = (said.argmax(dim=1) == wanted)[wanted != learner.end_token]
         self._right += 0.1 * (float(right.float().mean()) - self._right)
         if self._right > RIGHT:
             self._edges, self._right = self._edges + 1, RIGHT - 0.1

@@ -17,7 +17,7 @@ from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import simple_paths
 from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
-from clew.graph.subgraphs.induced import explored_graph, kept, local_graph
+from clew.graph.subgraphs.induced import explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from workbench import DATA, machine, print_table
 
@@ -107,7 +107,7 @@ def searched(graph: FactGraph, topic: np.ndarray, hops: int) -> tuple[dict[str, 
     best = timed("best nodes", len, lambda: wide.nodes[best_positions(scores, KEPT)])
     local = timed("local graph", lambda r: len(r.edges), lambda: local_graph(graph, best))
     everything = np.ones(len(local.edges), dtype=np.bool_)  # nothing goes, so that what follows is the most there is
-    local = timed("edges kept", lambda r: len(r.edges), lambda: kept(local, everything))
+    local = timed("edges kept", lambda r: len(r.edges), lambda: filter_edges(local, everything))
     topical = local.positions(topic)
     if hops == 2:
         timed("simple paths", len, lambda: simple_paths(local, topical, hops, MOST_PATHS))

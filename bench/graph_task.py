@@ -12,8 +12,15 @@ import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, GraphContext, TextualGraph, context_of, induced
-from clew.training.objectives.reader_tuning import ReadExample
+from clew.graph.subgraphs.textual_graph import (
+    EncodedGraph,
+    GraphContext,
+    GraphQuery,
+    TextualGraph,
+    build_context,
+    induced_subgraph,
+)
+from clew.training.objectives.reader_tuning import ReaderExample
 
 NAMES = (
     *("Adam", "Alice", "Amos", "Anna", "Bella", "Boris", "Carl", "Clara", "David", "Doris", "Edgar", "Emma", "Felix"),
@@ -109,8 +116,8 @@ def read_only(graph: TextualGraph, part: Sequence[int]) -> GraphContext:
     """Return a part of a graph for a reader of its text, without vectors."""
     none = np.zeros((0, 0), dtype=np.float32)
     encoded = EncodedGraph(graph, none, none, np.zeros(len(graph.edges), dtype=np.int32))
-    asked = AskedGraph(encoded, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32))
-    return context_of(asked, induced(graph, part))
+    asked = GraphQuery(encoded, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32))
+    return build_context(asked, induced_subgraph(graph, part))
 
 
 def prompt(question: str, graph: str) -> str:
@@ -204,7 +211,7 @@ def start_attention(attention: Any, width: int, frequencies: torch.Tensor, *, lo
 
 
 @dataclass(frozen=True, slots=True)
-class Practice(Sequence[ReadExample]):
+class Practice(Sequence[ReaderExample]):
     """Questions of the task on connected parts that hold what they take and more, made as they are taken.
 
     Attributes:
@@ -224,10 +231,10 @@ class Practice(Sequence[ReadExample]):
         return self.size
 
     @overload
-    def __getitem__(self, place: int) -> ReadExample: ...
+    def __getitem__(self, place: int) -> ReaderExample: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[ReadExample]: ...
-    def __getitem__(self, place: int | slice) -> ReadExample | Sequence[ReadExample]:
+    def __getitem__(self, place: slice) -> Sequence[ReaderExample]: ...
+    def __getitem__(self, place: int | slice) -> ReaderExample | Sequence[ReaderExample]:
         """Return the example at a place; equal places give equal ones."""
         if isinstance(place, slice):
             return [self[one] for one in range(*place.indices(self.size))]
@@ -236,4 +243,4 @@ class Practice(Sequence[ReadExample]):
         random = np.random.default_rng([self.seed, place])
         one = task(self.settings, random)
         part = connected_part(one.graph, one.chain, int(random.integers(4, self.most + 1)), random)
-        return ReadExample(one.question, read_only(one.graph, part), one.answer)
+        return ReaderExample(one.question, read_only(one.graph, part), one.answer)

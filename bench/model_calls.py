@@ -13,14 +13,14 @@ from collections.abc import Sequence
 
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
-from clew.models.llm.access import Asking
+from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.provider_model import CallSettings
 from clew.types import Evidence, Usage
 from workbench import BENCHMARKS, DATA, ROOT, indexed, machine, print_table
 
 sys.path.insert(0, str(ROOT))
 
-from tests.faults.model_server import Part, Played, Request, model_server
+from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 
 AT_ONCE = 16
 SECONDS = 1.0
@@ -47,13 +47,15 @@ def main() -> None:
     ]
     print_table(("gear, 2 steps", "calls", "seconds", "seconds a call and place"), rows)
     print(f"one by one, all {len(texts)} would take {scaled:.0f} s: together is {scaled / together:.1f} times faster")
-    print(f"at once, at most: {server.most_at_once}; refused: {sum(r.get('refused', False) for r in server.requests)}")
+    print(
+        f"at once, at most: {server.max_concurrent}; refused: {sum(r.get('refused', False) for r in server.requests)}"
+    )
 
 
-def timed(place: str, server: Played, at_once: int, batches: Sequence[Sequence[str]]) -> tuple[float, int]:
+def timed(place: str, server: RunningServer, at_once: int, batches: Sequence[Sequence[str]]) -> tuple[float, int]:
     """Return the seconds that the batches take one after the other, and the calls made."""
-    asking = Asking(CallSettings(base_url=server.url, at_once=at_once), cached=False)
-    retriever = indexes.open(place, asking=asking).retriever(RETRIEVER, paths=0)
+    asking = LLMClientFactory(CallSettings(base_url=server.url, max_concurrency=at_once), use_cache=False)
+    retriever = indexes.open(place, llm_factory=asking).retriever(RETRIEVER, paths=0)
     retriever.retrieve(["Who?"], 10)  # loads what is loaded once
     before = len(server.requests)
     started = time.perf_counter()
@@ -65,17 +67,17 @@ def timed(place: str, server: Played, at_once: int, batches: Sequence[Sequence[s
     return seconds, calls
 
 
-def played_part(server: Played, request: Request) -> Part:
+def played_part(server: RunningServer, request: Request) -> ServerReply:
     """Say something that fits the schema, after a second; refuse what is one too many."""
-    if server.under_way > AT_ONCE:
+    if server.active > AT_ONCE:
         request["refused"] = True
-        return Part("too many at once", status=429)
+        return ServerReply("too many at once", status=429)
     told = request["messages"][0]["content"]
     if "You collect evidence" in told:
         said: object = {"triples": [["it", "was found in", f"place {len(server.requests)}"]]}
     else:
         said = {"answerable": False, "reasoning": "more", "next_query": f"what is {len(server.requests)}?"}
-    return Part(json.dumps(said), wait=SECONDS)
+    return ServerReply(json.dumps(said), delay=SECONDS)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew import index as indexes
-from clew.commands.train_reranker import BASES
+from clew.commands.train_reranker import DEFAULT_BASES
 from clew.datasets.loaders import load_questions
-from clew.evaluation.evaluate_retrieval import measure
+from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.retrievers.registry import make_retriever, open_reranker
 from clew.retrievers.spec import Options
 from clew.training.loop import Recipe
@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=("quality", "ablations", "parts", "latency"))
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--bases", default=",".join((*BASES, "gfm")))
+    parser.add_argument("--bases", default=",".join((*DEFAULT_BASES, "gfm")))
     parser.add_argument("--weights", default="", help="of g-rag, instead of the package's own")
     parser.add_argument("--graph", choices=("index", "amr"), default="index", help="of ablations")
     parser.add_argument("--questions", type=int, default=50, help="of each training set, for ablations on AMR")
@@ -65,7 +65,7 @@ def main() -> None:
         compared({name: trained(f"{name} {arguments.graph}", recipe, ("fused",), most) for name, recipe in rows})
 
 
-def trained(name: str, recipe: RerankRecipe, bases: Sequence[str] = BASES, most: int | None = None) -> Taught:
+def trained(name: str, recipe: RerankRecipe, bases: Sequence[str] = DEFAULT_BASES, most: int | None = None) -> Taught:
     """Train a network where that is not done; return its development figures, those before it, and its seconds."""
     data = [limited(DATA / one, most) for one in LEARNED]
     # Every passage of an AMR pool is encoded anew with its words: with fewer questions to learn from, fewer to judge.
@@ -97,8 +97,8 @@ def parts() -> Iterator[tuple[str, RerankRecipe]]:
     yield "ours", ours
     yield "no edges", replace(ours, network="mlp")
     yield "common nodes and edges alone", replace(ours, edges=("common nodes", "common edges"))
-    yield "no asked links", replace(ours, edges=tuple(name for name in ours.read[1] if "asked" not in name))
-    yield "no links", replace(ours, edges=tuple(name for name in ours.read[1] if "link" not in name))
+    yield "no asked links", replace(ours, edges=tuple(name for name in ours.input_columns[1] if "asked" not in name))
+    yield "no links", replace(ours, edges=tuple(name for name in ours.input_columns[1] if "link" not in name))
     yield "vectors too", replace(ours, text=True)
     yield "one layer", replace(ours, layers=1)
     for kind in ("listwise", "pairwise", "cross-entropy"):
@@ -157,7 +157,7 @@ def mean(figures: dict[str, float], names: Sequence[str]) -> float:
 def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
     """Print one table a set, and paired comparisons with the pool as it was found and with the same without edges."""
     trained("no edges", replace(RerankRecipe(), network="mlp"))
-    other = f"g-rag:{RUN / '-'.join(('no', 'edges', *BASES))}"
+    other = f"g-rag:{RUN / '-'.join(('no', 'edges', *DEFAULT_BASES))}"
     for name in sets:
         benchmark = BENCHMARKS[name]
         index, questions = indexes.open(indexed(benchmark)), DATA / benchmark.questions
@@ -165,7 +165,9 @@ def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
         print(f"\n{name}: {len(load_questions(questions))} questions, pools of 100; in %")
         for base in bases:
             called = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
-            report = measure(index, questions, list(called), (2, 5, 10), None, RUN / "runs", progress, positives=True)
+            report = evaluate_retrievers(
+                index, questions, list(called), (2, 5, 10), None, RUN / "runs", progress, positives=True
+            )
             for spec, label in called.items():
                 figures = report["retrievers"][spec]
                 cells = [f"{100 * figures[m]:.1f}" for m in MEASURES]
@@ -186,8 +188,10 @@ def latency(bases: Sequence[str], ours: str) -> None:
     asked = [question.text for question in load_questions(DATA / benchmark.questions)][:220]
     rows = []
     for base in bases:
-        found = make_retriever(base, index.parts.explaining(0)).retrieve(asked, 100)
-        reranker = open_reranker(ours, index.parts.told(Options(), anew=True))  # no question's vector is known
+        found = make_retriever(base, index.context.with_paths_per_passage(0)).retrieve(asked, 100)
+        reranker = open_reranker(
+            ours, index.context.with_options(Options(), fresh_cache=True)
+        )  # no question's vector is known
         spent = []
         for question, evidence in zip(asked, found, strict=True):
             started = time.perf_counter()

@@ -4,7 +4,7 @@ import argparse
 import json
 
 from clew import index as indexes
-from clew.evaluation.evaluate_retrieval import measure
+from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.retrievers.spec import split_names
 from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
 
@@ -24,7 +24,9 @@ def main() -> None:
         benchmark = BENCHMARKS[name]
         index = indexes.open(indexed(benchmark, arguments.encoder))
         questions = DATA / benchmark.questions
-        report = measure(index, questions, split_names(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None)
+        report = evaluate_retrievers(
+            index, questions, split_names(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None
+        )
         (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))
         print(
             f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"

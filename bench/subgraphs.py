@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from clew.datasets.explagraphs import explagraphs
-from clew.datasets.graph_datasets import GraphSet, split
-from clew.datasets.kgqa import kg_questions
+from clew.datasets.explagraphs import load_explagraphs
+from clew.datasets.graph_datasets import GraphDataset, split_dataset
+from clew.datasets.kgqa import load_kgqa
 from clew.datasets.loaders import load_questions
-from clew.evaluation.compare_subgraphs import SELECTIONS, Comparing, compare_selections
+from clew.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from clew.index import silent
+from clew.index import ignore_progress
 from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
-from clew.training.data.graph_questions import AskedQuestion, asked_questions
+from clew.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew.training.loop import Recipe
 from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 from clew.training.recipes.subgraph import local_reader, train_selection
@@ -62,7 +62,7 @@ def pathquestion(seeds: int) -> None:
     encoder = open_encoder(MINI)
     learned, held, tested = _paths(encoder, LEARNED, 400)
     for budget in (20, 8):
-        on = Comparing(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, budget)
+        on = ComparisonConfig(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, budget)
         recipe = Recipe(epochs=2, rate=5e-3, average=0.9, warmup=10)
         _compare(on, seeds, ScorerSettings(), FeedbackRecipe(budget=budget, draws=8), recipe, f"pathquestion-{budget}")
 
@@ -72,42 +72,44 @@ def times(seeds: int) -> None:
     del seeds
     encoder = open_encoder(MINI)
     learned, held, tested = _paths(encoder, 20, 64)
-    on = Comparing(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, 20)
+    on = ComparisonConfig(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, 20)
     names = [name for name in SELECTIONS if name not in ("gcn", "gcn-paper")]
     for order in (names, names[::-1]):
         recipe, runs = Recipe(), WORK / "subgraphs" / "times"
-        report = compare_selections(on, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, silent)
+        report = compare_selections(on, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, ignore_progress)
         found = report["selections"]
         print(f"\n{report['questions']} questions, first {order[0]}")
         rows = [[name, *(_with_interval(found[name], measure, 1) for measure in TIMED)] for name in names]
         print_table(("selection", *TIMED), rows)
 
 
-def _paths(encoder: Encoder, learned: int, tested: int) -> list[list[AskedQuestion]]:
+def _paths(encoder: Encoder, learned: int, tested: int) -> list[list[EncodedQuestion]]:
     """Return questions to learn from, to choose an epoch by and to measure on, parted by topic."""
     folder = DATA / "pathquestion-3h"
-    known, test = split(kg_questions(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
-    parts = (*split(_some(known, learned), 0.85, 0), _some(test, tested))
-    return [asked_questions(part, encoder, silent) for part in parts]
+    known, test = split_dataset(load_kgqa(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
+    parts = (*split_dataset(_some(known, learned), 0.85, 0), _some(test, tested))
+    return [encode_questions(part, encoder, ignore_progress) for part in parts]
 
 
 def stances(seeds: int) -> None:
     """Print the table for ExplaGraphs, 3 nodes of 5 on average, which a part of the training questions chose."""
     encoder = open_encoder(MINI)
-    known, test = (explagraphs(DATA / "explagraphs" / name) for name in ("train.jsonl", "dev.jsonl"))
-    learned, held = (asked_questions(part, encoder, silent) for part in split(known, 0.85, 0))
-    tested = asked_questions(test, encoder, silent)
-    on = Comparing(learned, held, tested, lambda seed: local_reader(encoder, learned, known.choices, seed), encoder, 3)
+    known, test = (load_explagraphs(DATA / "explagraphs" / name) for name in ("train.jsonl", "dev.jsonl"))
+    learned, held = (encode_questions(part, encoder, ignore_progress) for part in split_dataset(known, 0.85, 0))
+    tested = encode_questions(test, encoder, ignore_progress)
+    on = ComparisonConfig(
+        learned, held, tested, lambda seed: local_reader(encoder, learned, known.choices, seed), encoder, 3
+    )
     recipe = Recipe(epochs=8, rate=1e-2, average=0.9, warmup=10)
     _compare(on, seeds, ScorerSettings(), FeedbackRecipe(budget=3, draws=8), recipe, "explagraphs")
 
 
 def _compare(
-    on: Comparing, seeds: int, settings: ScorerSettings, feedback: FeedbackRecipe, recipe: Recipe, name: str
+    on: ComparisonConfig, seeds: int, settings: ScorerSettings, feedback: FeedbackRecipe, recipe: Recipe, name: str
 ) -> None:
     runs = WORK / "subgraphs" / name
     shutil.rmtree(runs, ignore_errors=True)
-    report = compare_selections(on, SELECTIONS, range(seeds), settings, feedback, recipe, runs, silent)
+    report = compare_selections(on, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress)
     told = f"{report['questions']} questions, {report['learned_from']} learned from"
     print(f"\n{told}, budget {on.budget}, {seeds} seeds")
     rows = []
@@ -127,7 +129,7 @@ def _with_interval(found: dict[str, Any], measure: str, places: int = 3) -> str:
     return f"{found[measure]:.{places}f} ({low:.{places}f}-{high:.{places}f})"
 
 
-def _some(part: GraphSet, count: int) -> GraphSet:
+def _some(part: GraphDataset, count: int) -> GraphDataset:
     """Return questions of a set, spread evenly over it."""
     total = len(part.questions)
     places = sorted({number * total // count for number in range(count)}) if total > count else range(total)
@@ -138,16 +140,18 @@ def training(seeds: int) -> None:
     """Print the time of an epoch over 5,000 graphs of ExplaGraphs' questions, repeated."""
     del seeds
     encoder = open_encoder(MINI)
-    found = explagraphs(DATA / "explagraphs" / "train.jsonl")
+    found = load_explagraphs(DATA / "explagraphs" / "train.jsonl")
     began = time.perf_counter()
-    asked = asked_questions(found, encoder, silent)
+    asked = encode_questions(found, encoder, ignore_progress)
     encoded = time.perf_counter() - began
     many = [asked[i % len(asked)] for i in range(5_000)]
     reader = local_reader(encoder, asked, found.choices)
     run = WORK / "subgraphs" / "training"
     shutil.rmtree(run, ignore_errors=True)
     feedback, recipe = FeedbackRecipe(budget=4), Recipe(epochs=1)
-    _, told = train_selection(many, asked[:100], reader, encoder, ScorerSettings(), feedback, recipe, run, silent)
+    _, told = train_selection(
+        many, asked[:100], reader, encoder, ScorerSettings(), feedback, recipe, run, ignore_progress
+    )
     print(f"5,000 graphs, 1 epoch: {told.seconds:.0f} s; encoding {len(asked)} of them before: {encoded:.0f} s")
 
 
@@ -158,14 +162,14 @@ def latency(seeds: int) -> None:
     rows = []
     for nodes, edges in ((20, 60), (500, 1_500)):
         asked = _generated(nodes, edges, encoder)
-        model = ScorerSettings().made(encoder.dimension, 0).eval()
+        model = ScorerSettings().build_network(encoder.dimension, 0).eval()
         selector = GCNSelector(TrainedScorer(model, ScorerSettings(), encoder.fingerprint, encoder.dimension))
         for _ in range(20):
-            selector.select([asked.asked], 10)
+            selector.select([asked.question_graph], 10)
         spent = []
         for _ in range(200):
             began = time.perf_counter()
-            selector.select([asked.asked], 10)
+            selector.select([asked.question_graph], 10)
             spent.append(1000 * (time.perf_counter() - began))
         rows.append([f"a graph of {nodes} nodes", "gcn", *_times(spent)])
     index = graph(METAQA)
@@ -184,14 +188,14 @@ def _times(spent: Sequence[float]) -> list[str]:
     return [f"{np.median(spent):.1f}", f"{np.percentile(spent, 95):.1f}"]
 
 
-def _generated(nodes: int, edges: int, encoder: Encoder) -> AskedQuestion:
+def _generated(nodes: int, edges: int, encoder: Encoder) -> EncodedQuestion:
     generator = np.random.default_rng(0)
     ends = generator.integers(0, nodes, (edges, 2)).astype(np.int32)
     relations = [f"relation {number}" for number in generator.integers(0, 8, edges)]
-    made = GraphSet([TextualGraph([f"node {i}" for i in range(nodes)], ends, relations)], ())
+    made = GraphDataset([TextualGraph([f"node {i}" for i in range(nodes)], ends, relations)], ())
     vectors = GraphEncoder(encoder.encode, encoder.encode)
-    asked = vectors.asked(vectors.encoded(made.graphs[0]), "what is relation 3 of node 0", [0])
-    return AskedQuestion(None, asked)  # type: ignore[arg-type]
+    asked = vectors.encode_query(vectors.encode_graph(made.graphs[0]), "what is relation 3 of node 0", [0])
+    return EncodedQuestion(None, asked)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

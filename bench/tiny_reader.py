@@ -19,9 +19,9 @@ import torch
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.evaluation.significance import compare_means, mean_interval
-from clew.graph.subgraphs.textual_graph import AskedGraph, GraphContext, context_of
+from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
 from clew.models.causal_lm.model import CausalModel
-from clew.models.encoders.registry import DEFAULT, open_encoder
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder, GraphReader, SubgraphSelector
 from clew.retrievers.subgraph.encoding import GraphEncoder
@@ -29,7 +29,7 @@ from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
 from clew.retrievers.subgraph.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
 from clew.training.loop import Recipe, train
-from clew.training.objectives.reader_tuning import ReaderTuning, ReadExample
+from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
 from clew.training.objectives.subgraph_feedback import PAPER, POLICY, FeedbackExample, FeedbackRecipe, SubgraphFeedback
 from graph_lessons import Lessons
 from graph_task import Practice, Task, TaskSettings, prompt, task, write_doubled, write_model
@@ -88,7 +88,7 @@ class Shape:
     epochs: int = 4
     tuning: int = 3
     least: float = 0.9
-    encoder: str = DEFAULT
+    encoder: str = DEFAULT_ENCODER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,8 +96,8 @@ class Asked:
     """A task with vectors: as the network sees it, and with the question's names left in it, as others do."""
 
     task: Task
-    own: AskedGraph
-    named: AskedGraph
+    own: GraphQuery
+    named: GraphQuery
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,13 +202,13 @@ def drawn_sets(shape: Shape, encoder: Encoder, seed: int) -> Sets:
     vectors = GraphEncoder(encoder.encode, encoder.encode)
     graphs = [one.graph for one in tasks]
     topics = [(one.chain[0],) for one in tasks]
-    vectors.remember(graphs, [(place, one.question, topics[place]) for place, one in enumerate(tasks)])
+    vectors.preload(graphs, [(place, one.question, topics[place]) for place, one in enumerate(tasks)])
     questions = sorted({one.question for one in tasks})
     rows: dict[str, FloatArray] = dict(zip(questions, encoder.encode(questions), strict=True))
     asked = []
     for one, topic in zip(tasks, topics, strict=True):
-        own = vectors.asked(vectors.encoded(one.graph), one.question, topic)
-        asked.append(Asked(one, own, replace(own, question=rows[one.question])))
+        own = vectors.encode_query(vectors.encode_graph(one.graph), one.question, topic)
+        asked.append(Asked(one, own, replace(own, question_vector=rows[one.question])))
     first, second = shape.learned, shape.learned + shape.held
     return Sets(asked[:first], asked[first:second], asked[second:])
 
@@ -216,7 +216,7 @@ def drawn_sets(shape: Shape, encoder: Encoder, seed: int) -> Sets:
 def selections(shape: Shape, reader: GraphReader, encoder: Encoder, sets: Sets, seed: int) -> dict[str, Outcome]:
     """Return what each selection comes to with the language model as it is."""
     untrained = TrainedScorer(
-        ScorerSettings().made(encoder.dimension, seed).eval(), ScorerSettings(), "", encoder.dimension
+        ScorerSettings().build_network(encoder.dimension, seed).eval(), ScorerSettings(), "", encoder.dimension
     )
     published = ScorerSettings(inputs="text", combination="product")
     trained = {
@@ -251,10 +251,10 @@ def selection(
     """Return a selection that was trained by a reader's losses; a reader that learns is trained with it."""
     recipe = FeedbackRecipe(objective, shape.budget, draws=4, batch=16)
     feedback = SubgraphFeedback(examples(sets.learned), examples(sets.held), reader, settings, recipe)
-    scorer = settings.made(encoder.dimension, seed)
+    scorer = settings.build_network(encoder.dimension, seed)
     own = Recipe(epochs or shape.epochs, rate=1e-3, average=0.9, warmup=10, seed=seed)
     with tempfile.TemporaryDirectory() as run:
-        train(feedback.model(scorer), feedback, own, Path(run), lambda *_: None)
+        train(feedback.trainable_module(scorer), feedback, own, Path(run), lambda *_: None)
     return GCNSelector(TrainedScorer(scorer.eval(), settings, encoder.fingerprint, encoder.dimension))
 
 
@@ -264,9 +264,11 @@ def tuned(shape: Shape, model: CausalModel, encoder: Encoder, sets: Sets, seed: 
     graph_token = token(model, encoder, seed, "part")
     whole = token(model, encoder, seed, "whole")
     readers = {
-        f"{FILLED} + soft prompt": SoftPromptReader(reader, tokens=4, seed=seed),
-        f"{FILLED} + graph token (G-Retriever)": SoftPromptReader(reader, tokens=0, graph_token=graph_token),
-        "graphtoken": SoftPromptReader(causal(model, with_text=False), tokens=0, graph_token=whole),
+        f"{FILLED} + soft prompt": SoftPromptReader(reader, num_virtual_tokens=4, seed=seed),
+        f"{FILLED} + graph token (G-Retriever)": SoftPromptReader(
+            reader, num_virtual_tokens=0, graph_token=graph_token
+        ),
+        "graphtoken": SoftPromptReader(causal(model, with_text=False), num_virtual_tokens=0, graph_token=whole),
     }
     found = {}
     filled = SteinerSelector(fill=True)
@@ -277,9 +279,9 @@ def tuned(shape: Shape, model: CausalModel, encoder: Encoder, sets: Sets, seed: 
         objective = ReaderTuning(readable(sets.learned, learned), readable(sets.held, held), one, 16)
         recipe = Recipe(shape.tuning, rate=1e-2, average=0.9, warmup=10, seed=seed)
         with tempfile.TemporaryDirectory() as run:
-            train(objective.model(), objective, recipe, Path(run), lambda *_: None)
+            train(objective.trainable_module(), objective, recipe, Path(run), lambda *_: None)
         found[name] = measured(one, sets.asked, asked)
-    joint = SoftPromptReader(reader, tokens=4, seed=seed)
+    joint = SoftPromptReader(reader, num_virtual_tokens=4, seed=seed)
     chosen = selection(shape, joint, encoder, sets, seed, POLICY, ScorerSettings(), shape.tuning)
     found[f"{GCN} + joint soft prompt"] = measured(joint, sets.asked, parts(chosen, sets.asked, shape.budget))
     return found
@@ -299,15 +301,17 @@ def parts(
 ) -> list[GraphContext]:
     """Return what is selected for each question, as its reader's context."""
     graphs = [one.named if named else one.own for one in asked]
-    return [context_of(graph, part) for graph, part in zip(graphs, selector.select(graphs, budget), strict=True)]
+    return [build_context(graph, part) for graph, part in zip(graphs, selector.select(graphs, budget), strict=True)]
 
 
 def measured(reader: GraphReader, asked: Sequence[Asked], contexts: Sequence[GraphContext]) -> Outcome:
     """Return what a reader makes of parts."""
     said = reader.generate([one.task.question for one in asked], contexts)
     right = [word == one.task.answer for word, one in zip(said, asked, strict=True)]
-    whole = [{*one.task.chain} <= {*context.part.nodes.tolist()} for one, context in zip(asked, contexts, strict=True)]
-    nodes = [len(context.part.nodes) for context in contexts]
+    whole = [
+        {*one.task.chain} <= {*context.subgraph.nodes.tolist()} for one, context in zip(asked, contexts, strict=True)
+    ]
+    nodes = [len(context.subgraph.nodes) for context in contexts]
     return Outcome(*(np.array(some, dtype=np.float64) for some in (right, whole, nodes)))
 
 
@@ -316,9 +320,9 @@ def examples(asked: Sequence[Asked]) -> list[FeedbackExample]:
     return [FeedbackExample(one.own, one.task.question, (one.task.answer,)) for one in asked]
 
 
-def readable(asked: Sequence[Asked], contexts: Sequence[GraphContext]) -> list[ReadExample]:
+def readable(asked: Sequence[Asked], contexts: Sequence[GraphContext]) -> list[ReaderExample]:
     """Return questions with their parts for training a reader."""
-    return [ReadExample(one.task.question, part, one.task.answer) for one, part in zip(asked, contexts, strict=True)]
+    return [ReaderExample(one.task.question, part, one.task.answer) for one, part in zip(asked, contexts, strict=True)]
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:

@@ -12,10 +12,10 @@ import numpy as np
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
-from clew.graph.triple_embeddings import TripleVectors
-from clew.query.context import Parts
+from clew.graph.triple_embeddings import TripleEmbeddings
+from clew.query.context import IndexContext
 from clew.retrievers.graph_expansion import GraphExpansionRetriever
-from clew.retrievers.registry import RETRIEVERS, expansion_of
+from clew.retrievers.registry import RETRIEVERS, make_expansion
 from clew.retrievers.spec import Options
 from clew.types import Question
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
@@ -30,15 +30,15 @@ def main() -> None:
     name = parser.parse_args().set
     print(machine())
     benchmark = BENCHMARKS[name]
-    parts = indexes.open(indexed(benchmark)).parts.explaining(0)
+    parts = indexes.open(indexed(benchmark)).context.with_paths_per_passage(0)
     questions = load_questions(DATA / benchmark.questions)
     started = time.perf_counter()
     vectors = encoded(parts)
     seconds = time.perf_counter() - started
     rows = []
     for context in CONTEXTS:
-        composed = recalls(parts.told(Options(f"context={context}")), questions)
-        other = parts.told(Options(f"context={context}"))
+        composed = recalls(parts.with_options(Options(f"context={context}")), questions)
+        other = parts.with_options(Options(f"context={context}"))
         other.__dict__["triple_vectors"] = vectors
         whole = recalls(other, questions)
         d = compare_means(("composed", "encoded"), "recall@5", composed, whole, np.random.default_rng(0))
@@ -48,19 +48,19 @@ def main() -> None:
     print(f"encoding {len(parts.scope.snapshot.triples):,} triples took {seconds:.0f} s")
 
 
-def encoded(parts: Parts) -> TripleVectors:
+def encoded(parts: IndexContext) -> TripleEmbeddings:
     """Return vectors of triples whose words were encoded as one text: a relation of its own each, and no names."""
     s = parts.scope.snapshot
     texts = [" ".join((t.head, t.relation, t.tail)) for t in map(s.triple, range(len(s.triples)))]
     triples = np.zeros_like(s.triples)
     triples[:, 1] = np.arange(len(texts))
     names = np.zeros((1, parts.encoder.dimension), dtype=np.float32)
-    return TripleVectors(triples, names, parts.encoder.encode(texts), s.triple_passages, s.vectors)
+    return TripleEmbeddings(triples, names, parts.encoder.encode(texts), s.triple_passages, s.vectors)
 
 
-def recalls(parts: Parts, questions: list[Question]) -> np.ndarray:
+def recalls(parts: IndexContext, questions: list[Question]) -> np.ndarray:
     """Return the recall at 5 of each question."""
-    retriever = GraphExpansionRetriever(RETRIEVERS["bm25"](parts), expansion_of(parts, "bm25"))
+    retriever = GraphExpansionRetriever(RETRIEVERS["bm25"](parts), make_expansion(parts, "bm25"))
     answers = retriever.retrieve([question.text for question in questions], 5)
     shares = []
     for question, evidence in zip(questions, answers, strict=True):

@@ -11,7 +11,7 @@ import clew
 from clew.index import Index
 from clew.settings import Settings
 from tests.only_this_machine import only_this_machine
-from tests.small_index import DOCUMENTS, made
+from tests.small_index import DOCUMENTS, make_index
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -20,13 +20,13 @@ settings.load_profile("clew")
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _nothing_of_the_user_and_no_network() -> Iterator[None]:
+def _isolate_from_user_and_network() -> Iterator[None]:
     with only_this_machine():
         yield
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _ctrl_c_is_heard() -> Iterator[None]:
+def _enable_ctrl_c() -> Iterator[None]:
     # A shell that starts the tests in the background lets them, and all that they start, ignore Ctrl-C.
     before = signal.getsignal(signal.SIGINT)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,7 +38,7 @@ def _ctrl_c_is_heard() -> Iterator[None]:
 def plain_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of `small_index.DOCUMENTS` with the encoder `hashing`; tests must not write to it."""
     folder = tmp_path_factory.mktemp("small") / "index"
-    made(folder, DOCUMENTS)
+    make_index(folder, DOCUMENTS)
     return folder
 
 

@@ -51,7 +51,7 @@ def write_questions(folder: Path) -> Path:
     return path
 
 
-def made(folder: Path, encoder: str = "all-MiniLM-L6-v2") -> Index:
+def make_kinship_index(folder: Path, encoder: str = "all-MiniLM-L6-v2") -> Index:
     """Return an index of the graph."""
     index = clew.create(folder / "index", Settings(encoder=encoder))
     index.import_graph(write_graph(folder))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-OF_THE_USER = re.compile(
+USER_VARIABLES = re.compile(
     r"CLEW_.*|(OPENAI|ANTHROPIC|GOOGLE|GEMINI|OLLAMA|AZURE_OPENAI)_.*|.*_API_KEY|.*_BASE_URL|(HTTPS?|ALL|NO)_PROXY",
     re.IGNORECASE,
 )
@@ -42,7 +42,7 @@ def only_this_machine() -> Iterator[None]:
         return getaddrinfo(host, *arguments, **named)
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if OF_THE_USER.fullmatch(name)]:
+        for name in [name for name in os.environ if USER_VARIABLES.fullmatch(name)]:
             patch.delenv(name)
         patch.setattr(socket.socket, "connect", connected)
         patch.setattr(socket.socket, "connect_ex", connected_ex)

@@ -9,7 +9,7 @@ from clew.settings import Settings
 from clew.types import Document, Evidence
 
 
-def made(folder: Path, documents: Sequence[Document], encoder: str = "hashing") -> Index:
+def make_index(folder: Path, documents: Sequence[Document], encoder: str = "hashing") -> Index:
     """Return a new index of documents."""
     index = clew.create(folder, Settings(encoder=encoder, extractor="rules"))
     if documents:
@@ -18,12 +18,12 @@ def made(folder: Path, documents: Sequence[Document], encoder: str = "hashing") 
     return index
 
 
-def told(evidence: Evidence) -> tuple[object, ...]:
+def without_timing(evidence: Evidence) -> tuple[object, ...]:
     """Return evidence without what differs from run to run: its seconds."""
     return evidence.passages, evidence.paths, evidence.notes
 
 
-def ids(evidence: Evidence) -> list[str]:
+def result_ids(evidence: Evidence) -> list[str]:
     """Return the ids of the passages found, best first."""
     return [scored.item.id for scored in evidence.passages]
 

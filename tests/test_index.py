@@ -11,9 +11,9 @@ from clew.errors import IndexFormatError, IndexLockedError, InputError
 from clew.index import Index
 from clew.settings import Settings
 from clew.store.location import locate
-from clew.store.writer_lock import writing
+from clew.store.writer_lock import writer_lock
 from clew.types import Document, Failure
-from tests.small_index import DOCUMENTS, ids, made, told
+from tests.small_index import DOCUMENTS, make_index, result_ids, without_timing
 
 FRAM = Document("fram", "Fram (ship)", "Fram was built by Colin Archer.", {"year": 1892})
 ARCHER = Document("archer", "Colin Archer", "Colin Archer was born in Larvik.", {"year": 1832})
@@ -22,7 +22,7 @@ LARVIK = Document("larvik", "Larvik", "Larvik is a town in Norway.", {"year": 16
 
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
-    return made(tmp_path / "index", [FRAM, ARCHER])
+    return make_index(tmp_path / "index", [FRAM, ARCHER])
 
 
 def contents(index: Index) -> tuple[list[str], list[str], list[str]]:
@@ -42,7 +42,7 @@ def test_the_few_words_of_the_package(tmp_path: Path) -> None:
     report = index.add([tmp_path / "docs"])
     assert (report.added, report.passages, report.failures) == (2, 2, [])
     evidence = clew.open(tmp_path / "index").search("Where was the builder of the Fram born?", k=2)
-    assert set(ids(evidence)) == {"fram.md", "archer.md"}
+    assert set(result_ids(evidence)) == {"fram.md", "archer.md"}
     assert evidence.paths[0].item[0].tail == "Colin Archer"
     answer = index.ask("Where was Colin Archer born?")
     assert answer.citations[0].quote in answer.evidence.passages[0].item.text or answer.citations
@@ -96,12 +96,12 @@ def test_removing_what_is_not_there_removes_nothing(index: Index) -> None:
 
 def test_readers_hold_their_version(index: Index, tmp_path: Path) -> None:
     reader = clew.open(tmp_path / "index")
-    before = told(reader.search("Colin Archer", retriever="bm25"))
+    before = without_timing(reader.search("Colin Archer", retriever="bm25"))
     index.add([LARVIK])
     index.remove(["fram"])
-    assert told(reader.search("Colin Archer", retriever="bm25")) == before
-    assert ids(clew.open(tmp_path / "index").search("Colin Archer", retriever="bm25")) == ["archer"]
-    assert ids(index.search("Colin Archer", retriever="bm25")) == ["archer"]
+    assert without_timing(reader.search("Colin Archer", retriever="bm25")) == before
+    assert result_ids(clew.open(tmp_path / "index").search("Colin Archer", retriever="bm25")) == ["archer"]
+    assert result_ids(index.search("Colin Archer", retriever="bm25")) == ["archer"]
 
 
 def test_retrievers_follow_what_was_added(index: Index) -> None:
@@ -110,7 +110,7 @@ def test_retrievers_follow_what_was_added(index: Index) -> None:
     assert index.retriever("bm25") is first
     index.add([LARVIK])
     assert index.retriever("bm25") is not first
-    assert ids(index.search("town", retriever="bm25")) == ["larvik"]
+    assert result_ids(index.search("town", retriever="bm25")) == ["larvik"]
 
 
 def test_compacting_changes_no_answer(index: Index) -> None:
@@ -122,7 +122,7 @@ def test_compacting_changes_no_answer(index: Index) -> None:
 
 
 def test_one_writer_at_a_time(index: Index, tmp_path: Path) -> None:
-    with writing(locate(tmp_path / "index")):
+    with writer_lock(locate(tmp_path / "index")):
         with pytest.raises(IndexLockedError):
             index.add([LARVIK])
         with pytest.raises(IndexLockedError):
@@ -217,7 +217,7 @@ def test_creating_with_a_name_that_is_none_leaves_nothing_behind(tmp_path: Path,
 
 
 def test_documents_in_any_order_and_any_number_of_commits_make_one_snapshot(tmp_path: Path) -> None:
-    together = made(tmp_path / "together", DOCUMENTS)
+    together = make_index(tmp_path / "together", DOCUMENTS)
     apart = clew.create(tmp_path / "apart", Settings(encoder="hashing"))
     backwards = DOCUMENTS[::-1]
     for first in range(0, len(backwards), 10):

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from clew.errors import InputError, ProviderError
 from clew.models.llm.provider_model import CallSettings, ProviderModel
-from clew.models.llm.providers import KEYS
+from clew.models.llm.providers import KEY_VARIABLES
 from clew.types import Failure, Prompt
 from tests.only_this_machine import OutsideError, only_this_machine
 
@@ -24,7 +24,7 @@ class Names(BaseModel):
 
 
 def test_no_key_is_in_reach_of_a_test_or_of_a_process_it_starts() -> None:
-    keys = [name for name in KEYS.values() if name]
+    keys = [name for name in KEY_VARIABLES.values() if name]
     assert not [name for name in keys if name in os.environ]
     told = [sys.executable, "-c", "import os; print([name for name in os.environ if name.endswith('_API_KEY')])"]
     assert subprocess.run(told, capture_output=True, text=True, check=True).stdout.strip() == "[]"
@@ -64,8 +64,8 @@ def test_this_machine_is_not_refused() -> None:
 
 @pytest.mark.parametrize("name", ["openai:gpt-4o-mini", "anthropic:claude", "google:gemini"])
 def test_a_model_with_a_key_is_not_reached_either(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setenv(KEYS[name.partition(":")[0]], "a-key-of-a-test")
+    monkeypatch.setenv(KEY_VARIABLES[name.partition(":")[0]], "a-key-of-a-test")
     [failure] = ProviderModel(name, CallSettings(timeout=5.0)).complete([Prompt("p", "Name it.", "It", Names)])
     assert isinstance(failure, Failure)
-    assert isinstance(failure.because, ProviderError)
+    assert isinstance(failure.run_error, ProviderError)
     assert "a test tried to reach" in failure.reason

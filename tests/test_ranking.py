@@ -57,7 +57,7 @@ def test_ranks_count_the_better_and_the_equal(scores: list[float]) -> None:
         assert ranks.optimistic[position] == better + 1
         assert ranks.pessimistic[position] == better + equal
         assert ranks.realistic[position] == better + (1 + equal) / 2
-        assert ranks.tied[position] == equal
+        assert ranks.tie_sizes[position] == equal
 
 
 @pytest.mark.parametrize("k", [1, 3])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.index import Index, create, open  # noqa: A004
     from clew.indexing.kg_formats.files import graph_file
     from clew.indexing.kg_import import GraphReport
-    from clew.indexing.pipeline import Report
+    from clew.indexing.pipeline import IndexingReport
     from clew.retrievers.registry import RETRIEVERS
     from clew.settings import Settings
     from clew.types import Answer, Citation, Document, Evidence, Passage, Question, Scored, Triple
@@ -37,13 +37,13 @@ _HOMES = {
     "Index": "clew.index",
     "IndexFormatError": "clew.errors",
     "IndexLockedError": "clew.errors",
+    "IndexingReport": "clew.indexing.pipeline",
     "InputError": "clew.errors",
     "ModelReplyError": "clew.errors",
     "Passage": "clew.types",
     "ProviderError": "clew.errors",
     "Question": "clew.types",
     "RETRIEVERS": "clew.retrievers.registry",
-    "Report": "clew.indexing.pipeline",
     "Scored": "clew.types",
     "Settings": "clew.settings",
     "Triple": "clew.types",
@@ -64,12 +64,12 @@ __all__ = [
     "Index",
     "IndexFormatError",
     "IndexLockedError",
+    "IndexingReport",
     "InputError",
     "ModelReplyError",
     "Passage",
     "ProviderError",
     "Question",
-    "Report",
     "Scored",
     "Settings",
     "Triple",

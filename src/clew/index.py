@@ -7,39 +7,39 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clew.answering.extractive import LocalAnswerer
-from clew.answering.kg_paths import ModelPathAnswerer, PathAnswerer
-from clew.answering.llm import ModelAnswerer
+from clew.answering.extractive import ExtractiveAnswerer
+from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
+from clew.answering.llm import LLMAnswerer
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.kg_formats.files import GraphFile, graph_file
-from clew.indexing.kg_import import GraphImporter, GraphReport, graph_name
-from clew.indexing.pipeline import Report, Updater, counted, extractor_for
+from clew.indexing.kg_import import GraphImporter, GraphReport, clean_graph_name
+from clew.indexing.pipeline import IndexingReport, IndexWriter, choose_extractor, counting
 from clew.indexing.snapshot_builder import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
-from clew.indexing.sources.reader import read
+from clew.indexing.sources.reader import read_documents
 from clew.models.encoders.registry import open_encoder
-from clew.models.llm.access import Asking
-from clew.models.llm.reply_cache import CALLS
+from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.reply_cache import CACHE_FILE
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever
-from clew.query.context import Parts
+from clew.query.context import IndexContext
 from clew.retrievers.frag.retriever import FragRetriever
-from clew.retrievers.registry import WITHOUT_PASSAGES, make_retriever, open_extractor
+from clew.retrievers.registry import PATH_RETRIEVERS, make_retriever, open_extractor
 from clew.retrievers.subgraph.retriever import SubgraphRetriever
 from clew.settings import Settings, load_settings
-from clew.store.kg_shards import is_part, parts_by_graph
+from clew.store.kg_shards import is_shard, shards_by_graph
 from clew.store.location import Location, locate
-from clew.store.passage_table import PassageTable, restored
-from clew.store.pretrained import CONFIG, SHIPPED, own_weights, read_by
-from clew.store.writer_lock import writing
+from clew.store.passage_table import PassageTable, restore_version
+from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder, read_encoder_fingerprint
+from clew.store.writer_lock import writer_lock
 from clew.types import Answer, Document, Evidence, Failure, Filter
 
 AUTO = "auto"
 EXTRACTION_CALLS = "extraction_calls"
 
 
-def silent(_stage: str, _done: int, _total: int) -> None:
+def ignore_progress(_stage: str, _done: int, _total: int) -> None:
     """Report nothing."""
 
 
@@ -50,13 +50,15 @@ class Index:
 
     Attributes:
         table: The passages on disk.
-        asking: How language models are asked, and what was spent on them.
+        llm_factory: How language models are asked, and what was spent on them.
     """
 
-    def __init__(self, table: PassageTable, progress: Progress = silent, asking: Asking | None = None) -> None:
+    def __init__(
+        self, table: PassageTable, progress: Progress = ignore_progress, llm_factory: LLMClientFactory | None = None
+    ) -> None:
         self.table = table
         self._progress = progress
-        self.asking = load_settings().asking() if asking is None else asking
+        self.llm_factory = load_settings().make_llm_factory() if llm_factory is None else llm_factory
 
     @cached_property
     def _retrievers(self) -> dict[tuple[str, int], Retriever]:
@@ -74,7 +76,7 @@ class Index:
         return encoder
 
     @cached_property
-    def parts(self) -> Parts:
+    def context(self) -> IndexContext:
         """What retrievers over this version are made of."""
         folder = snapshot_folder(self.table)
         vectors = self.table.location.derived / "vectors.lance"
@@ -83,11 +85,11 @@ class Index:
                 ensure_snapshot(self.table, self._encoder, self._progress)
             try:
                 check_snapshot(folder)
-                return Parts(
+                return IndexContext(
                     folder,
                     vectors,
                     lambda: self._encoder,
-                    self.model,
+                    self.open_model,
                     lambda count: self._progress("encoding short texts", count, 0),
                 )
             except IndexFormatError:
@@ -97,7 +99,7 @@ class Index:
     @property
     def snapshot(self) -> Snapshot:
         """The passages, entities and triples of this version, as arrays."""
-        return self.parts.scope.snapshot
+        return self.context.scope.snapshot
 
     def add(
         self,
@@ -105,7 +107,7 @@ class Index:
         extractor: str | None = None,
         *,
         retry_failed: bool = False,
-    ) -> Report:
+    ) -> IndexingReport:
         """Add documents, replace those that have changed, and leave the others alone.
 
         Args:
@@ -128,21 +130,21 @@ class Index:
         if len(paths) + len(given) < len(listed):
             strange = next(item for item in listed if not isinstance(item, str | Path | Document | Failure))
             raise InputError(f"{type(strange).__name__} {strange!r:.80} cannot be indexed; give a Document or a path")
-        found = [*(read(paths) if paths else ()), *given]
+        found = [*(read_documents(paths) if paths else ()), *given]
         settings = self.table.settings
-        chosen = extractor_for(extractor, str(settings["extractor"]))
-        with writing(self.table.location):
+        chosen = choose_extractor(extractor, str(settings["extractor"]))
+        with writer_lock(self.table.location):
             started = time.perf_counter()
-            _move(self, self.table.latest())
+            _move_to_version(self, self.table.open_latest())
             chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
             calls = int(settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
-            opened = open_extractor(chosen, self.model, calls, counted(self._progress))
+            opened = open_extractor(chosen, self.open_model, calls, counting(self._progress))
             slow = isinstance(opened, LanguageModelExtractor)
-            updater = Updater(self.table, chunker, opened, self._encoder, self._progress, slow)
+            updater = IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
             try:
                 report = updater.update(found, retry_failed=retry_failed)
             finally:
-                _move(self, self.table)
+                _move_to_version(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
             report.seconds = time.perf_counter() - started
         return report
@@ -164,50 +166,50 @@ class Index:
             IndexLockedError: Another process is writing.
         """
         file = source if isinstance(source, GraphFile) else graph_file(source)
-        called = graph_name(file.path.name if name is None else name)
+        called = clean_graph_name(file.path.name if name is None else name)
         if strict:
             file.check()
-        with writing(self.table.location):
+        with writer_lock(self.table.location):
             started = time.perf_counter()
-            _move(self, self.table.latest())
+            _move_to_version(self, self.table.open_latest())
             before = self.table.version
             try:
                 with closing(file.statements()) as statements:
-                    report = GraphImporter(self.table, self._progress).bring(called, statements)
+                    report = GraphImporter(self.table, self._progress).import_graph(called, statements)
             except InputError as error:
                 if self.table.version == before:
                     raise
-                _move(
-                    self, restored(self.table.location, before)
+                _move_to_version(
+                    self, restore_version(self.table.location, before)
                 )  # else half of the file would stand beside half of the old
                 raise InputError(f"{error}; what came before it was taken back") from error
             finally:
-                _move(self, self.table)
+                _move_to_version(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
             report.seconds = time.perf_counter() - started
         return report
 
-    def remove(self, ids: Sequence[str]) -> Report:
+    def remove(self, ids: Sequence[str]) -> IndexingReport:
         """Remove documents, and imported graphs by their names; nothing of them stays in the graph.
 
         Raises:
             InputError: An id is not in the index; nothing was removed.
             IndexLockedError: Another process is writing.
         """
-        with writing(self.table.location):
-            _move(self, self.table.latest())
-            known = self.table.documents()
-            documents = {id_ for id_, hash_ in known.items() if not is_part(hash_)}
-            graphs = parts_by_graph(known)
+        with writer_lock(self.table.location):
+            _move_to_version(self, self.table.open_latest())
+            known = self.table.document_hashes()
+            documents = {id_ for id_, hash_ in known.items() if not is_shard(hash_)}
+            graphs = shards_by_graph(known)
             if absent := [id_ for id_ in ids if id_ not in documents and id_ not in graphs]:
                 given = f"{absent[0]!r} ({len(absent)} of {len(ids)} given are absent)"
                 raise InputError(f"no document has the id, and no graph the name, {given}")
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
             self.table.delete([*(documents & set(ids)), *parts])
-            _move(self, self.table)
+            _move_to_version(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
-        return Report(removed=len(documents & set(ids)), removed_graphs=len(named))
+        return IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
 
     def retriever(self, name: str, paths: int = 1) -> Retriever:
         """Return a retriever over this version by its name (see `clew.RETRIEVERS`).
@@ -221,7 +223,7 @@ class Index:
         """
         name = self.retriever_name(name)
         if (name, paths) not in self._retrievers:
-            self._retrievers[name, paths] = make_retriever(name, self.parts.explaining(paths))
+            self._retrievers[name, paths] = make_retriever(name, self.context.with_paths_per_passage(paths))
         return self._retrievers[name, paths]
 
     def retriever_name(self, name: str = AUTO) -> str:
@@ -234,9 +236,10 @@ class Index:
             return name
         if len(self.snapshot.triples) and not len(self.snapshot.passage_ids):
             return "frag"
-        own = own_weights(self.table.location.derived, "gfm")
+        own = adapted_weights_folder(self.table.location.derived, "gfm")
         fits = (
-            read_by(own if (own / CONFIG).is_file() else SHIPPED / "gfm") == self.table.settings["encoder_fingerprint"]
+            read_encoder_fingerprint(own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm")
+            == self.table.settings["encoder_fingerprint"]
         )
         return "gfm" if fits else "pagerank"
 
@@ -266,7 +269,7 @@ class Index:
         if not topics:
             return made.retrieve([question], k, where)[0]
         if not isinstance(made, FragRetriever | SubgraphRetriever):
-            raise InputError(f"topics are for the retrievers {', '.join(WITHOUT_PASSAGES)}, not {retriever}")
+            raise InputError(f"topics are for the retrievers {', '.join(PATH_RETRIEVERS)}, not {retriever}")
         return made.retrieve_about([question], [topics], k, where)[0]
 
     def ask(
@@ -281,7 +284,7 @@ class Index:
     ) -> Answer:
         """Return an answer quoted from the evidence, or written by a language model with quotes that were checked."""
         evidence = self.search(question, k, retriever, where, paths, topics)
-        return self.answerer(model, retriever).answers([question], [evidence])[0]
+        return self.answerer(model, retriever).answer([question], [evidence])[0]
 
     def answerer(self, model: str = "", retriever: str = AUTO) -> Answerer:
         """Return who answers from evidence.
@@ -293,17 +296,17 @@ class Index:
         Raises:
             InputError: The provider is not known, or a package or its key is missing.
         """
-        if self.retriever_name(retriever).partition(":")[0] in WITHOUT_PASSAGES:
-            return ModelPathAnswerer(self.model(model)) if model else PathAnswerer()
+        if self.retriever_name(retriever).partition(":")[0] in PATH_RETRIEVERS:
+            return LLMPathAnswerer(self.open_model(model)) if model else PathAnswerer()
         if model:
-            return ModelAnswerer(self.model(model))
-        return LocalAnswerer(self._encoder if self.table.dimension else None)
+            return LLMAnswerer(self.open_model(model))
+        return ExtractiveAnswerer(self._encoder if self.table.dimension else None)
 
     @property
-    def model(self) -> Callable[[str], LanguageModel]:
+    def open_model(self) -> Callable[[str], LanguageModel]:
         """What gives the language model of a name (`provider:model`), whose replies are kept beside this index."""
-        kept = calls_file(self.table.location)
-        return lambda name: self.asking.open(name, kept)
+        kept = reply_cache_path(self.table.location)
+        return lambda name: self.llm_factory.open(name, kept)
 
     def compact(self) -> int:
         """Rewrite many small files as few and drop older versions; returns how many were dropped.
@@ -311,10 +314,10 @@ class Index:
         Raises:
             IndexLockedError: Another process is writing.
         """
-        with writing(self.table.location):
-            _move(self, self.table.latest())
+        with writer_lock(self.table.location):
+            _move_to_version(self, self.table.open_latest())
             dropped = self.table.compact()
-            _move(self, self.table)
+            _move_to_version(self, self.table)
             ensure_snapshot(self.table, self._encoder, self._progress)
         return dropped
 
@@ -324,7 +327,7 @@ class Index:
         manifest = read_manifest(snapshot_folder(self.table))
         return {
             "version": self.table.version,
-            "documents": sum(not is_part(hash_) for hash_ in self.table.documents().values()),
+            "documents": sum(not is_shard(hash_) for hash_ in self.table.document_hashes().values()),
             "passages": len(s.passage_ids),
             "entities": len(s.entities),
             "relations": len(s.relations),
@@ -339,22 +342,27 @@ class Index:
         }
 
 
-def open(location: str | Path, progress: Progress = silent, asking: Asking | None = None) -> Index:  # noqa: A001
+def open(  # noqa: A001
+    location: str | Path, progress: Progress = ignore_progress, llm_factory: LLMClientFactory | None = None
+) -> Index:
     """Open the newest version of an index.
 
     Args:
         location: A folder, or an object-store URI such as `s3://bucket/prefix`.
         progress: Told the stage and how much is done, when something takes long.
-        asking: How language models are asked, where one is; else as the settings say.
+        llm_factory: How language models are asked, where one is; else as the settings say.
 
     Raises:
         IndexFormatError: There is no index, or one this version of Clew cannot read.
     """
-    return Index(PassageTable.open(location), progress, asking)
+    return Index(PassageTable.open(location), progress, llm_factory)
 
 
 def create(
-    location: str | Path, settings: Settings | None = None, progress: Progress = silent, asking: Asking | None = None
+    location: str | Path,
+    settings: Settings | None = None,
+    progress: Progress = ignore_progress,
+    llm_factory: LLMClientFactory | None = None,
 ) -> Index:
     """Make an empty index; what it is made with is stored in it and need not be said again.
 
@@ -364,9 +372,9 @@ def create(
     """
     chosen = load_settings() if settings is None else settings
     encoder = open_encoder(chosen.encoder)
-    asked = asking or Asking()
+    asked = llm_factory or LLMClientFactory()
     place = locate(location)
-    open_extractor(chosen.extractor, lambda name: asked.open(name, calls_file(place)), chosen.extraction_calls)
+    open_extractor(chosen.extractor, lambda name: asked.open(name, reply_cache_path(place)), chosen.extraction_calls)
     stored = {
         "encoder": encoder.name,
         "encoder_fingerprint": encoder.fingerprint,
@@ -378,17 +386,17 @@ def create(
         EXTRACTION_CALLS: chosen.extraction_calls,
     }
     Chunker(chosen.passage_tokens, chosen.passage_overlap)
-    with writing(place):
+    with writer_lock(place):
         return Index(PassageTable.create(place, stored, encoder.dimension), progress, asked)
 
 
-def _move(index: Index, table: PassageTable) -> None:
+def _move_to_version(index: Index, table: PassageTable) -> None:
     """Bring an index to another version, and forget what was made for the one before."""
     index.table = table
-    for made in ("parts", "_retrievers"):
+    for made in ("context", "_retrievers"):
         vars(index).pop(made, None)
 
 
-def calls_file(place: Location) -> Path:
+def reply_cache_path(place: Location) -> Path:
     """Return where the replies of language models are kept for an index."""
-    return place.derived.parent / CALLS
+    return place.derived.parent / CACHE_FILE

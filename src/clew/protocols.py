@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from clew.types import (
     Answer,
     Evidence,
+    ExtractedFacts,
     Extraction,
     Failure,
     Filter,
     Passage,
     Prompt,
-    Reading,
+    ReaderInput,
     Reply,
-    Sought,
+    SufficiencyDecision,
     Thought,
-    Verdict,
 )
 
 if TYPE_CHECKING:
-    from clew.graph.subgraphs.textual_graph import AskedGraph, GraphContext, Subgraph
-    from clew.rerankers.amr.graph import MeaningGraph
+    from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, Subgraph
+    from clew.rerankers.amr.graph import AMRGraph
     from clew.types import FloatArray
 
 
@@ -89,7 +89,7 @@ class Extractor(Protocol):
         ...
 
 
-class AmrParser(Protocol):
+class AMRParser(Protocol):
     """Pairs of a question and a passage in, a graph of what both mean together out."""
 
     @property
@@ -97,7 +97,7 @@ class AmrParser(Protocol):
         """Changes whenever the graph of some pair would."""
         ...
 
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> "list[MeaningGraph | Failure]":
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> "list[AMRGraph | Failure]":
         """Return one graph a pair, in order; a failure is returned in its place, with the passage's id as its item.
 
         Args:
@@ -122,7 +122,7 @@ class TextScorer(Protocol):
 class Answerer(Protocol):
     """Evidence in, an answer out."""
 
-    def answers(
+    def answer(
         self,
         questions: Sequence[str],
         evidence: Sequence[Evidence],
@@ -144,7 +144,7 @@ class Answerer(Protocol):
 class SubgraphSelector(Protocol):
     """Questions on textual graphs in, the part of each graph that a reader gets out."""
 
-    def select(self, asked: Sequence["AskedGraph"], budget: int) -> "list[Subgraph]":
+    def select(self, queries: Sequence["GraphQuery"], budget: int) -> "list[Subgraph]":
         """Return for each question a part of its graph of at most `budget` nodes, whose order means nothing.
 
         Raises:
@@ -190,11 +190,11 @@ class TokenCounter(Protocol):
     """A reader of graphs whose text is cut into tokens, and may be too long."""
 
     @property
-    def shortened(self) -> int:
+    def truncated_graphs(self) -> int:
         """How many different graphs were too long so far, and lost lines of their end."""
         ...
 
-    def tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
         """Return how many tokens it reads of each graph.
 
         Raises:
@@ -225,7 +225,7 @@ class LanguageModel(Protocol):
         ...
 
 
-class Reader(Protocol):
+class AgentReader(Protocol):
     """What a multi-step search asks of whoever reads for it; one result each, in order.
 
     A result that says why the reader `stopped` ends the search with what it has; a `ProviderError` is raised when the
@@ -242,14 +242,14 @@ class Reader(Protocol):
         """Changes whenever what it says of the same passages would."""
         ...
 
-    def read(self, asked: Sequence[Sought]) -> list[Reading]:
+    def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
         """Return the facts in each one's passages that bear on its question (proximal triples), best first."""
         ...
 
-    def judge(self, asked: Sequence[Sought]) -> list[Verdict]:
+    def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
         """Return for each whether its gist answers its question, and if not, the next query."""
         ...
 
-    def think(self, asked: Sequence[Sought]) -> list[Thought]:
+    def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         """Return for each the next step of reasoning from its passages."""
         ...

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Scores = NDArray[np.floating[Any]]
 
-_BLOCK = 32
+_BLOCK_COUNT = 32
 
 
 def top_order(scores: "Scores", k: int) -> "LongArray":
@@ -39,13 +39,13 @@ def top_order(scores: "Scores", k: int) -> "LongArray":
     Raises:
         InputError: A score is NaN, `scores` is not one row, or `k` is below 1.
     """
-    _check(scores)
+    _check_scores(scores)
     if k < 1:
         raise InputError(f"k is {k}; ask for at least 1 result")
     if k >= len(scores):
         return np.argsort(-scores, kind="stable").astype(np.int64)
-    if len(scores) > _BLOCK * _BLOCK * k:
-        likely = _likely(scores, k)
+    if len(scores) > _BLOCK_COUNT * _BLOCK_COUNT * k:
+        likely = _candidate_positions(scores, k)
         if len(likely) < len(scores) // 2:
             return likely[top_order(scores[likely], k)]
     lowest = np.partition(scores, len(scores) - k)[len(scores) - k]
@@ -66,7 +66,7 @@ def ranking(scores: "Scores", ids: Sequence[str]) -> "LongArray":
     Raises:
         InputError: A score is NaN, or there are not as many ids as scores.
     """
-    _check(scores)
+    _check_scores(scores)
     if len(ids) != len(scores):
         raise InputError(f"{len(ids)} ids for {len(scores)} scores; give one id a score")
     by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
@@ -92,7 +92,7 @@ class Ranks:
         Raises:
             InputError: A score is NaN.
         """
-        _check(scores)
+        _check_scores(scores)
         ascending = np.sort(scores)
         at_most = np.searchsorted(ascending, scores, side="right")
         below = np.searchsorted(ascending, scores, side="left")
@@ -104,23 +104,23 @@ class Ranks:
         return (self.optimistic + self.pessimistic) / 2
 
     @property
-    def tied(self) -> "LongArray":
+    def tie_sizes(self) -> "LongArray":
         """How many items (n,) share the item's score, itself included."""
         return self.pessimistic - self.optimistic + 1
 
 
-def _likely(scores: "Scores", k: int) -> "LongArray":
+def _candidate_positions(scores: "Scores", k: int) -> "LongArray":
     """Return the positions, ascending, that can be among the `k` best: at least the k-th best of the blocks' best.
 
     One pass over the scores; to find the k-th score among all of them takes ten times as long.
     """
-    whole = len(scores) - len(scores) % _BLOCK
+    whole = len(scores) - len(scores) % _BLOCK_COUNT
     # Blocks of far-apart positions, so that the maxima of all are taken side by side.
-    best = np.concatenate([scores[:whole].reshape(_BLOCK, -1).max(axis=0), scores[whole:]])
+    best = np.concatenate([scores[:whole].reshape(_BLOCK_COUNT, -1).max(axis=0), scores[whole:]])
     return np.flatnonzero(scores >= np.partition(best, len(best) - k)[len(best) - k])
 
 
-def _check(scores: "Scores") -> None:
+def _check_scores(scores: "Scores") -> None:
     if scores.ndim != 1:
         raise InputError(f"scores have shape {scores.shape}; give one row, one score an item")
     wrong = np.flatnonzero(np.isnan(scores))

@@ -13,7 +13,7 @@ from pydantic_settings import (
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.models.llm.access import Asking
+    from clew.models.llm.access import LLMClientFactory
 
 
 class Settings(BaseSettings):
@@ -66,22 +66,22 @@ class Settings(BaseSettings):
     max_tokens: int | None = Field(default=None, ge=0)
     prices: dict[str, tuple[NonNegativeFloat, NonNegativeFloat]] = Field(default_factory=dict)
 
-    def asking(self) -> "Asking":
+    def make_llm_factory(self) -> "LLMClientFactory":
         """Return how language models are asked."""
-        from clew.models.llm.access import Asking
+        from clew.models.llm.access import LLMClientFactory
         from clew.models.llm.budget import Budget
         from clew.models.llm.pricing import Prices
         from clew.models.llm.provider_model import CallSettings
 
         calls = CallSettings(
             base_url=self.base_url,
-            at_once=self.calls_at_once,
+            max_concurrency=self.calls_at_once,
             timeout=self.call_timeout,
             reply_tokens=self.reply_tokens,
             temperature=self.temperature,
             output=self.model_output,
         )
-        return Asking(calls, self.call_cache, Budget(self.max_tokens, self.max_cost), Prices(self.prices))
+        return LLMClientFactory(calls, self.call_cache, Budget(self.max_tokens, self.max_cost), Prices(self.prices))
 
     @classmethod
     def settings_customise_sources(

@@ -103,7 +103,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AgentStep:
     """What an agent did in one step.
 
     Attributes:
@@ -139,7 +139,7 @@ class Evidence:
     paths: tuple[Scored[Path], ...] = ()
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()
-    steps: tuple[Step, ...] = ()
+    steps: tuple[AgentStep, ...] = ()
     topics: tuple[str, ...] = ()
 
 
@@ -227,13 +227,13 @@ class Failure:
 
     Attributes:
         usage: What was spent on it all the same.
-        because: The error that ended the run before this item was tried; None when the item itself failed.
+        run_error: The error that ended the run before this item was tried; None when the item itself failed.
     """
 
     item: str
     reason: str
     usage: Usage = Usage()
-    because: Exception | None = field(default=None, compare=False)
+    run_error: Exception | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +292,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class ReaderInput:
     """What a reader is shown.
 
     Attributes:
@@ -311,26 +311,26 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExtractedFacts:
     """The facts that bear on a question.
 
     Attributes:
-        stopped: Why the reader was not asked, its budget being spent; "" where it was.
+        stop_reason: Why the reader was not asked, its budget being spent; "" where it was.
     """
 
     facts: tuple[Fact, ...] = ()
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
-    stopped: str = ""
+    stop_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SufficiencyDecision:
     """Whether what was read is enough, and if not, what to look for.
 
     Attributes:
         query: The next one; "" when there is none.
-        stopped: As of a `Reading`.
+        stop_reason: As of a `Reading`.
     """
 
     enough: bool
@@ -338,7 +338,7 @@ class Verdict:
     query: str = ""
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
-    stopped: str = ""
+    stop_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,11 +348,11 @@ class Thought:
     Attributes:
         text: A sentence, searched for next; "" when there is none.
         answered: Whether it answers the question.
-        stopped: As of a `Reading`.
+        stop_reason: As of a `Reading`.
     """
 
     text: str
     answered: bool = False
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
-    stopped: str = ""
+    stop_reason: str = ""

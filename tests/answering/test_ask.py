@@ -8,34 +8,36 @@ from pathlib import Path
 
 import pytest
 
-from clew.commands.output import GrowingAnswer
-from tests.faults.commands import Outcome, clew, write_lines
-from tests.faults.model_server import Part, Played, Request, model_server
+from clew.commands.output import StreamingAnswer
+from tests.faults.commands import Outcome, run_clew, write_lines
+from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 
 QUESTION = "Where was the commander of the Vega born?"
 QUOTE = "Louis Palander was born in Karlskrona in 1842."
 
 
-def reply(request: Request, _: int) -> Part:
+def reply(request: Request, _: int) -> ServerReply:
     """Answer the question about Palander, with one quote that stands and one that does not; abstain from others."""
     shown = request["messages"][-1]["content"]
     if QUESTION not in shown:
-        return Part(json.dumps({"answerable": False}), tokens=(900, 100))
+        return ServerReply(json.dumps({"answerable": False}), tokens=(900, 100))
     quotes = [{"passage": 1, "quote": QUOTE}, {"passage": 1, "quote": "Palander was born in Hamburg."}]
-    return Part(json.dumps({"answerable": True, "answer": "Karlskrona", "quotations": quotes}), tokens=(900, 100))
+    return ServerReply(
+        json.dumps({"answerable": True, "answer": "Karlskrona", "quotations": quotes}), tokens=(900, 100)
+    )
 
 
 @pytest.fixture
-def server() -> Iterator[Played]:
+def server() -> Iterator[RunningServer]:
     with model_server(reply) as played:
         yield played
 
 
-def asked(folder: Path, server: Played, question: str, *options: str) -> Outcome:
-    return clew("ask", question, "--index", folder, "--model", "openai:test", "--base-url", server.url, *options)
+def asked(folder: Path, server: RunningServer, question: str, *options: str) -> Outcome:
+    return run_clew("ask", question, "--index", folder, "--model", "openai:test", "--base-url", server.url, *options)
 
 
-def test_an_answer_with_checked_quotes(small_folder: Path, server: Played) -> None:
+def test_an_answer_with_checked_quotes(small_folder: Path, server: RunningServer) -> None:
     done = asked(small_folder, server, QUESTION, "--no-cache")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Karlskrona\n\n[1] Louis Palander (palander, characters 0-46)\n")
@@ -47,7 +49,7 @@ def test_an_answer_with_checked_quotes(small_folder: Path, server: Played) -> No
     assert request["temperature"] == 0.0
 
 
-def test_the_same_as_json(small_folder: Path, server: Played) -> None:
+def test_the_same_as_json(small_folder: Path, server: RunningServer) -> None:
     answer = json.loads(asked(small_folder, server, QUESTION, "--no-cache", "--json").out)
     (citation,) = answer["citations"]
     assert (answer["answer"], answer["weak"]) == ("Karlskrona", False)
@@ -56,7 +58,7 @@ def test_the_same_as_json(small_folder: Path, server: Played) -> None:
     assert not server.requests[0]["stream"]
 
 
-def test_no_answer(small_folder: Path, server: Played) -> None:
+def test_no_answer(small_folder: Path, server: RunningServer) -> None:
     done = asked(small_folder, server, "Who commanded the Fram?", "--no-cache")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("No answer: the evidence does not hold one.\n")
@@ -82,7 +84,7 @@ def test_no_answer(small_folder: Path, server: Played) -> None:
     ],
 )
 def test_what_cannot_be_asked_is_one_line(small_folder: Path, options: tuple[str, ...], code: int, said: str) -> None:
-    done = clew("ask", QUESTION, "--index", small_folder, "--no-cache", *options)
+    done = run_clew("ask", QUESTION, "--index", small_folder, "--no-cache", *options)
     assert done.code == code
     # What was found is shown all the same, where something was searched.
     assert done.out.startswith("No answer: the language model gave none that can be used.\n" if code == 1 else "")
@@ -91,14 +93,16 @@ def test_what_cannot_be_asked_is_one_line(small_folder: Path, options: tuple[str
     assert done.err.count("\n") == 1
 
 
-def test_answers_are_scored_with_what_they_cost(small_folder: Path, server: Played, tmp_path: Path) -> None:
+def test_answers_are_scored_with_what_they_cost(small_folder: Path, server: RunningServer, tmp_path: Path) -> None:
     rows = [
         {"id": "1", "question": QUESTION, "gold": ["palander"], "answers": ["Karlskrona"]},
         {"id": "2", "question": "Who commanded the Fram?", "gold": ["vega"], "answers": ["nobody"]},
     ]
     questions = write_lines(tmp_path / "questions.jsonl", rows)
     options = ("--answer", "--model", "openai:test", "--base-url", server.url, "--no-cache", "--retriever", "bm25")
-    done = clew("eval", "--index", small_folder, "--questions", questions, "--json", tmp_path / "out.json", *options)
+    done = run_clew(
+        "eval", "--index", small_folder, "--questions", questions, "--json", tmp_path / "out.json", *options
+    )
     assert done.code == 0, done
     figures = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["retrievers"]["bm25"]
     assert (figures["em"], figures["f1"], figures["containment"], figures["abstained"]) == (0.5, 0.5, 0.5, 0.5)
@@ -111,10 +115,10 @@ def test_answers_are_scored_with_what_they_cost(small_folder: Path, server: Play
 def test_a_growing_answer_is_shown_once_and_starts_anew_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     out = StringIO()
     monkeypatch.setattr(sys, "stdout", out)
-    grow = GrowingAnswer()
+    grow = StreamingAnswer()
     for text in ("Kar", "Karls", "Karls", "Karlskrona\x1b[31m"):
         grow(text)
     assert out.getvalue() == "Karlskrona\\x1b[31m"
     grow("Oslo")
     assert out.getvalue() == "Karlskrona\\x1b[31m\nOslo"
-    assert grow.said == "Oslo"
+    assert grow.shown == "Oslo"

@@ -6,8 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.answering.extractive import COMPARED, GUESSED, HARDLY, MISSING, NO_MODEL, UNDECIDED, LocalAnswerer
-from clew.answering.question_types import asked, asked_deed, figures, first_year, fit, nationality, stem, year_in
+from clew.answering.extractive import (
+    CANDIDATE_NOTE,
+    COMPARISON_NOTE,
+    MISSING_NAME_NOTE,
+    NO_MODEL_NOTE,
+    OFF_TOPIC_NOTE,
+    UNDECIDED_NOTE,
+    ExtractiveAnswerer,
+)
+from clew.answering.question_types import (
+    classify_question,
+    extract_year,
+    find_asked_verb,
+    find_first_year,
+    find_nationality,
+    find_numbers,
+    score_type_fit,
+    stem,
+)
 from clew.errors import InputError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.null import NoEncoder
@@ -39,13 +56,13 @@ def quotes(answer: Answer) -> list[str]:
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=("none", "no encoder", "hashing"))
 def test_a_chain_of_two_passages_is_quoted_and_its_end_is_the_answer(encoder: HashingEncoder | None) -> None:
-    answer = LocalAnswerer(encoder).answer(WHERE_BORN, TWO)
+    answer = ExtractiveAnswerer(encoder).answer_one(WHERE_BORN, TWO)
     assert answer.text == "Bergen"
     assert answer.candidates[0].item == "Bergen"
     assert {citation.document_id for citation in answer.citations} == {"d0", "d1"}
     assert "Its captain was Ragna Holm." in quotes(answer)
     assert not answer.weak
-    assert answer.notes == (NO_MODEL, GUESSED)
+    assert answer.notes == (NO_MODEL_NOTE, CANDIDATE_NOTE)
     assert answer.evidence is TWO
 
 
@@ -54,7 +71,7 @@ def test_offsets_are_those_of_the_document(text: str) -> None:
     document = "一二三🙂 before. " + text + " after."
     start = document.index(text)
     passage = Passage("p", "d", "船 🚢", text, start, start + len(text))
-    answer = LocalAnswerer().answer("船長は木村さんですか? ship", Evidence((Scored(passage, 1.0),)))
+    answer = ExtractiveAnswerer().answer_one("船長は木村さんですか? ship", Evidence((Scored(passage, 1.0),)))
     assert answer.citations
     for citation in answer.citations:
         assert document[citation.start : citation.end] == citation.quote
@@ -80,7 +97,7 @@ def test_nothing_is_invented(
 ) -> None:
     held = passages(*texts, shift=shift)
     found = Evidence(tuple(Scored(p, 1.0) for p in held))
-    answer = LocalAnswerer(encoder, encoded=3).answer(question, found)
+    answer = ExtractiveAnswerer(encoder, max_encoded=3).answer_one(question, found)
     by_id = {passage.id: passage for passage in held}
     for citation in answer.citations:
         passage = by_id[citation.passage_id]
@@ -89,37 +106,37 @@ def test_nothing_is_invented(
     assert answer.text in ("", "yes", "no") or any(answer.text in quote for quote in quotes(answer))
     assert all(candidate.item and any(candidate.item in p.text for p in held) for candidate in answer.candidates)
     assert len({candidate.item for candidate in answer.candidates}) == len(answer.candidates)
-    assert answer.notes[0] == NO_MODEL
+    assert answer.notes[0] == NO_MODEL_NOTE
     assert not (answer.weak and answer.text)
-    assert LocalAnswerer(encoder, encoded=3).answers([question], [found]) == [answer]
+    assert ExtractiveAnswerer(encoder, max_encoded=3).answer([question], [found]) == [answer]
 
 
 def test_candidates_come_best_first() -> None:
-    scores = [candidate.score for candidate in LocalAnswerer().answer(WHERE_BORN, THREE).candidates]
+    scores = [candidate.score for candidate in ExtractiveAnswerer().answer_one(WHERE_BORN, THREE).candidates]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) > 2
 
 
 @pytest.mark.parametrize("encoder", [None, HashingEncoder()], ids=("none", "hashing"))
 def test_evidence_about_something_else_is_weak(encoder: HashingEncoder | None) -> None:
-    answer = LocalAnswerer(encoder).answer("Which treaty ended the Boxer Rebellion in Peking?", TWO)
+    answer = ExtractiveAnswerer(encoder).answer_one("Which treaty ended the Boxer Rebellion in Peking?", TWO)
     assert answer.weak
     assert answer.text == ""
     assert answer.candidates == ()
     assert answer.notes == (
-        NO_MODEL,
+        NO_MODEL_NOTE,
         "no passage mentions 'Boxer Rebellion'",
         "no passage mentions 'Peking'",
-        HARDLY,
+        OFF_TOPIC_NOTE,
     )
 
 
 def test_a_missing_name_leaves_no_answer_even_when_the_rest_is_found() -> None:
-    answer = LocalAnswerer().answer("Which wooden ship was built in Tromso for Amundsen?", TWO)
+    answer = ExtractiveAnswerer().answer_one("Which wooden ship was built in Tromso for Amundsen?", TWO)
     assert answer.weak
     assert answer.text == ""
     assert answer.citations
-    assert answer.notes[-1] == MISSING
+    assert answer.notes[-1] == MISSING_NAME_NOTE
     assert "no passage mentions 'Amundsen'" in answer.notes
 
 
@@ -133,11 +150,13 @@ def test_a_missing_name_leaves_no_answer_even_when_the_rest_is_found() -> None:
     ],
 )
 def test_nothing_to_answer_from_or_for(question: str, held: Evidence, note: str) -> None:
-    assert LocalAnswerer().answer(question, held) == Answer("", (), (), held, weak=True, notes=(NO_MODEL, note))
+    assert ExtractiveAnswerer().answer_one(question, held) == Answer(
+        "", (), (), held, weak=True, notes=(NO_MODEL_NOTE, note)
+    )
 
 
 def test_a_question_of_function_words_is_weak() -> None:
-    assert LocalAnswerer().answer("who is it?", TWO).weak
+    assert ExtractiveAnswerer().answer_one("who is it?", TWO).weak
 
 
 @pytest.mark.parametrize(
@@ -151,7 +170,7 @@ def test_a_question_of_function_words_is_weak() -> None:
     ],
 )
 def test_the_kind_of_answer_follows_the_question(question: str, answer: str) -> None:
-    assert LocalAnswerer().answer(question, THREE).text == answer
+    assert ExtractiveAnswerer().answer_one(question, THREE).text == answer
 
 
 @pytest.mark.parametrize(
@@ -164,40 +183,42 @@ def test_the_kind_of_answer_follows_the_question(question: str, answer: str) -> 
     ],
 )
 def test_comparisons_that_the_sentences_decide(question: str, answer: str) -> None:
-    found = LocalAnswerer().answer(question, THREE)
+    found = ExtractiveAnswerer().answer_one(question, THREE)
     assert found.text == answer
-    assert found.notes[-1] == COMPARED
+    assert found.notes[-1] == COMPARISON_NOTE
     assert {citation.title for citation in found.citations} >= {"Ragna Holm", "Otto Lind"}
 
 
 def test_two_of_one_nationality() -> None:
     held = evidence(("Ragna Holm", CAPTAIN), ("Otto Lind", BAKER.replace("Swedish", "Norwegian")))
-    assert LocalAnswerer().answer("Do Ragna Holm and Otto Lind share the same nationality?", held).text == "yes"
+    assert (
+        ExtractiveAnswerer().answer_one("Do Ragna Holm and Otto Lind share the same nationality?", held).text == "yes"
+    )
 
 
 @pytest.mark.parametrize(
     "question", ["Who is taller, Ragna Holm or Otto Lind?", "Who died first, Ragna Holm or Otto Lind?"]
 )
 def test_a_comparison_without_its_facts_is_left_open(question: str) -> None:
-    answer = LocalAnswerer().answer(question, THREE)
-    assert answer.notes[-1] == UNDECIDED
+    answer = ExtractiveAnswerer().answer_one(question, THREE)
+    assert answer.notes[-1] == UNDECIDED_NOTE
     assert answer.text not in ("Ragna Holm", "Otto Lind")
     assert {candidate.item for candidate in answer.candidates} == {"Ragna Holm", "Otto Lind"}
 
 
 def test_yes_or_no_without_its_facts_is_left_open() -> None:
-    answer = LocalAnswerer().answer("Was the Polar Fox a wooden ship?", TWO)
+    answer = ExtractiveAnswerer().answer_one("Was the Polar Fox a wooden ship?", TWO)
     assert answer.text == ""
     assert not answer.weak
-    assert answer.notes[-1] == UNDECIDED
+    assert answer.notes[-1] == UNDECIDED_NOTE
 
 
 def test_the_end_of_a_path_is_preferred() -> None:
     text = "Ragna Holm met Ivar Moe in Bergen. Ragna Holm met Nils Dahl in Bergen."
     question = "Who did Ragna Holm meet in Bergen?"
-    assert LocalAnswerer().answer(question, evidence(("Meetings", text))).text == "Ivar Moe"
+    assert ExtractiveAnswerer().answer_one(question, evidence(("Meetings", text))).text == "Ivar Moe"
     path = (Triple("Bergen", "home of", "Ragna Holm"), Triple("Ragna Holm", "met", "Nils Dahl"))
-    answer = LocalAnswerer().answer(question, evidence(("Meetings", text), paths=(path,)))
+    answer = ExtractiveAnswerer().answer_one(question, evidence(("Meetings", text), paths=(path,)))
     assert answer.text == "Nils Dahl"
     assert quotes(answer)[0] == "Ragna Holm met Nils Dahl in Bergen."
 
@@ -208,7 +229,9 @@ def test_an_answer_outside_the_chosen_sentences_is_quoted_too() -> None:
         + " The guest Nils Dahl came."
     )
     path = (Triple("Ragna Holm", "met", "Nils Dahl"),)
-    answer = LocalAnswerer().answer("Who is the guest of Ragna Holm in Bergen?", evidence(("", text), paths=(path,)))
+    answer = ExtractiveAnswerer().answer_one(
+        "Who is the guest of Ragna Holm in Bergen?", evidence(("", text), paths=(path,))
+    )
     assert answer.text == "Nils Dahl"
     assert quotes(answer)[0].startswith("Ragna Holm met")
     assert quotes(answer)[-1] == "The guest Nils Dahl came."
@@ -217,23 +240,26 @@ def test_an_answer_outside_the_chosen_sentences_is_quoted_too() -> None:
 
 def test_the_same_passage_twice_is_quoted_once() -> None:
     twice = Evidence((*TWO.passages, *TWO.passages))
-    assert LocalAnswerer().answer(WHERE_BORN, twice).citations == LocalAnswerer().answer(WHERE_BORN, TWO).citations
+    assert (
+        ExtractiveAnswerer().answer_one(WHERE_BORN, twice).citations
+        == ExtractiveAnswerer().answer_one(WHERE_BORN, TWO).citations
+    )
 
 
 def test_a_mention_without_a_place_is_no_candidate() -> None:
     def placeless(text: str, start: int, end: int) -> list[Mention]:
         return [] if text == WHERE_BORN else [Mention("Atlantis"), Mention("Outside", "name", end, end + 7)]
 
-    answer = LocalAnswerer(name_finder=placeless).answer(WHERE_BORN, TWO)
+    answer = ExtractiveAnswerer(name_finder=placeless).answer_one(WHERE_BORN, TWO)
     assert answer.candidates == ()
     assert answer.text == quotes(answer)[0]
 
 
 def test_questions_and_evidence_must_pair() -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces"):
-        LocalAnswerer().answers(["a", "b"], [TWO])
+        ExtractiveAnswerer().answer(["a", "b"], [TWO])
     with pytest.raises(InputError, match="encoded is 0"):
-        LocalAnswerer(encoded=0)
+        ExtractiveAnswerer(max_encoded=0)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +282,7 @@ def test_questions_and_evidence_must_pair() -> None:
     ],
 )
 def test_what_is_asked(question: str, kind: str, noun: str) -> None:
-    assert (asked(question).kind, asked(question).noun) == (kind, noun)
+    assert (classify_question(question).kind, classify_question(question).noun) == (kind, noun)
 
 
 @pytest.mark.parametrize(
@@ -272,35 +298,35 @@ def test_what_is_asked(question: str, kind: str, noun: str) -> None:
     ],
 )  # fmt: skip
 def test_which_options_are_offered(question: str, options: tuple[str, ...], comparison: str) -> None:
-    assert (asked(question).options, asked(question).comparison) == (options, comparison)
+    assert (classify_question(question).options, classify_question(question).comparison) == (options, comparison)
 
 
 def test_a_long_question_is_read_in_little_time() -> None:
     question = "in or the " * 20_000 + ", x"
-    assert asked(question).options == ()
+    assert classify_question(question).options == ()
 
 
 def test_fits() -> None:
     date, number = Mention("May 1880", "date"), Mention("14", "number")
     person, place = Mention("Ragna Holm"), Mention("Bank of Norway")
     town = Mention("Bergen")
-    assert fit(town, "place") > fit(Mention("Bergen Naval School"), "place")
+    assert score_type_fit(town, "place") > score_type_fit(Mention("Bergen Naval School"), "place")
     best = {"date": date, "number": number, "person": person}
     for (kind, right), other in itertools.product(best.items(), (date, number, person, place)):
-        assert other is right or fit(other, kind) < fit(right, kind)
-    assert [fit(mention, "") for mention in (date, number, person)] == [0.0, 0.0, 0.0]
+        assert other is right or score_type_fit(other, kind) < score_type_fit(right, kind)
+    assert [score_type_fit(mention, "") for mention in (date, number, person)] == [0.0, 0.0, 0.0]
 
 
 def test_numbers_years_and_nationalities() -> None:
     text = "In 1911 it had 1,200 tons, 14 men and seven dogs."
-    assert [text[m.start : m.end] for m in figures(text, 0, len(text))] == ["1,200", "14", "seven"]
-    year = year_in(Mention("3 May 1880", "date", 10, 20))
+    assert [text[m.start : m.end] for m in find_numbers(text, 0, len(text))] == ["1,200", "14", "seven"]
+    year = extract_year(Mention("3 May 1880", "date", 10, 20))
     assert (year.name, year.start, year.end) == ("1880", 16, 20)
-    assert year_in(Mention("3 May", "date", 1, 6)) == Mention("3 May", "date", 1, 6)
-    assert first_year("12,1999 then 1850 and 1700") == 1850
-    assert first_year("none") is None
-    assert nationality("Ragna Holm was a retired Norwegian captain.") == "Norwegian"
-    assert nationality("It rained.") == ""
+    assert extract_year(Mention("3 May", "date", 1, 6)) == Mention("3 May", "date", 1, 6)
+    assert find_first_year("12,1999 then 1850 and 1700") == 1850
+    assert find_first_year("none") is None
+    assert find_nationality("Ragna Holm was a retired Norwegian captain.") == "Norwegian"
+    assert find_nationality("It rained.") == ""
 
 
 @pytest.mark.parametrize(
@@ -315,10 +341,10 @@ def test_numbers_years_and_nationalities() -> None:
     ],
 )
 def test_what_was_done_is_read_from_the_question(question: str, deed: str) -> None:
-    assert asked_deed(question) == (stem(deed) if deed else "")
+    assert find_asked_verb(question) == (stem(deed) if deed else "")
 
 
 def test_the_sentence_that_tells_the_deed_gives_the_answer() -> None:
     text = "The school is in London. Visitors come to the school from South Georgia. It was founded by Edward Alleyn."
     held = evidence(("Dulwich College", text))
-    assert LocalAnswerer().answer("Who founded the school Dulwich College?", held).text == "Edward Alleyn"
+    assert ExtractiveAnswerer().answer_one("Who founded the school Dulwich College?", held).text == "Edward Alleyn"

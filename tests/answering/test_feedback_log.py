@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clew.answering.feedback_log import note_answer, note_feedback
-from clew.answering.kg_paths import ModelPathAnswerer, PathAnswerer
+from clew.answering.feedback_log import log_answer, log_feedback
+from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
 from clew.errors import ProviderError
 from clew.types import Answer, Evidence, Failure, Question, Scored, Triple
 from clew.types import Path as GraphPath
@@ -28,7 +28,7 @@ def records(log: Path) -> list[dict[str, Any]]:
 
 def test_a_line_an_answer(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
-    assert note_feedback(log, [QUESTION, QUESTION], [answer(), answer("Bo", PATHS[1:])]) == 2
+    assert log_feedback(log, [QUESTION, QUESTION], [answer(), answer("Bo", PATHS[1:])]) == 2
     first, second = records(log)
     assert first == {
         "question": QUESTION.text,
@@ -42,8 +42,8 @@ def test_a_line_an_answer(tmp_path: Path) -> None:
 
 def test_topics_are_those_of_the_search_where_the_question_names_none(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
-    assert note_answer(log, "Who?", (), answer()) == 1
-    assert note_answer(log, "Who?", ["given"], answer()) == 1
+    assert log_answer(log, "Who?", (), answer()) == 1
+    assert log_answer(log, "Who?", ["given"], answer()) == 1
     assert [record["topics"] for record in records(log)] == [["Ada", "of the evidence"], ["given"]]
 
 
@@ -51,7 +51,7 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     log.write_text('{"question": "old"}\n', encoding="utf-8")
     for _ in range(2):
-        note_feedback(log, [QUESTION], [answer()])
+        log_feedback(log, [QUESTION], [answer()])
     assert [record["question"] for record in records(log)] == ["old", QUESTION.text, QUESTION.text]
 
 
@@ -59,31 +59,31 @@ def test_answers_that_name_no_path_are_not_noted(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     failed = Answer("", (), (), Evidence((), PATHS), failure=Failure("x", "no"))
     some = [answer("", PATHS), answer("Carl", ()), failed, answer()]
-    assert note_feedback(log, [QUESTION] * 4, some) == 1
+    assert log_feedback(log, [QUESTION] * 4, some) == 1
     assert len(records(log)) == 1
-    assert note_feedback(log, [], []) == 0
-    assert note_answer(log, "Who?", (), answer("Carl", ())) == 0
+    assert log_feedback(log, [], []) == 0
+    assert log_answer(log, "Who?", (), answer("Carl", ())) == 0
     assert len(records(log)) == 1
 
 
 def test_the_path_that_a_model_names_is_noted(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     model = ScriptedModel(lambda _: {"answerable": True, "answers": ["Bo"], "path": 2})
-    given = ModelPathAnswerer(model).answers([QUESTION.text], [Evidence((), PATHS, topics=("Ada",))])
-    assert note_feedback(log, [QUESTION], given) == 1
+    given = LLMPathAnswerer(model).answer([QUESTION.text], [Evidence((), PATHS, topics=("Ada",))])
+    assert log_feedback(log, [QUESTION], given) == 1
     assert [record["hops"] for record in records(log)] == [1]
 
 
 def test_an_answer_that_no_model_gave_teaches_nothing(tmp_path: Path) -> None:
-    given = PathAnswerer().answers([QUESTION.text], [Evidence((), PATHS, topics=("Ada",))])
-    assert note_feedback(tmp_path / "feedback.jsonl", [QUESTION], given) == 0
+    given = PathAnswerer().answer([QUESTION.text], [Evidence((), PATHS, topics=("Ada",))])
+    assert log_feedback(tmp_path / "feedback.jsonl", [QUESTION], given) == 0
 
 
 @pytest.mark.parametrize("name", ["Vardø 東京 🜁", 'quo"te\\', "line\nbreak\r", "next\x85line\u2028and\u2029so", "\x00"])
 def test_any_name_is_one_line(name: str, tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     question = Question("q", name, topics=(name,))
-    assert note_feedback(log, [question] * 2, [answer(name, (Scored((Triple(name, name, name),), 1.0),))] * 2) == 2
+    assert log_feedback(log, [question] * 2, [answer(name, (Scored((Triple(name, name, name),), 1.0),))] * 2) == 2
     for line in log.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         assert record["question"] == record["answer"] == record["topics"][0] == name
@@ -93,13 +93,13 @@ def test_any_name_is_one_line(name: str, tmp_path: Path) -> None:
 
 def test_what_utf8_cannot_write_is_noted_all_the_same(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
-    assert note_answer(log, "Who is \udcff?", (), answer()) == 1
+    assert log_answer(log, "Who is \udcff?", (), answer()) == 1
     assert records(log)[0]["answer"] == "Carl"
 
 
 def test_folders_are_made(tmp_path: Path) -> None:
     log = tmp_path / "new" / "folder" / "feedback.jsonl"
-    assert note_feedback(log, [QUESTION], [answer()]) == 1
+    assert log_feedback(log, [QUESTION], [answer()]) == 1
     assert len(records(log)) == 1
 
 
@@ -107,10 +107,10 @@ def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> N
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for log in (tmp_path / "file" / "feedback.jsonl", tmp_path):
         with pytest.raises(ProviderError, match=r"the feedback .* cannot be written .*choose another place") as told:
-            note_feedback(log, [QUESTION], [answer()])
+            log_feedback(log, [QUESTION], [answer()])
         assert "\n" not in str(told.value)
 
 
 def test_an_answer_a_question(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="zip"):
-        note_feedback(tmp_path / "feedback.jsonl", [QUESTION], [])
+        log_feedback(tmp_path / "feedback.jsonl", [QUESTION], [])

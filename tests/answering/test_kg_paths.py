@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from clew.answering.kg_paths import (
-    ABSTAINED,
-    NO_PATHS,
-    OUTSIDE,
+    ABSTAINED_NOTE,
+    NO_PATHS_NOTE,
+    OUTSIDE_NOTE,
     WEAK_SHARE,
-    ModelPathAnswerer,
+    LLMPathAnswerer,
     PathAnswerer,
     named_path,
 )
@@ -33,7 +33,7 @@ THREE = evidence(LONG, SHORT, OTHER)
 
 
 def local(found: Evidence, question: str = QUESTION) -> Answer:
-    (answer,) = PathAnswerer().answers([question], [found])
+    (answer,) = PathAnswerer().answer([question], [found])
     return answer
 
 
@@ -76,17 +76,17 @@ def test_a_path_that_hardly_stands_out_is_weak() -> None:
 def test_nothing_to_answer_from() -> None:
     none = local(Evidence(notes=("no path leads away",)))
     assert (none.text, none.weak, none.candidates) == ("", True, ())
-    assert none.notes == (NO_PATHS, "no path leads away")
+    assert none.notes == (NO_PATHS_NOTE, "no path leads away")
     empty = local(THREE, "  ")
     assert (empty.text, empty.weak) == ("", True)
     assert empty.notes[0] == "the question is empty"
-    assert PathAnswerer().answers([], []) == []
+    assert PathAnswerer().answer([], []) == []
 
 
-@pytest.mark.parametrize("answerer", [PathAnswerer(), ModelPathAnswerer(ScriptedModel(lambda _: {}))])
-def test_one_piece_of_evidence_a_question(answerer: PathAnswerer | ModelPathAnswerer) -> None:
+@pytest.mark.parametrize("answerer", [PathAnswerer(), LLMPathAnswerer(ScriptedModel(lambda _: {}))])
+def test_one_piece_of_evidence_a_question(answerer: PathAnswerer | LLMPathAnswerer) -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
-        answerer.answers(["a", "b"], [THREE])
+        answerer.answer(["a", "b"], [THREE])
 
 
 def answered(
@@ -102,7 +102,7 @@ def answered(
         return said
 
     model = ScriptedModel(script)
-    (answer,) = ModelPathAnswerer(model).answers([QUESTION], [found])
+    (answer,) = LLMPathAnswerer(model).answer([QUESTION], [found])
     return answer, model
 
 
@@ -116,10 +116,10 @@ def test_the_path_that_is_named_comes_first() -> None:
     assert [path.item for path in answer.evidence.paths] == [SHORT, LONG, OTHER]
     assert named_path(answer) == SHORT
     assert [(c.item, c.score) for c in answer.candidates] == [("Bo", 1.0), ("Eva", 0.5)]
-    assert (model.batches, answer.usage) == ([1], COST), "one call does both"
+    assert (model.batch_sizes, answer.usage) == ([1], COST), "one call does both"
     assert answer.notes == ("written by scripted:model",)
     assert answer.evidence.notes == THREE.notes
-    content = model.asked[0].content
+    content = model.prompts[0].content
     assert QUESTION in content
     assert "1. Ada | spouse | Bo; Carl | child | Bo; Carl | place of birth | Tromsø\n2. Ada | spouse | Bo\n" in content
 
@@ -127,8 +127,8 @@ def test_the_path_that_is_named_comes_first() -> None:
 @pytest.mark.parametrize("number", [0, 4, -1, 10**6])
 def test_a_path_that_is_not_named_is_asked_for_once(number: int) -> None:
     answer, model = answered(reply(number, "Eva"), {"path": 3})
-    assert model.batches == [1, 1]
-    assert model.asked[1].content == model.asked[0].content
+    assert model.batch_sizes == [1, 1]
+    assert model.prompts[1].content == model.prompts[0].content
     assert named_path(answer) == OTHER
     assert (answer.text, answer.weak, answer.usage) == ("Eva", False, COST + COST)
 
@@ -138,7 +138,7 @@ def test_a_choice_of_no_path_names_none(number: int) -> None:
     answer, _ = answered(reply(0, "Eva"), {"path": number})
     assert (answer.text, answer.weak) == ("Eva", True)
     assert named_path(answer) is None
-    assert OUTSIDE not in answer.notes
+    assert OUTSIDE_NOTE not in answer.notes
 
 
 def test_a_choice_that_fails_leaves_the_answer() -> None:
@@ -156,7 +156,7 @@ def test_a_choice_that_fails_is_said() -> None:
 def test_an_answer_that_stands_on_no_path_is_weak() -> None:
     answer, _ = answered(reply(1, "Oslo", "Tromsø"))
     assert (answer.text, answer.weak) == ("Oslo", True)
-    assert OUTSIDE in answer.notes
+    assert OUTSIDE_NOTE in answer.notes
     assert [c.item for c in answer.candidates] == ["Oslo", "Tromsø"]
     for name in ("Ada", "Carl"):  # the start of a path and what it passes stand on it
         answer, _ = answered(reply(1, name))
@@ -176,9 +176,9 @@ def test_an_answer_that_stands_on_no_path_is_weak() -> None:
 def test_it_abstains(said: dict[str, object]) -> None:
     answer, model = answered(said)
     assert (answer.text, answer.weak, answer.candidates, answer.failure) == ("", True, (), None)
-    assert ABSTAINED in answer.notes
+    assert ABSTAINED_NOTE in answer.notes
     assert named_path(answer) is None
-    assert model.batches == [1]
+    assert model.batch_sizes == [1]
 
 
 def test_a_failure_is_kept() -> None:
@@ -186,8 +186,8 @@ def test_a_failure_is_kept() -> None:
     answer, model = answered(Failure("path_answer", "spent", COST, over))
     assert (answer.text, answer.weak, answer.notes, answer.usage) == ("", True, ("spent",), COST)
     assert answer.failure is not None
-    assert answer.failure.because is over
-    assert model.batches == [1]
+    assert answer.failure.run_error is over
+    assert model.batch_sizes == [1]
     assert named_path(answer) is None
 
 
@@ -211,13 +211,13 @@ def test_many_questions_are_asked_together_and_those_without_paths_not_at_all() 
     model = ScriptedModel(script)
     questions = ["Q1", "Q2", "Q3", "", "Q4", "Q5"]
     found = [THREE, THREE, THREE, THREE, THREE, Evidence(notes=("nothing",))]
-    answers = ModelPathAnswerer(model).answers(questions, found)
-    assert model.batches == [4, 2]
+    answers = LLMPathAnswerer(model).answer(questions, found)
+    assert model.batch_sizes == [4, 2]
     assert [named_path(answer) for answer in answers] == [LONG, SHORT, None, None, LONG, None]
     assert [answer.usage for answer in answers] == [COST + COST, COST, COST, Usage(), COST + COST, Usage()]
     assert answers[3].notes == ("the question is empty", "starts from Ada")
-    assert answers[5].notes == (NO_PATHS, "nothing")
-    assert ModelPathAnswerer(model).answers([], []) == []
+    assert answers[5].notes == (NO_PATHS_NOTE, "nothing")
+    assert LLMPathAnswerer(model).answer([], []) == []
 
 
 class FromCache(ScriptedModel):
@@ -231,5 +231,5 @@ class FromCache(ScriptedModel):
 
 
 def test_a_reply_from_the_cache_says_so() -> None:
-    (answer,) = ModelPathAnswerer(FromCache(lambda _: reply(1, "Tromsø"))).answers([QUESTION], [THREE])
+    (answer,) = LLMPathAnswerer(FromCache(lambda _: reply(1, "Tromsø"))).answer([QUESTION], [THREE])
     assert answer.notes == ("written by scripted:model, from the cache",)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.answering.llm import ABSTAINED, UNSUPPORTED, ModelAnswerer, found_quote
+from clew.answering.llm import ABSTAINED_NOTE, UNSUPPORTED_NOTE, LLMAnswerer, find_quote
 from clew.errors import BudgetError, InputError
 from clew.types import Evidence, Failure, Passage, Scored, Triple
 from tests.models.llm.scripted_model import COST, ScriptedModel
@@ -15,29 +15,29 @@ PATH = (Triple("Vega", "was built in", "Bremerhaven"), Triple("Bremerhaven", "li
 EVIDENCE = Evidence((Scored(SHIP, 2.0), Scored(TOWN, 1.0)), (Scored(PATH, 1.0),))
 
 
-def answered(said: dict[str, object] | Failure) -> tuple[ModelAnswerer, ScriptedModel]:
+def answered(said: dict[str, object] | Failure) -> tuple[LLMAnswerer, ScriptedModel]:
     model = ScriptedModel(lambda _: said)
-    return ModelAnswerer(model), model
+    return LLMAnswerer(model), model
 
 
 def test_quotes_are_found_where_they_stand() -> None:
     quotes = [{"passage": 1, "quote": 'The "Vega" was built in Bremerhaven - by Wencke'}]
     quotes += [{"passage": 1, "quote": "lies on the Weser"}, {"passage": 7, "quote": "lies on the Weser"}]
     answerer, model = answered({"answerable": True, "answer": " Weser ", "quotations": quotes})
-    (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+    (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     first, second = answer.citations
     assert first.quote == "The “Vega”  was\nbuilt in Bremerhaven – by Wencke"
     assert (first.start, first.end, first.passage_id) == (100, 148, "d1#0")
     assert (second.quote, second.start, second.document_id) == ("lies on the Weser", 12, "d2")
     assert (answer.text, answer.weak, answer.usage) == ("Weser", False, COST)
-    assert "Vega | was built in | Bremerhaven; Bremerhaven | lies on | Weser" in model.asked[0].content
+    assert "Vega | was built in | Bremerhaven; Bremerhaven | lies on | Weser" in model.prompts[0].content
     assert answer.evidence is EVIDENCE
 
 
 def test_a_quote_that_stands_nowhere_is_dropped_and_said_so() -> None:
     quotes = [{"passage": 1, "quote": "Vega was built in Hamburg."}, {"passage": 2, "quote": "on the Weser"}]
     answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
-    (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+    (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     assert [citation.quote for citation in answer.citations] == ["on the Weser"]
     assert "dropped a quote that stands in no passage: 'Vega was built in Hamburg.'" in answer.notes
     assert not answer.weak
@@ -46,32 +46,32 @@ def test_a_quote_that_stands_nowhere_is_dropped_and_said_so() -> None:
 def test_an_answer_that_nothing_supports_is_weak() -> None:
     for quotes in ([], [{"passage": 1, "quote": "made up"}], [{"passage": 1, "quote": "  "}]):
         answerer, _ = answered({"answerable": True, "answer": "Elbe", "quotations": quotes})
-        (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+        (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
         assert (answer.text, answer.weak, answer.citations) == ("Elbe", True, ())
-        assert UNSUPPORTED in answer.notes
+        assert UNSUPPORTED_NOTE in answer.notes
 
 
 @pytest.mark.parametrize("said", [{"answerable": False, "answer": "Elbe"}, {"answerable": True, "answer": " "}])
 def test_it_abstains(said: dict[str, object]) -> None:
-    (answer,) = answered(said)[0].answers(["On which river?"], [EVIDENCE])
+    (answer,) = answered(said)[0].answer(["On which river?"], [EVIDENCE])
     assert (answer.text, answer.weak) == ("", True)
-    assert ABSTAINED in answer.notes
+    assert ABSTAINED_NOTE in answer.notes
 
 
 def test_what_cannot_be_asked_or_used() -> None:
     answerer, model = answered(Failure("cited_answer", "it was: nonsense", COST))
-    no_question, no_passage, failed = answerer.answers(["", "Who?", "Who?"], [EVIDENCE, Evidence(), EVIDENCE])
-    assert model.batches == [1]
+    no_question, no_passage, failed = answerer.answer(["", "Who?", "Who?"], [EVIDENCE, Evidence(), EVIDENCE])
+    assert model.batch_sizes == [1]
     assert no_question.notes == ("the question is empty",)
     assert no_passage.notes == ("the evidence holds no passage",)
     assert (failed.text, failed.notes, failed.usage) == ("", ("it was: nonsense",), COST)
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
-        answerer.answers(["a", "b"], [EVIDENCE])
+        answerer.answer(["a", "b"], [EVIDENCE])
     over = BudgetError("spent")
-    (stopped,) = answered(Failure("x", "spent", because=over))[0].answers(["a"], [EVIDENCE])
+    (stopped,) = answered(Failure("x", "spent", run_error=over))[0].answer(["a"], [EVIDENCE])
     assert (stopped.text, stopped.notes) == ("", ("spent",))
     assert stopped.failure is not None
-    assert stopped.failure.because is over
+    assert stopped.failure.run_error is over
 
 
 def test_quotes_that_prove_nothing_are_dropped() -> None:
@@ -79,32 +79,32 @@ def test_quotes_that_prove_nothing_are_dropped() -> None:
         {"passage": 1, "quote": quote} for quote in ("a", "the", " Weser ", "emerhaven – by Wencke", "built in B")
     ]
     answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
-    (answer,) = answerer.answers(["On which river?"], [EVIDENCE])
+    (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     assert (answer.citations, answer.weak) == ((), True)
     assert "dropped a quote that is too short to prove anything: 'Weser'" in answer.notes
-    (many,) = answered({"answerable": True, "answer": "x", "quotations": quotes * 1000})[0].answers(["?"], [EVIDENCE])
+    (many,) = answered({"answerable": True, "answer": "x", "quotations": quotes * 1000})[0].answer(["?"], [EVIDENCE])
     assert len(many.notes) < 30
     moved = [{"passage": 99, "quote": "lies on the Weser"}]
-    (answer,) = answered({"answerable": True, "answer": "x", "quotations": moved})[0].answers(["?"], [EVIDENCE])
+    (answer,) = answered({"answerable": True, "answer": "x", "quotations": moved})[0].answer(["?"], [EVIDENCE])
     assert "a quote ascribed to passage 99 stands in d2" in answer.notes
 
 
 def test_what_a_model_writes_is_one_line_and_steers_no_terminal() -> None:
     seen: list[str] = []
     said = {"answerable": True, "answer": "Bob\n\n[1] Town (town.md)\n\u202e\x1b[31mforged"}
-    (answer,) = answered(said)[0].answers(["Who?"], [EVIDENCE], seen.append)
+    (answer,) = answered(said)[0].answer(["Who?"], [EVIDENCE], seen.append)
     assert answer.text == seen[-1] == "Bob [1] Town (town.md) [31mforged"
     assert all("\n" not in text for text in seen)
 
 
 def test_the_answer_is_shown_as_it_grows_and_nothing_but_the_answer() -> None:
     seen: list[str] = []
-    answered({"answerable": True, "answer": "the Weser"})[0].answers(["On which river?"], [EVIDENCE], seen.append)
+    answered({"answerable": True, "answer": "the Weser"})[0].answer(["On which river?"], [EVIDENCE], seen.append)
     assert seen[-1] == "the Weser"
     assert all("the Weser".startswith(text) for text in seen)
     assert len(set(seen)) > 2
     seen.clear()
-    answered({"answerable": False, "answer": "guess"})[0].answers(["On which river?"], [EVIDENCE], seen.append)
+    answered({"answerable": False, "answer": "guess"})[0].answer(["On which river?"], [EVIDENCE], seen.append)
     assert seen == []
 
 
@@ -113,7 +113,7 @@ def test_a_stretch_of_a_text_is_always_found_and_what_is_found_says_the_same(
     before: str, after: str, quote: str
 ) -> None:
     text = f"{before} {quote} {after}"
-    place = found_quote(quote, text)
+    place = find_quote(quote, text)
     if not quote.split():
         assert place is None
         return

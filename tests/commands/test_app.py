@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.commands import clew
+from tests.faults.commands import run_clew
 from tests.small_index import DOCUMENTS
 
 QUESTION = "Where was the commander of the Vega born?"
@@ -28,7 +28,7 @@ def questions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_search_as_json(small_folder: Path) -> None:
-    done = clew("search", QUESTION, "--index", small_folder, "--retriever", "pagerank", "-k", "3", "--json")
+    done = run_clew("search", QUESTION, "--index", small_folder, "--retriever", "pagerank", "-k", "3", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
     assert found.keys() == SEARCH_KEYS
@@ -46,7 +46,7 @@ def test_search_as_json(small_folder: Path) -> None:
 
 
 def test_search_for_people_shows_what_was_found(small_folder: Path) -> None:
-    done = clew("search", QUESTION, "--index", small_folder, "-k", "2")
+    done = run_clew("search", QUESTION, "--index", small_folder, "-k", "2")
     assert done.code == 0
     assert "Louis Palander" in done.out
     assert "Traceback" not in done.out + done.err
@@ -54,15 +54,15 @@ def test_search_for_people_shows_what_was_found(small_folder: Path) -> None:
 
 def test_where_restricts_search_ask_and_eval(small_folder: Path, questions: Path) -> None:
     where = ("--where", "lang = 'de'")
-    found = json.loads(clew("search", QUESTION, "--index", small_folder, *where, "--json").out)
+    found = json.loads(run_clew("search", QUESTION, "--index", small_folder, *where, "--json").out)
     assert {passage["id"] for passage in found["passages"]} <= {"bridge", *(f"keeper-{n:02}" for n in range(8))}
-    assert clew("ask", QUESTION, "--index", small_folder, *where).code == 0
-    done = clew("eval", "--index", small_folder, "--questions", questions, "--retriever", "bm25", *where)
+    assert run_clew("ask", QUESTION, "--index", small_folder, *where).code == 0
+    done = run_clew("eval", "--index", small_folder, "--questions", questions, "--retriever", "bm25", *where)
     assert done.code == 0
 
 
 def test_ask_as_json_cites_the_text_itself(small_folder: Path) -> None:
-    done = clew("ask", "Where was Louis Palander born?", "--index", small_folder, "--json")
+    done = run_clew("ask", "Where was Louis Palander born?", "--index", small_folder, "--json")
     assert done.code == 0
     answer = json.loads(done.out)
     assert answer["citations"]
@@ -75,7 +75,7 @@ def test_ask_as_json_cites_the_text_itself(small_folder: Path) -> None:
 def test_eval_writes_the_figures(small_folder: Path, questions: Path, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     command = ("eval", "--index", small_folder, "--questions", questions, "--retriever", "bm25,pagerank")
-    done = clew(*command, "--k", "2,5", "--json", out)
+    done = run_clew(*command, "--k", "2,5", "--json", out)
     assert done.code == 0
     figures = json.loads(out.read_text(encoding="utf-8"))
     assert figures.keys() >= {"index", "questions", "retrievers"}
@@ -91,14 +91,14 @@ def test_eval_writes_the_figures(small_folder: Path, questions: Path, tmp_path: 
 
 def test_eval_scores_a_kept_run_again(small_folder: Path, questions: Path, tmp_path: Path) -> None:
     command = ("eval", "--index", small_folder, "--questions", questions, "--retriever", "bm25", "--runs", tmp_path)
-    assert clew(*command).code == 0
+    assert run_clew(*command).code == 0
     (run,) = tmp_path.iterdir()
     record = json.loads(run.read_text(encoding="utf-8"))
     text = json.dumps(record)
     assert "karlskrona" in text
     run.write_text(text.replace('"karlskrona"', '"bornholm"'), encoding="utf-8")
     out = tmp_path / "again.json"
-    assert clew(*command, "--json", out).code == 0
+    assert run_clew(*command, "--json", out).code == 0
     figures = json.loads(out.read_text(encoding="utf-8"))["retrievers"]["bm25"]
     assert figures["recall@10"] < 2 / 3, "the run was not scored but made again"
 
@@ -106,43 +106,43 @@ def test_eval_scores_a_kept_run_again(small_folder: Path, questions: Path, tmp_p
 def test_indexing_from_files_and_standard_input(tmp_path: Path) -> None:
     index, file = tmp_path / "index", tmp_path / "oslo.txt"
     file.write_text("Oslo\n\nOslo is the capital of Norway.", encoding="utf-8")
-    done = clew("index", file, "--index", index, "--encoder", "none")
+    done = run_clew("index", file, "--index", index, "--encoder", "none")
     assert done.code == 0
     assert "1 added" in done.out
     line = json.dumps({"id": "bergen", "title": "Bergen", "text": "Bergen is west of Oslo."}) + "\n"
-    done = clew("index", "-", "--index", index, stdin=line.encode())
+    done = run_clew("index", "-", "--index", index, stdin=line.encode())
     assert (done.code, "1 added" in done.out) == (0, True)
-    again = clew("index", file, "--index", index)
+    again = run_clew("index", file, "--index", index)
     assert "1 unchanged" in again.out
-    stats = json.loads(clew("stats", "--index", index, "--json").out)
+    stats = json.loads(run_clew("stats", "--index", index, "--json").out)
     assert (stats["documents"], stats["passages"]) == (2, 2)
-    assert clew("remove", "bergen", "--index", index).code == 0
-    assert json.loads(clew("stats", "--index", index, "--json").out)["documents"] == 1
-    assert clew("compact", "--index", index).code == 0
-    assert clew("repair", "--index", index).code == 0
-    assert clew("verify", "--index", index).code == 0
+    assert run_clew("remove", "bergen", "--index", index).code == 0
+    assert json.loads(run_clew("stats", "--index", index, "--json").out)["documents"] == 1
+    assert run_clew("compact", "--index", index).code == 0
+    assert run_clew("repair", "--index", index).code == 0
+    assert run_clew("verify", "--index", index).code == 0
 
 
 def test_diff_tells_equal_from_different(tmp_path: Path, small_folder: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for folder, text in ((one, "Oslo is in Norway."), (other, "Oslo lies in Norway.")):
         line = json.dumps({"id": "a", "title": "Oslo", "text": text}) + "\n"
-        assert clew("index", "-", "--index", folder, "--encoder", "none", stdin=line.encode()).code == 0
-    assert clew("diff", one, one).code == 0
-    different = clew("diff", one, other)
+        assert run_clew("index", "-", "--index", folder, "--encoder", "none", stdin=line.encode()).code == 0
+    assert run_clew("diff", one, one).code == 0
+    different = run_clew("diff", one, other)
     assert different.code == 1
     assert different.err == ""
-    assert clew("diff", one, small_folder).code == 1
+    assert run_clew("diff", one, small_folder).code == 1
 
 
 def test_verify_reports_damage(tmp_path: Path) -> None:
     line = json.dumps({"id": "a", "title": "Oslo", "text": "Oslo is in Norway."}) + "\n"
-    assert clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=line.encode()).code == 0
+    assert run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=line.encode()).code == 0
     texts = next((tmp_path / "i").rglob("texts.data.npy"))
     content = bytearray(texts.read_bytes())
     content[-1] ^= 1
     texts.write_bytes(content)
-    done = clew("verify", "--index", tmp_path / "i")
+    done = run_clew("verify", "--index", tmp_path / "i")
     assert done.code == 1
     assert "repair" in done.out
 
@@ -183,7 +183,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(
     broken.write_text('{"id": "q1", "question": "Who', encoding="utf-8")
     places = {"INDEX": small_folder, "QUESTIONS": questions, "BROKEN": broken}
     places |= {name: tmp_path / name for name in ("NOWHERE", "NEW")}
-    done = clew(*(places.get(argument, argument) for argument in arguments))
+    done = run_clew(*(places.get(argument, argument) for argument in arguments))
     assert done.code == 2, done
     assert said in done.err
     assert done.err.startswith("clew: ")

@@ -11,7 +11,7 @@ import typer
 
 from clew.commands import output as reporting
 from clew.commands.app import app
-from tests.faults.commands import Outcome, clew, write_lines
+from tests.faults.commands import Outcome, run_clew, write_lines
 
 QUESTION = "Where was the commander of the Vega born?"
 COMMANDS = (
@@ -39,41 +39,41 @@ ROWS = (
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One document of several passages and one of one; tests must not write to it."""
     folder = tmp_path_factory.mktemp("contract")
-    done = clew("index", write_lines(folder / "rows.jsonl", ROWS), "--index", folder / "index", "--encoder", "none")
+    done = run_clew("index", write_lines(folder / "rows.jsonl", ROWS), "--index", folder / "index", "--encoder", "none")
     assert "2 added" in done.out
     return folder / "index"
 
 
-def questions(folder: Path, **gold: list[str]) -> Path:
+def write_questions(folder: Path, **gold: list[str]) -> Path:
     asked = {"seals": "Which part tells of seals?", "oslo": "What is the capital of Norway?"}
     rows = [{"id": name, "question": asked[name], "gold": ids, "answers": ["x"]} for name, ids in gold.items()]
     return write_lines(folder / "questions.jsonl", rows)
 
 
-def evaluated(index: Path, file: Path, *options: str | Path) -> dict[str, dict[str, float]]:
+def evaluate(index: Path, file: Path, *options: str | Path) -> dict[str, dict[str, float]]:
     out = file.with_name("figures.json")
-    done = clew("eval", "--index", index, "--questions", file, "--json", out, *options)
+    done = run_clew("eval", "--index", index, "--questions", file, "--json", out, *options)
     assert done.code == 0, done
     retrievers: dict[str, dict[str, float]] = json.loads(out.read_text(encoding="utf-8"))["retrievers"]
     return retrievers
 
 
-def refused(done: Outcome, said: str) -> None:
+def check_refused(done: Outcome, expected: str) -> None:
     """Two things at once: one line that says it, and nothing else."""
     assert done.code == 2, done
-    assert said in done.err
+    assert expected in done.err
     assert done.err.startswith("clew: ")
     assert done.err.count("\n") == 1
     assert done.out == ""
 
 
 def test_version_and_help() -> None:
-    assert clew("--version") == Outcome(0, f"clew {version('clew')}\n", "")
-    helped = clew("--help")
+    assert run_clew("--version") == Outcome(0, f"clew {version('clew')}\n", "")
+    helped = run_clew("--help")
     assert (helped.code, helped.err) == (0, "")
-    assert clew() == helped
+    assert run_clew() == helped
     for command in COMMANDS:
-        done = clew(command, "--help")
+        done = run_clew(command, "--help")
         assert (done.code, done.err) == (0, "")
         assert f"clew {command}" in done.out
 
@@ -96,7 +96,7 @@ def test_eval_takes_every_option_of_search() -> None:
 
 
 def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
-    done = clew("search", QUESTION, "--index", index, "--retriever", "bm25", "--json")
+    done = run_clew("search", QUESTION, "--index", index, "--retriever", "bm25", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
     assert list(found) == ["question", "retriever", "passages", "paths", "notes", "usage", "steps", "topics"]
@@ -109,15 +109,15 @@ def test_search_writes_one_object_and_nothing_on_stderr(index: Path) -> None:
 
 
 def test_what_is_found_nowhere_is_no_error(index: Path) -> None:
-    done = clew("search", "zeppelin", "--index", index, "--retriever", "bm25", "--json")
+    done = run_clew("search", "zeppelin", "--index", index, "--retriever", "bm25", "--json")
     assert (done.code, json.loads(done.out)["passages"]) == (0, [])
-    assert clew("search", "zeppelin", "--index", index).code == 0
+    assert run_clew("search", "zeppelin", "--index", index).code == 0
 
 
 def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path) -> None:
     keys = {"question", "retriever", "answer", "weak", "citations", "candidates", "notes", "usage", "evidence"}
     for question, weak in (("Where was Louis Palander born?", False), ("zeppelin", True)):
-        done = clew("ask", question, "--index", small_folder, "--json")
+        done = run_clew("ask", question, "--index", small_folder, "--json")
         assert (done.code, done.err) == (0, "")
         answer = json.loads(done.out)
         assert answer.keys() == keys
@@ -129,25 +129,25 @@ def test_ask_as_json_has_one_shape_with_and_without_an_answer(small_folder: Path
 
 
 def test_gold_may_be_a_passage_or_a_document(index: Path, tmp_path: Path) -> None:
-    done = clew("search", "seals", "--index", index, "--retriever", "bm25", "--json")
+    done = run_clew("search", "seals", "--index", index, "--retriever", "bm25", "--json")
     first, *_ = (passage["id"] for passage in json.loads(done.out)["passages"])
     assert first.startswith("log#")
     for gold, recall in ((["log"], 1.0), ([first], 1.0), (["log#99"], 0.0), ([first, "oslo"], 0.5)):
-        figures = evaluated(index, questions(tmp_path, seals=gold), "--retriever", "bm25", "--k", "1")
+        figures = evaluate(index, write_questions(tmp_path, seals=gold), "--retriever", "bm25", "--k", "1")
         assert figures["bm25"]["recall@1"] == recall
         assert figures["bm25"]["all_gold@1"] == float(recall == 1.0)
 
 
 def test_the_filter_of_eval_is_that_of_search(index: Path, tmp_path: Path) -> None:
-    file = questions(tmp_path, seals=["log"], oslo=["oslo"])
-    assert evaluated(index, file, "--retriever", "bm25", "--k", "5")["bm25"]["recall@5"] == 1.0
-    german = evaluated(index, file, "--retriever", "bm25", "--k", "5", "--where", "lang = 'de'")
+    file = write_questions(tmp_path, seals=["log"], oslo=["oslo"])
+    assert evaluate(index, file, "--retriever", "bm25", "--k", "5")["bm25"]["recall@5"] == 1.0
+    german = evaluate(index, file, "--retriever", "bm25", "--k", "5", "--where", "lang = 'de'")
     assert german["bm25"]["recall@5"] == 0.5
 
 
 @pytest.mark.parametrize("name", ["-k", "--k"])
 def test_cut_offs_are_those_asked_for_in_order_and_once(index: Path, tmp_path: Path, name: str) -> None:
-    figures = evaluated(index, questions(tmp_path, oslo=["oslo"]), "--retriever", "bm25", name, "5,2,5")["bm25"]
+    figures = evaluate(index, write_questions(tmp_path, oslo=["oslo"]), "--retriever", "bm25", name, "5,2,5")["bm25"]
     assert [key for key in figures if key.startswith("recall")] == ["recall@2", "recall@5"]
     assert [key for key in figures if key.startswith("all_gold")] == ["all_gold@2", "all_gold@5"]
     assert 0 < figures["seconds_p50"] <= figures["seconds_p95"]
@@ -156,16 +156,16 @@ def test_cut_offs_are_those_asked_for_in_order_and_once(index: Path, tmp_path: P
 def test_a_cut_off_far_beyond_the_corpus_is_the_whole_corpus(index: Path, tmp_path: Path) -> None:
     # Where a measure counts up to its cut-off, this test does not end.
     cutoffs = ("--k", f"9,{10**20}")
-    figures = evaluated(index, questions(tmp_path, oslo=["oslo", "gone"]), "--retriever", "bm25", *cutoffs)["bm25"]
+    figures = evaluate(index, write_questions(tmp_path, oslo=["oslo", "gone"]), "--retriever", "bm25", *cutoffs)["bm25"]
     assert figures[f"recall@{10**20}"] == figures["recall@9"] == 0.5
     assert figures[f"ndcg@{10**20}"] == figures["ndcg@9"]
 
 
 def test_eval_replaces_an_older_file_and_prints_a_table(index: Path, tmp_path: Path) -> None:
-    file, out = questions(tmp_path, oslo=["oslo", "gone"]), tmp_path / "new" / "figures.json"
+    file, out = write_questions(tmp_path, oslo=["oslo", "gone"]), tmp_path / "new" / "figures.json"
     command = ("eval", "--index", index, "--questions", file, "--retriever", " bm25,pagerank,bm25", "--json", out)
     for _ in range(2):
-        done = clew(*command)
+        done = run_clew(*command)
         assert done.code == 0
         figures = json.loads(out.read_text(encoding="utf-8"))
         assert (figures["index"], figures["questions"]) == (str(index), 1)
@@ -180,22 +180,24 @@ def test_eval_replaces_an_older_file_and_prints_a_table(index: Path, tmp_path: P
 def test_progress_goes_to_stderr_and_the_result_to_stdout(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "_SECONDS_A_LINE", 0.0)
+    monkeypatch.setattr(reporting, "_SECONDS_PER_LINE", 0.0)
     rows = write_lines(tmp_path / "rows.jsonl", ROWS)
-    done = clew("index", rows, tmp_path / "rows.jsonl", "--index", tmp_path / "index", "--encoder", "none")
+    done = run_clew("index", rows, tmp_path / "rows.jsonl", "--index", tmp_path / "index", "--encoder", "none")
     assert done.code == 0
     assert done.out.count("\n") == 1
     assert "2 added" in done.out
     assert "indexing: " in done.err
     assert "/s" in done.err
-    done = clew("eval", "--index", index, "--questions", questions(tmp_path, oslo=["oslo"]), "--retriever", "bm25")
+    done = run_clew(
+        "eval", "--index", index, "--questions", write_questions(tmp_path, oslo=["oslo"]), "--retriever", "bm25"
+    )
     assert "bm25: 1 of 1" in done.err
     assert "1 of 1" not in done.out
 
 
 def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> None:
     lines = [*(json.dumps(row) for row in ROWS), "not json", '{"id": "a"}']
-    done = clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin="\n".join(lines).encode())
+    done = run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin="\n".join(lines).encode())
     assert done.code == 0
     assert "2 added, 0 updated, 0 unchanged, 2 failed" in done.out
     assert done.err.count("failed: ") == done.err.count("\n") == 2
@@ -203,35 +205,35 @@ def test_failures_are_counted_on_stdout_and_told_on_stderr(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("stdin", [b"", b"\xff\xfe\x00binary\x00", b"\n\n\n"])
 def test_standard_input_of_no_use_is_told_and_leaves_an_empty_index(stdin: bytes, tmp_path: Path) -> None:
-    done = clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=stdin)
+    done = run_clew("index", "-", "--index", tmp_path / "i", "--encoder", "none", stdin=stdin)
     assert done.code == 0
     assert "0 added" in done.out
     assert "stdin" in done.err
-    assert clew("verify", "--index", tmp_path / "i").code == 0
+    assert run_clew("verify", "--index", tmp_path / "i").code == 0
 
 
 def test_removing_is_all_or_nothing(tmp_path: Path) -> None:
     rows = write_lines(tmp_path / "rows.jsonl", ROWS)
-    assert clew("index", rows, "--index", tmp_path / "i", "--encoder", "none").code == 0
-    refused(clew("remove", "oslo", "gone", "--index", tmp_path / "i"), "'gone'")
-    assert json.loads(clew("stats", "--index", tmp_path / "i", "--json").out)["documents"] == 2
-    done = clew("remove", "oslo", "oslo", "log", "--index", tmp_path / "i")
+    assert run_clew("index", rows, "--index", tmp_path / "i", "--encoder", "none").code == 0
+    check_refused(run_clew("remove", "oslo", "gone", "--index", tmp_path / "i"), "'gone'")
+    assert json.loads(run_clew("stats", "--index", tmp_path / "i", "--json").out)["documents"] == 2
+    done = run_clew("remove", "oslo", "oslo", "log", "--index", tmp_path / "i")
     assert (done.code, done.out) == (0, "removed 2 documents\n")
-    stats = json.loads(clew("stats", "--index", tmp_path / "i", "--json").out)
+    stats = json.loads(run_clew("stats", "--index", tmp_path / "i", "--json").out)
     assert (stats["documents"], stats["passages"], stats["entities"], stats["triples"]) == (0, 0, 0, 0)
 
 
 def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
     for name, rows in (("one", ROWS[:1]), ("other", [{**ROWS[0], "id": f"copy-{n}"} for n in range(3)])):
         file = write_lines(tmp_path / f"{name}.jsonl", rows)
-        assert clew("index", file, "--index", tmp_path / name, "--encoder", "none").code == 0
-    done = clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "1")
+        assert run_clew("index", file, "--index", tmp_path / name, "--encoder", "none").code == 0
+    done = run_clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "1")
     assert (done.code, done.err) == (1, "")
     assert "passages added: copy-0#1, ..." in done.out
     assert "copy-1" not in done.out
     assert "passages removed: log#1, ..." in done.out
-    assert clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "0").code == 1
-    same = clew("diff", tmp_path / "other", tmp_path / "other")
+    assert run_clew("diff", tmp_path / "one", tmp_path / "other", "--limit", "0").code == 1
+    same = run_clew("diff", tmp_path / "other", tmp_path / "other")
     assert (same.code, same.out, same.err) == (0, "equal: the same passages, entities and triples\n", "")
 
 
@@ -302,11 +304,11 @@ def test_what_cannot_be_used_is_one_line_and_changes_nothing(
     for name in ("FILE", "EMPTY"):
         (tmp_path / name).touch()
     (tmp_path / "FOLDER").mkdir()
-    places = {"INDEX": index, "QUESTIONS": questions(tmp_path, oslo=["oslo"])}
+    places = {"INDEX": index, "QUESTIONS": write_questions(tmp_path, oslo=["oslo"])}
     names = ("FILE/x.json", "FILE", "EMPTY", "FOLDER", "NOWHERE", "NEW")
     places |= {name: tmp_path / name for name in names}
     before = sorted(tmp_path.rglob("*"))
-    refused(clew(*(places.get(argument, argument) for argument in arguments)), said)
+    check_refused(run_clew(*(places.get(argument, argument) for argument in arguments)), said)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -318,7 +320,7 @@ def test_a_wrong_setting_is_bad_input(
     name: str, value: str, said: str, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    refused(clew("search", QUESTION, "--index", index), said)
+    check_refused(run_clew("search", QUESTION, "--index", index), said)
 
 
 @pytest.mark.parametrize("content", ["k = ", "nosuch = 1", "k = 0"])
@@ -327,16 +329,16 @@ def test_a_wrong_file_of_settings_is_bad_input(
 ) -> None:
     (tmp_path / "clew.toml").write_text(content, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    refused(clew("search", QUESTION, "--index", index), "clew.toml")
+    check_refused(run_clew("search", QUESTION, "--index", index), "clew.toml")
 
 
 def test_settings_stand_in_for_options_that_are_not_given(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_K", "1")
     monkeypatch.setenv("CLEW_RETRIEVER", "bm25")
-    found = json.loads(clew("search", "seals ice", "--index", index, "--json").out)
+    found = json.loads(run_clew("search", "seals ice", "--index", index, "--json").out)
     assert (found["retriever"], len(found["passages"])) == ("bm25", 1)
     found = json.loads(
-        clew("search", "seals ice", "--index", index, "--retriever", "pagerank", "-k", "2", "--json").out
+        run_clew("search", "seals ice", "--index", index, "--retriever", "pagerank", "-k", "2", "--json").out
     )
     assert (found["retriever"], len(found["passages"])) == ("pagerank", 2)
 
@@ -344,21 +346,21 @@ def test_settings_stand_in_for_options_that_are_not_given(index: Path, monkeypat
 def test_letters_that_steer_a_terminal_are_shown_as_escapes(tmp_path: Path) -> None:
     rows = [{"id": "a\u001b[2J", "title": "T\u0007", "text": "Oslo \u001b[31mred\u001b[0m [bold]not markup[/bold]."}]
     file = write_lines(tmp_path / "rows.jsonl", rows)
-    assert clew("index", file, "--index", tmp_path / "i", "--encoder", "none").code == 0
-    done = clew("search", "Oslo", "--index", tmp_path / "i")
+    assert run_clew("index", file, "--index", tmp_path / "i", "--encoder", "none").code == 0
+    done = run_clew("search", "Oslo", "--index", tmp_path / "i")
     assert "\x1b" not in done.out
     assert "\x07" not in done.out
     assert "[bold]not markup[/bold]" in done.out
-    refused(clew("stats", "--index", f"{tmp_path}/a\x1b[2J\nb"), "a\\x1b[2J b")
+    check_refused(run_clew("stats", "--index", f"{tmp_path}/a\x1b[2J\nb"), "a\\x1b[2J b")
 
 
 def test_our_own_fault_is_exit_code_1(index: Path, tmp_path: Path) -> None:
     # A place that exists, is no folder and takes no files: the system refuses, the caller did nothing wrong.
-    file = questions(tmp_path, oslo=["oslo"])
+    file = write_questions(tmp_path, oslo=["oslo"])
     out = Path("/proc/figures.json")
     if not Path("/proc/self").exists():
         pytest.skip("no file system here that refuses even root")
-    done = clew("eval", "--index", index, "--questions", file, "--retriever", "bm25", "--json", out)
+    done = run_clew("eval", "--index", index, "--questions", file, "--retriever", "bm25", "--json", out)
     assert done.code == 1
     assert done.err.count("\n") == 1
     assert "could not be written" in done.err
@@ -377,13 +379,13 @@ def test_an_agent_shows_its_steps(plain_folder: Path) -> None:
         "--steps",
         "2",
     )
-    found = json.loads(clew("search", QUESTION, *options, "--json").out)
+    found = json.loads(run_clew("search", QUESTION, *options, "--json").out)
     assert found["retriever"] == "gear:base=pagerank,reader=local,steps=2"
     assert 1 <= len(found["steps"]) <= 2
     assert found["steps"][0].keys() >= {"query", "read", "linked", "new", "gist", "verdict", "reasoning", "usage"}
-    shown = clew("search", QUESTION, *options, "--trace")
+    shown = run_clew("search", QUESTION, *options, "--trace")
     assert (shown.code, shown.err) == (0, "")
     assert f"): {QUESTION}" in shown.out
-    wrong = clew("search", QUESTION, "--index", plain_folder, "--retriever", "bm25", "--steps", "2")
+    wrong = run_clew("search", QUESTION, "--index", plain_folder, "--retriever", "bm25", "--steps", "2")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "--steps is for the retrievers gear, ircot, not bm25" in wrong.err

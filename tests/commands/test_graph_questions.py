@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from clew.index import Index
-from tests.faults.commands import clew
-from tests.faults.model_server import Part, Request, model_server
-from tests.kinship import QUESTIONS, made, write_questions
+from tests.faults.commands import run_clew
+from tests.faults.model_server import Request, ServerReply, model_server
+from tests.kinship import QUESTIONS, make_kinship_index, write_questions
 
 THREE = QUESTIONS[4]
 
@@ -17,12 +17,12 @@ THREE = QUESTIONS[4]
 def family(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small graph; tests must not write to it."""
     folder = tmp_path_factory.mktemp("family")
-    made(folder)
+    make_kinship_index(folder)
     return folder / "index"
 
 
 def test_ask_prints_the_paths_it_stands_on(family: Path) -> None:
-    done = clew("ask", THREE[0], "--index", family)
+    done = run_clew("ask", THREE[0], "--index", family)
     assert done.code == 0, done
     assert done.out.startswith("Tromsø\n")
     assert "The paths it stands on:" in done.out
@@ -30,14 +30,14 @@ def test_ask_prints_the_paths_it_stands_on(family: Path) -> None:
 
 
 def test_search_as_json_has_paths_and_topics(family: Path) -> None:
-    done = clew("search", "what is her place of birth", "--topic", "Ada Lind", "--index", family, "--json")
+    done = run_clew("search", "what is her place of birth", "--topic", "Ada Lind", "--index", family, "--json")
     found = json.loads(done.out)
     assert (found["retriever"], found["topics"], found["passages"]) == ("frag", ["Ada Lind"], [])
     assert found["paths"][0]["triples"][0]["tail"] == "Vardø"
 
 
 def test_a_topic_is_for_retrievers_of_paths(family: Path) -> None:
-    done = clew("search", "where", "--topic", "Ada Lind", "--index", family, "--retriever", "bm25")
+    done = run_clew("search", "where", "--topic", "Ada Lind", "--index", family, "--retriever", "bm25")
     assert done.code == 2
     assert "topics are for the retrievers frag" in done.err
 
@@ -45,7 +45,7 @@ def test_a_topic_is_for_retrievers_of_paths(family: Path) -> None:
 def test_eval_of_questions_on_a_graph(family: Path, tmp_path: Path) -> None:
     out = tmp_path / "figures.json"
     file = write_questions(tmp_path)
-    done = clew(
+    done = run_clew(
         "eval", "--index", family, "--questions", file, "--retriever", "frag,frag-simple,frag-complex", "--json", out
     )
     assert done.code == 0, done
@@ -69,18 +69,18 @@ def test_eval_counts_gold_paths_where_they_are_given(family: Path, tmp_path: Pat
     }
     file, out = tmp_path / "q.jsonl", tmp_path / "figures.json"
     file.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    assert clew("eval", "--index", family, "--questions", file, "--json", out).code == 0
+    assert run_clew("eval", "--index", family, "--questions", file, "--json", out).code == 0
     assert json.loads(out.read_text(encoding="utf-8"))["retrievers"]["frag"]["path_recall"] == 1.0
 
 
 def test_eval_of_a_retriever_of_passages_is_refused(family: Path, tmp_path: Path) -> None:
-    done = clew("eval", "--index", family, "--questions", write_questions(tmp_path), "--retriever", "bm25")
+    done = run_clew("eval", "--index", family, "--questions", write_questions(tmp_path), "--retriever", "bm25")
     assert done.code == 2
     assert "choose frag, frag-simple or frag-complex" in done.err
 
 
 def test_gold_ids_are_not_ranked_where_questions_have_none(family: Path, tmp_path: Path) -> None:
-    done = clew("eval", "--index", family, "--questions", write_questions(tmp_path), "--positives")
+    done = run_clew("eval", "--index", family, "--questions", write_questions(tmp_path), "--positives")
     assert done.code == 2
     assert "--positives ranks gold ids, and questions on graphs have none" in done.err
 
@@ -89,21 +89,21 @@ def test_questions_whose_topics_or_answers_the_graph_lacks_are_told(family: Path
     record = {"id": "a", "question": "who", "topic": ["Nobody"], "answers": ["Nothing at all"]}
     file = tmp_path / "q.jsonl"
     file.write_text(json.dumps(record) + "\n", encoding="utf-8")
-    done = clew("eval", "--index", family, "--questions", file)
+    done = run_clew("eval", "--index", family, "--questions", file)
     assert done.code == 0, done
     assert "1 questions are about nothing that the graph has" in done.err
     assert "1 questions have no answer that the graph has" in done.err
 
 
-def played(request: Request, _before: int) -> Part:
+def answer_request(request: Request, _before: int) -> ServerReply:
     """Name the first path that ends at what the question is known to ask for."""
     content = request["messages"][-1]["content"]
     lines = [line for line in content.splitlines() if line[:1].isdigit()]
     for text, _, answers, _ in QUESTIONS:
         if text in content:
             number = next((line.split(".")[0] for line in lines if line.endswith(answers[0])), "0")
-            return Part(json.dumps({"answerable": number != "0", "answers": list(answers), "path": int(number)}))
-    return Part(json.dumps({"answerable": False}))
+            return ServerReply(json.dumps({"answerable": number != "0", "answers": list(answers), "path": int(number)}))
+    return ServerReply(json.dumps({"answerable": False}))
 
 
 def test_feedback_of_a_model_is_logged_and_teaches_the_router(
@@ -111,22 +111,22 @@ def test_feedback_of_a_model_is_logged_and_teaches_the_router(
 ) -> None:
     log, weights = tmp_path / "log.jsonl", tmp_path / "router"
     monkeypatch.setenv("CLEW_API_KEY", "none")
-    with model_server(played) as server:
+    with model_server(answer_request) as server:
         for text, topics, answers, hops in QUESTIONS:
             options = ("--model", "openai:tiny", "--base-url", server.url, "--no-cache", "--feedback", log)
-            done = clew("ask", text, "--topic", topics[0], "--index", family, *options)
+            done = run_clew("ask", text, "--topic", topics[0], "--index", family, *options)
             assert done.code == 0, done
             assert done.out.splitlines()[0] == answers[0]
             assert json.loads(log.read_text(encoding="utf-8").splitlines()[-1])["hops"] == hops
         assert all(request["max_tokens"] == 256 for request in server.requests)
-    trained = clew("train", "router", "--feedback", log, "--out", weights)
+    trained = run_clew("train", "router", "--feedback", log, "--out", weights)
     assert trained.code == 0, trained
     assert "learned from 6 questions" in trained.out
-    again = clew("train", "router", "--feedback", log, "--out", tmp_path / "again")
+    again = run_clew("train", "router", "--feedback", log, "--out", tmp_path / "again")
     assert again.code == 0
     names = ("config.json", "model.safetensors")
     assert all((weights / name).read_bytes() == (tmp_path / "again" / name).read_bytes() for name in names)
-    used = clew("ask", THREE[0], "--index", family, "--retriever", f"frag:router_weights={weights}")
+    used = run_clew("ask", THREE[0], "--index", family, "--retriever", f"frag:router_weights={weights}")
     assert used.out.startswith("Tromsø\n"), used
 
 
@@ -135,9 +135,9 @@ def test_eval_notes_feedback_of_the_first_quarter(
 ) -> None:
     log = tmp_path / "log.jsonl"
     monkeypatch.setenv("CLEW_API_KEY", "none")
-    with model_server(played) as server:
+    with model_server(answer_request) as server:
         options = ("--answer", "--model", "openai:tiny", "--base-url", server.url, "--feedback", log)
-        done = clew("eval", "--index", family, "--questions", write_questions(tmp_path), *options)
+        done = run_clew("eval", "--index", family, "--questions", write_questions(tmp_path), *options)
     assert done.code == 0, done
     assert len(log.read_text(encoding="utf-8").splitlines()) == 1
     assert "answer_calls" in done.out
@@ -146,12 +146,12 @@ def test_eval_notes_feedback_of_the_first_quarter(
 def test_train_router_and_paths_on_a_graph(family: Path, tmp_path: Path) -> None:
     questions = write_questions(tmp_path)
     pair = ("--index", family, "--questions", questions)
-    router = clew("train", "router", *pair, "--kind", "tf-idf", "--out", tmp_path / "terms")
+    router = run_clew("train", "router", *pair, "--kind", "tf-idf", "--out", tmp_path / "terms")
     assert router.code == 0, router
-    paths = clew("train", "paths", *pair, "--rank", "0", "--out", tmp_path / "paths")
+    paths = run_clew("train", "paths", *pair, "--rank", "0", "--out", tmp_path / "paths")
     assert paths.code == 0, paths
     settings = f"frag:router_weights={tmp_path / 'terms'},path_weights={tmp_path / 'paths'}"
-    done = clew("ask", QUESTIONS[0][0], "--index", family, "--retriever", settings)
+    done = run_clew("ask", QUESTIONS[0][0], "--index", family, "--retriever", settings)
     assert done.out.startswith("teacher\n"), done
 
 
@@ -168,7 +168,7 @@ def test_training_on_nothing_is_refused(
     arguments: tuple[str, ...], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = clew("train", *arguments)
+    done = run_clew("train", *arguments)
     assert done.code == 2
     assert words in done.err
     assert not (tmp_path / "x").exists()
@@ -176,7 +176,7 @@ def test_training_on_nothing_is_refused(
 
 def test_labels_are_shortest_paths_where_the_data_set_does_not_say(family: Path) -> None:
     import clew as package
-    from clew.index import silent
+    from clew.index import ignore_progress
     from clew.training.recipes.frag import hop_examples
     from clew.types import Question
 
@@ -186,6 +186,6 @@ def test_labels_are_shortest_paths_where_the_data_set_does_not_say(family: Path)
         Question("b", "where is the husband's father from", ("Tromsø",), topics=("Ada Lind",)),
         Question("c", "who", ("nobody",), topics=("Ada Lind",)),
     ]
-    found, left_out = hop_examples(index, asked, silent)
+    found, left_out = hop_examples(index, asked, ignore_progress)
     assert [example.hops for example in found] == [1, 3]
     assert left_out == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.commands import Outcome, clew, voyage, write_lines
+from tests.faults.commands import Outcome, make_voyage, run_clew, write_lines
 
 TRIPLES = "Fram\tbuilt by\tColin Archer\nColin Archer\tborn in\tLarvik\nFram\tbuilt by\tColin Archer\n"
 
@@ -17,55 +17,55 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def imported(file: Path, index: Path, *options: str | Path) -> Outcome:
-    return clew("kg", "import", file, "--index", index, *options)
+def import_file(file: Path, index: Path, *options: str | Path) -> Outcome:
+    return run_clew("kg", "import", file, "--index", index, *options)
 
 
 def test_import_makes_an_index_and_says_what_it_holds(tmp_path: Path, file: Path) -> None:
-    done = imported(file, tmp_path / "index", "--encoder", "none")
+    done = import_file(file, tmp_path / "index", "--encoder", "none")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("ships.tsv: 2 triples, 0 names, 1 duplicates, 0 malformed in ")
     assert "parts: 1 added, 0 updated, 0 unchanged, 0 removed; the index holds 3 entities and 2 triples" in done.out
-    again = imported(file, tmp_path / "index")
+    again = import_file(file, tmp_path / "index")
     assert "parts: 0 added, 0 updated, 1 unchanged, 0 removed" in again.out
-    listed = clew("kg", "list", "--index", tmp_path / "index")
+    listed = run_clew("kg", "list", "--index", tmp_path / "index")
     assert listed.out == "ships.tsv: 2 triples, 0 names, 1 parts\n"
-    stats = clew("stats", "--index", tmp_path / "index")
+    stats = run_clew("stats", "--index", tmp_path / "index")
     assert "graph              ships.tsv (2 triples, 0 names)\n" in stats.out
     assert "imported triples   2\n" in stats.out
-    assert clew("verify", "--index", tmp_path / "index").code == 0
-    found = clew("search", "Who built Fram?", "--index", tmp_path / "index", "--retriever", "bm25")
+    assert run_clew("verify", "--index", tmp_path / "index").code == 0
+    found = run_clew("search", "Who built Fram?", "--index", tmp_path / "index", "--retriever", "bm25")
     assert "note: the index holds no passages" in found.out
-    removed = clew("remove", "ships.tsv", "--index", tmp_path / "index")
+    removed = run_clew("remove", "ships.tsv", "--index", tmp_path / "index")
     assert removed.out == "removed 1 graphs\n"
-    assert clew("kg", "list", "--index", tmp_path / "index").out == "no graph was imported\n"
+    assert run_clew("kg", "list", "--index", tmp_path / "index").out == "no graph was imported\n"
 
 
 def test_documents_and_graphs_in_one_index(tmp_path: Path, file: Path) -> None:
-    lines = write_lines(tmp_path / "voyages.jsonl", [voyage(n) for n in range(3)])
-    assert clew("index", lines, "--index", tmp_path / "index", "--encoder", "none").code == 0
-    assert imported(file, tmp_path / "index", "--name", "my ships").code == 0
-    listed = clew("kg", "list", "--index", tmp_path / "index", "--json")
+    lines = write_lines(tmp_path / "voyages.jsonl", [make_voyage(n) for n in range(3)])
+    assert run_clew("index", lines, "--index", tmp_path / "index", "--encoder", "none").code == 0
+    assert import_file(file, tmp_path / "index", "--name", "my ships").code == 0
+    listed = run_clew("kg", "list", "--index", tmp_path / "index", "--json")
     assert json.loads(listed.out) == [{"name": "my ships", "triples": 2, "names": 0, "parts": 1}]
-    again = clew("index", lines, "--index", tmp_path / "index")
+    again = run_clew("index", lines, "--index", tmp_path / "index")
     assert "0 added, 0 updated, 3 unchanged" in again.out
     assert "the index holds 3 passages" in again.out
-    figures = json.loads(clew("stats", "--index", tmp_path / "index", "--json").out)
+    figures = json.loads(run_clew("stats", "--index", tmp_path / "index", "--json").out)
     assert (figures["documents"], figures["passages"], figures["imported_triples"]) == (3, 3, 2)
-    exported = clew("export", tmp_path / "out.jsonl", "--index", tmp_path / "index")
+    exported = run_clew("export", tmp_path / "out.jsonl", "--index", tmp_path / "index")
     assert "wrote what was found in 3 passages" in exported.out
     assert len((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()) == 3
-    removed = clew("remove", "my ships", "v0001", "--index", tmp_path / "index")
+    removed = run_clew("remove", "my ships", "v0001", "--index", tmp_path / "index")
     assert removed.out == "removed 1 documents and 1 graphs\n"
 
 
 def test_diff_tells_what_a_graph_changes(tmp_path: Path, file: Path) -> None:
     for name in ("one", "two"):
-        assert imported(file, tmp_path / name, "--encoder", "none").code == 0
-    assert clew("diff", tmp_path / "one", tmp_path / "two").code == 0
+        assert import_file(file, tmp_path / name, "--encoder", "none").code == 0
+    assert run_clew("diff", tmp_path / "one", tmp_path / "two").code == 0
     file.write_text(TRIPLES.replace("Larvik", "Oslo"), encoding="utf-8")
-    assert imported(file, tmp_path / "two").code == 0
-    changed = clew("diff", tmp_path / "one", tmp_path / "two")
+    assert import_file(file, tmp_path / "two").code == 0
+    changed = run_clew("diff", tmp_path / "one", tmp_path / "two")
     assert changed.code == 1
     assert "1 triples added: Colin Archer | born in | Oslo" in changed.out
     assert "1 entities removed: Larvik" in changed.out
@@ -74,12 +74,12 @@ def test_diff_tells_what_a_graph_changes(tmp_path: Path, file: Path) -> None:
 def test_malformed_lines_are_told_and_strict_refuses_them_before_anything_is_made(tmp_path: Path, file: Path) -> None:
     with file.open("ab") as stream:
         stream.write(b"only one\nL\xe9onie\tborn in\tRennes\n" + b"two\tcells\n" * 30)
-    strict = imported(file, tmp_path / "index", "--encoder", "none", "--strict")
+    strict = import_file(file, tmp_path / "index", "--encoder", "none", "--strict")
     assert strict.code == 2
     assert strict.err.startswith("clew: ships.tsv:4: 1 cell, wanted 3")
     assert "nothing was imported" in strict.err
     assert not (tmp_path / "index").exists()
-    done = imported(file, tmp_path / "index", "--encoder", "none")
+    done = import_file(file, tmp_path / "index", "--encoder", "none")
     assert done.code == 0
     assert "32 malformed" in done.out
     assert "malformed: ships.tsv:4: 1 cell, wanted 3" in done.err
@@ -91,7 +91,7 @@ def test_names_and_formats(tmp_path: Path) -> None:
     file, names = tmp_path / "triples", tmp_path / "names.tsv"
     file.write_bytes("m.1;bâti par;m.2\n".encode("latin-1"))
     names.write_bytes("m.1\tFram\tthe Fram\nm.2\tColin Archer\n".encode("latin-1"))
-    done = imported(
+    done = import_file(
         file, tmp_path / "index", "--format", "csv", "--delimiter", ";", "--encoding", "latin-1", "--names", names,
         "--encoder", "none",
     )  # fmt: skip
@@ -124,7 +124,7 @@ def test_what_cannot_be_imported_is_one_line_and_exit_code_2(
     if content is not None:
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
     chosen = options if "--encoder" in options else (*options, "--encoder", "none")
-    done = imported(tmp_path / name, tmp_path / "index", *chosen)
+    done = import_file(tmp_path / name, tmp_path / "index", *chosen)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("clew: ")
     assert done.err.count("\n") == 1
@@ -133,13 +133,13 @@ def test_what_cannot_be_imported_is_one_line_and_exit_code_2(
 
 
 def test_another_encoder_than_the_index_has_is_refused(tmp_path: Path, file: Path) -> None:
-    assert imported(file, tmp_path / "index", "--encoder", "none").code == 0
-    done = imported(file, tmp_path / "index", "--encoder", "hashing")
+    assert import_file(file, tmp_path / "index", "--encoder", "none").code == 0
+    done = import_file(file, tmp_path / "index", "--encoder", "hashing")
     assert done.code == 2
     assert "was made with the encoder 'none'" in done.err
 
 
 def test_a_list_needs_an_index(tmp_path: Path) -> None:
-    done = clew("kg", "list", "--index", tmp_path / "absent")
+    done = run_clew("kg", "list", "--index", tmp_path / "absent")
     assert done.code == 2
     assert "no Clew index at" in done.err

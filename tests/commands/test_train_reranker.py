@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from tests.faults.commands import clew
-from tests.faults.model_server import Part, Request, model_server
+from tests.faults.commands import run_clew
+from tests.faults.model_server import Request, ServerReply, model_server
 from tests.models.test_text_scorers import write_cross_encoder
-from tests.small_index import DOCUMENTS, made
+from tests.small_index import DOCUMENTS, make_index
 
 QUESTION = "Where was the commander of the Vega born?"
 TITLES = {document.id: document.title for document in DOCUMENTS}
 SCORES = {"Karlskrona": 90, "Louis Palander": 90, "Vega (star)": 5}
 
 
-def scores(request: Request, _: int) -> Part:
+def score_by_title(request: Request, _: int) -> ServerReply:
     """Score by the title, 20 for most."""
     content = str(request["messages"][-1]["content"])
     title = content.partition("<title>\n")[2].partition("\n")[0]
-    return Part(json.dumps({"score": SCORES.get(title, 20)}))
+    return ServerReply(json.dumps({"score": SCORES.get(title, 20)}))
 
 
-def found(*arguments: str | Path) -> Any:
-    done = clew("search", QUESTION, "--json", *arguments)
+def search_json(*arguments: str | Path) -> Any:
+    done = run_clew("search", QUESTION, "--json", *arguments)
     assert done.code == 0, done
     return json.loads(done.out)
 
@@ -47,12 +47,12 @@ def test_a_model_reranks_what_any_retriever_finds(plain_folder: Path) -> None:
         "6",
         "--no-cache",
     )
-    before = ids_of(found("--index", plain_folder, "--retriever", "fused", "-k", "8"))
+    before = ids_of(search_json("--index", plain_folder, "--retriever", "fused", "-k", "8"))
     pool = sorted(before[:6], key=lambda id_: -SCORES.get(TITLES[id_], 20))
     assert pool != before[:6]
-    with model_server(scores) as server:
-        after = found(*given, "--base-url", server.url, "-k", "8")
-        few = found(*given, "--base-url", server.url, "-k", "2")
+    with model_server(score_by_title) as server:
+        after = search_json(*given, "--base-url", server.url, "-k", "8")
+        few = search_json(*given, "--base-url", server.url, "-k", "2")
     assert ids_of(after) == pool + before[6:]
     assert few["passages"] == after["passages"][:2]
     assert after["retriever"] == "fused:rerank=llm:openai:test,pool=6"
@@ -62,9 +62,9 @@ def test_a_model_reranks_what_any_retriever_finds(plain_folder: Path) -> None:
 
 def test_kept_replies_cost_nothing(plain_folder: Path, tmp_path: Path) -> None:
     place = shutil.copytree(plain_folder, tmp_path / "index")
-    with model_server(scores) as server:
+    with model_server(score_by_title) as server:
         given = ("--index", place, "--retriever", "bm25", "--rerank", "llm:openai:test", "--base-url", server.url)
-        first, again = found(*given), found(*given)
+        first, again = search_json(*given), search_json(*given)
     assert first["usage"]["calls"] == len(server.requests) > 0
     assert again["usage"]["calls"] == 0
     assert again["passages"] == first["passages"]
@@ -72,9 +72,9 @@ def test_kept_replies_cost_nothing(plain_folder: Path, tmp_path: Path) -> None:
 
 def test_the_end_of_the_budget_is_told(plain_folder: Path) -> None:
     given = ("--retriever", "bm25", "--rerank", "llm:openai:test", "--no-cache", "--max-tokens", "10")
-    with model_server(scores) as server:
-        after = found("--index", plain_folder, *given, "--base-url", server.url)
-    assert ids_of(after) == ids_of(found("--index", plain_folder, "--retriever", "bm25"))
+    with model_server(score_by_title) as server:
+        after = search_json("--index", plain_folder, *given, "--base-url", server.url)
+    assert ids_of(after) == ids_of(search_json("--index", plain_folder, "--retriever", "bm25"))
     assert any("have no score and keep their places: the budget of 10 tokens" in note for note in after["notes"])
     assert not server.requests
 
@@ -85,12 +85,12 @@ def test_eval_names_the_reranked_side_by_side(plain_folder: Path, tmp_path: Path
         json.dumps({"id": "1", "question": QUESTION, "gold": ["palander", "vega"]}) + "\n", encoding="utf-8"
     )
     names = "bm25,bm25:rerank=none,fused"
-    with model_server(scores) as server:
+    with model_server(score_by_title) as server:
         given = ("--rerank", "llm:openai:test", "--pool", "5", "--base-url", server.url, "--no-cache")
-        done = clew("eval", "--index", plain_folder, "--questions", file, "--retriever", "bm25,fused", *given)
+        done = run_clew("eval", "--index", plain_folder, "--questions", file, "--retriever", "bm25,fused", *given)
         assert done.code == 0, done
         assert "fused:rerank=llm:openai:test,pool=5" in done.out
-        both = clew("eval", "--index", plain_folder, "--questions", file, "--retriever", names, *given)
+        both = run_clew("eval", "--index", plain_folder, "--questions", file, "--retriever", names, *given)
     assert (both.code, both.out) == (2, "")  # one of them says for itself that it is not reranked
     assert "bm25:rerank=none has a setting 'rerank' of its own" in both.err
 
@@ -99,12 +99,12 @@ def test_eval_names_the_reranked_side_by_side(plain_folder: Path, tmp_path: Path
 def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None:
     folder = write_cross_encoder(tmp_path / "model")
     rerank = ("--index", plain_folder, "--retriever", "fused", "--rerank", f"cross-encoder:{folder}")
-    before = ids_of(found("--index", plain_folder, "--retriever", "fused", "-k", "100"))
-    after = found(*rerank, "-k", "100")
+    before = ids_of(search_json("--index", plain_folder, "--retriever", "fused", "-k", "100"))
+    after = search_json(*rerank, "-k", "100")
     assert sorted(ids_of(after)) == sorted(before)
     assert ids_of(after) != before
-    assert clew("ask", QUESTION, *rerank, "--pool", "3").code == 0
-    missing = clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}")
+    assert run_clew("ask", QUESTION, *rerank, "--pool", "3").code == 0
+    missing = run_clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}")
     assert (missing.code, missing.out) == (2, "")
     assert "there is no folder" in missing.err
 
@@ -122,13 +122,13 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     ids=str,
 )
 def test_settings_that_say_two_things(plain_folder: Path, given: Sequence[str], said: str) -> None:
-    done = clew("search", QUESTION, "--index", plain_folder, "--retriever", *given)
+    done = run_clew("search", QUESTION, "--index", plain_folder, "--retriever", *given)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
 
 
 def test_an_index_without_vectors_is_told_which_rerankers_need_none(tmp_path: Path) -> None:
-    made(tmp_path / "index", DOCUMENTS[:3], encoder="none")
-    done = clew("search", QUESTION, "--index", tmp_path / "index", "--retriever", "bm25", "--rerank", "g-rag")
+    make_index(tmp_path / "index", DOCUMENTS[:3], encoder="none")
+    done = run_clew("search", QUESTION, "--index", tmp_path / "index", "--retriever", "bm25", "--rerank", "g-rag")
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert "the reranker cross-encoder or llm, or make a new index" in done.err

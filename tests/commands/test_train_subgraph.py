@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from tests.datasets.g_retriever_written import write_g_retriever
-from tests.faults.commands import Outcome, clew
-from tests.kinship import made, write_graph
+from tests.faults.commands import Outcome, run_clew
+from tests.kinship import make_kinship_index, write_graph
 from tests.models.tiny_llama import write_tiny_llama
 
 TOPICS = ("Ada Lind", "Bo Lind", "Carl Lind", "Eva Holm", "Vardø", "Norway")
@@ -20,7 +20,7 @@ ANSWERS = {"Ada Lind": "Vardø", "Bo Lind": "Carl Lind", "Carl Lind": "fisher", 
 HASHING = ("--encoder", "hashing:32", "--budget", "3", "--epochs", "1", "--draws", "16", "--width", "4")
 
 
-def written(path: Path, topics: Sequence[str], unanswered: Sequence[str] = ()) -> Path:
+def write_topic_questions(path: Path, topics: Sequence[str], unanswered: Sequence[str] = ()) -> Path:
     """Write a question on each topic; some have no answers."""
     lines = [
         {
@@ -37,22 +37,24 @@ def written(path: Path, topics: Sequence[str], unanswered: Sequence[str] = ()) -
 
 @pytest.fixture
 def questions(tmp_path: Path) -> Path:
-    return written(tmp_path / "questions.jsonl", TOPICS)
+    return write_topic_questions(tmp_path / "questions.jsonl", TOPICS)
 
 
-def trained(folder: Path, questions: Path, *options: str) -> Outcome:
+def train_network(folder: Path, questions: Path, *options: str) -> Outcome:
     kg = write_graph(folder)
-    return clew("train", "subgraph", "--kg", kg, "--questions", questions, "--out", folder / "w", *HASHING, *options)
+    return run_clew(
+        "train", "subgraph", "--kg", kg, "--questions", questions, "--out", folder / "w", *HASHING, *options
+    )
 
 
 def test_what_is_trained_is_searched_with(tmp_path: Path, questions: Path) -> None:
-    done = trained(tmp_path, questions)
+    done = train_network(tmp_path, questions)
     assert done.code == 0, done
     assert "learned from 5 questions, 1 chose the epoch" in done.out
     used = f"gcn-subgraph:weights={tmp_path / 'w'}"
     assert used in done.out
-    made(tmp_path, "hashing:32")
-    found = clew(
+    make_kinship_index(tmp_path, "hashing:32")
+    found = run_clew(
         "search", "what has [Ada Lind]", "--index", tmp_path / "index", "--retriever", used + ",budget=3", "--json"
     )
     assert found.code == 0, found
@@ -62,12 +64,14 @@ def test_what_is_trained_is_searched_with(tmp_path: Path, questions: Path) -> No
 
 
 def test_an_index_gives_questions_too(tmp_path: Path, questions: Path) -> None:
-    made(tmp_path, "hashing:32")
-    done = clew(
+    make_kinship_index(tmp_path, "hashing:32")
+    done = run_clew(
         "train", "subgraph", "--index", tmp_path / "index", "--questions", questions, "--out", tmp_path / "w", *HASHING
     )  # fmt: skip
     assert done.code == 0, done
-    other = clew("train", "subgraph", "--index", tmp_path / "index", "--questions", questions, "--out", tmp_path / "w")
+    other = run_clew(
+        "train", "subgraph", "--index", tmp_path / "index", "--questions", questions, "--out", tmp_path / "w"
+    )
     assert other.code == 2
     assert "was made with the encoder 'hashing:32'" in other.err
 
@@ -75,15 +79,15 @@ def test_an_index_gives_questions_too(tmp_path: Path, questions: Path) -> None:
 def test_selections_are_compared(tmp_path: Path, questions: Path) -> None:
     kg = write_graph(tmp_path)
     names = "gcn,gcn-untrained,steiner,top-k,ego,random,whole"
-    test = written(tmp_path / "test.jsonl", OTHERS)
+    test = write_topic_questions(tmp_path / "test.jsonl", OTHERS)
     asked = ("compare", "--kg", kg, "--questions", questions, "--test", test, "--select", names, "--seeds", "1")
-    done = clew(*asked, *HASHING, "--json")
+    done = run_clew(*asked, *HASHING, "--json")
     assert done.code == 0, done
     report = json.loads(done.out)
     assert list(report["selections"]) == names.split(",")
     assert (report["questions"], report["learned_from"]) == (len(OTHERS), 5)
     assert report["selections"]["whole"]["nodes"] > report["selections"]["top-k"]["nodes"] == 3
-    table = clew(*asked, *HASHING)
+    table = run_clew(*asked, *HASHING)
     assert table.code == 0, table
     assert [line.split()[0] for line in table.out.splitlines()[2:9]] == names.split(",")
     assert "gcn minus steiner, accuracy: " in table.out
@@ -106,7 +110,7 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = clew(*command, *options)
+    done = run_clew(*command, *options)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
     assert done.err.count("\n") == 1
@@ -123,7 +127,7 @@ def test_what_cannot_be_read_is_one_line_and_exit_code_2(
     ],
 )
 def test_a_recipe_that_is_none_is_refused(tmp_path: Path, questions: Path, options: tuple[str, ...], said: str) -> None:
-    done = trained(tmp_path, questions, *options)
+    done = train_network(tmp_path, questions, *options)
     assert done.code == 2
     assert said in done.err
     assert not (tmp_path / "w").exists()
@@ -131,7 +135,7 @@ def test_a_recipe_that_is_none_is_refused(tmp_path: Path, questions: Path, optio
 
 def test_a_selection_that_is_none_is_refused(tmp_path: Path, questions: Path) -> None:
     kg = write_graph(tmp_path)
-    done = clew("compare", "--kg", kg, "--questions", questions, "--select", "gcn,best", *HASHING)
+    done = run_clew("compare", "--kg", kg, "--questions", questions, "--select", "gcn,best", *HASHING)
     assert done.code == 2
     assert "no selection is called 'best'" in done.err
 
@@ -139,11 +143,11 @@ def test_a_selection_that_is_none_is_refused(tmp_path: Path, questions: Path) ->
 def test_a_causal_language_model_reads(tmp_path: Path, questions: Path) -> None:
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"])
     asked = ("compare", "--kg", write_graph(tmp_path), "--questions", questions, "--seeds", "1")
-    done = clew(*asked, "--select", "gcn,steiner", "--reader", model, *HASHING, "--json")
+    done = run_clew(*asked, "--select", "gcn,steiner", "--reader", model, *HASHING, "--json")
     assert done.code == 0, done
     told = json.loads(done.out)["selections"]
     assert all(told[name]["loss"] > 0 and told[name]["train_seconds"] >= 0 for name in ("gcn", "steiner"))
-    absent = clew(*asked, "--reader", tmp_path / "none", *HASHING)
+    absent = run_clew(*asked, "--reader", tmp_path / "none", *HASHING)
     assert (absent.code, absent.err.count("\n")) == (2, 1)
     assert str(tmp_path / "none") in absent.err
 
@@ -152,16 +156,16 @@ def test_graphs_that_are_too_long_for_a_language_model_are_told(tmp_path: Path, 
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"])
     asked = ("compare", "--kg", write_graph(tmp_path), "--questions", questions, "--test", questions, "--seeds", "1")
     read = (*asked, "--select", "whole,ego", "--reader", model, *HASHING)
-    whole, short = (json.loads(clew(*read, *options, "--json").out) for options in ((), ("--context-tokens", "40")))
+    whole, short = (json.loads(run_clew(*read, *options, "--json").out) for options in ((), ("--context-tokens", "40")))
     assert whole["shortened"] == {}
     assert whole["selections"]["whole"]["tokens"] > 40
     assert short["shortened"]["whole"] == len(TOPICS)
     assert 0 < short["selections"]["whole"]["tokens"] <= 40
-    told = clew(*read, "--context-tokens", "40")
+    told = run_clew(*read, "--context-tokens", "40")
     assert told.code == 0, told
     assert "note: whole: 6 parts of graphs had more than 40 tokens" in told.err
-    assert clew(*read, "--context-tokens", "0").code == 2
-    local = clew(*asked, *HASHING, "--context-tokens", "40")
+    assert run_clew(*read, "--context-tokens", "0").code == 2
+    local = run_clew(*asked, *HASHING, "--context-tokens", "40")
     assert local.code == 2
     assert "the local reader reads no tokens: give --reader FOLDER" in local.err
 
@@ -170,65 +174,65 @@ def test_graphs_that_are_too_long_for_a_language_model_are_told(tmp_path: Path, 
 @pytest.mark.parametrize("name", ["./nosuch", "no:such", "a/b/c"])
 def test_a_model_that_cannot_be_is_bad_input(tmp_path: Path, questions: Path, option: str, name: str) -> None:
     kg = write_graph(tmp_path)
-    done = clew("train", "subgraph", "--kg", kg, "--questions", questions, "--out", tmp_path / "w", option, name)
+    done = run_clew("train", "subgraph", "--kg", kg, "--questions", questions, "--out", tmp_path / "w", option, name)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
     assert f"can be called '{name}'" in done.err
 
 
 def test_weights_that_are_not_there_are_bad_input(tmp_path: Path) -> None:
-    made(tmp_path, "hashing:32")
-    done = clew("search", "what", "--index", tmp_path / "index", "--retriever", "gcn-subgraph:weights=nosuch")
+    make_kinship_index(tmp_path, "hashing:32")
+    done = run_clew("search", "what", "--index", tmp_path / "index", "--retriever", "gcn-subgraph:weights=nosuch")
     assert done.code == 2, done
     assert "weights is 'nosuch', which holds no config.json; give a folder that clew train made" in done.err
 
 
-def compared(folder: Path, questions: Path, *options: str | Path) -> Outcome:
-    return clew(
+def compare_selections(folder: Path, questions: Path, *options: str | Path) -> Outcome:
+    return run_clew(
         "compare", "--kg", write_graph(folder), "--questions", questions, "--seeds", "1", *HASHING, "--json", *options
     )
 
 
 def test_what_is_measured_is_not_learned_from(tmp_path: Path, questions: Path) -> None:
-    done = compared(tmp_path, questions, "--test", questions, "--select", "gcn,top-k")
+    done = compare_selections(tmp_path, questions, "--test", questions, "--select", "gcn,top-k")
     assert done.code == 2
     assert "6 of 6 questions share id or text with those measured: not learned from" in done.err
     assert "no question is left, so there is nothing to learn from" in done.err
-    fixed = compared(tmp_path, questions, "--test", questions, "--select", "top-k,ego")
+    fixed = compare_selections(tmp_path, questions, "--test", questions, "--select", "top-k,ego")
     assert fixed.code == 0, fixed
     assert (json.loads(fixed.out)["questions"], json.loads(fixed.out)["learned_from"]) == (6, 0)
 
 
 def test_questions_without_answers_are_told_and_left_out(tmp_path: Path) -> None:
-    some = written(tmp_path / "some.jsonl", TOPICS, unanswered=TOPICS[:2])
-    done = trained(tmp_path, some)
+    some = write_topic_questions(tmp_path / "some.jsonl", TOPICS, unanswered=TOPICS[:2])
+    done = train_network(tmp_path, some)
     assert done.code == 0, done
     assert "2 of 6 questions have no answer and are left out" in done.err
     assert "learned from 3 questions, 1 chose the epoch" in done.out
-    none = trained(tmp_path, written(tmp_path / "none.jsonl", TOPICS, unanswered=TOPICS))
+    none = train_network(tmp_path, write_topic_questions(tmp_path / "none.jsonl", TOPICS, unanswered=TOPICS))
     assert none.code == 2
     assert "none of 6 questions has answers" in none.err
 
 
 def test_a_run_on_other_questions_does_not_go_on(tmp_path: Path, questions: Path) -> None:
-    other = written(tmp_path / "other.jsonl", TOPICS[1:])
-    assert trained(tmp_path, questions).code == 0
-    done = trained(tmp_path, other)
+    other = write_topic_questions(tmp_path / "other.jsonl", TOPICS[1:])
+    assert train_network(tmp_path, questions).code == 0
+    done = train_network(tmp_path, other)
     assert done.code == 2
     assert "holds another run, of questions to learn from" in done.err
     runs = ("--select", "gcn", "--runs", tmp_path / "runs")
-    assert compared(tmp_path, questions, *runs).code == 0
-    assert compared(tmp_path, questions, *runs).code == 0
-    again = compared(tmp_path, other, *runs)
+    assert compare_selections(tmp_path, questions, *runs).code == 0
+    assert compare_selections(tmp_path, questions, *runs).code == 0
+    again = compare_selections(tmp_path, other, *runs)
     assert again.code == 2
     assert "holds another run, of questions to learn from" in again.err
 
 
 def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, questions: Path) -> None:
-    done = trained(tmp_path, questions, "--budget", "20")
+    done = train_network(tmp_path, questions, "--budget", "20")
     assert done.code == 2
     assert "answers every selection of a question alike" in done.err
     assert not (tmp_path / "w").exists()
-    assert trained(tmp_path, questions).code == 0
+    assert train_network(tmp_path, questions).code == 0
 
 
 @pytest.mark.parametrize(
@@ -253,7 +257,7 @@ def test_what_can_be_known_at_once_is_said_before_anything_is_read(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (tmp_path / "file").write_text("", encoding="utf-8")
-    done = clew("compare", "--kg", "none.tsv", "--questions", "none.jsonl", *HASHING, *options)
+    done = run_clew("compare", "--kg", "none.tsv", "--questions", "none.jsonl", *HASHING, *options)
     assert done.code != 0
     assert said in done.err
     assert "none.tsv" not in done.err
@@ -264,13 +268,13 @@ def test_what_can_be_known_at_once_is_said_before_anything_is_read(
 def test_weights_that_have_no_place_are_not_trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("", encoding="utf-8")
-    done = clew("train", "subgraph", "--kg", "none.tsv", "--questions", "none.jsonl", "--out", out)
+    done = run_clew("train", "subgraph", "--kg", "none.tsv", "--questions", "none.jsonl", "--out", out)
     assert done.code == 2
     assert f"--out is {out!r}, which" in done.err
 
 
 def test_the_printed_loss_is_not_trained_to_stop(tmp_path: Path, questions: Path) -> None:
-    done = trained(tmp_path, questions, "--objective", "paper", "--stops")
+    done = train_network(tmp_path, questions, "--objective", "paper", "--stops")
     assert done.code == 2
     assert "the objective paper says nothing of where a selection ends" in done.err
     assert not (tmp_path / "w").exists()
@@ -285,29 +289,29 @@ def test_splits_of_a_folder_are_kept_apart(tmp_path: Path) -> None:
         GraphQuestion(f"q{n}", n, "what does it sail on?", (("sea", "ice")[n % 2],), (0,), group=f"g{n}")
         for n in range(8)
     )
-    whole = GraphSet(graphs, made)
+    whole = GraphDataset(graphs, made)
     parts = {"train": made[:4], "val": made[4:6], "test": made[6:]}
-    write_g_retriever(whole, tmp_path / "ships", {name: GraphSet(graphs, some) for name, some in parts.items()})
+    write_g_retriever(whole, tmp_path / "ships", {name: GraphDataset(graphs, some) for name, some in parts.items()})
     small = (*HASHING, "--budget", "2")
-    done = clew("train", "subgraph", "--data", tmp_path / "ships", "--out", tmp_path / "w", *small)
+    done = run_clew("train", "subgraph", "--data", tmp_path / "ships", "--out", tmp_path / "w", *small)
     assert done.code == 0, done
     assert "learned from 4 questions, 2 chose the epoch" in done.out
     asked = ("compare", "--data", tmp_path / "ships", "--select", "top-k,ego", *small, "--json")
-    assert json.loads(clew(*asked).out)["questions"] == 2
-    named = json.loads(clew(*asked, "--split", "test", "--test-split", "train").out)
+    assert json.loads(run_clew(*asked).out)["questions"] == 2
+    named = json.loads(run_clew(*asked, "--split", "test", "--test-split", "train").out)
     assert (named["questions"], named["learned_from"]) == (4, 2)
 
 
 def test_soft_prompts_and_graph_tokens_learn_with_the_selection(tmp_path: Path, questions: Path) -> None:
     model = write_tiny_llama(tmp_path / "llama", [*TOPICS, *ANSWERS.values(), "what has"])
     reads = ("--reader", str(model), "--soft-prompt", "2")
-    done = compared(tmp_path, questions, *reads, "--select", "g-retriever,graphtoken,steiner,top-k,gcn")
+    done = compare_selections(tmp_path, questions, *reads, "--select", "g-retriever,graphtoken,steiner,top-k,gcn")
     assert done.code == 0, done
     told = json.loads(done.out)["selections"]
     assert all(figures["train_seconds"] > 0 for figures in told.values())
     assert told["g-retriever"]["loss"] != told["steiner"]["loss"]
     assert told["graphtoken"]["nodes"] >= told["steiner"]["nodes"]
-    kept = trained(tmp_path, questions, *reads, "--graph-token", "part")
+    kept = train_network(tmp_path, questions, *reads, "--graph-token", "part")
     assert kept.code == 0, kept
     assert str(tmp_path / "w" / "reader") in kept.out
     assert {path.suffix for path in (tmp_path / "w" / "reader").iterdir()} >= {".safetensors"}

@@ -11,7 +11,7 @@ from clew.rerankers.text_scorer import TextReranker
 from clew.retrievers.registry import RERANKERS
 from clew.text.bm25 import BM25Scorer
 from tests.conftest import EXAMPLES
-from tests.small_index import DOCUMENTS, made
+from tests.small_index import DOCUMENTS, make_index
 
 TRAINED = {"gfm": "all-MiniLM-L6-v2", "routed": "all-MiniLM-L6-v2"}
 
@@ -28,14 +28,14 @@ def words_rerank() -> Iterator[None]:
 def trained_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small index with the encoder of the trained weights; tests must not write to it."""
     folder = tmp_path_factory.mktemp("trained") / "index"
-    made(folder, DOCUMENTS, TRAINED["gfm"])
+    make_index(folder, DOCUMENTS, TRAINED["gfm"])
     return folder
 
 
 @pytest.fixture(scope="session")
 def trained_polar(tmp_path_factory: pytest.TempPathFactory) -> Index:
     """The example corpus with the encoder of the trained weights."""
-    index = made(tmp_path_factory.mktemp("polar") / "index", (), TRAINED["gfm"])
+    index = make_index(tmp_path_factory.mktemp("polar") / "index", (), TRAINED["gfm"])
     assert not index.add([EXAMPLES / "polar"]).failures
     return index
 

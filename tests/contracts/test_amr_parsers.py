@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.protocols import AmrParser
-from clew.rerankers.amr.graph import MeaningGraph, common_parts, path_words
-from clew.rerankers.amr.local_parser import LocalAmrParser
-from clew.rerankers.amr.parsers import AmrlibParser, FileAmrParser, pair_text
+from clew.protocols import AMRParser
+from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
+from clew.rerankers.amr.local_parser import LocalAMRParser
+from clew.rerankers.amr.parsers import AmrlibParser, FileAMRParser, pair_text
 from clew.rerankers.amr.penman_files import amr_entry, write_amr
 from clew.types import Failure, Passage
-from tests.rerankers.amr.amrlib_package import model_that_says, provide_amrlib
+from tests.rerankers.amr.amrlib_package import provide_amrlib, write_scripted_model
 
 TEXTS = {
     "a": "The Fram left Oslo in 1893.",
@@ -31,22 +31,22 @@ def notation(question: str, passage: Passage) -> str:
     return f'(q / question :ARG0 (s / said-01 :ARG1 "{question.strip()}" :ARG2 "{passage.id}"))'
 
 
-def read_from_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AmrParser:
+def read_from_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
     path = folder / "pairs"
     entries = [amr_entry(notation(q, p), [("question", q), ("passage", p.id)]) for q, p in KNOWN]
     if not path.exists():
         write_amr(path, entries)
-    return FileAmrParser(path)
+    return FileAMRParser(path)
 
 
-def of_amrlib(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AmrParser:
+def of_amrlib(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
     provide_amrlib(folder, monkeypatch)
     said = {pair_text(question, passage): notation(question, passage) for question, passage in KNOWN}
-    return AmrlibParser(model_that_says(said, folder / "model"))
+    return AmrlibParser(write_scripted_model(said, folder / "model"))
 
 
-def local(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AmrParser:
-    return LocalAmrParser()
+def local(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
+    return LocalAMRParser()
 
 
 MAKERS = {"file": read_from_file, "amrlib": of_amrlib, "local": local}
@@ -58,11 +58,11 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def parser(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AmrParser:
+def parser(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
     return MAKERS[name](tmp_path, monkeypatch)
 
 
-def test_each_pair_has_a_result_in_its_place(parser: AmrParser, name: str) -> None:
+def test_each_pair_has_a_result_in_its_place(parser: AMRParser, name: str) -> None:
     found = parser.parse(QUESTIONS, GIVEN)
     assert len(found) == len(PAIRS)
     for (_, passage), graph in zip(PAIRS, found, strict=True):
@@ -74,7 +74,7 @@ def test_each_pair_has_a_result_in_its_place(parser: AmrParser, name: str) -> No
             assert path_words(graph)[0] == "question"
 
 
-def test_a_result_depends_on_its_own_pair_only(parser: AmrParser) -> None:
+def test_a_result_depends_on_its_own_pair_only(parser: AMRParser) -> None:
     together = parser.parse(QUESTIONS, GIVEN)
     assert [parser.parse([question], [passage])[0] for question, passage in PAIRS] == together
     assert parser.parse(QUESTIONS[::-1], GIVEN[::-1]) == together[::-1]
@@ -82,28 +82,28 @@ def test_a_result_depends_on_its_own_pair_only(parser: AmrParser) -> None:
 
 
 def test_a_second_parser_is_the_same(
-    parser: AmrParser, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parser: AMRParser, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = MAKERS[name](tmp_path, monkeypatch)
     assert again.fingerprint == parser.fingerprint
     assert again.parse(QUESTIONS, GIVEN) == parser.parse(QUESTIONS, GIVEN)
 
 
-def test_questions_count(parser: AmrParser) -> None:
+def test_questions_count(parser: AMRParser) -> None:
     first, second = parser.parse(ASKED[:2], PASSAGES[:1] * 2)
     assert first != second
 
 
-def test_graphs_can_be_compared(parser: AmrParser) -> None:
-    graphs = [graph for graph in parser.parse(QUESTIONS, GIVEN) if isinstance(graph, MeaningGraph)]
-    shared = common_parts(graphs)
+def test_graphs_can_be_compared(parser: AMRParser) -> None:
+    graphs = [graph for graph in parser.parse(QUESTIONS, GIVEN) if isinstance(graph, AMRGraph)]
+    shared = count_common_parts(graphs)
     # All of them hold the node `question`.
     assert shared[0, 1:, 0].min() >= 1
 
 
 @pytest.mark.parametrize(("questions", "passages"), [(["x"], []), ([], PASSAGES[:1]), (["x"] * 3, PASSAGES[:2])])
 def test_lengths_that_do_not_match_are_refused(
-    parser: AmrParser, questions: list[str], passages: list[Passage]
+    parser: AMRParser, questions: list[str], passages: list[Passage]
 ) -> None:
     wanted = f"{len(questions)} questions for {len(passages)} passages: wanted pairs"
     with pytest.raises(InputError, match=wanted):

@@ -9,7 +9,7 @@ from clew.errors import InputError
 from clew.protocols import Extractor
 from clew.retrievers.registry import open_extractor
 from clew.types import Extraction, Failure, Passage, Prompt
-from tests.indexing.extraction.playing_model import reply_to
+from tests.indexing.extraction.playing_model import make_reply
 from tests.models.llm.scripted_model import ScriptedModel
 
 TEXTS = {
@@ -23,7 +23,7 @@ PASSAGES = [Passage(id_, "d", "Title", text, 5, 5 + len(text)) for id_, text in 
 
 
 def said(prompt: Prompt) -> dict[str, object]:
-    return reply_to(prompt.reply.__name__, prompt.content)
+    return make_reply(prompt.reply.__name__, prompt.content)
 
 
 def opened(name: str) -> Extractor:

@@ -13,41 +13,41 @@ from clew.answering.graph_readers.path_reader import PathGraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError
 from clew.models.causal_lm.model import CausalModel
-from clew.models.llm.prompts.graph_answer import prompt
+from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import GraphReader
-from clew.training.fitting.choice_reader import ChoiceRecipe, teach_choices
-from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, vectors
+from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
+from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, unit_vectors
 from tests.models.tiny_llama import write_tiny_llama
 
 
 def causal(folder: Path) -> GraphReader:
-    return CausalReader(CausalModel(str(folder)), prompt, batch_size=2, max_new_tokens=4)
+    return CausalReader(CausalModel(str(folder)), build_prompt, batch_size=2, max_new_tokens=4)
 
 
 def unbatched(folder: Path) -> GraphReader:
-    return CausalReader(CausalModel(str(folder)), prompt, batch_size=1, max_new_tokens=4, chat=False)
+    return CausalReader(CausalModel(str(folder)), build_prompt, batch_size=1, max_new_tokens=4, chat=False)
 
 
 def soft_prompt(folder: Path) -> GraphReader:
-    return SoftPromptReader(CausalReader(CausalModel(str(folder)), prompt, max_new_tokens=4))
+    return SoftPromptReader(CausalReader(CausalModel(str(folder)), build_prompt, max_new_tokens=4))
 
 
 def graph_token(folder: Path) -> GraphReader:
-    reader = CausalReader(CausalModel(str(folder)), prompt, batch_size=2, max_new_tokens=4, with_text=False)
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, batch_size=2, max_new_tokens=4, with_text=False)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         made = GraphToken(GraphTokenSettings(WIDTH, 32, width=16, tokens=3, pool="whole"))
-    return SoftPromptReader(reader, tokens=0, graph_token=made)
+    return SoftPromptReader(reader, num_virtual_tokens=0, graph_token=made)
 
 
 def paths(folder: Path) -> GraphReader:
-    return PathGraphReader(vectors)
+    return PathGraphReader(unit_vectors)
 
 
 def choices(folder: Path) -> GraphReader:
-    graphs = [context.asked.graph for context in CONTEXTS]
-    return ChoiceGraphReader(teach_choices(graphs, ANSWERS, ANSWERS, ChoiceRecipe(epochs=2)))
+    graphs = [context.query.graph for context in CONTEXTS]
+    return ChoiceGraphReader(train_choice_reader(graphs, ANSWERS, ANSWERS, ChoiceReaderRecipe(epochs=2)))
 
 
 READERS: dict[str, Callable[[Path], GraphReader]] = {

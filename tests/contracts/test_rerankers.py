@@ -13,17 +13,17 @@ from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
 from clew.protocols import Reranker
-from clew.rerankers.amr.local_parser import LocalAmrParser
-from clew.rerankers.g_rag.amr_document_graph import MeaningGraphs
+from clew.rerankers.amr.local_parser import LocalAMRParser
+from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
-from clew.rerankers.llm import ModelReranker
+from clew.rerankers.llm import LLMReranker
 from clew.rerankers.text_scorer import TextReranker
 from clew.retrievers.registry import open_reranker
 from clew.text.bm25 import BM25Scorer
-from clew.types import Evidence, Failure, Passage, Path, Prompt, Scored, Step, Triple, Usage
+from clew.types import AgentStep, Evidence, Failure, Passage, Path, Prompt, Scored, Triple, Usage
 from tests.models.llm.scripted_model import COST, ScriptedModel
-from tests.rerankers.g_rag.test_reranker import trained
-from tests.small_index import DOCUMENTS, QUESTIONS, ids
+from tests.rerankers.g_rag.test_reranker import make_trained_gnn
+from tests.small_index import DOCUMENTS, QUESTIONS, result_ids
 
 ENCODER = HashingEncoder(32)
 
@@ -41,11 +41,13 @@ def model(every: int = 0) -> ScriptedModel:
 
 RERANKERS: dict[str, Callable[[Index], Reranker]] = {
     "cosine": lambda _: TextReranker(BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)),
-    "g-rag": lambda index: open_reranker("g-rag", index.parts),
-    "g-rag on amr": lambda _: DocumentGraphReranker(MeaningGraphs(LocalAmrParser(), ENCODER.encode), trained("amr")),
-    "llm": lambda _: ModelReranker(model()),
-    "llm that fails at all": lambda _: ModelReranker(model(1)),
-    "llm that fails at some": lambda _: ModelReranker(model(3)),
+    "g-rag": lambda index: open_reranker("g-rag", index.context),
+    "g-rag on amr": lambda _: DocumentGraphReranker(
+        AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode), make_trained_gnn("amr")
+    ),
+    "llm": lambda _: LLMReranker(model()),
+    "llm that fails at all": lambda _: LLMReranker(model(1)),
+    "llm that fails at some": lambda _: LLMReranker(model(3)),
     "words": lambda _: TextReranker(BM25Scorer()),
 }
 
@@ -58,7 +60,9 @@ def evidence(count: int, first: int = 0) -> Evidence:
     passages = [Passage(d.id, d.id, d.title, d.text, 0, len(d.text), d.metadata) for d in found]
     scored = tuple(Scored(passage, 1.0 / rank) for rank, passage in enumerate(passages, 1))
     chain: Path = (Triple("Vega", "left", "Karlskrona", ("vega",)),)
-    return Evidence(scored, (Scored(chain, 0.5),), ("found",), Usage(1.0, 1, 2, 3, 4.0), (Step("a query"),), ("Vega",))
+    return Evidence(
+        scored, (Scored(chain, 0.5),), ("found",), Usage(1.0, 1, 2, 3, 4.0), (AgentStep("a query"),), ("Vega",)
+    )
 
 
 FOUND = [evidence(len(DOCUMENTS) - place, place) for place in range(len(QUESTIONS))]
@@ -71,7 +75,7 @@ def told(found: Evidence) -> Evidence:
 
 def test_the_same_passages_best_first(small: Index, name: str) -> None:
     for before, after in zip(FOUND, RERANKERS[name](small).rerank(QUESTIONS, FOUND), strict=True):
-        assert sorted(ids(after)) == sorted(ids(before))
+        assert sorted(result_ids(after)) == sorted(result_ids(before))
         assert {scored.item.id: scored.item for scored in after.passages} == {
             scored.item.id: scored.item for scored in before.passages
         }
@@ -111,7 +115,7 @@ def test_no_passages_are_no_error(small: Index, name: str) -> None:
 @pytest.mark.parametrize("question", ["", "?!...", "Vega \ud800\0", "卡尔斯克鲁纳 🚢", "Vega " * 5000])
 def test_any_string_is_a_question(small: Index, name: str, question: str) -> None:
     (found,) = RERANKERS[name](small).rerank([question], [FOUND[0]])
-    assert sorted(ids(found)) == sorted(ids(FOUND[0]))
+    assert sorted(result_ids(found)) == sorted(result_ids(FOUND[0]))
 
 
 def test_questions_and_evidence_that_do_not_go_together(small: Index, name: str) -> None:

@@ -12,7 +12,7 @@ from clew.index import Index
 from clew.retrievers.registry import RETRIEVERS
 from clew.types import Document, Evidence, Triple
 from tests.conftest import EXAMPLES
-from tests.small_index import DOCUMENTS, QUESTIONS, ids, made, told
+from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
 
 WHERE = "lang = 'en'"
 ALLOWED = {document.id for document in DOCUMENTS if document.metadata["lang"] == "en"}
@@ -39,7 +39,9 @@ def test_a_batch_equals_its_questions_one_by_one(small: Index, name: str) -> Non
     questions = [*QUESTIONS, "", QUESTIONS[0]]
     for where in (None, WHERE):
         batch = retriever.retrieve(questions, 5, where)
-        assert [told(e) for e in batch] == [told(retriever.retrieve([q], 5, where)[0]) for q in questions]
+        assert [without_timing(e) for e in batch] == [
+            without_timing(retriever.retrieve([q], 5, where)[0]) for q in questions
+        ]
     assert retriever.retrieve([], 5) == []
 
 
@@ -69,7 +71,7 @@ def check_order(evidence: Evidence) -> None:
     """Best first, ties by id, no passage twice, paths best first."""
     order = [(-scored.score, scored.item.id) for scored in evidence.passages]
     assert order == sorted(order)
-    assert len(set(ids(evidence))) == len(order)
+    assert len(set(result_ids(evidence))) == len(order)
     scores = [path.score for path in evidence.paths]
     assert scores == sorted(scores, reverse=True)
     assert all(isinstance(score, float) for score in scores + [s for s, _ in order])
@@ -110,8 +112,8 @@ def test_passages_come_back_whole(small: Index, name: str) -> None:
 def test_two_fresh_openings_agree(small_folder: Path, name: str) -> None:
     one, other = clew.open(small_folder), clew.open(small_folder)
     # Asked in another order, so that nothing is remembered from question to question.
-    first = {question: told(search(one, name, question)) for question in QUESTIONS}
-    second = {question: told(search(other, name, question)) for question in reversed(QUESTIONS)}
+    first = {question: without_timing(search(one, name, question)) for question in QUESTIONS}
+    second = {question: without_timing(search(other, name, question)) for question in reversed(QUESTIONS)}
     assert first == second
 
 
@@ -119,7 +121,7 @@ def test_a_copy_of_the_folder_answers_the_same(small: Index, small_folder: Path,
     shutil.copytree(small_folder, tmp_path / "moved")
     moved = clew.open(tmp_path / "moved")
     for question in QUESTIONS[:3]:
-        assert told(search(moved, name, question)) == told(search(small, name, question))
+        assert without_timing(search(moved, name, question)) == without_timing(search(small, name, question))
 
 
 @pytest.mark.parametrize("question", ["", " ", "\n\t \u3000"])
@@ -157,7 +159,7 @@ def test_any_string_is_a_question(small: Index, name: str, question: str) -> Non
 
 def test_a_lone_surrogate_does_not_hide_the_rest_of_the_question(small: Index, name: str) -> None:
     plain, broken = "lighthouse keeper of a station", "lighthouse keeper of a station \ud800"
-    assert set(ids(search(small, name, broken, 1))) <= set(ids(search(small, name, plain, 16)))
+    assert set(result_ids(search(small, name, broken, 1))) <= set(result_ids(search(small, name, plain, 16)))
     assert search(small, name, broken, 1).passages
 
 
@@ -191,24 +193,24 @@ def test_a_passage_filtered_out_neither_appears_nor_lends_a_triple(small: Index,
     homes = {document.title or document.id: document.id for document in DOCUMENTS}
     for question in QUESTIONS:
         evidence = search(small, name, question, 100, WHERE)
-        assert set(ids(evidence)) <= ALLOWED
+        assert set(result_ids(evidence)) <= ALLOWED
         check_order(evidence)
         check_paths(evidence, ALLOWED, homes)
 
 
 def test_a_filter_leaves_k_passages_where_there_are_as_many(small: Index, name: str) -> None:
     # Eight keepers in German come first without the filter, so a filter of the found would leave fewer than five.
-    unfiltered = ids(search(small, name, "lighthouse keeper", 5))
+    unfiltered = result_ids(search(small, name, "lighthouse keeper", 5))
     assert len(set(unfiltered) & ALLOWED) < 5
     evidence = search(small, name, "lighthouse keeper", 5, "lang = 'en' AND number >= 8")
     assert len(evidence.passages) == 5
-    assert set(ids(evidence)) <= {f"keeper-{number:02}" for number in range(8, 16)}
+    assert set(result_ids(evidence)) <= {f"keeper-{number:02}" for number in range(8, 16)}
 
 
 def test_a_filter_that_allows_all_changes_nothing(small: Index, name: str) -> None:
     for question in QUESTIONS:
         every = search(small, name, question, 10, "lang = 'en' OR lang <> 'en'")
-        assert told(every) == told(search(small, name, question, 10))
+        assert without_timing(every) == without_timing(search(small, name, question, 10))
 
 
 def test_a_filter_that_allows_none_finds_nothing(small: Index, name: str) -> None:
@@ -227,7 +229,7 @@ def test_a_filter_that_cannot_be_used_is_refused(small: Index, name: str, where:
 
 @pytest.fixture
 def empty(tmp_path: Path, encoder: str) -> Index:
-    return made(tmp_path / "index", (), encoder)
+    return make_index(tmp_path / "index", (), encoder)
 
 
 @pytest.mark.parametrize("where", [None, "year > 1900"])
@@ -240,36 +242,36 @@ def test_an_index_without_documents_finds_nothing(empty: Index, name: str, where
 
 @pytest.fixture
 def single(tmp_path: Path, encoder: str) -> Index:
-    return made(tmp_path / "index", [Document("only", "Vega", "Vega was built in Bremerhaven.")], encoder)
+    return make_index(tmp_path / "index", [Document("only", "Vega", "Vega was built in Bremerhaven.")], encoder)
 
 
 @pytest.mark.parametrize("question", ["Who built the Vega?", "built", "zzz", "Bremerhaven"])
 def test_an_index_of_one_document(single: Index, name: str, question: str) -> None:
     evidence = search(single, name, question)
-    assert set(ids(evidence)) <= {"only"}
+    assert set(result_ids(evidence)) <= {"only"}
     if question != "zzz":
-        assert ids(evidence) == ["only"]
+        assert result_ids(evidence) == ["only"]
 
 
 @pytest.fixture
 def untitled(tmp_path: Path, encoder: str) -> Index:
     texts = ("The Vega left Karlskrona.", "Karlskrona lies in Blekinge.", "nothing of note", "Blekinge is a province.")
     documents = [Document(f"d{number}", "", text) for number, text in enumerate(texts)]
-    return made(tmp_path / "index", documents, encoder)
+    return make_index(tmp_path / "index", documents, encoder)
 
 
 def test_passages_without_titles(untitled: Index, name: str) -> None:
     evidence = search(untitled, name, "Where is Karlskrona, which the Vega left?")
-    assert set(ids(evidence)[:2]) == {"d0", "d1"}
+    assert set(result_ids(evidence)[:2]) == {"d0", "d1"}
     check_order(evidence)
     check_paths(evidence, {"d0", "d1", "d2", "d3"}, {f"d{n}": f"d{n}" for n in range(4)})
 
 
 def test_adding_and_removing_leaves_no_trace(tmp_path: Path, small: Index, name: str, encoder: str) -> None:
-    index = made(tmp_path / "index", DOCUMENTS[:4], encoder)
-    before = told(search(index, name, QUESTIONS[0]))
+    index = make_index(tmp_path / "index", DOCUMENTS[:4], encoder)
+    before = without_timing(search(index, name, QUESTIONS[0]))
     index.add(DOCUMENTS[4:])
     for question in QUESTIONS[:2]:
-        assert told(search(index, name, question)) == told(search(small, name, question))
+        assert without_timing(search(index, name, question)) == without_timing(search(small, name, question))
     index.remove([document.id for document in DOCUMENTS[4:]])
-    assert told(search(index, name, QUESTIONS[0])) == before
+    assert without_timing(search(index, name, QUESTIONS[0])) == before

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, Subgraph, TextualGraph
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.nn.subgraph_policy import PRODUCT
 from clew.protocols import SubgraphSelector
 from clew.retrievers.subgraph.gcn_features import TEXT
@@ -22,7 +22,7 @@ WIDTH = 8
 
 def gcn(settings: ScorerSettings, gain: float) -> GCNSelector:
     """Return the trained selection with weights that are drawn; with a gain of 0 they are those of no training."""
-    model = settings.made(WIDTH, 0)
+    model = settings.build_network(WIDTH, 0)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in model.gcn.parameters() if gain else ():
@@ -47,7 +47,7 @@ UNBOUNDED, TREES = {"whole"}, {"steiner", "steiner filled"}
 pytestmark = pytest.mark.parametrize("name", SELECTORS)
 
 
-def asked_graph(size: int, edges: list[tuple[int, int]], topics: list[int], seed: int = 0) -> AskedGraph:
+def make_question_graph(size: int, edges: list[tuple[int, int]], topics: list[int], seed: int = 0) -> GraphQuery:
     """Return a question on a graph whose texts are drawn, some of them equal."""
     chance = np.random.default_rng(seed)
 
@@ -60,28 +60,28 @@ def asked_graph(size: int, edges: list[tuple[int, int]], topics: list[int], seed
     relation_of = chance.integers(0, 4, len(edges)).astype(np.int32)
     ends = np.array(edges, dtype=np.int32).reshape(-1, 2)
     graph = TextualGraph([f"node {i}" for i in range(size)], ends, [f"relation {i}" for i in relation_of])
-    return AskedGraph(EncodedGraph(graph, nodes, relations, relation_of), question, np.array(topics, dtype=np.int32))
+    return GraphQuery(EncodedGraph(graph, nodes, relations, relation_of), question, np.array(topics, dtype=np.int32))
 
 
-ODD = {
-    "empty": asked_graph(0, [], []),
-    "one node": asked_graph(1, [], [0]),
-    "one node with a loop": asked_graph(1, [(0, 0), (0, 0)], [0]),
-    "no edges": asked_graph(6, [], [2, 3]),
-    "parallel edges": asked_graph(2, [(0, 1), (1, 0), (0, 1)], [1]),
-    "two components": asked_graph(6, [(0, 1), (1, 2), (3, 4), (4, 5)], [0, 5]),
-    "no topic": asked_graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)], []),
-    "a hub": asked_graph(40, [(0, i) for i in range(1, 40)], [7]),
-    "a chain": asked_graph(30, [(i, i + 1) for i in range(29)], [0]),
+ODD_GRAPHS = {
+    "empty": make_question_graph(0, [], []),
+    "one node": make_question_graph(1, [], [0]),
+    "one node with a loop": make_question_graph(1, [(0, 0), (0, 0)], [0]),
+    "no edges": make_question_graph(6, [], [2, 3]),
+    "parallel edges": make_question_graph(2, [(0, 1), (1, 0), (0, 1)], [1]),
+    "two components": make_question_graph(6, [(0, 1), (1, 2), (3, 4), (4, 5)], [0, 5]),
+    "no topic": make_question_graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)], []),
+    "a hub": make_question_graph(40, [(0, i) for i in range(1, 40)], [7]),
+    "a chain": make_question_graph(30, [(i, i + 1) for i in range(29)], [0]),
 }
 
 
-def one(name: str, asked: AskedGraph, budget: int) -> Subgraph:
+def one(name: str, asked: GraphQuery, budget: int) -> Subgraph:
     (part,) = SELECTORS[name]().select([asked], budget)
     return part
 
 
-def check(name: str, asked: AskedGraph, part: Subgraph, budget: int) -> None:
+def check(name: str, asked: GraphQuery, part: Subgraph, budget: int) -> None:
     graph = asked.graph.graph
     nodes, edges = part.nodes.tolist(), part.edges.tolist()
     assert nodes == sorted(set(nodes))
@@ -99,27 +99,30 @@ def told(part: Subgraph) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("budget", [1, 2, 5, 1000])
-@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("kind", ODD_GRAPHS)
 def test_odd_graphs(name: str, kind: str, budget: int) -> None:
-    check(name, ODD[kind], one(name, ODD[kind], budget), budget)
+    check(name, ODD_GRAPHS[kind], one(name, ODD_GRAPHS[kind], budget), budget)
 
 
 @st.composite
-def drawn(draw: st.DrawFn) -> AskedGraph:
+def drawn(draw: st.DrawFn) -> GraphQuery:
     size = draw(st.integers(1, 12))
     node = st.integers(0, size - 1)
     edges = draw(st.lists(st.tuples(node, node), max_size=20))
-    return asked_graph(size, edges, draw(st.lists(node, max_size=3, unique=True)), draw(st.integers(0, 50)))
+    return make_question_graph(size, edges, draw(st.lists(node, max_size=3, unique=True)), draw(st.integers(0, 50)))
 
 
 @settings(max_examples=60, deadline=None)
 @given(asked=drawn(), budget=st.integers(1, 14))
-def test_any_graph(name: str, asked: AskedGraph, budget: int) -> None:
+def test_any_graph(name: str, asked: GraphQuery, budget: int) -> None:
     check(name, asked, one(name, asked, budget), budget)
 
 
 def test_a_batch_equals_its_graphs_one_by_one_in_any_order(name: str) -> None:
-    asked = [*ODD.values(), *(asked_graph(20, [(i, (7 * i + s) % 20) for i in range(20)], [s], s) for s in range(4))]
+    asked = [
+        *ODD_GRAPHS.values(),
+        *(make_question_graph(20, [(i, (7 * i + s) % 20) for i in range(20)], [s], s) for s in range(4)),
+    ]
     singles = [told(one(name, each, 4)) for each in asked]
     assert [told(part) for part in SELECTORS[name]().select(asked, 4)] == singles
     assert [told(part) for part in SELECTORS[name]().select(asked[::-1], 4)] == singles[::-1]
@@ -134,6 +137,6 @@ def test_it_says_what_it_is_called(name: str) -> None:
 
 @pytest.mark.parametrize("budget", [0, -3])
 def test_a_budget_below_one_is_refused(name: str, budget: int) -> None:
-    for asked in ([], [ODD["a chain"]]):
+    for asked in ([], [ODD_GRAPHS["a chain"]]):
         with pytest.raises(InputError, match=f"{budget} nodes: ask for at least 1"):
             SELECTORS[name]().select(asked, budget)

@@ -9,16 +9,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from clew.datasets.g_retriever import CHOICES, EDGE_COLUMNS, NODE_COLUMNS
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet
-from clew.datasets.records import unique
+from clew.datasets.g_retriever import CHOICES_FILE, EDGE_COLUMNS, NODE_COLUMNS
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
+from clew.datasets.records import check_unique
 from clew.errors import InputError, ProviderError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
 _COLUMNS = ("q_id", "image_id", "question", "answer", "full_answer", "answers", "topics", "gold", "group")
 
 
-def write_g_retriever(graph_set: GraphSet, folder: str | Path, splits: Mapping[str, GraphSet] | None = None) -> None:
+def write_g_retriever(
+    graph_set: GraphDataset, folder: str | Path, splits: Mapping[str, GraphDataset] | None = None
+) -> None:
     """Write a set; `g_retriever` reads it back equal.
 
     Args:
@@ -43,7 +45,7 @@ def write_g_retriever(graph_set: GraphSet, folder: str | Path, splits: Mapping[s
             _write_graph(target, str(place), graph)
         _write(target / "questions.csv", _COLUMNS, map(_row, graph_set.questions))
         if graph_set.choices:
-            (target / CHOICES).write_text(json.dumps(graph_set.choices) + "\n", encoding="utf-8")
+            (target / CHOICES_FILE).write_text(json.dumps(graph_set.choices) + "\n", encoding="utf-8")
         for name, part in (splits or {}).items():
             rows = "".join(f"{row}\n" for row in _rows(graph_set, name, part))
             (target / "split" / f"{name}_indices.txt").write_text(rows, encoding="utf-8")
@@ -55,8 +57,8 @@ def write_g_retriever(graph_set: GraphSet, folder: str | Path, splits: Mapping[s
         raise ProviderError(f"{target}: cannot be written ({error.strerror}); check the disk and its rights") from error
 
 
-def _check(graph_set: GraphSet) -> None:
-    unique((f"question {number}", question) for number, question in enumerate(graph_set.questions))
+def _check(graph_set: GraphDataset) -> None:
+    check_unique((f"question {number}", question) for number, question in enumerate(graph_set.questions))
     for question in graph_set.questions:
         if not question.id.strip():
             raise InputError(f"question {question.text!r} has the id {question.id!r}; wanted one that is not blank")
@@ -83,7 +85,7 @@ def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | int]
         writer.writerows(rows)
 
 
-def _rows(graph_set: GraphSet, name: str, part: GraphSet) -> list[int]:
+def _rows(graph_set: GraphDataset, name: str, part: GraphDataset) -> list[int]:
     row_of = {question.id: row for row, question in enumerate(graph_set.questions)}
     for question in part.questions:
         if question.id not in row_of:

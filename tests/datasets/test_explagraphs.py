@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clew.datasets.explagraphs import explagraphs
+from clew.datasets.explagraphs import load_explagraphs
 from clew.errors import InputError
 
 ONE = {
@@ -23,7 +23,7 @@ ONE = {
 }
 
 
-def lines(folder: Path, *records: Any) -> Path:
+def write_records(folder: Path, *records: Any) -> Path:
     path = folder / "dev.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
@@ -31,7 +31,7 @@ def lines(folder: Path, *records: Any) -> Path:
 
 def test_one_graph_a_question_with_nodes_as_they_are_first_named(tmp_path: Path) -> None:
     other = ONE | {"id": 2, "label": "support", "triples": [], "arg1": "cats should be FREE."}
-    found = explagraphs(lines(tmp_path, ONE, other))
+    found = load_explagraphs(write_records(tmp_path, ONE, other))
     assert found.choices == ("support", "counter")
     first, second = found.questions
     assert (first.id, first.graph, first.answers) == ("e1", 0, ("counter",))
@@ -59,4 +59,4 @@ def test_one_graph_a_question_with_nodes_as_they_are_first_named(tmp_path: Path)
 )
 def test_a_fault_names_file_and_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        explagraphs(lines(tmp_path, ONE, ONE | {"id": "e2"} | change))
+        load_explagraphs(write_records(tmp_path, ONE, ONE | {"id": "e2"} | change))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.datasets.g_retriever import g_retriever
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet, split
+from clew.datasets.g_retriever import load_g_retriever
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, split_dataset
 from clew.errors import InputError, ProviderError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from tests.datasets.g_retriever_written import write_g_retriever
@@ -30,7 +30,7 @@ def write(folder: Path, **files: str) -> Path:
     return folder
 
 
-def scenes(folder: Path) -> Path:
+def write_scenes(folder: Path) -> Path:
     graphs = {
         f"{kind}__{name}_dot_csv": text for name in (9, 10) for kind, text in (("nodes", NODES), ("edges", EDGES))
     }
@@ -38,7 +38,7 @@ def scenes(folder: Path) -> Path:
 
 
 def test_scene_graphs_several_questions_on_one(tmp_path: Path) -> None:
-    found = g_retriever(scenes(tmp_path))
+    found = load_g_retriever(write_scenes(tmp_path))
     assert found.questions == (
         GraphQuestion("07", 1, "Who wears it?", ("man",), group="10"),
         GraphQuestion("08", 0, "Where?", ("yes",), group="9"),
@@ -51,32 +51,32 @@ def test_scene_graphs_several_questions_on_one(tmp_path: Path) -> None:
 
 
 def test_a_split_takes_its_questions_in_its_order(tmp_path: Path) -> None:
-    found = g_retriever(scenes(tmp_path), "train")
+    found = load_g_retriever(write_scenes(tmp_path), "train")
     assert [question.id for question in found.questions] == ["09", "07"]
     assert len(found.graphs) == 2
     with pytest.raises(InputError, match=r"test_indices\.txt: no such split; wanted one of train"):
-        g_retriever(tmp_path, "test")
+        load_g_retriever(tmp_path, "test")
 
 
 def test_web_questions_have_a_graph_each_and_several_answers(tmp_path: Path) -> None:
     graphs = {f"{kind}__{name}_dot_csv": text for name in (0, 1) for kind, text in (("nodes", NODES), ("edges", EDGES))}
     rows = "id,question,answer,q_entity\nw1,what is it,the hat|Hat | the hat,man\nw2,who,man,\n"
-    found = g_retriever(write(tmp_path, questions_dot_csv=rows, **graphs))
+    found = load_g_retriever(write(tmp_path, questions_dot_csv=rows, **graphs))
     assert found.questions == (
         GraphQuestion("w1", 0, "what is it", ("the hat", "Hat"), group="man"),
         GraphQuestion("w2", 1, "who", ("man",)),
     )
     (tmp_path / "questions.csv").write_text("question,answer\nwhat is it,hat\nwho,man\n", encoding="utf-8")
-    assert [question.group for question in g_retriever(tmp_path).questions] == ["", ""]
+    assert [question.group for question in load_g_retriever(tmp_path).questions] == ["", ""]
     (tmp_path / "questions.csv").unlink()
     record = {"question": "what is it", "a_entity": ["a|b", "c"], "q_entity": ["man", "hat"]}
-    found = g_retriever(write(tmp_path, questions_dot_jsonl=json.dumps(record)))
+    found = load_g_retriever(write(tmp_path, questions_dot_jsonl=json.dumps(record)))
     assert found.questions == (GraphQuestion("0", 0, "what is it", ("a|b", "c"), group="man | hat"),)
 
 
 def test_graphs_of_no_node(tmp_path: Path) -> None:
     write(tmp_path, nodes__0_dot_csv="node_id,node_attr\n", edges__0_dot_csv="src,edge_attr,dst\n")
-    graph = g_retriever(write(tmp_path, questions_dot_csv="question,answer\nq,a\n")).graphs[0]
+    graph = load_g_retriever(write(tmp_path, questions_dot_csv="question,answer\nq,a\n")).graphs[0]
     assert (graph.nodes, graph.edges.shape, graph.relations) == ((), (0, 2), ())
 
 
@@ -84,7 +84,7 @@ STANCES = 'arg1\targ2\tlabel\tgraph\nA one.\t"B ""two""."\tcounter\t(Cat; is a; 
 
 
 def test_arguments_with_their_graphs_in_a_column_or_beside(tmp_path: Path) -> None:
-    found = g_retriever(write(tmp_path, train_dev_dot_tsv=STANCES))
+    found = load_g_retriever(write(tmp_path, train_dev_dot_tsv=STANCES))
     question = found.questions[0]
     assert (question.id, question.answers, question.group) == ("0", ("counter",), "a one.")
     assert 'B "two".' in question.text
@@ -92,7 +92,7 @@ def test_arguments_with_their_graphs_in_a_column_or_beside(tmp_path: Path) -> No
     assert found.graphs[0].nodes == ("cat", "animal", "home")
     assert found.graphs[0].edges.tolist() == [[0, 1], [1, 2]]
     assert found.graphs[0].relations == ("is a", "at")
-    beside = g_retriever(write(tmp_path, nodes__0_dot_csv=NODES, edges__0_dot_csv=EDGES))
+    beside = load_g_retriever(write(tmp_path, nodes__0_dot_csv=NODES, edges__0_dot_csv=EDGES))
     assert beside.questions == found.questions
     assert beside.graphs[0].relations == ("wearing", "on")
 
@@ -140,9 +140,9 @@ def test_arguments_with_their_graphs_in_a_column_or_beside(tmp_path: Path) -> No
     ],
 )
 def test_a_fault_names_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
-    write(scenes(tmp_path), **files)
+    write(write_scenes(tmp_path), **files)
     with pytest.raises(InputError, match=message):
-        list(g_retriever(tmp_path, "train").graphs)
+        list(load_g_retriever(tmp_path, "train").graphs)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_a_fault_names_file_and_line(tmp_path: Path, files: dict[str, str], mess
 def test_a_fault_in_a_column_of_graphs(tmp_path: Path, column: str, message: str) -> None:
     text = f"arg1\targ2\tlabel\tgraph\na\tb\tsupport\t(a; b; c)\na\tb\tsupport\t{column}\n"
     with pytest.raises(InputError, match=rf"train_dev\.tsv: line 3: {message}"):
-        g_retriever(write(tmp_path, train_dev_dot_tsv=text))
+        load_g_retriever(write(tmp_path, train_dev_dot_tsv=text))
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"wanted a folder that holds questions\.csv or questions\.jsonl or train_dev"):
-        g_retriever(tmp_path)
+        load_g_retriever(tmp_path)
     with pytest.raises(InputError, match=r"nodes: holds no graph; wanted NAME\.csv"):
-        g_retriever(write(tmp_path, questions_dot_csv=SCENES))
+        load_g_retriever(write(tmp_path, questions_dot_csv=SCENES))
 
 
 TEXTS = st.text(max_size=6) | st.sampled_from(['a,"b"', "x\r", "\n", "\r\ny", "\0", "[]", "a|b", " | ", " ", "\u2028"])
@@ -167,7 +167,7 @@ NOT_BLANK = TEXTS.map(lambda text: f"{text}?")
 
 
 @st.composite
-def sets(draw: st.DrawFn) -> GraphSet:
+def sets(draw: st.DrawFn) -> GraphDataset:
     graphs = []
     for nodes in draw(st.lists(st.lists(TEXTS, max_size=4), min_size=1, max_size=12)):
         place = st.integers(0, len(nodes) - 1)
@@ -186,15 +186,15 @@ def sets(draw: st.DrawFn) -> GraphSet:
         TEXTS,
     )
     asked = draw(st.lists(questions, max_size=5, unique_by=lambda question: question.id))
-    return GraphSet(graphs, tuple(asked), tuple(draw(st.lists(TEXTS, max_size=2))))
+    return GraphDataset(graphs, tuple(asked), tuple(draw(st.lists(TEXTS, max_size=2))))
 
 
 @settings(deadline=None, max_examples=80)
 @given(sets())
-def test_what_is_written_is_read_back_equal(tmp_path_factory: pytest.TempPathFactory, whole: GraphSet) -> None:
+def test_what_is_written_is_read_back_equal(tmp_path_factory: pytest.TempPathFactory, whole: GraphDataset) -> None:
     folder = tmp_path_factory.mktemp("set") / "new"
     write_g_retriever(whole, folder)
-    found = g_retriever(folder)
+    found = load_g_retriever(folder)
     assert found.questions == whole.questions
     assert found.choices == whole.choices
     assert len(found.graphs) == len(whole.graphs)
@@ -204,14 +204,14 @@ def test_what_is_written_is_read_back_equal(tmp_path_factory: pytest.TempPathFac
         assert one.edges.dtype == np.int32
 
 
-def small(text: str = "who?", identifier: str = "q") -> GraphSet:
+def make_small_dataset(text: str = "who?", identifier: str = "q") -> GraphDataset:
     graph = TextualGraph(("a", "b"), np.array([[0, 1]], dtype=np.int32), ("to",))
     questions = [GraphQuestion(identifier, 0, text, ("a", "b")), GraphQuestion("r", 0, text, ("b",))]
-    return GraphSet([graph], tuple(questions))
+    return GraphDataset([graph], tuple(questions))
 
 
 def test_the_columns_that_other_tools_read(tmp_path: Path) -> None:
-    write_g_retriever(small(), tmp_path)
+    write_g_retriever(make_small_dataset(), tmp_path)
     assert (tmp_path / "nodes" / "0.csv").read_text().splitlines() == ['"node_id","node_attr"', '0,"a"', '1,"b"']
     assert (tmp_path / "edges" / "0.csv").read_text().splitlines() == ['"src","edge_attr","dst"', '0,"to",1']
     header, first, _ = (tmp_path / "questions.csv").read_text().splitlines()
@@ -220,32 +220,32 @@ def test_the_columns_that_other_tools_read(tmp_path: Path) -> None:
 
 
 def test_splits_are_written_as_numbers_of_questions(tmp_path: Path) -> None:
-    whole = small()
-    first, second = split(whole, 0.5, 0)
+    whole = make_small_dataset()
+    first, second = split_dataset(whole, 0.5, 0)
     write_g_retriever(whole, tmp_path, {"train": first, "test": second})
-    assert g_retriever(tmp_path, "train").questions == first.questions
-    assert g_retriever(tmp_path, "test").questions == second.questions
+    assert load_g_retriever(tmp_path, "train").questions == first.questions
+    assert load_g_retriever(tmp_path, "test").questions == second.questions
 
 
 @pytest.mark.parametrize(
     ("whole", "message"),
     [
-        (small(identifier="r"), "question 1: question id 'r' was already used at question 0"),
-        (small(identifier=" "), "has the id ' '; wanted one that is not blank"),
-        (small(" "), "question 0: the question is blank"),
-        (small("\ud800"), "half a character"),
+        (make_small_dataset(identifier="r"), "question 1: question id 'r' was already used at question 0"),
+        (make_small_dataset(identifier=" "), "has the id ' '; wanted one that is not blank"),
+        (make_small_dataset(" "), "question 0: the question is blank"),
+        (make_small_dataset("\ud800"), "half a character"),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, whole: GraphSet, message: str) -> None:
+def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, whole: GraphDataset, message: str) -> None:
     with pytest.raises(InputError, match=message):
         write_g_retriever(whole, tmp_path / "new")
 
 
 def test_a_folder_that_holds_something_or_is_none(tmp_path: Path) -> None:
-    write_g_retriever(small(), tmp_path / "new")
+    write_g_retriever(make_small_dataset(), tmp_path / "new")
     with pytest.raises(InputError, match="holds files; give a new or an empty folder"):
-        write_g_retriever(small(), tmp_path / "new")
+        write_g_retriever(make_small_dataset(), tmp_path / "new")
     with pytest.raises(ProviderError, match=r"questions\.csv: cannot be written"):
-        write_g_retriever(small(), tmp_path / "new" / "questions.csv")
+        write_g_retriever(make_small_dataset(), tmp_path / "new" / "questions.csv")
     with pytest.raises(InputError, match="split 'train' has question 'other'; wanted one of the set's"):
-        write_g_retriever(small(), tmp_path / "more", {"train": small(identifier="other")})
+        write_g_retriever(make_small_dataset(), tmp_path / "more", {"train": make_small_dataset(identifier="other")})

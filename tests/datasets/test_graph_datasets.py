@@ -9,24 +9,24 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet, MadeGraphs, check_places, split
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs, check_positions, split_dataset
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
 
-def graph(place: int = 0) -> TextualGraph:
+def make_graph(place: int = 0) -> TextualGraph:
     return TextualGraph((f"node {place}",), np.zeros((0, 2), dtype=np.int32), ())
 
 
-def asked(groups: list[str]) -> GraphSet:
+def make_dataset(groups: list[str]) -> GraphDataset:
     questions = [GraphQuestion(f"q{n}", 0, "who?", ("a",), group=group) for n, group in enumerate(groups)]
-    return GraphSet([graph()], tuple(questions), ("a", "b"), ("a note",))
+    return GraphDataset([make_graph()], tuple(questions), ("a", "b"), ("a note",))
 
 
 @pytest.mark.parametrize("place", [-1, 2])
 def test_a_question_is_on_a_graph_of_the_set(place: int) -> None:
     with pytest.raises(InputError, match=rf"'q' is on graph {place}: wanted 0 to 1"):
-        GraphSet([graph(), graph()], (GraphQuestion("q", place, "who?", ()),))
+        GraphDataset([make_graph(), make_graph()], (GraphQuestion("q", place, "who?", ()),))
 
 
 def test_graphs_are_made_when_asked_for_and_a_bounded_number_is_remembered() -> None:
@@ -34,9 +34,9 @@ def test_graphs_are_made_when_asked_for_and_a_bounded_number_is_remembered() -> 
 
     def make(place: int) -> TextualGraph:
         made.append(place)
-        return graph(place)
+        return make_graph(place)
 
-    graphs = MadeGraphs(4, make, most=2)
+    graphs = LazyGraphs(4, make, cache_size=2)
     assert (len(graphs), made) == (4, [])
     assert graphs[1] is graphs[1]
     assert graphs[-1].nodes == ("node 3",)
@@ -56,13 +56,13 @@ def test_graphs_are_made_when_asked_for_and_a_bounded_number_is_remembered() -> 
 def test_a_split_keeps_groups_whole_and_the_share_as_nearly_as_they_allow(
     groups: list[str], share: float, seed: int
 ) -> None:
-    whole = asked(groups)
+    whole = make_dataset(groups)
     wholes = {q.group or q.id for q in whole.questions}
     if len(wholes) < 2:
         with pytest.raises(InputError, match="cannot be split; wanted at least 2 groups"):
-            split(whole, share, seed)
+            split_dataset(whole, share, seed)
         return
-    first, second = split(whole, share, seed)
+    first, second = split_dataset(whole, share, seed)
     assert first.questions
     assert second.questions
     assert sorted(first.questions + second.questions, key=whole.questions.index) == list(whole.questions)
@@ -73,15 +73,17 @@ def test_a_split_keeps_groups_whole_and_the_share_as_nearly_as_they_allow(
     assert not ours & others
     largest = max(Counter(q.group or q.id for q in whole.questions).values())
     assert abs(len(first.questions) - share * len(groups)) <= largest
-    assert split(whole, share, seed)[0].questions == first.questions
+    assert split_dataset(whole, share, seed)[0].questions == first.questions
 
 
 def test_another_seed_splits_otherwise_and_the_order_of_the_questions_does_not_count() -> None:
     groups = [f"topic {number}" for number in range(20)]
-    parts = {tuple(q.id for q in split(asked(groups), 0.5, seed)[0].questions) for seed in range(5)}
+    parts = {tuple(q.id for q in split_dataset(make_dataset(groups), 0.5, seed)[0].questions) for seed in range(5)}
     assert len(parts) == 5
-    backwards = GraphSet([graph()], asked(groups).questions[::-1])
-    assert set(split(backwards, 0.3, 1)[0].questions) == set(split(asked(groups), 0.3, 1)[0].questions)
+    backwards = GraphDataset([make_graph()], make_dataset(groups).questions[::-1])
+    assert set(split_dataset(backwards, 0.3, 1)[0].questions) == set(
+        split_dataset(make_dataset(groups), 0.3, 1)[0].questions
+    )
 
 
 TOPICS = st.lists(st.sampled_from("abcdefghijklmnop"), max_size=2, unique=True).map(sorted).map(" | ".join)
@@ -90,14 +92,14 @@ TOPICS = st.lists(st.sampled_from("abcdefghijklmnop"), max_size=2, unique=True).
 @settings(deadline=None)
 @given(st.lists(TOPICS, min_size=1, max_size=14), st.integers(0, 3))
 def test_questions_that_share_a_topic_stay_together(groups: list[str], seed: int) -> None:
-    joined = np.array([[bool(topics(one) & topics(other)) for other in groups] for one in groups])
+    joined = np.array([[bool(split_topics(one) & split_topics(other)) for other in groups] for one in groups])
     count, component = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(joined), directed=False)
     if count < 2:
         with pytest.raises(InputError, match="cannot be split"):
-            split(asked(groups), 0.5, seed)
+            split_dataset(make_dataset(groups), 0.5, seed)
         return
-    first, second = split(asked(groups), 0.5, seed)
-    place_of = {question.id: place for place, question in enumerate(asked(groups).questions)}
+    first, second = split_dataset(make_dataset(groups), 0.5, seed)
+    place_of = {question.id: place for place, question in enumerate(make_dataset(groups).questions)}
     ours, others = ({component[place_of[q.id]] for q in part.questions} for part in (first, second))
     assert ours
     assert others
@@ -105,13 +107,13 @@ def test_questions_that_share_a_topic_stay_together(groups: list[str], seed: int
     assert len(ours) + len(others) == count
 
 
-def topics(group: str) -> set[str]:
+def split_topics(group: str) -> set[str]:
     return set(group.split(" | ")) - {""}
 
 
 def test_topics_that_a_third_question_joins_stay_together() -> None:
     for seed in range(8):
-        first, second = split(asked(["a", "b", "a | b", "c"]), 0.5, seed)
+        first, second = split_dataset(make_dataset(["a", "b", "a | b", "c"]), 0.5, seed)
         assert {tuple(q.group for q in part.questions) for part in (first, second)} == {("a", "b", "a | b"), ("c",)}
 
 
@@ -124,11 +126,11 @@ def test_topics_that_a_third_question_joins_stay_together() -> None:
     ],
 )
 def test_places_are_nodes_of_the_questions_graph(places: dict[str, Any], said: str) -> None:
-    check_places(GraphQuestion("q", 0, "who?", ("a",), (0,), ((0,),)), graph())
+    check_positions(GraphQuestion("q", 0, "who?", ("a",), (0,), ((0,),)), make_graph())
     with pytest.raises(InputError, match=f"question 'q': {said}"):
-        check_places(GraphQuestion("q", 0, "who?", ("a",), **places), graph())
+        check_positions(GraphQuestion("q", 0, "who?", ("a",), **places), make_graph())
     with pytest.raises(InputError, match="has 0 nodes; wanted none"):
-        check_places(
+        check_positions(
             GraphQuestion("q", 0, "who?", ("a",), (0,)), TextualGraph((), np.zeros((0, 2), dtype=np.int32), ())
         )
 
@@ -136,4 +138,4 @@ def test_places_are_nodes_of_the_questions_graph(places: dict[str, Any], said: s
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
 def test_a_share_is_between_none_and_all(share: float) -> None:
     with pytest.raises(InputError, match="wanted more than 0 and less than 1"):
-        split(asked(["a", "b"]), share, 0)
+        split_dataset(make_dataset(["a", "b"]), share, 0)

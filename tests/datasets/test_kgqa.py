@@ -8,28 +8,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.datasets.graph_datasets import GraphSet
-from clew.datasets.kgqa import kg_questions
+from clew.datasets.graph_datasets import GraphDataset
+from clew.datasets.kgqa import load_kgqa
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
 Triple = tuple[str, str, str]
 
 
-def asked(folder: Path, triples: list[Triple], questions: list[dict[str, Any]], **options: int) -> GraphSet:
+def load(folder: Path, triples: list[Triple], questions: list[dict[str, Any]], **options: int) -> GraphDataset:
     (folder / "kg.tsv").write_text("".join("\t".join(triple) + "\n" for triple in triples), encoding="utf-8")
     records = [{"id": f"q{n}", "question": "who ?", "answers": ["x"]} | own for n, own in enumerate(questions)]
     text = "".join(json.dumps(record) + "\n" for record in records)
     (folder / "questions.jsonl").write_text(text, encoding="utf-8")
-    return kg_questions(folder / "kg.tsv", folder / "questions.jsonl", **options)
+    return load_kgqa(folder / "kg.tsv", folder / "questions.jsonl", **options)
 
 
-def stated(graph: TextualGraph) -> list[Triple]:
+def list_triples(graph: TextualGraph) -> list[Triple]:
     rows = zip(graph.edges.tolist(), graph.relations, strict=True)
     return [(graph.nodes[source], relation, graph.nodes[target]) for (source, target), relation in rows]
 
 
-def around(triples: list[Triple], topics: list[str], hops: int, most: int) -> list[str]:
+def expected_nodes(triples: list[Triple], topics: list[str], hops: int, most: int) -> list[str]:
     """The names within some hops, topics first, then nearest first, each by name."""
     found = sorted(topics)
     level = set(found)
@@ -56,13 +56,13 @@ def test_nearest_first_all_edges_among_them_and_gold_where_all_of_a_path_is_ther
         data.draw(st.lists(st.lists(st.sampled_from(triples), min_size=1, max_size=3), max_size=2)) for _ in asking
     ]
     questions = [{"topic": topics, "paths": own} for topics, own in zip(asking, paths, strict=True)]
-    found = asked(tmp_path_factory.mktemp("kg"), triples, questions, hops=hops, most=most)
+    found = load(tmp_path_factory.mktemp("kg"), triples, questions, hops=hops, most=most)
     assert len(found.graphs) == len({frozenset(topics) for topics in asking})
     lost = total = 0
     for question, topics, own in zip(found.questions, asking, paths, strict=True):
         graph = found.graphs[question.graph]
-        assert list(graph.nodes) == around(triples, topics, hops, most)
-        assert stated(graph) == sorted(t for t in set(triples) if t[0] in graph.nodes and t[2] in graph.nodes)
+        assert list(graph.nodes) == expected_nodes(triples, topics, hops, most)
+        assert list_triples(graph) == sorted(t for t in set(triples) if t[0] in graph.nodes and t[2] in graph.nodes)
         assert [graph.nodes[place] for place in question.topics] == sorted(topics)
         assert question.group == " | ".join(sorted(topics))
         needed = list(dict.fromkeys(tuple(dict.fromkeys(end for h, _, t in path for end in (h, t))) for path in own))
@@ -77,7 +77,7 @@ KG = [("a", "likes", "b"), ("b", "likes", "c"), ("c", "likes", "d")]
 
 def test_topics_that_the_graph_does_not_know_are_told(tmp_path: Path) -> None:
     questions: list[dict[str, Any]] = [{"topic": "a"}, {"topic": ["a", "zed"]}, {"topic": "zed"}, {}]
-    found = asked(tmp_path, KG, questions, hops=1)
+    found = load(tmp_path, KG, questions, hops=1)
     assert [question.topics for question in found.questions] == [(0,), (0,), (), ()]
     assert [len(found.graphs[question.graph].nodes) for question in found.questions] == [2, 2, 0, 0]
     assert [question.group for question in found.questions] == ["a", "a | zed", "zed", ""]
@@ -89,13 +89,13 @@ def test_topics_that_the_graph_does_not_know_are_told(tmp_path: Path) -> None:
 
 def test_without_any_topic_there_is_nothing_to_ask_on(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none of 1 questions names a topic of .*kg\.tsv"):
-        asked(tmp_path, KG, [{"topic": "zed"}])
+        load(tmp_path, KG, [{"topic": "zed"}])
 
 
 @pytest.mark.parametrize("options", [{"most": 0}, {"hops": -1}, {"hops": 1000}])
 def test_a_number_out_of_range(tmp_path: Path, options: dict[str, int]) -> None:
     with pytest.raises(InputError, match="wanted"):
-        asked(tmp_path, KG, [{"topic": "a"}], **options)
+        load(tmp_path, KG, [{"topic": "a"}], **options)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_number_out_of_range(tmp_path: Path, options: dict[str, int]) -> None:
     ],
 )
 def test_a_malformed_graph(tmp_path: Path, text: str, message: str) -> None:
-    asked(tmp_path, KG, [{"topic": "a"}])
+    load(tmp_path, KG, [{"topic": "a"}])
     (tmp_path / "kg.tsv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
-        kg_questions(tmp_path / "kg.tsv", tmp_path / "questions.jsonl")
+        load_kgqa(tmp_path / "kg.tsv", tmp_path / "questions.jsonl")

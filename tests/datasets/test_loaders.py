@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clew.datasets.loaders import load_corpus, load_questions
-from clew.datasets.passage_pool import Pool, joined
+from clew.datasets.passage_pool import PassagePool, join_sentences
 from clew.errors import InputError
 from clew.types import Document, Question
 
@@ -36,7 +36,7 @@ HOTPOT: list[JsonObject] = [
 ]
 
 
-def musique(record: JsonObject) -> JsonObject:
+def to_musique(record: JsonObject) -> JsonObject:
     supporting = {title for title, _ in record["supporting_facts"]}
     return {
         "id": record["_id"],
@@ -51,41 +51,41 @@ def musique(record: JsonObject) -> JsonObject:
     }
 
 
-def lines(path: Path, records: Iterable[JsonObject]) -> Path:
+def write_lines(path: Path, records: Iterable[JsonObject]) -> Path:
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return path
 
 
-def listed(path: Path, records: list[JsonObject]) -> Path:
+def write_list(path: Path, records: list[JsonObject]) -> Path:
     path.write_text(json.dumps(records, indent=1), encoding="utf-8")
     return path
 
 
-def beir(folder: Path) -> Path:
+def write_beir(folder: Path) -> Path:
     (folder / "qrels").mkdir()
-    lines(folder / "corpus.jsonl", [{"_id": f"d{n}", "title": "", "text": f"text {n}"} for n in range(4)])
-    lines(folder / "queries.jsonl", [{"_id": f"q{n}", "text": f"question {n}"} for n in range(3)])
+    write_lines(folder / "corpus.jsonl", [{"_id": f"d{n}", "title": "", "text": f"text {n}"} for n in range(4)])
+    write_lines(folder / "queries.jsonl", [{"_id": f"q{n}", "text": f"question {n}"} for n in range(3)])
     judged = "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td3\t2\nq1\td0\t0\nq0\td2\t1\n"
     (folder / "qrels" / "test.tsv").write_text(judged, encoding="utf-8")
     (folder / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\r\nq2\td0\t1\r\n", encoding="utf-8")
     return folder
 
 
-def texts_of_gold(questions: list[Question], corpus: Iterable[Document]) -> list[list[str]]:
+def gold_texts(questions: list[Question], corpus: Iterable[Document]) -> list[list[str]]:
     by_id = {document.id: document for document in corpus}
     return [[by_id[gold].text for gold in question.gold] for question in questions]
 
 
 def test_our_own_layout(tmp_path: Path) -> None:
     record = {"id": "a", "question": "Who?", "answers": ["x", "y"], "gold": ["p1", "p1", "p2"], "type": "t", "hops": 3}
-    lines(tmp_path / "questions.jsonl", [record, {"id": "b", "question": "When?", "answers": []}])
-    lines(tmp_path / "corpus.jsonl", [{"id": "p1", "title": "T", "text": "x", "metadata": {"year": 3}}])
+    write_lines(tmp_path / "questions.jsonl", [record, {"id": "b", "question": "When?", "answers": []}])
+    write_lines(tmp_path / "corpus.jsonl", [{"id": "p1", "title": "T", "text": "x", "metadata": {"year": 3}}])
     expected = [Question("a", "Who?", ("x", "y"), ("p1", "p2"), "t", 3), Question("b", "When?")]
     assert load_questions(tmp_path) == load_questions(tmp_path / "questions.jsonl") == expected
     assert list(load_corpus(tmp_path)) == [Document("p1", "T", "x", {"year": 3})]
 
 
-@pytest.mark.parametrize("write", [lines, listed])
+@pytest.mark.parametrize("write", [write_lines, write_list])
 def test_pooled_contexts_share_ids_with_their_corpus(tmp_path: Path, write: Callable[..., Path]) -> None:
     path = write(tmp_path / "dev.json", HOTPOT)
     questions, corpus = load_questions(path), list(load_corpus(path))
@@ -93,7 +93,7 @@ def test_pooled_contexts_share_ids_with_their_corpus(tmp_path: Path, write: Call
         ("h1", "Which star is the smallest planet near?", ("the Sun",), "bridge"),
         ("h2", "What melts at -38 degrees?", ("mercury",), ""),
     ]
-    assert texts_of_gold(questions, corpus) == [[" ".join(MERCURY_PLANET), *SUN], [" ".join(MERCURY_METAL)]]
+    assert gold_texts(questions, corpus) == [[" ".join(MERCURY_PLANET), *SUN], [" ".join(MERCURY_METAL)]]
     assert [document.title for document in corpus] == ["Mercury", "Sun", "Mercury"]
     ids = [document.id for document in corpus]
     assert ids[1] == "Sun"  # one text: the title is enough
@@ -102,8 +102,8 @@ def test_pooled_contexts_share_ids_with_their_corpus(tmp_path: Path, write: Call
 
 
 def test_musique_has_the_ids_of_hotpotqa(tmp_path: Path) -> None:
-    hotpot = listed(tmp_path / "hotpot.json", HOTPOT)
-    path = lines(tmp_path / "musique.jsonl", map(musique, HOTPOT))
+    hotpot = write_list(tmp_path / "hotpot.json", HOTPOT)
+    path = write_lines(tmp_path / "musique.jsonl", map(to_musique, HOTPOT))
     assert [q.gold for q in load_questions(path)] == [q.gold for q in load_questions(hotpot)]
     assert list(load_corpus(path)) == list(load_corpus(hotpot))
     assert [q.answers for q in load_questions(path)] == [("the Sun", "Hg"), ("mercury", "Hg")]
@@ -111,31 +111,31 @@ def test_musique_has_the_ids_of_hotpotqa(tmp_path: Path) -> None:
 
 
 def test_ids_do_not_depend_on_the_order_of_the_questions(tmp_path: Path) -> None:
-    forward = {d.id: d for d in load_corpus(listed(tmp_path / "a.json", HOTPOT))}
-    backward = {d.id: d for d in load_corpus(listed(tmp_path / "b.json", HOTPOT[::-1]))}
+    forward = {d.id: d for d in load_corpus(write_list(tmp_path / "a.json", HOTPOT))}
+    backward = {d.id: d for d in load_corpus(write_list(tmp_path / "b.json", HOTPOT[::-1]))}
     assert forward == backward
 
 
 def test_hipporag_takes_its_ids_from_the_corpus_beside_the_questions(tmp_path: Path) -> None:
-    path = listed(tmp_path / "x.json", HOTPOT[:1])  # alone it would know one text under "Mercury"
+    path = write_list(tmp_path / "x.json", HOTPOT[:1])  # alone it would know one text under "Mercury"
     passages = [("Sun", SUN), ("Mercury", MERCURY_METAL), ("Mercury", MERCURY_PLANET), ("Other", ["Not asked."])]
     corpus = [{"title": title, "text": "".join(text), "idx": n} for n, (title, text) in enumerate(passages)]
-    beside = listed(tmp_path / "x_corpus.json", corpus)
+    beside = write_list(tmp_path / "x_corpus.json", corpus)
     questions = load_questions(path)
-    assert texts_of_gold(questions, load_corpus(beside)) == [["".join(MERCURY_PLANET), *SUN]]
+    assert gold_texts(questions, load_corpus(beside)) == [["".join(MERCURY_PLANET), *SUN]]
     assert list(load_corpus(path)) == list(load_corpus(beside))
     assert len(list(load_corpus(path))) == 4
 
 
 def test_gold_outside_the_context_keeps_an_id_to_warn_about(tmp_path: Path) -> None:
     record = HOTPOT[0] | {"supporting_facts": [["Venus", 0]]}
-    path = listed(tmp_path / "dev.json", [record])
+    path = write_list(tmp_path / "dev.json", [record])
     assert load_questions(path)[0].gold == ("Venus",)
     assert "Venus" not in {document.id for document in load_corpus(path)}
 
 
 def test_beir_takes_the_judged_questions_of_one_split(tmp_path: Path) -> None:
-    folder = beir(tmp_path)
+    folder = write_beir(tmp_path)
     expected = [Question("q0", "question 0", gold=("d2",)), Question("q1", "question 1", gold=("d1", "d3"))]
     assert load_questions(folder) == load_questions(folder / "queries.jsonl") == expected
     assert load_questions(folder / "qrels" / "dev.tsv") == [Question("q2", "question 2", gold=("d0",))]
@@ -144,7 +144,7 @@ def test_beir_takes_the_judged_questions_of_one_split(tmp_path: Path) -> None:
 
 
 def test_beir_splits_and_judgements_are_checked(tmp_path: Path) -> None:
-    folder = beir(tmp_path)
+    folder = write_beir(tmp_path)
     qrels = folder / "qrels"
     (qrels / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq9\td0\t1\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"dev\.tsv: line 2: query 'q9' is not in"):
@@ -194,10 +194,10 @@ def test_a_bad_file_is_refused_with_its_place(tmp_path: Path, content: str, mess
 
 
 def test_a_bad_corpus_is_refused_with_its_place(tmp_path: Path) -> None:
-    twice = lines(tmp_path / "c.jsonl", [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}])
+    twice = write_lines(tmp_path / "c.jsonl", [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}])
     with pytest.raises(InputError, match=r"line 2: document id 'a' was already used at .*line 1"):
         list(load_corpus(twice))
-    questions = lines(tmp_path / "q.jsonl", [{"id": "a", "question": "?", "gold": []}])
+    questions = write_lines(tmp_path / "q.jsonl", [{"id": "a", "question": "?", "gold": []}])
     with pytest.raises(InputError, match="holds questions without passages"):
         load_corpus(questions)
     with pytest.raises(InputError, match=r"holds no corpus\.jsonl"):
@@ -216,13 +216,13 @@ def test_a_byte_order_mark_and_line_separators_inside_strings_are_read(tmp_path:
 
 
 def test_a_pool_names_texts_not_joinings() -> None:
-    pool = Pool([("T", "One. Two."), ("T", "One.Two."), ("", "x"), ("U", "u")])
-    assert [document.id for document in pool.documents()] == ["T", pool.id("", "x"), "U"]
-    assert pool.id("", "x").startswith("@")
-    assert pool.id("T", None) == pool.id("T", "One. Two.") == "T"
-    assert pool.id("T", "another") not in {document.id for document in pool.documents()}
+    pool = PassagePool([("T", "One. Two."), ("T", "One.Two."), ("", "x"), ("U", "u")])
+    assert [document.id for document in pool.documents()] == ["T", pool.passage_id("", "x"), "U"]
+    assert pool.passage_id("", "x").startswith("@")
+    assert pool.passage_id("T", None) == pool.passage_id("T", "One. Two.") == "T"
+    assert pool.passage_id("T", "another") not in {document.id for document in pool.documents()}
 
 
 def test_sentences_are_joined_with_one_space() -> None:
-    assert joined(["One.", " Two.", "Three. ", "Four."]) == "One. Two. Three. Four."
-    assert joined([]) == ""
+    assert join_sentences(["One.", " Two.", "Three. ", "Four."]) == "One. Two. Three. Four."
+    assert join_sentences([]) == ""

@@ -8,24 +8,24 @@ from clew.datasets.tables import read_table
 from clew.errors import InputError
 
 
-def written(folder: Path, text: str | bytes) -> Path:
+def write_table(folder: Path, text: str | bytes) -> Path:
     path = folder / "t.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
 
 
 def test_columns_by_name_and_lines_as_an_editor_shows_them(tmp_path: Path) -> None:
-    path = written(tmp_path, '\ufeffb,a,more\n"two\nlines","x,""y""",1\n\n c ,,2\r\n')
+    path = write_table(tmp_path, '\ufeffb,a,more\n"two\nlines","x,""y""",1\n\n c ,,2\r\n')
     table = read_table(path, ("a", "b"))
     assert list(table.columns("a", "b")) == [(2, ['x,"y"', "two\nlines"]), (5, ["", " c "])]
-    assert [(record.place, record.fields) for record in table.records()] == [
+    assert [(record.location, record.fields) for record in table.records()] == [
         (f"{path}: line 2", {"b": "two\nlines", "a": 'x,"y"', "more": "1"}),
         (f"{path}: line 5", {"b": " c ", "a": "", "more": "2"}),
     ]
 
 
 def test_another_delimiter(tmp_path: Path) -> None:
-    table = read_table(written(tmp_path, "a\tb\n1,2\t3\n"), ("a",), "\t")
+    table = read_table(write_table(tmp_path, "a\tb\n1,2\t3\n"), ("a",), "\t")
     assert table.rows == [(2, ["1,2", "3"])]
 
 
@@ -42,7 +42,7 @@ def test_another_delimiter(tmp_path: Path) -> None:
 )
 def test_a_fault_names_file_and_line(tmp_path: Path, text: str | bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read_table(written(tmp_path, text), ("a", "b"))
+        read_table(write_table(tmp_path, text), ("a", "b"))
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

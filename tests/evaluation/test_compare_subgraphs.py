@@ -10,16 +10,16 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.errors import InputError
-from clew.evaluation.compare_subgraphs import SELECTIONS, Comparing, compare_selections
-from clew.evaluation.evaluate_subgraphs import MEASURES, measured
+from clew.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
+from clew.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
 from clew.graph.subgraphs.textual_graph import GraphContext, TextualGraph
-from clew.index import silent
+from clew.index import ignore_progress
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings
 from clew.retrievers.subgraph.selectors import EgoGraph, WholeGraph
-from clew.training.data.graph_questions import asked_questions, parted
+from clew.training.data.graph_questions import encode_questions, train_test_split
 from clew.training.loop import Recipe
 from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 from clew.training.recipes.subgraph import local_reader
@@ -39,9 +39,9 @@ def star(number: int) -> tuple[TextualGraph, GraphQuestion]:
     return TextualGraph(nodes, edges, relations), question
 
 
-def stars(count: int) -> GraphSet:
+def stars(count: int) -> GraphDataset:
     graphs, questions = zip(*(star(number) for number in range(count)), strict=True)
-    return GraphSet(graphs, questions)
+    return GraphDataset(graphs, questions)
 
 
 class LearningReader:
@@ -58,7 +58,7 @@ class LearningReader:
         self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]
     ) -> torch.Tensor:
         assert len(questions) == len(contexts) == len(answers)
-        sizes = torch.tensor([len(context.part.nodes) % 2 for context in contexts], dtype=torch.float32)
+        sizes = torch.tensor([len(context.subgraph.nodes) % 2 for context in contexts], dtype=torch.float32)
         return 1.0 + (self.weight - sizes) ** 2
 
     def loss(
@@ -75,15 +75,17 @@ class LearningReader:
         return [self.weight]
 
 
-def on(count: int = 24, budget: int = 2) -> Comparing:
-    known, test = parted(asked_questions(stars(count), ENCODER, silent), 0.7, 0)
-    learned, held = parted(known, 0.8, 0)
-    return Comparing(learned, held, test, lambda _: local_reader(ENCODER, (), ()), ENCODER, budget)
+def on(count: int = 24, budget: int = 2) -> ComparisonConfig:
+    known, test = train_test_split(encode_questions(stars(count), ENCODER, ignore_progress), 0.7, 0)
+    learned, held = train_test_split(known, 0.8, 0)
+    return ComparisonConfig(learned, held, test, lambda _: local_reader(ENCODER, (), ()), ENCODER, budget)
 
 
 def report(folder: Path, names: tuple[str, ...], seeds: int = 2, epochs: int = 1) -> dict[str, Any]:
     recipe = Recipe(epochs=epochs, rate=1e-2, average=0.0, warmup=1)
-    return compare_selections(on(), names, range(seeds), SMALL, FeedbackRecipe(budget=2), recipe, folder, silent)
+    return compare_selections(
+        on(), names, range(seeds), SMALL, FeedbackRecipe(budget=2), recipe, folder, ignore_progress
+    )
 
 
 def test_every_selection_is_measured_alike(tmp_path: Path) -> None:
@@ -112,10 +114,10 @@ def test_the_same_seeds_give_the_same_figures(tmp_path: Path) -> None:
 
 
 def test_figures_are_those_of_the_parts() -> None:
-    questions = asked_questions(stars(8), ENCODER, silent)
+    questions = encode_questions(stars(8), ENCODER, ignore_progress)
     reader = local_reader(ENCODER, (), ())
-    whole = measured(WholeGraph(), reader, questions, 2)
-    near = measured(EgoGraph(), reader, questions, 1)
+    whole = evaluate_selector(WholeGraph(), reader, questions, 2)
+    near = evaluate_selector(EgoGraph(), reader, questions, 1)
     place = {measure: column for column, measure in enumerate(MEASURES)}
     assert (whole[:, place["nodes"]] == 7).all()
     assert (whole[:, place["gold"]] == 1).all()
@@ -138,10 +140,10 @@ def learning(folder: Path, names: Sequence[str], made: list[LearningReader] | No
             made.append(one)
         return one
 
-    compared = replace(on(), reader=reader, **changed)
+    compared = replace(on(), make_reader=reader, **changed)
     recipe = Recipe(epochs=2, rate=0.1, average=0.0, warmup=1)
     feedback = FeedbackRecipe(budget=2)
-    told = compare_selections(compared, names, (0,), SMALL, feedback, recipe, folder, silent)["selections"]
+    told = compare_selections(compared, names, (0,), SMALL, feedback, recipe, folder, ignore_progress)["selections"]
     return {name: {measure: told[name][measure] for measure in UNTIMED} for name in names}
 
 
@@ -180,16 +182,18 @@ def test_the_run_on_other_questions_is_refused(tmp_path: Path) -> None:
     learning(tmp_path, ("gcn", "top-k"))
     for name in ("gcn", "top-k"):
         with pytest.raises(InputError, match="holds another run, of questions to learn from"):
-            learning(tmp_path, (name,), learned=on().learned[1:])
+            learning(tmp_path, (name,), learned=on().training[1:])
 
 
 def test_what_is_done_at_first_use_is_not_timed() -> None:
     many, few = LearningReader(), LearningReader()
-    questions = asked_questions(stars(20), ENCODER, silent)
-    times = measured(WholeGraph(), many, questions, 2)[:, [MEASURES.index("select_ms"), MEASURES.index("read_ms")]]
+    questions = encode_questions(stars(20), ENCODER, ignore_progress)
+    times = evaluate_selector(WholeGraph(), many, questions, 2)[
+        :, [MEASURES.index("select_ms"), MEASURES.index("read_ms")]
+    ]
     assert many.read == [8, 8, 4]
     assert np.isnan(times).all(axis=1).tolist() == [True] * 8 + [False] * 12
-    assert not np.isnan(measured(WholeGraph(), few, questions[:5], 2)).any()
+    assert not np.isnan(evaluate_selector(WholeGraph(), few, questions[:5], 2)).any()
     assert few.read == [5, 5]
 
 
@@ -197,7 +201,7 @@ def test_gold_is_compared_where_it_is_known(tmp_path: Path) -> None:
     some = on()
     lacking = replace(some.test[0], question=replace(some.test[0].question, gold=()))
     compared = replace(some, test=[lacking, *some.test[1:]])
-    args = (SMALL, FeedbackRecipe(budget=2), Recipe(epochs=1), tmp_path, silent)
+    args = (SMALL, FeedbackRecipe(budget=2), Recipe(epochs=1), tmp_path, ignore_progress)
     found = compare_selections(compared, ("top-k", "whole"), (0,), *args)
     assert [c["measure"] for c in found["comparisons"]] == ["accuracy", "gold"]
     known = list(some.test[1:])
@@ -217,7 +221,7 @@ def test_all_figures_have_intervals(tmp_path: Path) -> None:
 
 
 def test_only_what_was_taught_an_end_may_end(tmp_path: Path) -> None:
-    args = (FeedbackRecipe(budget=4), Recipe(epochs=1, average=0.0, warmup=1), tmp_path, silent)
+    args = (FeedbackRecipe(budget=4), Recipe(epochs=1, average=0.0, warmup=1), tmp_path, ignore_progress)
     told = compare_selections(
         on(budget=4), ("gcn", "gcn-paper", "gcn-untrained"), (0,), replace(SMALL, stops=True), *args
     )["selections"]
@@ -225,10 +229,10 @@ def test_only_what_was_taught_an_end_may_end(tmp_path: Path) -> None:
 
 
 def test_a_question_without_answers_is_refused() -> None:
-    (one,) = asked_questions(stars(1), ENCODER, silent)
+    (one,) = encode_questions(stars(1), ENCODER, ignore_progress)
     bare = replace(one, question=replace(one.question, answers=()))
     with pytest.raises(InputError, match="question 'q0' has no answer"):
-        measured(WholeGraph(), LearningReader(), [one, bare], 2)
+        evaluate_selector(WholeGraph(), LearningReader(), [one, bare], 2)
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:

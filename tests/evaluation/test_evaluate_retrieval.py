@@ -9,7 +9,7 @@ import pytest
 from clew.datasets.loaders import load_questions
 from clew.evaluation.runs import Run
 from clew.index import Index
-from tests.faults.commands import clew
+from tests.faults.commands import run_clew
 
 QUESTIONS = Path(__file__).parents[2] / "examples" / "questions.jsonl"
 ADDED = ["positives_rr", "tied_rr", "tied_hits@2", "tied_hits@10"]
@@ -18,7 +18,7 @@ ADDED = ["positives_rr", "tied_rr", "tied_hits@2", "tied_hits@10"]
 def evaluated(index: str | Path, folder: Path, *options: str | Path) -> tuple[dict[str, Any], str]:
     """The figures, and what was printed."""
     out = folder / "figures.json"
-    done = clew("eval", "--index", index, "--questions", QUESTIONS, "--k", "2,10", "--json", out, *options)
+    done = run_clew("eval", "--index", index, "--questions", QUESTIONS, "--k", "2,10", "--json", out, *options)
     assert done.code == 0, done
     figures: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return figures, done.out

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from clew.answering.graph_readers.causal_lm import CausalReader
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet
-from clew.evaluation.evaluate_subgraphs import MEASURES, measured, shortened
-from clew.graph.subgraphs.textual_graph import TextualGraph, context_of, whole
-from clew.index import silent
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
+from clew.evaluation.evaluate_subgraphs import MEASURES, count_truncated, evaluate_selector
+from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
+from clew.index import ignore_progress
 from clew.models.causal_lm.model import CausalModel
 from clew.models.encoders.hashing import HashingEncoder
-from clew.models.llm.prompts.graph_answer import prompt
+from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.retrievers.subgraph.selectors import WholeGraph
-from clew.training.data.graph_questions import AskedQuestion, asked_questions
+from clew.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew.training.recipes.subgraph import local_reader
 from tests.models.tiny_llama import write_tiny_llama
 
@@ -22,25 +22,25 @@ ENCODER = HashingEncoder(16)
 
 
 @pytest.fixture(scope="module")
-def questions() -> list[AskedQuestion]:
+def questions() -> list[EncodedQuestion]:
     graphs = [
         TextualGraph([f"ship {i}" for i in range(size)], np.array([[0, 1]], dtype=np.int32), ["sails to"])
         for size in (2, 9)
     ]
     asked = [GraphQuestion(f"q{place}", place, "ship 0 sails where", ("ship 1",), (0,)) for place in range(2)]
-    return asked_questions(GraphSet(graphs, tuple(asked)), ENCODER, silent)
+    return encode_questions(GraphDataset(graphs, tuple(asked)), ENCODER, ignore_progress)
 
 
-def test_tokens_are_those_that_the_reader_reads(questions: list[AskedQuestion], tmp_path: Path) -> None:
-    texts = [context_of(one.asked, whole(one.asked.graph.graph)).text for one in questions]
+def test_tokens_are_those_that_the_reader_reads(questions: list[EncodedQuestion], tmp_path: Path) -> None:
+    texts = [build_context(one.question_graph, full_subgraph(one.question_graph.graph.graph)).text for one in questions]
     column = MEASURES.index("tokens")
     local = local_reader(ENCODER, (), ())
-    assert measured(WholeGraph(), local, questions, 1)[:, column].tolist() == [len(text) / 4 for text in texts]
-    assert shortened(local) == 0
+    assert evaluate_selector(WholeGraph(), local, questions, 1)[:, column].tolist() == [len(text) / 4 for text in texts]
+    assert count_truncated(local) == 0
     model = CausalModel(str(write_tiny_llama(tmp_path)))
-    counts = [len(model.load().tokens(text)) for text in texts]
-    reader = CausalReader(model, prompt, max_context_tokens=counts[1] - 1, max_new_tokens=2)
-    found = measured(WholeGraph(), reader, questions, 1)[:, column].tolist()
+    counts = [len(model.load().tokenize(text)) for text in texts]
+    reader = CausalReader(model, build_prompt, max_context_tokens=counts[1] - 1, max_new_tokens=2)
+    found = evaluate_selector(WholeGraph(), reader, questions, 1)[:, column].tolist()
     assert found[0] == counts[0]
     assert counts[0] < found[1] < counts[1]
-    assert shortened(reader) == 1
+    assert count_truncated(reader) == 1

@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.datasets.relevance import judge
+from clew.datasets.relevance import match_gold
 from clew.errors import InputError
-from clew.evaluation.multi_positive_metrics import positives_measures, positives_rr, stand, tied_hits, tied_rr
-from clew.evaluation.ranking_metrics import measures
+from clew.evaluation.multi_positive_metrics import (
+    compute_multi_positive_measures,
+    mean_reciprocal_rank_all,
+    rank_positives,
+    tied_hits,
+    tied_reciprocal_rank,
+)
+from clew.evaluation.ranking_metrics import compute_measures
 
 KS = (1, 2, 3, 5, 10)
 
@@ -38,12 +44,12 @@ class Case:
     def ranks(self) -> list[int | None]:
         """The rank of each gold id in this very order, by `judge`; None where it is not found."""
         passages, documents, _ = self.columns()
-        hits = judge(passages, documents, self.gold).hits
+        hits = match_gold(passages, documents, self.gold).hits
         return [hits.index(number) + 1 if number in hits else None for number in range(len(set(self.gold)))]
 
 
 def measured(case: Case) -> dict[str, float]:
-    values = positives_measures([stand(*case.columns(), case.gold)], KS)
+    values = compute_multi_positive_measures([rank_positives(*case.columns(), case.gold)], KS)
     return {name: float(value[0]) for name, value in values.items()}
 
 
@@ -87,7 +93,7 @@ def test_positives_rr_is_the_mean_of_one_over_each_rank(case: Case) -> None:
 @given(cases(distinct=True))
 def test_without_ties_the_tied_forms_are_the_plain_ones(case: Case) -> None:
     found = measured(case)
-    recall = measures([judge(*case.columns()[:2], case.gold)], KS)
+    recall = compute_measures([match_gold(*case.columns()[:2], case.gold)], KS)
     assert found["tied_rr"] == found["positives_rr"]
     for k in KS:
         assert found[f"tied_hits@{k}"] == pytest.approx(recall[f"recall@{k}"][0], abs=1e-6)
@@ -136,10 +142,10 @@ def printed_hits(better: int, tied: int) -> float | None:
 def test_the_formulas_of_the_paper(better: int, tied: int) -> None:
     names = [f"p{number:03}" for number in range(better + tied + 3)]
     scores = [9.0] * better + [5.0] * tied + [1.0, 1.0, 0.0]
-    question = stand(names, names, scores, [names[better + tied - 1]])
+    question = rank_positives(names, names, scores, [names[better + tied - 1]])
     optimistic = better + 1
     formula = 1 / optimistic if tied == 1 else 2 / (optimistic + optimistic + tied - 1)
-    assert tied_rr([question])[0] == pytest.approx(formula)
+    assert tied_reciprocal_rank([question])[0] == pytest.approx(formula)
     hits = tied_hits([question], 10)[0]
     assert hits == pytest.approx(min(max((10 - better) / tied, 0), 1))
     printed = printed_hits(better, tied)
@@ -148,15 +154,15 @@ def test_the_formulas_of_the_paper(better: int, tied: int) -> None:
 
 def test_each_positive_counts_with_its_own_rank() -> None:
     letters = list("axbyc")
-    question = stand(letters, letters, [5, 4, 3, 2, 1], ["a", "b", "lost"])
-    assert positives_rr([question])[0] == pytest.approx((1 + 1 / 3) / 3)  # the usual reciprocal rank is 1
+    question = rank_positives(letters, letters, [5, 4, 3, 2, 1], ["a", "b", "lost"])
+    assert mean_reciprocal_rank_all([question])[0] == pytest.approx((1 + 1 / 3) / 3)  # the usual reciprocal rank is 1
 
 
 def test_a_document_counts_once_at_the_first_of_its_tied_passages() -> None:
     passages, documents = ["x", "a#0", "a#1", "y", "a#2"], ["x", "a", "a", "y", "a"]
-    question = stand(passages, documents, [3, 2, 2, 2, 1], ["a"])
+    question = rank_positives(passages, documents, [3, 2, 2, 2, 1], ["a"])
     # Its two among three tied ones: ranks 2, 2 and 3 in a third of the orders each.
-    assert tied_rr([question])[0] == pytest.approx(1 / ((2 + 2 + 3) / 3))
+    assert tied_reciprocal_rank([question])[0] == pytest.approx(1 / ((2 + 2 + 3) / 3))
     assert tied_hits([question], 2)[0] == pytest.approx(2 / 3)
     assert tied_hits([question], 3)[0] == 1
 
@@ -166,22 +172,24 @@ def test_the_last_digit_does_not_tell_how_a_tie_was_ordered() -> None:
     for blocks in permutations(("a", "bb", "ccc", "xyz")):
         documents = "".join(blocks)
         passages = [f"{document}#{place}" for place, document in enumerate(documents)]
-        question = stand(passages, documents, [1.0] * 9, ["a", "b", "c"])
-        found.add(float(tied_rr([question])[0]))
+        question = rank_positives(passages, documents, [1.0] * 9, ["a", "b", "c"])
+        found.add(float(tied_reciprocal_rank([question])[0]))
     assert len(found) == 1
 
 
 def test_gold_given_twice_counts_once() -> None:
-    assert positives_rr([stand(["a"], ["a"], [1.0], ["a", "b", "a"])])[0] == 0.5
+    assert mean_reciprocal_rank_all([rank_positives(["a"], ["a"], [1.0], ["a", "b", "a"])])[0] == 0.5
 
 
 def test_a_passage_that_is_gold_itself_does_not_count_for_its_document() -> None:
-    question = stand(["a#0", "a#1", "x"], ["a", "a", "x"], [2, 2, 2], ["a#0", "a"])
+    question = rank_positives(["a#0", "a#1", "x"], ["a", "a", "x"], [2, 2, 2], ["a#0", "a"])
     assert tied_hits([question], 1)[0] == pytest.approx((1 / 3 + 1 / 3) / 2)
 
 
 def test_an_empty_ranking_scores_zero_and_missing_gold_is_nan() -> None:
-    values = positives_measures([stand([], [], [], ["a", "a"]), stand(["a"], ["a"], [1], [])], [2])
+    values = compute_multi_positive_measures(
+        [rank_positives([], [], [], ["a", "a"]), rank_positives(["a"], ["a"], [1], [])], [2]
+    )
     assert list(values) == ["positives_rr", "tied_rr", "tied_hits@2"]
     for value in values.values():
         assert value.dtype == np.float64
@@ -190,7 +198,7 @@ def test_an_empty_ranking_scores_zero_and_missing_gold_is_nan() -> None:
 
 def test_a_long_tie_is_counted_exactly() -> None:
     names = [f"p{number}" for number in range(5000)]
-    question = stand(names, ["long"] * 1000 + names[1000:], [0.0] * 5000, ["long"])
+    question = rank_positives(names, ["long"] * 1000 + names[1000:], [0.0] * 5000, ["long"])
     share = 1.0
     for drawn in range(10):
         share *= (4000 - drawn) / (5000 - drawn)
@@ -208,9 +216,9 @@ def test_a_long_tie_is_counted_exactly() -> None:
 )
 def test_wrong_rankings_are_refused(scores: Sequence[float], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        stand(["a", "b"], ["a", "b"], scores, ["a"])
+        rank_positives(["a", "b"], ["a", "b"], scores, ["a"])
 
 
 def test_a_cut_off_below_one_is_refused() -> None:
     with pytest.raises(InputError, match="cut-off is 0; it must be at least 1"):
-        positives_measures([stand(["a"], ["a"], [1.0], ["a"])], [0])
+        compute_multi_positive_measures([rank_positives(["a"], ["a"], [1.0], ["a"])], [0])

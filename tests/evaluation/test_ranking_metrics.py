@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
-from clew.datasets.relevance import judge
+from clew.datasets.relevance import match_gold
 from clew.errors import InputError
-from clew.evaluation.ranking_metrics import measures, recall_ceiling
+from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
 
 KS = (1, 2, 5, 10)
 Case = tuple[list[str], list[str], list[str]]  # passages, their documents, gold
@@ -59,7 +59,7 @@ def expected(case: Case, k: int) -> dict[str, float]:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(cases(), min_size=1, max_size=6))
 def test_measures_equal_their_definitions(questions: list[Case]) -> None:
-    values = measures([judge(*case) for case in questions], KS)
+    values = compute_measures([match_gold(*case) for case in questions], KS)
     assert list(values) == [f"{name}@{k}" for k in KS for name in ("recall", "all_gold", "ndcg")] + ["mrr"]
     for number, case in enumerate(questions):
         for k in KS:
@@ -71,16 +71,16 @@ def test_ndcg_agrees_with_sklearn() -> None:
     hits = [0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1]
     passages = [f"p{rank}" for rank in range(len(hits))]
     gold = [passage for passage, hit in zip(passages, hits, strict=True) if hit]
-    values = measures([judge(passages, passages, gold)], [3, 5, 10])
+    values = compute_measures([match_gold(passages, passages, gold)], [3, 5, 10])
     for k in (3, 5, 10):
         trusted = ndcg_score([hits], [list(range(len(hits), 0, -1))], k=k)
         assert values[f"ndcg@{k}"][0] == pytest.approx(trusted)
 
 
 def test_a_document_counts_once_and_its_passages_keep_their_places() -> None:
-    judgement = judge(["a#0", "a#1", "a#2", "b#0"], ["a", "a", "a", "b"], ["a", "b"])
+    judgement = match_gold(["a#0", "a#1", "a#2", "b#0"], ["a", "a", "a", "b"], ["a", "b"])
     assert judgement.hits == (0, -1, -1, 1)
-    values = measures([judgement], [2, 3, 4])
+    values = compute_measures([judgement], [2, 3, 4])
     assert [values[f"recall@{k}"][0] for k in (2, 3, 4)] == [0.5, 0.5, 1.0]
     assert [values[f"all_gold@{k}"][0] for k in (2, 3, 4)] == [0, 0, 1]
 
@@ -88,16 +88,18 @@ def test_a_document_counts_once_and_its_passages_keep_their_places() -> None:
 def test_the_order_is_kept_where_trec_eval_would_reorder_ties() -> None:
     passages = [f"p{rank:03}" for rank in range(300)]
     for rank in (0, 1, 9, 150, 299):
-        assert measures([judge(passages, passages, [passages[rank]])], [1])["mrr"][0] == pytest.approx(1 / (rank + 1))
+        assert compute_measures([match_gold(passages, passages, [passages[rank]])], [1])["mrr"][0] == pytest.approx(
+            1 / (rank + 1)
+        )
 
 
 def test_ids_may_hold_any_characters() -> None:
     odd = ["a b\tc", "größe", "", "gold 0", "rank 1"]
-    assert measures([judge(odd, odd, odd)], [5])["recall@5"][0] == 1
+    assert compute_measures([match_gold(odd, odd, odd)], [5])["recall@5"][0] == 1
 
 
 def test_an_empty_ranking_scores_zero_and_missing_gold_is_nan() -> None:
-    values = measures([judge([], [], ["a"]), judge(["a"], ["a"], [])], [2])
+    values = compute_measures([match_gold([], [], ["a"]), match_gold(["a"], ["a"], [])], [2])
     for value in values.values():
         assert value[0] == 0
         assert np.isnan(value[1])
@@ -106,17 +108,17 @@ def test_an_empty_ranking_scores_zero_and_missing_gold_is_nan() -> None:
 def test_the_ceiling_is_the_recall_of_a_perfect_ranking() -> None:
     for size in (1, 2, 4, 7):
         gold = [f"g{number}" for number in range(size)]
-        perfect = judge(gold, gold, gold)
+        perfect = match_gold(gold, gold, gold)
         for k in KS:
-            assert recall_ceiling([perfect], k)[0] == pytest.approx(measures([perfect], [k])[f"recall@{k}"][0])
+            assert recall_ceiling([perfect], k)[0] == pytest.approx(compute_measures([perfect], [k])[f"recall@{k}"][0])
 
 
 def test_gold_given_twice_counts_once() -> None:
-    assert judge(["a", "b"], ["a", "b"], ["a", "a"]).gold == 1
+    assert match_gold(["a", "b"], ["a", "b"], ["a", "a"]).gold_count == 1
 
 
 def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(InputError, match="at least 1"):
-        measures([judge(["a"], ["a"], ["a"])], [0])
+        compute_measures([match_gold(["a"], ["a"], ["a"])], [0])
     with pytest.raises(InputError, match="2 passages but 1 documents"):
-        judge(["a", "b"], ["a"], ["a"])
+        match_gold(["a", "b"], ["a"], ["a"])

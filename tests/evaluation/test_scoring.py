@@ -7,7 +7,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.evaluation.runs import Ranking, Run
-from clew.evaluation.scoring import ScoredRun, compare, report, score
+from clew.evaluation.scoring import ScoredRun, build_report, compare, score
 from clew.types import Question, Usage
 
 QUESTIONS = [
@@ -87,7 +87,7 @@ def test_the_report_is_plain_json() -> None:
     first, second = scored(good()), scored(bad())
     comparison = compare(first, second, "mrr", resamples=500)
     known = {"a", "b", "c#0", "c"}
-    result = report("index", QUESTIONS, [first, second], [comparison], known.__contains__)
+    result = build_report("index", QUESTIONS, [first, second], [comparison], known.__contains__)
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert (result["questions"], result["depth"]) == (4, 5)
     assert list(result) == ["index", "questions", "depth", "retrievers", "ceiling", "comparisons", "warnings"]
@@ -103,7 +103,7 @@ def test_the_report_is_plain_json() -> None:
 def test_a_gold_id_that_many_questions_share_gives_one_warning() -> None:
     questions = [Question(f"q{number}", "?", gold=("lost",)) for number in range(5)]
     result = scored(run_of("r", dict.fromkeys((q.id for q in questions), "a")), questions)
-    (warning,) = report("index", questions, [result], known_ids=lambda _: False)["warnings"]
+    (warning,) = build_report("index", questions, [result], known_ids=lambda _: False)["warnings"]
     assert "'q0', 'q1', 'q2' and more" in warning
 
 
@@ -148,9 +148,9 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(InputError, match=r"'recall@3' is not in 'good'; it has recall@2"):
         compare(scored(good()), scored(bad()), "recall@3")
     with pytest.raises(InputError, match="a name of its own"):
-        report("index", QUESTIONS, [scored(good()), scored(good())])
+        build_report("index", QUESTIONS, [scored(good()), scored(good())])
     with pytest.raises(InputError, match="differ in questions, cut-offs or depth"):
-        report("index", QUESTIONS[:2], [scored(good())])
+        build_report("index", QUESTIONS[:2], [scored(good())])
     deeper = scored(run_of("deeper", {question.id: "abc" for question in QUESTIONS}, k=6))
     with pytest.raises(InputError, match="differ in questions, cut-offs or depth"):
-        report("index", QUESTIONS, [scored(good()), deeper])
+        build_report("index", QUESTIONS, [scored(good()), deeper])

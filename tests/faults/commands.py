@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
     err: str
 
 
-def clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
+def run_clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
     """Run a command in this process; whatever is raised but not reported is raised here."""
     out, err, code = StringIO(), StringIO(), None
     given = TextIOWrapper(BytesIO(stdin), encoding="utf-8")
@@ -55,29 +55,29 @@ def clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
     return Outcome(code, out.getvalue(), err.getvalue())
 
 
-def started(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES) -> ForkServerProcess:
+def start_process(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES) -> ForkServerProcess:
     """Start a command in a process of its own with commits every `batch` passages or triples; it is not heard."""
-    process = SERVER.Process(target=_command, args=([*map(str, arguments)], batch, None))
+    process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, None))
     process.start()
     return process
 
 
-def finished(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
+def run_process(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
     """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`."""
     with TemporaryDirectory() as folder:
-        process = SERVER.Process(target=_command, args=([*map(str, arguments)], batch, folder, file_bytes))
+        process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, folder, file_bytes))
         process.start()
         process.join()
         assert process.exitcode is not None
-        out, err = (_text(Path(folder) / name) for name in ("out", "err"))
+        out, err = (_read_text(Path(folder) / name) for name in ("out", "err"))
     return Outcome(process.exitcode, out, err)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _command(arguments: list[str], batch: int, folder: str | None, file_bytes: int | None = None) -> None:
+def _run_command(arguments: list[str], batch: int, folder: str | None, file_bytes: int | None = None) -> None:
     for name in ("out", "err"):
         path = Path(os.devnull if folder is None else folder) / ("" if folder is None else name)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
@@ -94,7 +94,7 @@ def _command(arguments: list[str], batch: int, folder: str | None, file_bytes: i
         cli.main()
 
 
-def voyage(number: int, state: int = 1) -> dict[str, object]:
+def make_voyage(number: int, state: int = 1) -> dict[str, object]:
     """Return a document that names the two before it, so that every document changes the graph of others."""
     place, other = PLACES[number % len(PLACES)], PLACES[number * 3 % len(PLACES)]
     text = (

@@ -14,61 +14,61 @@ Request = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class ServerReply:
     """What the server does with one request.
 
     Attributes:
         text: Of the reply.
         status: Of HTTP; other than 200 sends an error.
         headers: Sent besides the usual ones.
-        wait: Seconds before anything is sent, unless the server is closed before.
-        cut: Close the connection in the middle of the body.
-        drip: Seconds after each byte of the body.
-        finish: Why the reply ends: "stop", "length", "content_filter".
+        delay: Seconds before anything is sent, unless the server is closed before.
+        truncate: Close the connection in the middle of the body.
+        byte_delay: Seconds after each byte of the body.
+        finish_reason: Why the reply ends: "stop", "length", "content_filter".
         refusal: Said in the place of a text.
         tokens: In and out, as the server claims; None for a server that does not count.
         body: Sent as it is in the place of a reply, bytes too.
-        kind: The content type.
+        content_type: The content type.
     """
 
     text: str = "{}"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    wait: float = 0.0
-    cut: bool = False
-    drip: float = 0.0
-    finish: str = "stop"
+    delay: float = 0.0
+    truncate: bool = False
+    byte_delay: float = 0.0
+    finish_reason: str = "stop"
     refusal: str = ""
     tokens: tuple[int, int] | None = (10, 5)
     body: str | bytes | None = None
-    kind: str = "application/json"
+    content_type: str = "application/json"
 
 
-Script = Callable[[Request, int], Part]
+Script = Callable[[Request, int], ServerReply]
 """Given a request and how many came before it, the part to play."""
 
 
 @dataclass
-class Played:
+class RunningServer:
     """A running server.
 
     Attributes:
         url: To be given as the base URL.
         requests: In the order in which they came.
         times: When each came, by the monotonic clock.
-        most_at_once: Requests under way together, at most.
+        max_concurrent: Requests under way together, at most.
         closing: Set when the block ends.
     """
 
     url: str = ""
     requests: list[Request] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    most_at_once: int = 0
-    under_way: int = 0
+    max_concurrent: int = 0
+    active: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     closing: threading.Event = field(default_factory=threading.Event)
 
-    def texts(self) -> list[str]:
+    def sent_texts(self) -> list[str]:
         """All that was sent to the model, a text a request."""
         return ["\n".join(str(message["content"]) for message in request["messages"]) for request in self.requests]
 
@@ -83,9 +83,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def model_server(script: Script) -> Iterator[Played]:
+def model_server(script: Script) -> Iterator[RunningServer]:
     """Run a server for the time of the block."""
-    played = Played()
+    played = RunningServer()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -102,40 +102,40 @@ def model_server(script: Script) -> Iterator[Played]:
                 number = len(played.requests)
                 played.requests.append(request)
                 played.times.append(time.monotonic())
-                played.under_way += 1
-                played.most_at_once = max(played.most_at_once, played.under_way)
+                played.active += 1
+                played.max_concurrent = max(played.max_concurrent, played.active)
             try:
                 part = script(request, number)
-                played.closing.wait(part.wait)
+                played.closing.wait(part.delay)
                 self._play(request, part)
             except (BrokenPipeError, ConnectionResetError):
                 pass  # the client went away, as it may
             finally:
                 with played.lock:
-                    played.under_way -= 1
+                    played.active -= 1
 
-        def _play(self, request: Request, part: Part) -> None:
+        def _play(self, request: Request, part: ServerReply) -> None:
             if part.status != 200:
                 self._send(part, part.body or json.dumps({"error": {"message": part.text, "type": "error"}}))
             elif request.get("stream") and part.body is None:
-                self._send(part, streamed(request, part), "text/event-stream")
+                self._send(part, stream_body(request, part), "text/event-stream")
             else:
-                self._send(part, part.body if part.body is not None else json.dumps(completion(request, part)))
+                self._send(part, part.body if part.body is not None else json.dumps(completion_body(request, part)))
 
-        def _send(self, part: Part, body: str | bytes, kind: str = "") -> None:
+        def _send(self, part: ServerReply, body: str | bytes, kind: str = "") -> None:
             payload = body if isinstance(body, bytes) else body.encode()
             self.send_response(part.status)
-            self.send_header("Content-Type", kind or part.kind)
+            self.send_header("Content-Type", kind or part.content_type)
             self.send_header("Content-Length", str(len(payload)))
             for name, value in part.headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            payload = payload[: len(payload) // 2] if part.cut else payload
-            pieces = (payload[i : i + 1] for i in range(len(payload))) if part.drip else (payload,)
+            payload = payload[: len(payload) // 2] if part.truncate else payload
+            pieces = (payload[i : i + 1] for i in range(len(payload))) if part.byte_delay else (payload,)
             for piece in pieces:
                 self.wfile.write(piece)
-                played.closing.wait(part.drip)
-            if part.cut:
+                played.closing.wait(part.byte_delay)
+            if part.truncate:
                 self.close_connection = True
 
     server = _Server(("127.0.0.1", 0), Handler)
@@ -151,7 +151,7 @@ def model_server(script: Script) -> Iterator[Played]:
         thread.join()
 
 
-def completion(request: Request, part: Part) -> dict[str, Any]:
+def completion_body(request: Request, part: ServerReply) -> dict[str, Any]:
     """A whole reply."""
     message: dict[str, Any] = {"role": "assistant", "content": part.text}
     if part.refusal:
@@ -161,12 +161,12 @@ def completion(request: Request, part: Part) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1,
         "model": request["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": part.finish}],
+        "choices": [{"index": 0, "message": message, "finish_reason": part.finish_reason}],
         **_usage(part),
     }
 
 
-def streamed(request: Request, part: Part) -> str:
+def stream_body(request: Request, part: ServerReply) -> str:
     """A reply in pieces of a few letters."""
     head = {"id": "reply-1", "object": "chat.completion.chunk", "created": 1, "model": request["model"]}
     said, text = ("refusal", part.refusal) if part.refusal else ("content", part.text)
@@ -174,11 +174,11 @@ def streamed(request: Request, part: Part) -> str:
     chunks: list[dict[str, Any]] = [
         head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
     ]
-    chunks.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": part.finish}], **_usage(part)})
+    chunks.append(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": part.finish_reason}], **_usage(part)})
     return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
 
 
-def _usage(part: Part) -> dict[str, Any]:
+def _usage(part: ServerReply) -> dict[str, Any]:
     if part.tokens is None:
         return {}
     tokens_in, tokens_out = part.tokens

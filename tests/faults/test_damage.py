@@ -11,37 +11,39 @@ import pytest
 from clew.indexing.snapshot_builder import snapshot_folder
 from clew.store.atomic import folder_hash
 from clew.store.passage_table import PassageTable
-from tests.faults.commands import Outcome, clew, finished, voyage, write_lines
+from tests.faults.commands import Outcome, make_voyage, run_clew, run_process, write_lines
 
 QUESTION = "Which captain took Voyage 12 to Hobart?"
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_lines(tmp_path_factory.mktemp("corpus") / "voyages.jsonl", [voyage(number) for number in range(40)])
+    return write_lines(
+        tmp_path_factory.mktemp("corpus") / "voyages.jsonl", [make_voyage(number) for number in range(40)]
+    )
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
+def sound_index(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
     """Return an index of two commits with vectors, names compared, and every derived file."""
     index = tmp_path_factory.mktemp("sound") / "index"
-    assert clew("index", corpus, "--index", index, "--encoder", "hashing:16").code == 0
-    more = write_lines(corpus.parent / "more.jsonl", [voyage(number) for number in range(40, 50)])
-    assert clew("index", more, "--index", index).code == 0
-    assert clew("search", QUESTION, "--index", index, "--retriever", "hipporag2").code == 0
+    assert run_clew("index", corpus, "--index", index, "--encoder", "hashing:16").code == 0
+    more = write_lines(corpus.parent / "more.jsonl", [make_voyage(number) for number in range(40, 50)])
+    assert run_clew("index", more, "--index", index).code == 0
+    assert run_clew("search", QUESTION, "--index", index, "--retriever", "hipporag2").code == 0
     return index
 
 
-def asked(index: Path, retriever: str = "pagerank") -> Outcome:
-    return finished("search", QUESTION, "--index", index, "--json", "--retriever", retriever)
+def search_index(index: Path, retriever: str = "pagerank") -> Outcome:
+    return run_process("search", QUESTION, "--index", index, "--json", "--retriever", retriever)
 
 
-def answer(outcome: Outcome) -> object:
+def parse_answer(outcome: Outcome) -> object:
     found = json.loads(outcome.out)
     return {name: found[name] for name in ("passages", "paths", "notes")}
 
 
-def damaged(file: Path, moments: random.Random) -> None:
+def damage(file: Path, moments: random.Random) -> None:
     """Flip one bit in each of a few bytes."""
     data = bytearray(file.read_bytes())
     for _ in range(1 + len(data) // 2000):
@@ -49,7 +51,7 @@ def damaged(file: Path, moments: random.Random) -> None:
     file.write_bytes(bytes(data))
 
 
-def files(index: Path, *patterns: str) -> Iterator[Path]:
+def find_files(index: Path, *patterns: str) -> Iterator[Path]:
     for pattern in patterns:
         yield from (path for path in sorted(index.glob(pattern)) if path.is_file() and path.stat().st_size)
 
@@ -64,26 +66,26 @@ def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound:
     moments = random.Random(1)
     index = tmp_path / "index"
     shutil.copytree(sound, index)
-    right = answer(asked(index))
+    right = parse_answer(search_index(index))
     truth = folder_hash(index / "passages.lance")
     current = snapshot_folder(PassageTable.open(index))
-    for file in [*files(index, "derived/snapshots/*/*", "derived/snapshots/*/lexical/*")]:
+    for file in [*find_files(index, "derived/snapshots/*/*", "derived/snapshots/*/lexical/*")]:
         whole = file.read_bytes()
-        damaged(file, moments)
-        outcome = clew("search", QUESTION, "--index", index, "--json")
+        damage(file, moments)
+        outcome = run_clew("search", QUESTION, "--index", index, "--json")
         if current in file.parents:
             assert outcome.code == 2, file
             assert is_clear(outcome)
             assert "clew repair" in outcome.err
         else:
-            assert answer(outcome) == right
+            assert parse_answer(outcome) == right
         file.write_bytes(whole)
-    damaged(current / "triples.npy", moments)
-    found = clew("verify", "--index", index)
+    damage(current / "triples.npy", moments)
+    found = run_clew("verify", "--index", index)
     assert (found.code, found.out) == (1, f"{current.name}/triples.npy is not as it was written: run `clew repair`\n")
-    assert clew("repair", "--index", index).code == 0
-    assert clew("verify", "--index", index).code == 0
-    assert answer(asked(index)) == right
+    assert run_clew("repair", "--index", index).code == 0
+    assert run_clew("verify", "--index", index).code == 0
+    assert parse_answer(search_index(index)) == right
     assert folder_hash(index / "passages.lance") == truth
 
 
@@ -91,17 +93,17 @@ def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound:
 @pytest.mark.parametrize("derived", [True, False])
 def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(sound: Path, tmp_path: Path, derived: bool) -> None:
     moments = random.Random(2)
-    right = answer(asked(sound))
+    right = parse_answer(search_index(sound))
     noticed = 0
-    for file in files(sound, "passages.lance/**/*"):
+    for file in find_files(sound, "passages.lance/**/*"):
         index = tmp_path / "index"
         shutil.copytree(sound, index)
         if not derived:
             shutil.rmtree(index / "derived")
-        damaged(index / file.relative_to(sound), moments)
+        damage(index / file.relative_to(sound), moments)
         truth = folder_hash(index / "passages.lance")
-        outcome = asked(index)
-        assert is_clear(outcome) or (outcome.code == 0 and answer(outcome) == right), (file, outcome)
+        outcome = search_index(index)
+        assert is_clear(outcome) or (outcome.code == 0 and parse_answer(outcome) == right), (file, outcome)
         noticed += outcome.code != 0
         assert folder_hash(index / "passages.lance") == truth
         shutil.rmtree(index)
@@ -110,31 +112,31 @@ def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(sound: Path, tmp_
 
 def test_damage_in_the_table_is_found_repaired_and_indexed_again(sound: Path, corpus: Path, tmp_path: Path) -> None:
     whole = folder_hash(snapshot_folder(PassageTable.open(sound)))
-    for file in files(sound, "passages.lance/data/*"):
+    for file in find_files(sound, "passages.lance/data/*"):
         index = tmp_path / "index"
         shutil.copytree(sound, index)
-        damaged(index / file.relative_to(sound), random.Random(3))
-        found = finished("verify", "--index", index)
+        damage(index / file.relative_to(sound), random.Random(3))
+        found = run_process("verify", "--index", index)
         assert found.code == 1
         assert found.out.strip()
-        assert finished("repair", "--index", index).code == 0
-        assert finished("verify", "--index", index).code == 0
-        assert finished("index", corpus, corpus.parent / "more.jsonl", "--index", index).code == 0
+        assert run_process("repair", "--index", index).code == 0
+        assert run_process("verify", "--index", index).code == 0
+        assert run_process("index", corpus, corpus.parent / "more.jsonl", "--index", index).code == 0
         assert folder_hash(snapshot_folder(PassageTable.open(index))) == whole
         shutil.rmtree(index)
 
 
 @pytest.mark.slow
 def test_damaged_vectors_and_pairs_are_made_again(sound: Path, tmp_path: Path) -> None:
-    last = write_lines(tmp_path / "last.jsonl", [voyage(number) for number in range(50, 56)])
+    last = write_lines(tmp_path / "last.jsonl", [make_voyage(number) for number in range(50, 56)])
     shutil.copytree(sound, tmp_path / "whole")
-    assert clew("index", last, "--index", tmp_path / "whole").code == 0
+    assert run_clew("index", last, "--index", tmp_path / "whole").code == 0
     expected = folder_hash(snapshot_folder(PassageTable.open(tmp_path / "whole")))
-    for file in files(sound, "derived/equivalences/*", "derived/vectors.lance/**/*"):
+    for file in find_files(sound, "derived/equivalences/*", "derived/vectors.lance/**/*"):
         index = tmp_path / "index"
         shutil.copytree(sound, index)
-        damaged(index / file.relative_to(sound), random.Random(4))
-        assert clew("index", last, "--index", index).code == 0, file
+        damage(index / file.relative_to(sound), random.Random(4))
+        assert run_clew("index", last, "--index", index).code == 0, file
         assert folder_hash(snapshot_folder(PassageTable.open(index))) == expected, file
         shutil.rmtree(index)
 
@@ -145,7 +147,7 @@ def test_a_changed_word_in_the_manifest_is_noticed(sound: Path, tmp_path: Path) 
     manifest = snapshot_folder(PassageTable.open(index)) / "manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace('"documents": 50', '"documents": 51'), "utf-8")
     for command in ("stats", "verify"):
-        outcome = clew(command, "--index", index)
+        outcome = run_clew(command, "--index", index)
         assert outcome.code == {"stats": 2, "verify": 1}[command]
         assert "not as it was written" in outcome.out + outcome.err
 
@@ -154,8 +156,8 @@ def test_verify_reads_the_weights_adapted_to_an_index(sound: Path, tmp_path: Pat
     folder = tmp_path / "index"
     shutil.copytree(sound, folder)
     (folder / "weights" / "gfm").mkdir(parents=True)
-    assert clew("verify", "--index", folder).code == 0
+    assert run_clew("verify", "--index", folder).code == 0
     (folder / "weights" / "gfm" / "config.json").write_text("{}", encoding="utf-8")
-    done = clew("verify", "--index", folder)
+    done = run_clew("verify", "--index", folder)
     assert done.code == 1
     assert "is not of format" in done.out

@@ -13,7 +13,7 @@ from clew.indexing.snapshot_builder import snapshot_folder
 from clew.store.atomic import folder_hash
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from tests.faults.commands import Outcome, finished, voyage, write_lines
+from tests.faults.commands import Outcome, make_voyage, run_process, write_lines
 
 BATCH = 64
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="no limits of this kind")]
@@ -21,13 +21,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reas
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_lines(tmp_path_factory.mktemp("corpus") / "voyages.jsonl", [voyage(number) for number in range(400)])
+    return write_lines(
+        tmp_path_factory.mktemp("corpus") / "voyages.jsonl", [make_voyage(number) for number in range(400)]
+    )
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> str:
+def expected_hash(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> str:
     index = tmp_path_factory.mktemp("undisturbed") / "index"
-    assert added(corpus, index).code == 0
+    assert add_documents(corpus, index).code == 0
     return snapshot_hash(index)
 
 
@@ -38,33 +40,33 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("no mount")
     folder = tmp_path / "disk"
     folder.mkdir()
-    if not mounted("-t", "tmpfs", "-o", "size=64m", "tmpfs", folder):
+    if not mount("-t", "tmpfs", "-o", "size=64m", "tmpfs", folder):
         pytest.skip("mounting is not allowed here")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def mounted(*options: str | Path) -> bool:
+def mount(*options: str | Path) -> bool:
     return subprocess.run(["mount", *options], check=False, capture_output=True).returncode == 0
 
 
-def added(corpus: Path, index: Path, file_bytes: int | None = None) -> Outcome:
+def add_documents(corpus: Path, index: Path, file_bytes: int | None = None) -> Outcome:
     arguments: list[str | Path] = ["index", corpus, "--index", index, "--encoder", "hashing:64"]
-    return finished(*arguments, batch=BATCH, file_bytes=file_bytes)
+    return run_process(*arguments, batch=BATCH, file_bytes=file_bytes)
 
 
 def snapshot_hash(index: Path) -> str:
     return folder_hash(snapshot_folder(PassageTable.open(index)))
 
 
-def documents(index: Path) -> dict[str, str]:
+def stored_documents(index: Path) -> dict[str, str]:
     try:
-        return PassageTable.open(index).documents()
+        return PassageTable.open(index).document_hashes()
     except IndexFormatError:
         return {}  # the first commit did not fit
 
 
-def one_line(outcome: Outcome) -> str:
+def check_one_line(outcome: Outcome) -> str:
     assert outcome.code == 1
     assert outcome.err.count("\n") == 1
     assert outcome.err.startswith("clew: ")
@@ -73,46 +75,48 @@ def one_line(outcome: Outcome) -> str:
 
 @pytest.mark.parametrize("kilobytes", [40, 120, 300, 500, 700, 900])
 def test_a_full_disk(disk: Path, corpus: Path, undisturbed: str, kilobytes: int) -> None:
-    assert mounted("-o", f"remount,size={kilobytes}k", disk)
-    message = one_line(added(corpus, disk / "index"))
+    assert mount("-o", f"remount,size={kilobytes}k", disk)
+    message = check_one_line(add_documents(corpus, disk / "index"))
     assert "free some space" in message
-    committed = documents(disk / "index")
-    again = one_line(added(corpus, disk / "index"))
+    committed = stored_documents(disk / "index")
+    again = check_one_line(add_documents(corpus, disk / "index"))
     assert "free some space" in again
-    assert committed.items() <= documents(disk / "index").items()
-    assert mounted("-o", "remount,size=64m", disk)
+    assert committed.items() <= stored_documents(disk / "index").items()
+    assert mount("-o", "remount,size=64m", disk)
     if committed:
         assert verify(disk / "index") == []
-    assert added(corpus, disk / "index").code == 0
+    assert add_documents(corpus, disk / "index").code == 0
     assert snapshot_hash(disk / "index") == undisturbed
 
 
 @pytest.mark.parametrize("kilobytes", [1, 8, 24, 60, 100])
 def test_a_file_that_may_not_grow(tmp_path: Path, corpus: Path, undisturbed: str, kilobytes: int) -> None:
-    one_line(added(corpus, tmp_path / "index", file_bytes=kilobytes * 1024))
-    if documents(tmp_path / "index"):
+    check_one_line(add_documents(corpus, tmp_path / "index", file_bytes=kilobytes * 1024))
+    if stored_documents(tmp_path / "index"):
         assert verify(tmp_path / "index") == []
-    assert added(corpus, tmp_path / "index").code == 0
+    assert add_documents(corpus, tmp_path / "index").code == 0
     assert snapshot_hash(tmp_path / "index") == undisturbed
 
 
 def test_a_disk_that_cannot_be_written(disk: Path, corpus: Path) -> None:
     index = disk / "index"
-    assert added(corpus, index).code == 0
-    more = write_lines(corpus.parent / "more.jsonl", [voyage(1000)])
+    assert add_documents(corpus, index).code == 0
+    more = write_lines(corpus.parent / "more.jsonl", [make_voyage(1000)])
     before = folder_hash(index)
-    assert mounted("-o", "remount,ro", disk)
+    assert mount("-o", "remount,ro", disk)
     for command in (["search", "Voyage 12"], ["ask", "Who led Voyage 12?"], ["stats"], ["verify"]):
-        outcome = finished(*command, "--index", index)
+        outcome = run_process(*command, "--index", index)
         assert (outcome.code, outcome.err) == (0, ""), command
     for writing in (["index", str(more)], ["remove", "v0001"], ["compact"], ["repair"]):
-        assert "not possible here" in one_line(finished(*writing, "--index", index))
-    assert "not possible here" in one_line(finished("index", more, "--index", disk / "new", "--encoder", "none"))
+        assert "not possible here" in check_one_line(run_process(*writing, "--index", index))
+    assert "not possible here" in check_one_line(
+        run_process("index", more, "--index", disk / "new", "--encoder", "none")
+    )
     assert folder_hash(index) == before
     assert not (disk / "new").exists()
-    assert mounted("-o", "remount,rw", disk)
+    assert mount("-o", "remount,rw", disk)
     shutil.rmtree(index / "derived")
-    assert mounted("-o", "remount,ro", disk)
-    one_line(finished("search", "Voyage 12", "--index", index))
-    assert mounted("-o", "remount,rw", disk)
-    assert finished("search", "Voyage 12", "--index", index).code == 0
+    assert mount("-o", "remount,ro", disk)
+    check_one_line(run_process("search", "Voyage 12", "--index", index))
+    assert mount("-o", "remount,rw", disk)
+    assert run_process("search", "Voyage 12", "--index", index).code == 0

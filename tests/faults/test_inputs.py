@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.commands import Outcome, clew
+from tests.faults.commands import Outcome, run_clew
 
 RETRIEVERS = ("bm25", "entity-graph", "pagerank")
 NAMES = ("a/b", "../c", "it's", 'say "x"', "back\\slash", "line\nbreak", "日本", "🚢", "שלום", "a" * 300, "%00")
 
 
-def indexed(index: Path, *paths: Path) -> Outcome:
-    return clew("index", *paths, "--index", index, "--encoder", "none")
+def index_files(index: Path, *paths: Path) -> Outcome:
+    return run_clew("index", *paths, "--index", index, "--encoder", "none")
 
 
-def jsonl(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+def write_jsonl(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
     with path.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     return path
 
 
-def found(index: Path, question: str, retriever: str = "pagerank") -> list[dict[str, str]]:
-    done = clew("search", question, "--index", index, "--retriever", retriever, "--json")
+def search_passages(index: Path, question: str, retriever: str = "pagerank") -> list[dict[str, str]]:
+    done = run_clew("search", question, "--index", index, "--retriever", retriever, "--json")
     assert (done.code, done.err) == (0, "")
     passages: list[dict[str, str]] = json.loads(done.out)["passages"]
     return passages
@@ -52,69 +52,75 @@ def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_indexed(
     folder.mkdir()
     (folder / name).write_bytes(content)
     (folder / "oslo.md").write_text("# Oslo\n\nOslo is the capital of Norway.", encoding="utf-8")
-    done = indexed(tmp_path / "index", folder)
+    done = index_files(tmp_path / "index", folder)
     assert done.code == 0, done
     assert "1 added" in done.out
     assert said in done.out + done.err
     assert "1 failed" in done.out
     assert "Traceback" not in done.out + done.err
-    assert [passage["document_id"] for passage in found(tmp_path / "index", "capital of Norway")] == ["oslo.md"]
+    assert [passage["document_id"] for passage in search_passages(tmp_path / "index", "capital of Norway")] == [
+        "oslo.md"
+    ]
 
 
 def test_an_empty_folder_gives_an_empty_index(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
-    assert indexed(tmp_path / "index", tmp_path / "in").code == 0
+    assert index_files(tmp_path / "index", tmp_path / "in").code == 0
     for retriever in RETRIEVERS:
-        assert found(tmp_path / "index", "Oslo", retriever) == []
-    assert clew("verify", "--index", tmp_path / "index").code == 0
+        assert search_passages(tmp_path / "index", "Oslo", retriever) == []
+    assert run_clew("verify", "--index", tmp_path / "index").code == 0
 
 
 def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
     words = "the sea ice drifts from shore to shore and melts in the summer "
     text = (words * (50_000_000 // len(words) + 1))[:50_000_000]
-    path = jsonl(tmp_path / "long.jsonl", [{"id": "long", "title": "", "text": text}, {"id": "b", "text": "Oslo."}])
+    path = write_jsonl(
+        tmp_path / "long.jsonl", [{"id": "long", "title": "", "text": text}, {"id": "b", "text": "Oslo."}]
+    )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    done = indexed(tmp_path / "index", path)
+    done = index_files(tmp_path / "index", path)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert done.code == 0, done
     assert "Traceback" not in done.err
     assert grown < 3 * 1024 * 1024, f"{grown / 1024:.0f} MiB more"
-    assert found(tmp_path / "index", "Oslo", "bm25")[0]["document_id"] == "b"
+    assert search_passages(tmp_path / "index", "Oslo", "bm25")[0]["document_id"] == "b"
 
 
 def test_very_many_tiny_documents(tmp_path: Path) -> None:
     rows = ({"id": f"d{i}", "title": f"Thing {i}", "text": f"Thing {i} is near thing {i + 1}."} for i in range(20_000))
     folder = tmp_path / "in"
     folder.mkdir()
-    jsonl(folder / "many.jsonl", rows)
+    write_jsonl(folder / "many.jsonl", rows)
     for number in range(2_000):
         (folder / f"{number}.txt").write_text(f"Island {number} has seals.", encoding="utf-8")
-    done = indexed(tmp_path / "index", folder)
+    done = index_files(tmp_path / "index", folder)
     assert "22000 added" in done.out, done
-    assert found(tmp_path / "index", "What is Thing 777 near?")[0]["document_id"] == "d777"
+    assert search_passages(tmp_path / "index", "What is Thing 777 near?")[0]["document_id"] == "d777"
 
 
 def test_an_id_given_twice_is_reported_and_the_first_one_stays(tmp_path: Path) -> None:
-    path = jsonl(
+    path = write_jsonl(
         tmp_path / "twice.jsonl", [{"id": "a", "text": "Oslo is first."}, {"id": "a", "text": "Bergen is not."}]
     )
-    done = indexed(tmp_path / "index", path)
+    done = index_files(tmp_path / "index", path)
     assert done.code == 0
     assert "1 failed" in done.out
     assert "ids must be unique" in done.out + done.err
-    assert found(tmp_path / "index", "Oslo Bergen", "bm25")[0]["text"] == "Oslo is first."
+    assert search_passages(tmp_path / "index", "Oslo Bergen", "bm25")[0]["text"] == "Oslo is first."
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_ids_of_any_letters_come_back_and_can_be_removed(name: str, tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "ids.jsonl", [{"id": name, "text": f"The fjord of {name}."}, {"id": "b", "text": "Oslo."}])
-    done = indexed(tmp_path / "index", path)
+    path = write_jsonl(
+        tmp_path / "ids.jsonl", [{"id": name, "text": f"The fjord of {name}."}, {"id": "b", "text": "Oslo."}]
+    )
+    done = index_files(tmp_path / "index", path)
     assert done.code == 0, done
-    (passage,) = found(tmp_path / "index", "the fjord", "bm25")
+    (passage,) = search_passages(tmp_path / "index", "the fjord", "bm25")
     assert passage["document_id"] == name
-    assert clew("remove", "--index", tmp_path / "index", "--", name).code == 0
-    assert found(tmp_path / "index", "the fjord", "bm25") == []
-    assert clew("verify", "--index", tmp_path / "index").code == 0
+    assert run_clew("remove", "--index", tmp_path / "index", "--", name).code == 0
+    assert search_passages(tmp_path / "index", "the fjord", "bm25") == []
+    assert run_clew("verify", "--index", tmp_path / "index").code == 0
 
 
 @pytest.mark.parametrize(
@@ -128,24 +134,26 @@ def test_ids_of_any_letters_come_back_and_can_be_removed(name: str, tmp_path: Pa
     ],
 )
 def test_text_of_any_script_round_trips(text: str, question: str, tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "t.jsonl", [{"id": "a", "title": "", "text": text}, {"id": "b", "text": "Something else."}])
-    assert indexed(tmp_path / "index", path).code == 0
+    path = write_jsonl(
+        tmp_path / "t.jsonl", [{"id": "a", "title": "", "text": text}, {"id": "b", "text": "Something else."}]
+    )
+    assert index_files(tmp_path / "index", path).code == 0
     for retriever in RETRIEVERS:
-        assert found(tmp_path / "index", question, retriever)[0]["text"] == text
-    assert clew("search", question, "--index", tmp_path / "index").code == 0
+        assert search_passages(tmp_path / "index", question, retriever)[0]["text"] == text
+    assert run_clew("search", question, "--index", tmp_path / "index").code == 0
 
 
 @pytest.mark.parametrize("question", ["", " ", "\n\t", "?", "\0"])
 def test_a_question_without_words_finds_nothing_and_is_no_error(question: str, small_folder: Path) -> None:
     for retriever in ("bm25", "pagerank", "title-links"):
-        done = clew("search", question, "--index", small_folder, "--retriever", retriever, "--json")
+        done = run_clew("search", question, "--index", small_folder, "--retriever", retriever, "--json")
         assert done.code == 0
         assert json.loads(done.out)["notes"]
-    assert clew("ask", question, "--index", small_folder).code == 0
+    assert run_clew("ask", question, "--index", small_folder).code == 0
 
 
 def test_a_question_of_a_hundred_kilobytes(small_folder: Path) -> None:
     question = ("Where was the commander of the Vega born, and who was Louis Palander? " * 1500)[:100_000]
     for retriever in ("bm25", "dense", "fused", "title-links", "entity-graph", "pagerank", "hipporag2"):
-        assert found(small_folder, question, retriever)
-    assert clew("ask", question, "--index", small_folder).code == 0
+        assert search_passages(small_folder, question, retriever)
+    assert run_clew("ask", question, "--index", small_folder).code == 0

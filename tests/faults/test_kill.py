@@ -16,14 +16,14 @@ from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
 from clew.store.atomic import folder_hash
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from tests.faults.commands import finished, started, voyage, write_lines
+from tests.faults.commands import make_voyage, run_process, start_process, write_lines
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 DOCUMENTS, BATCH, KILLS = 160, 24, 25
 REMOVED = [f"v{number:04d}" for number in range(0, DOCUMENTS, 3)]
 
 
-class Undisturbed(NamedTuple):
+class ReferenceRun(NamedTuple):
     """A command, the index it starts from (None for none), and what it leads to."""
 
     start: Path | None
@@ -34,10 +34,10 @@ class Undisturbed(NamedTuple):
     seconds: float
 
 
-def documents(index: Path) -> dict[str, str]:
+def stored_documents(index: Path) -> dict[str, str]:
     """Return the state of each document that a reader sees now; {} where there is no index yet."""
     try:
-        return PassageTable.open(index).documents()
+        return PassageTable.open(index).document_hashes()
     except IndexFormatError:
         return {}
 
@@ -48,41 +48,41 @@ def snapshot_hash(index: Path) -> str:
     return folder_hash(folder)
 
 
-def problems(index: Path) -> list[str]:
+def find_problems(index: Path) -> list[str]:
     # A kill damages no list of deleted rows, and the process that would survive reading a damaged one costs a second.
     with patch("clew.store.inspection.deadly_fragments", return_value=set()):
         return verify(index) + snapshot_problems(snapshot_folder(PassageTable.open(index)))
 
 
-def undisturbed(folder: Path, name: str, start: Path | None, *arguments: str | Path) -> Undisturbed:
+def run_undisturbed(folder: Path, name: str, start: Path | None, *arguments: str | Path) -> ReferenceRun:
     index = folder / name
     if start is not None:
         shutil.copytree(start, index)
-    before = documents(index)
+    before = stored_documents(index)
     begun = time.perf_counter()
-    assert finished(*arguments, "--index", index, batch=BATCH).code == 0
+    assert run_process(*arguments, "--index", index, batch=BATCH).code == 0
     seconds = time.perf_counter() - begun
-    return Undisturbed(start, list(arguments), before, documents(index), snapshot_hash(index), seconds)
+    return ReferenceRun(start, list(arguments), before, stored_documents(index), snapshot_hash(index), seconds)
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Undisturbed]:
+def reference_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReferenceRun]:
     folder = tmp_path_factory.mktemp("undisturbed")
-    old = write_lines(folder / "old.jsonl", [voyage(number) for number in range(DOCUMENTS)])
-    new = [voyage(number, state=1 + (number % 4 == 0)) for number in range(DOCUMENTS + 40)]
+    old = write_lines(folder / "old.jsonl", [make_voyage(number) for number in range(DOCUMENTS)])
+    new = [make_voyage(number, state=1 + (number % 4 == 0)) for number in range(DOCUMENTS + 40)]
     encoder = ["--encoder", "hashing:16"]
-    finished("--help")  # the server's own start is not the command's time
-    made = {"index": undisturbed(folder, "indexed", None, "index", old, *encoder)}
+    run_process("--help")  # the server's own start is not the command's time
+    made = {"index": run_undisturbed(folder, "indexed", None, "index", old, *encoder)}
     changed = write_lines(folder / "new.jsonl", new)
-    made["update"] = undisturbed(folder, "updated", folder / "indexed", "index", changed)
-    made["remove"] = undisturbed(folder, "removed", folder / "updated", "remove", *REMOVED)
-    made["compact"] = undisturbed(folder, "compacted", folder / "removed", "compact")
+    made["update"] = run_undisturbed(folder, "updated", folder / "indexed", "index", changed)
+    made["remove"] = run_undisturbed(folder, "removed", folder / "updated", "remove", *REMOVED)
+    made["compact"] = run_undisturbed(folder, "compacted", folder / "removed", "compact")
     return made
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ["index", "update", "remove", "compact"])
-def test_kill(runs: dict[str, Undisturbed], operation: str, tmp_path: Path) -> None:
+def test_kill(runs: dict[str, ReferenceRun], operation: str, tmp_path: Path) -> None:
     run = runs[operation]
     moments = random.Random(operation)
     interrupted = 0
@@ -90,24 +90,24 @@ def test_kill(runs: dict[str, Undisturbed], operation: str, tmp_path: Path) -> N
         index = tmp_path / str(kill)
         if run.start is not None:
             shutil.copytree(run.start, index)
-        process = started(*run.arguments, "--index", index, batch=BATCH)
+        process = start_process(*run.arguments, "--index", index, batch=BATCH)
         time.sleep(moments.uniform(0, run.seconds))
-        seen = documents(index)
+        seen = stored_documents(index)
         process.kill()
         process.join()
         interrupted += process.exitcode != 0
-        check_committed(run, seen, documents(index))
-        if documents(index):
-            assert problems(index) == []
+        check_committed(run, seen, stored_documents(index))
+        if stored_documents(index):
+            assert find_problems(index) == []
         finish(run, index)
-        assert documents(index) == run.after
+        assert stored_documents(index) == run.after
         assert snapshot_hash(index) == run.snapshot
         assert not list((index / "derived").rglob("*.tmp"))
         shutil.rmtree(index)
     assert interrupted  # how many moments fall inside the work depends on the machine, that some do does not
 
 
-def check_committed(run: Undisturbed, seen: Mapping[str, str], found: Mapping[str, str]) -> None:
+def check_committed(run: ReferenceRun, seen: Mapping[str, str], found: Mapping[str, str]) -> None:
     """Every document is in its old state or its new one, and a new one that a reader saw has stayed."""
     for id_ in {*run.before, *run.after, *found}:
         assert found.get(id_) in (run.before.get(id_), run.after.get(id_))
@@ -115,10 +115,10 @@ def check_committed(run: Undisturbed, seen: Mapping[str, str], found: Mapping[st
             assert found.get(id_) == run.after.get(id_)
 
 
-def finish(run: Undisturbed, index: Path) -> None:
-    if run.arguments[0] == "remove" and documents(index) == run.after:
+def finish(run: ReferenceRun, index: Path) -> None:
+    if run.arguments[0] == "remove" and stored_documents(index) == run.after:
         # It was done; "no document has this id" is all that the same command could say. Any reader makes the snapshot.
-        assert finished(*run.arguments, "--index", index).code == 2
-        assert finished("stats", "--index", index).code == 0
+        assert run_process(*run.arguments, "--index", index).code == 2
+        assert run_process("stats", "--index", index).code == 0
     else:
-        assert finished(*run.arguments, "--index", index, batch=BATCH).code == 0
+        assert run_process(*run.arguments, "--index", index, batch=BATCH).code == 0

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from clew.store.atomic import folder_hash
-from clew.store.kg_shards import part_triples
+from clew.store.kg_shards import shard_triples
 from clew.store.passage_table import PassageTable
-from tests.faults.commands import finished, started, voyage, write_lines
-from tests.faults.test_kill import documents, problems, snapshot_hash
+from tests.faults.commands import make_voyage, run_process, start_process, write_lines
+from tests.faults.test_kill import find_problems, snapshot_hash, stored_documents
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")]
 TRIPLES, BATCH, KILLS = 4_000, 50, 10
 
 
-def graph(path: Path, state: int = 1) -> Path:
+def write_graph(path: Path, state: int = 1) -> Path:
     """Write a graph of voyages; in another state every fourth hundred of its triples differ, and it is shorter."""
     rows = (
         f"Voyage {n % 90}\tmet{' again' * (state - 1) if n // 100 % 4 == 0 else ''}\tship {n}\n"
@@ -29,43 +29,43 @@ def graph(path: Path, state: int = 1) -> Path:
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def start_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of documents that name what the graph names, with the graph in its first state."""
     folder = tmp_path_factory.mktemp("start")
-    lines = write_lines(folder / "voyages.jsonl", [voyage(number) for number in range(30)])
-    assert finished("index", lines, "--index", folder / "index", "--encoder", "hashing:16").code == 0
+    lines = write_lines(folder / "voyages.jsonl", [make_voyage(number) for number in range(30)])
+    assert run_process("index", lines, "--index", folder / "index", "--encoder", "hashing:16").code == 0
     shutil.copytree(folder / "index", folder / "bare")
-    first = graph(folder / "g.tsv")
-    assert finished("kg", "import", first, "--index", folder / "index", batch=BATCH).code == 0
+    first = write_graph(folder / "g.tsv")
+    assert run_process("kg", "import", first, "--index", folder / "index", batch=BATCH).code == 0
     return folder
 
 
 @pytest.mark.parametrize(("before", "state"), [("bare", 1), ("index", 2)], ids=["new", "changed"])
 def test_kill(start: Path, tmp_path: Path, before: str, state: int) -> None:
     (tmp_path / "g").mkdir()
-    file = graph(tmp_path / "g" / "g.tsv", state)
+    file = write_graph(tmp_path / "g" / "g.tsv", state)
     command: list[str | Path] = ["kg", "import", file]
     shutil.copytree(start / before, tmp_path / "whole")
     begun = time.perf_counter()
-    assert finished(*command, "--index", tmp_path / "whole", batch=BATCH).code == 0
+    assert run_process(*command, "--index", tmp_path / "whole", batch=BATCH).code == 0
     seconds = time.perf_counter() - begun
-    after, snapshot = documents(tmp_path / "whole"), snapshot_hash(tmp_path / "whole")
+    after, snapshot = stored_documents(tmp_path / "whole"), snapshot_hash(tmp_path / "whole")
     moments = random.Random(before)
     interrupted = 0
     for kill in range(KILLS):
         index = tmp_path / str(kill)
         shutil.copytree(start / before, index)
-        old = documents(index)
-        process = started(*command, "--index", index, batch=BATCH)
+        old = stored_documents(index)
+        process = start_process(*command, "--index", index, batch=BATCH)
         time.sleep(moments.uniform(0, seconds))
         process.kill()
         process.join()
         interrupted += process.exitcode != 0
-        found = documents(index)
+        found = stored_documents(index)
         assert all(found.get(id_) in (old.get(id_), after.get(id_)) for id_ in {*old, *after, *found})
-        assert problems(index) == []
-        assert finished(*command, "--index", index, batch=BATCH).code == 0
-        assert documents(index) == after
+        assert find_problems(index) == []
+        assert run_process(*command, "--index", index, batch=BATCH).code == 0
+        assert stored_documents(index) == after
         assert snapshot_hash(index) == snapshot
         assert not list((index / "derived").rglob("*.tmp"))
         shutil.rmtree(index)
@@ -75,12 +75,12 @@ def test_kill(start: Path, tmp_path: Path, before: str, state: int) -> None:
 def test_a_disk_that_is_full_keeps_what_was_committed(start: Path, tmp_path: Path) -> None:
     shutil.copytree(start / "bare", tmp_path / "index")
     before = folder_hash(tmp_path / "index" / "passages.lance" / "data")
-    done = finished("kg", "import", start / "g.tsv", "--index", tmp_path / "index", batch=1000, file_bytes=8_000)
+    done = run_process("kg", "import", start / "g.tsv", "--index", tmp_path / "index", batch=1000, file_bytes=8_000)
     assert done.code == 1
     assert done.err.splitlines()[-1].startswith("clew: ")
     assert "Traceback" not in done.err
-    assert problems(tmp_path / "index") == []
-    assert finished("kg", "import", start / "g.tsv", "--index", tmp_path / "index", batch=1000).code == 0
+    assert find_problems(tmp_path / "index") == []
+    assert run_process("kg", "import", start / "g.tsv", "--index", tmp_path / "index", batch=1000).code == 0
     assert folder_hash(tmp_path / "index" / "passages.lance" / "data") != before
     table = PassageTable.open(tmp_path / "index")
-    assert sum(len(triples) for rows in table.graph_parts() for _, triples in part_triples(rows)) == TRIPLES
+    assert sum(len(triples) for rows in table.iter_shards() for _, triples in shard_triples(rows)) == TRIPLES

@@ -9,13 +9,13 @@ import pytest
 
 from clew.store.atomic import folder_hash
 from clew.store.location import locate
-from tests.faults.commands import clew, voyage, write_lines
+from tests.faults.commands import make_voyage, run_clew, write_lines
 
 READING = (["search", "Voyage 1"], ["ask", "Who?"], ["stats"], ["verify"], ["repair"], ["compact"], ["remove", "v0001"])
 
 
-def refused(*arguments: str | Path) -> str:
-    outcome = clew(*arguments)
+def run_refused(*arguments: str | Path) -> str:
+    outcome = run_clew(*arguments)
     assert outcome.code == 2, outcome
     assert outcome.err.startswith("clew: ")
     assert outcome.err.count("\n") == 1
@@ -24,12 +24,12 @@ def refused(*arguments: str | Path) -> str:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    return write_lines(tmp_path / "voyages.jsonl", [voyage(number) for number in range(3)])
+    return write_lines(tmp_path / "voyages.jsonl", [make_voyage(number) for number in range(3)])
 
 
 @pytest.fixture
 def index(tmp_path: Path, corpus: Path) -> Path:
-    assert clew("index", corpus, "--index", tmp_path / "index", "--encoder", "hashing:16").code == 0
+    assert run_clew("index", corpus, "--index", tmp_path / "index", "--encoder", "hashing:16").code == 0
     return tmp_path / "index"
 
 
@@ -39,8 +39,8 @@ def test_a_folder_without_an_index(tmp_path: Path) -> None:
     before = folder_hash(tmp_path)
     for place in (tmp_path / "letters", tmp_path / "absent", tmp_path / "letters" / "a.txt"):
         for command in READING:
-            assert "no Clew index at" in refused(*command, "--index", place)
-        assert "no Clew index at" in refused("diff", place, place)
+            assert "no Clew index at" in run_refused(*command, "--index", place)
+        assert "no Clew index at" in run_refused("diff", place, place)
     assert folder_hash(tmp_path) == before
     assert not (tmp_path / "absent").exists()
 
@@ -49,7 +49,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path, corpus: Path) -> None
     file = tmp_path / "file"
     file.write_text("a letter")
     for place in (file, file / "index"):
-        assert "a file is where a folder must be" in refused("index", corpus, "--index", place, "--encoder", "none")
+        assert "a file is where a folder must be" in run_refused("index", corpus, "--index", place, "--encoder", "none")
     assert file.read_text() == "a letter"
 
 
@@ -57,7 +57,7 @@ def test_a_table_of_another_program(tmp_path: Path, corpus: Path) -> None:
     lance.write_dataset(pa.table({"id": ["a"]}), str(tmp_path / "passages.lance"))
     before = folder_hash(tmp_path)
     for command in (*READING, ["index", str(corpus)]):
-        assert "was not made by Clew" in refused(*command, "--index", tmp_path)
+        assert "was not made by Clew" in run_refused(*command, "--index", tmp_path)
     (tmp_path / "clew.lock").unlink(missing_ok=True)
     assert folder_hash(tmp_path) == before
 
@@ -70,7 +70,7 @@ def test_a_newer_format(index: Path, corpus: Path) -> None:
     lance.write_dataset(newer.empty_table(), table, schema=newer)
     before = folder_hash(index)
     for command in (*READING, ["index", str(corpus)]):
-        message = refused(*command, "--index", index)
+        message = run_refused(*command, "--index", index)
         assert "format 2" in message
         assert "install a newer Clew" in message
     (index / "clew.lock").unlink(missing_ok=True)
@@ -80,8 +80,10 @@ def test_a_newer_format(index: Path, corpus: Path) -> None:
 def test_another_encoder_or_extractor(tmp_path: Path, index: Path, corpus: Path) -> None:
     found = write_lines(tmp_path / "openie.jsonl", [{"id": "v0001", "entities": [], "triples": []}])
     before = folder_hash(index)
-    assert "was made with the encoder 'hashing:16'" in refused("index", corpus, "--index", index, "--encoder", "none")
-    assert "'rules'" in refused("index", corpus, "--index", index, "--extractor", f"published:{found}")
+    assert "was made with the encoder 'hashing:16'" in run_refused(
+        "index", corpus, "--index", index, "--encoder", "none"
+    )
+    assert "'rules'" in run_refused("index", corpus, "--index", index, "--extractor", f"published:{found}")
     assert folder_hash(index) == before
 
 
@@ -89,10 +91,10 @@ def test_a_restored_table_does_not_answer_from_the_snapshot_of_the_one_it_replac
     other = write_lines(
         tmp_path / "other.jsonl", [{"id": "x", "title": "Fram", "text": "The Fram was built in Larvik."}]
     )
-    assert clew("index", other, "--index", tmp_path / "other", "--encoder", "hashing:16").code == 0
-    assert "[v0002]" in clew("search", "Voyage 2", "--index", index).out
+    assert run_clew("index", other, "--index", tmp_path / "other", "--encoder", "hashing:16").code == 0
+    assert "[v0002]" in run_clew("search", "Voyage 2", "--index", index).out
     shutil.rmtree(index / "passages.lance")
     shutil.copytree(tmp_path / "other" / "passages.lance", index / "passages.lance")
-    assert "built in Larvik" in clew("search", "Where was the Fram built?", "--index", index).out
-    assert "[v0002]" not in clew("search", "Voyage 2", "--index", index).out
-    assert clew("diff", index, tmp_path / "other").code == 0
+    assert "built in Larvik" in run_clew("search", "Where was the Fram built?", "--index", index).out
+    assert "[v0002]" not in run_clew("search", "Voyage 2", "--index", index).out
+    assert run_clew("diff", index, tmp_path / "other").code == 0

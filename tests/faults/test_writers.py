@@ -16,33 +16,33 @@ from clew.indexing.snapshot_builder import snapshot_folder
 from clew.store.atomic import folder_hash
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from clew.store.writer_lock import writing
+from clew.store.writer_lock import writer_lock
 from clew.types import Document, Evidence
-from tests.faults.commands import clew, finished, started, voyage, write_lines
+from tests.faults.commands import make_voyage, run_clew, run_process, start_process, write_lines
 
 NUMBERS = range(300)
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    return write_lines(tmp_path / "voyages.jsonl", [voyage(number) for number in NUMBERS])
+    return write_lines(tmp_path / "voyages.jsonl", [make_voyage(number) for number in NUMBERS])
 
 
 def small_index(folder: Path) -> library.Index:
     index = library.create(folder, library.Settings(encoder="hashing:16"))
-    index.add([documents(number) for number in range(20)])
+    index.add([make_document(number) for number in range(20)])
     return index
 
 
-def documents(number: int, state: int = 1) -> Document:
-    record = voyage(number, state)
+def make_document(number: int, state: int = 1) -> Document:
+    record = make_voyage(number, state)
     return Document(str(record["id"]), str(record["title"]), str(record["text"]), {"year": 1800 + number})
 
 
 @contextmanager
-def at_work(index: Path, *arguments: str | Path) -> Iterator[int]:
+def paused_writer(index: Path, *arguments: str | Path) -> Iterator[int]:
     """Hold a command stopped in the middle, as soon as it has the lock; gives its process id."""
-    process = started(*arguments, "--index", index, batch=8)
+    process = start_process(*arguments, "--index", index, batch=8)
     assert process.pid is not None
     lock = index / "clew.lock"
     while not (lock.exists() and lock.read_bytes()):
@@ -62,47 +62,47 @@ def test_a_second_writer_gets_a_clear_error(tmp_path: Path, corpus: Path) -> Non
     index = tmp_path / "index"
     small_index(index)
     for command in (["index", corpus], ["compact"]):
-        with at_work(index, *command) as pid:
+        with paused_writer(index, *command) as pid:
             before = PassageTable.open(index).version
             for second in (["index", corpus], ["remove", "v0001"], ["compact"], ["repair"]):
-                outcome = clew(*second, "--index", index)
+                outcome = run_clew(*second, "--index", index)
                 assert (outcome.code, outcome.err.count("\n")) == (2, 1)
                 assert f"is being written by process {pid}" in outcome.err
-            assert clew("search", "Voyage 2", "--index", index).code == 0
-            assert clew("verify", "--index", index).code == 0
+            assert run_clew("search", "Voyage 2", "--index", index).code == 0
+            assert run_clew("verify", "--index", index).code == 0
             assert PassageTable.open(index).version == before
-    assert len(PassageTable.open(index).documents()) == len(NUMBERS)
+    assert len(PassageTable.open(index).document_hashes()) == len(NUMBERS)
 
 
 def test_a_reader_holds_its_version(tmp_path: Path) -> None:
     writer = small_index(tmp_path)
     early, late = library.open(tmp_path), library.open(tmp_path)
-    first = shown(early.search("Who led Voyage 12?"))
+    first = visible_results(early.search("Who led Voyage 12?"))
     old = early.table.read()
     for state in range(2, 6):
-        writer.add([documents(number, state) for number in range(0, 20, 2)])
+        writer.add([make_document(number, state) for number in range(0, 20, 2)])
     writer.remove(["v0012", "v0011"])
     writer.compact()
-    assert shown(early.search("Who led Voyage 12?")) == first
-    assert shown(late.search("Who led Voyage 12?")) == first  # its snapshot is gone, and is made again
+    assert visible_results(early.search("Who led Voyage 12?")) == first
+    assert visible_results(late.search("Who led Voyage 12?")) == first  # its snapshot is gone, and is made again
     assert early.table.read().equals(old)
     assert early.stats()["documents"] == 20
     assert library.open(tmp_path).stats()["documents"] == 18
-    assert shown(library.open(tmp_path).search("Who led Voyage 12?")) != first
+    assert visible_results(library.open(tmp_path).search("Who led Voyage 12?")) != first
 
 
-def shown(evidence: Evidence) -> object:
+def visible_results(evidence: Evidence) -> object:
     return evidence.passages, evidence.paths
 
 
 def test_a_writer_reads_what_another_wrote_before_it(tmp_path: Path) -> None:
     first = small_index(tmp_path)
     second = library.open(tmp_path)
-    first.add([documents(100)])
-    report = second.add([documents(100), documents(101)])
+    first.add([make_document(100)])
+    report = second.add([make_document(100), make_document(101)])
     assert (report.added, report.unchanged) == (1, 1)
     assert second.stats()["documents"] == 22
-    with writing(tmp_path), pytest.raises(library.IndexLockedError, match="wait until it has finished"):
+    with writer_lock(tmp_path), pytest.raises(library.IndexLockedError, match="wait until it has finished"):
         first.remove(["v0001"])
 
 
@@ -125,13 +125,13 @@ def test_an_interrupt_leaves_a_valid_index_and_one_line(tmp_path: Path, corpus: 
         out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
     assert err == "clew: stopped; what was committed is kept, and the same command goes on from there\n"
-    kept = PassageTable.open(index).documents()
+    kept = PassageTable.open(index).document_hashes()
     assert len(kept) >= 8 * commits
     assert verify(index) == []
-    assert finished(*arguments[:2], "--index", index).code == 0
-    assert finished(*arguments, "--index", whole).code == 0
-    assert hashes(index) == hashes(whole)
+    assert run_process(*arguments[:2], "--index", index).code == 0
+    assert run_process(*arguments, "--index", whole).code == 0
+    assert snapshot_hash(index) == snapshot_hash(whole)
 
 
-def hashes(index: Path) -> str:
+def snapshot_hash(index: Path) -> str:
     return folder_hash(snapshot_folder(PassageTable.open(index)))

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FactSet:
     """Facts of some entities, of which some are closed."""
 
     facts: list[Fact]
-    entities: int
-    closed: set[int]
+    entity_count: int
+    blocked: set[int]
 
     @property
     def triples(self) -> "IntArray":
@@ -29,40 +29,40 @@ class Facts:
 
     @property
     def graph(self) -> FactGraph:
-        return fact_graph(self.triples, self.entities)
+        return fact_graph(self.triples, self.entity_count)
 
     @property
-    def mask(self) -> "BoolArray | None":
+    def blocked_mask(self) -> "BoolArray | None":
         """Closed triples (T,), None where none is."""
-        if not self.closed:
+        if not self.blocked:
             return None
         mask = np.zeros(len(self.facts), dtype=np.bool_)
-        mask[list(self.closed)] = True
+        mask[list(self.blocked)] = True
         return mask
 
 
 @st.composite
-def facts(draw: st.DrawFn, entities: int = 9, most: int = 24, least: int = 0) -> Facts:
+def fact_sets(draw: st.DrawFn, max_entities: int = 9, max_facts: int = 24, min_entities: int = 0) -> FactSet:
     """Draw facts; half of the time one entity is a hub, and often a fact is told twice."""
-    count = draw(st.integers(least, entities))
+    count = draw(st.integers(min_entities, max_entities))
     if not count:
-        return Facts([], 0, set())
+        return FactSet([], 0, set())
     node = st.integers(0, count - 1)
-    found = draw(st.lists(st.tuples(node, st.integers(0, 3), node), max_size=most))
+    found = draw(st.lists(st.tuples(node, st.integers(0, 3), node), max_size=max_facts))
     if draw(st.booleans()):
         hub = draw(node)
         found = [
             (hub, relation, tail) if i % 2 else (tail, relation, hub) for i, (_, relation, tail) in enumerate(found)
         ]
     closed = draw(st.sets(st.integers(0, len(found) - 1), max_size=3)) if found else set()
-    return Facts(found, count, closed)
+    return FactSet(found, count, closed)
 
 
-def some_nodes(facts: Facts, *, least: int = 0) -> st.SearchStrategy[list[int]]:
+def draw_entities(facts: FactSet, *, min_size: int = 0) -> st.SearchStrategy[list[int]]:
     """Entities, each once, in any order."""
-    if not facts.entities:
+    if not facts.entity_count:
         return st.just([])
-    return st.lists(st.integers(0, facts.entities - 1), min_size=least, max_size=facts.entities, unique=True)
+    return st.lists(st.integers(0, facts.entity_count - 1), min_size=min_size, max_size=facts.entity_count, unique=True)
 
 
 def rows(graph: FactGraph | LocalGraph) -> list[list[Step]]:

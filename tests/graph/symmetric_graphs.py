@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from clew.graph.csr import Adjacency, adjacency
+from clew.graph.csr import Adjacency, build_adjacency
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PushProblem:
     """A graph and what a question asks of it."""
 
     graph: Adjacency
@@ -25,21 +25,21 @@ class Asked:
     damping: float
 
     @property
-    def start(self) -> "NDArray[np.float64]":
+    def restart_row(self) -> "NDArray[np.float64]":
         """The restart as a row (n,)."""
-        row = np.zeros(self.graph.rows)
+        row = np.zeros(self.graph.row_count)
         row[self.restart[0]] = self.restart[1]
         return row
 
 
-def symmetric(pairs: dict[tuple[int, int], float], count: int) -> Adjacency:
+def symmetric_graph(pairs: dict[tuple[int, int], float], count: int) -> Adjacency:
     """Return the graph of edges given once each."""
     one, two = [a for a, _ in pairs], [b for _, b in pairs]
-    return adjacency(one + two, two + one, [*pairs.values()] * 2, count)
+    return build_adjacency(one + two, two + one, [*pairs.values()] * 2, count)
 
 
 @st.composite
-def asked(draw: st.DrawFn, largest: int = 14) -> Asked:
+def push_problems(draw: st.DrawFn, largest: int = 14) -> PushProblem:
     """Draw a graph, restart, attraction, blocked nodes and damping."""
     count = draw(st.integers(1, largest))
     node = st.integers(0, count - 1)
@@ -49,8 +49,8 @@ def asked(draw: st.DrawFn, largest: int = 14) -> Asked:
         pairs |= {(0, other): 1.0 for other in range(1, count)}
     starts = draw(st.lists(node, min_size=1, max_size=4, unique=True))
     shares = np.array([draw(weight) for _ in starts])
-    return Asked(
-        symmetric(pairs, count),
+    return PushProblem(
+        symmetric_graph(pairs, count),
         (np.array(starts, dtype=np.int32), (shares / shares.sum()).astype(np.float32)),
         np.array([draw(weight) for _ in range(count)], dtype=np.float32),
         np.array([draw(st.sampled_from([False, False, False, True])) for _ in range(count)]),

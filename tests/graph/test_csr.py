@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.csr import Adjacency, adjacency
+from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 
 Rows = dict[int, dict[int, float]]
@@ -15,9 +15,9 @@ Entries = list[tuple[int, int, float]]
 ENTRIES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(1, 8).map(lambda x: x / 8)), max_size=40)
 
 
-def rows(graph: Adjacency) -> Rows:
+def to_dictionary(graph: Adjacency) -> Rows:
     found: Rows = {}
-    for row in range(graph.rows):
+    for row in range(graph.row_count):
         columns = graph.row(row).tolist()
         assert columns == sorted(set(columns))
         weights = graph.weights[graph.indptr[row] : graph.indptr[row + 1]].tolist()
@@ -26,46 +26,46 @@ def rows(graph: Adjacency) -> Rows:
     return found
 
 
-def heaviest(entries: Entries) -> Rows:
+def keep_heaviest(entries: Entries) -> Rows:
     wanted: Rows = defaultdict(dict)
     for row, column, weight in entries:
         wanted[row][column] = max(wanted[row].get(column, 0.0), weight)
     return dict(wanted)
 
 
-def made(entries: Entries, count: int = 8) -> Adjacency:
-    return adjacency([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries], count)
+def from_entries(entries: Entries, count: int = 8) -> Adjacency:
+    return build_adjacency([e[0] for e in entries], [e[1] for e in entries], [e[2] for e in entries], count)
 
 
 @given(ENTRIES)
 def test_of_equal_pairs_the_heaviest_stays(entries: Entries) -> None:
-    graph = made(entries)
-    assert graph.rows == 8
-    assert rows(graph) == heaviest(entries)
-    assert graph.degrees().tolist() == [len(heaviest(entries).get(row, {})) for row in range(8)]
+    graph = from_entries(entries)
+    assert graph.row_count == 8
+    assert to_dictionary(graph) == keep_heaviest(entries)
+    assert graph.degrees().tolist() == [len(keep_heaviest(entries).get(row, {})) for row in range(8)]
 
 
 @given(ENTRIES)
 def test_transposed_turns_pairs_round(entries: Entries) -> None:
-    turned = made(entries).transposed(8)
-    assert rows(turned) == heaviest([(column, row, weight) for row, column, weight in entries])
-    again = turned.transposed(8)
-    assert rows(again) == rows(made(entries))
+    turned = from_entries(entries).transpose(8)
+    assert to_dictionary(turned) == keep_heaviest([(column, row, weight) for row, column, weight in entries])
+    again = turned.transpose(8)
+    assert to_dictionary(again) == to_dictionary(from_entries(entries))
 
 
 @given(ENTRIES, st.randoms())
 def test_the_order_of_the_pairs_does_not_matter(entries: Entries, random: Random) -> None:
     shuffled = entries[:]
     random.shuffle(shuffled)
-    one, other = made(entries), made(shuffled)
+    one, other = from_entries(entries), from_entries(shuffled)
     for part in ("indptr", "indices", "weights"):
         assert getattr(one, part).tobytes() == getattr(other, part).tobytes()
 
 
 def test_rows_without_pairs() -> None:
-    assert adjacency([], [], [], 0).rows == 0
-    assert adjacency([], [], [], 3).degrees().tolist() == [0, 0, 0]
-    assert adjacency([], [], [], 0).transposed(4).degrees().tolist() == [0] * 4
+    assert build_adjacency([], [], [], 0).row_count == 0
+    assert build_adjacency([], [], [], 3).degrees().tolist() == [0, 0, 0]
+    assert build_adjacency([], [], [], 0).transpose(4).degrees().tolist() == [0] * 4
 
 
 @st.composite
@@ -88,8 +88,8 @@ def corpora(draw: st.DrawFn) -> tuple[list[int], list[set[int]], int]:
 def test_the_walks_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
     titles, mentioned, entities = corpus
     pairs = [(p, e, 1.0 / (1 + e)) for p, row in enumerate(mentioned) for e in row]
-    mentions = made(pairs, len(titles))
-    nodes = entity_nodes(np.array(titles, dtype=np.int32), mentions.transposed(entities)).tolist()
+    mentions = from_entries(pairs, len(titles))
+    nodes = entity_nodes(np.array(titles, dtype=np.int32), mentions.transpose(entities)).tolist()
 
     wanted: list[int] = []
     following = len(titles)
@@ -111,5 +111,5 @@ def test_the_walks_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
             edges[one][other] = max(edges[one].get(other, 0.0), weight)
             edges[other][one] = max(edges[other].get(one, 0.0), weight)
     walk = walk_graph(np.array(nodes, dtype=np.int32), mentions)
-    assert walk.rows == following
-    assert rows(walk) == dict(edges)
+    assert walk.row_count == following
+    assert to_dictionary(walk) == dict(edges)

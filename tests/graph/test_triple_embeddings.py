@@ -4,49 +4,49 @@ import numpy as np
 import pytest
 
 from clew.graph import triple_embeddings as triple_vectors
-from clew.graph.csr import adjacency
-from clew.graph.triple_embeddings import TripleVectors
+from clew.graph.csr import build_adjacency
+from clew.graph.triple_embeddings import TripleEmbeddings
 
 RANDOM = np.random.default_rng(0)
 
 
-def unit(rows: np.ndarray) -> np.ndarray:
+def normalize_rows(rows: np.ndarray) -> np.ndarray:
     found: np.ndarray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
     return found
 
 
-NAMES, RELATIONS, PASSAGES = (unit(RANDOM.normal(size=(count, 6))) for count in (5, 3, 4))
+NAMES, RELATIONS, PASSAGES = (normalize_rows(RANDOM.normal(size=(count, 6))) for count in (5, 3, 4))
 TRIPLES = np.array([[0, 0, 1], [1, 1, 2], [2, 2, 3], [3, 0, 4], [4, 1, 0]], dtype=np.int32)
 STATED = [[0], [0, 1], [2], [3, 1], [3]]
-VECTORS = TripleVectors(
+VECTORS = TripleEmbeddings(
     TRIPLES,
     NAMES,
     RELATIONS,
-    adjacency([t for t, ps in enumerate(STATED) for _ in ps], [p for ps in STATED for p in ps], np.ones(7), 5),
+    build_adjacency([t for t, ps in enumerate(STATED) for _ in ps], [p for ps in STATED for p in ps], np.ones(7), 5),
     PASSAGES,
 )
-QUESTION = unit(RANDOM.normal(size=6))
+QUESTION = normalize_rows(RANDOM.normal(size=6))
 
 
-def of(triple: int) -> np.ndarray:
+def triple_vector(triple: int) -> np.ndarray:
     head, relation, tail = TRIPLES[triple]
-    return unit(NAMES[head] + RELATIONS[relation] + NAMES[tail])
+    return normalize_rows(NAMES[head] + RELATIONS[relation] + NAMES[tail])
 
 
 def test_triples_are_the_sum_of_their_parts() -> None:
-    found = VECTORS.path_scores(QUESTION, 0.0)((), np.arange(5))
-    wanted = [(1 + float(of(t) @ QUESTION)) / 2 for t in range(5)]
+    found = VECTORS.path_scorer(QUESTION, 0.0)((), np.arange(5))
+    wanted = [(1 + float(triple_vector(t) @ QUESTION)) / 2 for t in range(5)]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize("cells", [1, 7, 1 << 20])
 def test_the_nearest_triple_of_many_texts(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triple_vectors, "_CELLS", cells)
-    texts = unit(RANDOM.normal(size=(20, 6)))
+    monkeypatch.setattr(triple_vectors, "_MAX_CELLS", cells)
+    texts = normalize_rows(RANDOM.normal(size=(20, 6)))
     for allowed in (np.ones(5, dtype=bool), np.array([True, False, True, False, True])):
-        wanted = [max(np.flatnonzero(allowed), key=lambda t: float(of(int(t)) @ text)) for text in texts]
-        assert VECTORS.nearest(texts, allowed).tolist() == wanted
-    assert VECTORS.nearest(texts, np.zeros(5, dtype=bool)).tolist() == [-1] * 20
+        wanted = [max(np.flatnonzero(allowed), key=lambda t: float(triple_vector(int(t)) @ text)) for text in texts]
+        assert VECTORS.nearest_triples(texts, allowed).tolist() == wanted
+    assert VECTORS.nearest_triples(texts, np.zeros(5, dtype=bool)).tolist() == [-1] * 20
 
 
 @pytest.mark.parametrize("context", [0.0, 0.3, 1.0])
@@ -55,9 +55,9 @@ def test_the_nearest_triple_of_many_texts(cells: int, monkeypatch: pytest.Monkey
 def test_chains(context: float, chain: tuple[int, ...], allowed: list[bool] | None) -> None:
     open_ = None if allowed is None else np.array(allowed)
     onward = np.array([1, 3, 4])
-    found = VECTORS.path_scores(QUESTION, context, open_)(chain, onward)
+    found = VECTORS.path_scorer(QUESTION, context, open_)(chain, onward)
     for triple, score in zip(onward.tolist(), found.tolist(), strict=True):
-        along = float(unit(np.sum([of(t) for t in (*chain, triple)], axis=0)) @ QUESTION)
+        along = float(normalize_rows(np.sum([triple_vector(t) for t in (*chain, triple)], axis=0)) @ QUESTION)
         stating = [p for p in STATED[triple] if allowed is None or allowed[p]]
         beside = max((float(PASSAGES[p] @ QUESTION) for p in stating), default=-1.0)
         assert score == pytest.approx((1 + (1 - context) * along + context * beside) / 2, abs=1e-6)
@@ -65,7 +65,7 @@ def test_chains(context: float, chain: tuple[int, ...], allowed: list[bool] | No
 
 
 def test_a_triple_that_no_passage_states_is_worth_what_it_says() -> None:
-    none = adjacency([], [], [], len(TRIPLES))
-    imported = TripleVectors(TRIPLES, NAMES, RELATIONS, none, PASSAGES)
-    found = imported.path_scores(QUESTION, 0.7)((2,), np.arange(5))
-    np.testing.assert_array_equal(found, VECTORS.path_scores(QUESTION, 0.0)((2,), np.arange(5)))
+    none = build_adjacency([], [], [], len(TRIPLES))
+    imported = TripleEmbeddings(TRIPLES, NAMES, RELATIONS, none, PASSAGES)
+    found = imported.path_scorer(QUESTION, 0.7)((2,), np.arange(5))
+    np.testing.assert_array_equal(found, VECTORS.path_scorer(QUESTION, 0.0)((2,), np.arange(5)))

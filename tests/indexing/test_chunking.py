@@ -37,7 +37,7 @@ TEXTS = st.lists(
 ).map("".join)
 
 
-def split(text: str, tokens: int = 256, overlap: int = 0) -> list[Passage]:
+def split_text(text: str, tokens: int = 256, overlap: int = 0) -> list[Passage]:
     return Chunker(tokens, overlap).split(Document("d", "T", text, {"year": 1911}))
 
 
@@ -47,7 +47,7 @@ def without_white_space(text: str) -> str:
 
 @given(TEXTS, st.integers(1, 20))
 def test_passages_hold_every_character_once_in_place(text: str, tokens: int) -> None:
-    passages = split(text, tokens)
+    passages = split_text(text, tokens)
     end = 0
     for passage in passages:
         assert passage.text == text[passage.start : passage.end]
@@ -56,12 +56,12 @@ def test_passages_hold_every_character_once_in_place(text: str, tokens: int) -> 
         assert count_tokens(passage.text) <= tokens
         end = passage.end
     assert without_white_space("".join(passage.text for passage in passages)) == without_white_space(text)
-    assert passages == split(text, tokens)
+    assert passages == split_text(text, tokens)
 
 
 @given(TEXTS, st.integers(2, 20), st.data())
 def test_overlapping_passages_leave_nothing_out(text: str, tokens: int, data: st.DataObject) -> None:
-    passages = split(text, tokens, data.draw(st.integers(1, tokens - 1)))
+    passages = split_text(text, tokens, data.draw(st.integers(1, tokens - 1)))
     assert all(passage.text == text[passage.start : passage.end] for passage in passages)
     covered = {place for passage in passages for place in range(passage.start, passage.end)}
     assert all(place in covered or text[place].isspace() for place in range(len(text)))
@@ -69,19 +69,19 @@ def test_overlapping_passages_leave_nothing_out(text: str, tokens: int, data: st
 
 def test_neighbours_share_the_overlap() -> None:
     text = " ".join(f"w{number}" for number in range(100))
-    passages = split(text, tokens=20, overlap=5)
+    passages = split_text(text, tokens=20, overlap=5)
     for one, two in pairwise(passages):
         assert two.start < one.end
         assert count_tokens(text[two.start : one.end]) == 5
 
 
 def test_a_short_document_is_one_passage_with_its_id() -> None:
-    (passage,) = split("\n  Short text. \n")
+    (passage,) = split_text("\n  Short text. \n")
     assert passage == Passage("d", "d", "T", "Short text.", 3, 14, {"year": 1911})
 
 
 def test_longer_documents_are_numbered_and_keep_title_and_metadata() -> None:
-    passages = split("One two three. Four five six. Seven eight.", tokens=3)
+    passages = split_text("One two three. Four five six. Seven eight.", tokens=3)
     assert [(passage.id, passage.text) for passage in passages] == [
         ("d#1", "One two three."),
         ("d#2", "Four five six."),
@@ -94,17 +94,17 @@ def test_longer_documents_are_numbered_and_keep_title_and_metadata() -> None:
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\u3000\u2028"])
 def test_white_space_has_no_passage(text: str) -> None:
-    assert split(text) == []
+    assert split_text(text) == []
 
 
 def test_breaks_are_taken_at_the_ends_of_sentences_and_paragraphs() -> None:
     text = "Alpha beta gamma. Delta epsilon.\n\nZeta eta theta iota. Kappa lambda mu nu."
-    assert [passage.text for passage in split(text, tokens=5)] == [
+    assert [passage.text for passage in split_text(text, tokens=5)] == [
         "Alpha beta gamma. Delta epsilon.",
         "Zeta eta theta iota.",
         "Kappa lambda mu nu.",
     ]
-    assert [passage.text for passage in split("一二三四。五六七。八九！十百？", tokens=5)] == [
+    assert [passage.text for passage in split_text("一二三四。五六七。八九！十百？", tokens=5)] == [
         "一二三四。",
         "五六七。八九！",
         "十百？",
@@ -152,7 +152,7 @@ def test_a_longer_text_never_has_fewer_tokens(one: str, two: str) -> None:
     ids=["letters", "han", "sentences", "marks", "quotes", "clauses", "spaces", "lines", "kinds"],
 )
 def test_hostile_texts_are_cut_to_the_limit(text: str) -> None:
-    passages = split(text)
+    passages = split_text(text)
     assert without_white_space("".join(passage.text for passage in passages)) == without_white_space(text)
     assert max(count_tokens(passage.text) for passage in passages) <= 256
 

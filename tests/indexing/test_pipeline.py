@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import BudgetError
-from clew.index import Index, silent
+from clew.index import Index, ignore_progress
 from clew.indexing import pipeline as updating
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
-from clew.indexing.pipeline import Updater
-from clew.indexing.snapshot_builder import MANIFEST, snapshot_folder
+from clew.indexing.pipeline import IndexWriter
+from clew.indexing.snapshot_builder import MANIFEST_FILE, snapshot_folder
 from clew.settings import Settings
 from clew.types import Document, Extraction, Failure, Passage
 
@@ -41,15 +41,15 @@ documents = st.builds(
 steps = st.lists(st.one_of(st.lists(documents, min_size=1, max_size=3), st.integers(0, 5)), min_size=1, max_size=5)
 
 
-def made(folder: Path, encoder: str) -> Index:
+def make_index(folder: Path, encoder: str) -> Index:
     return clew.create(folder, Settings(encoder=encoder, extractor="rules"))
 
 
-def files(index: Index) -> dict[str, bytes]:
+def snapshot_files(index: Index) -> dict[str, bytes]:
     """Return every file of the snapshot, the manifest too, by name."""
     assert index.snapshot  # makes the files, where nothing was ever added
     folder = snapshot_folder(index.table)
-    assert (folder / MANIFEST).is_file()
+    assert (folder / MANIFEST_FILE).is_file()
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
@@ -62,7 +62,7 @@ def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_what_stays
 ) -> None:
     expected: dict[str, Document] = {}
     with TemporaryDirectory() as folder:
-        index = made(Path(folder, "one"), encoder)
+        index = make_index(Path(folder, "one"), encoder)
         for step in history:
             if isinstance(step, int):
                 id_ = f"d{step}"
@@ -73,9 +73,9 @@ def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_what_stays
                 index.add(step)
                 for document in reversed(step):  # of two with one id the first is taken
                     expected[document.id] = document
-        fresh = made(Path(folder, "two"), encoder)
+        fresh = make_index(Path(folder, "two"), encoder)
         fresh.add(sorted(expected.values(), key=lambda document: document.id, reverse=True))
-        assert files(index) == files(fresh)
+        assert snapshot_files(index) == snapshot_files(fresh)
         assert index.snapshot.passage_ids[:] == fresh.snapshot.passage_ids[:]
 
 
@@ -85,15 +85,15 @@ def test_adding_and_removing_leaves_no_trace(some: list[Document], more: list[Do
     first = {document.id: document for document in some}
     others = {f"x{document.id}": document for document in more}
     with TemporaryDirectory() as folder:
-        index, fresh = made(Path(folder, "one"), "hashing:32"), made(Path(folder, "two"), "hashing:32")
+        index, fresh = make_index(Path(folder, "one"), "hashing:32"), make_index(Path(folder, "two"), "hashing:32")
         fresh.add(list(first.values()))
         index.add([*first.values(), *(Document(i, d.title, d.text, d.metadata) for i, d in others.items())])
         index.remove(list(others))
-        assert files(index) == files(fresh)
+        assert snapshot_files(index) == snapshot_files(fresh)
 
 
 def test_what_has_not_changed_makes_no_version(tmp_path: Path) -> None:
-    index = made(tmp_path / "index", "none")
+    index = make_index(tmp_path / "index", "none")
     index.add([Document("a", "Fram", "Fram is a ship."), Document("b", "Larvik", "Larvik is a town.")])
     version = index.table.version
     report = index.add([Document("b", "Larvik", "Larvik is a town."), Document("a", "Fram", "Fram is a ship.")])
@@ -102,7 +102,7 @@ def test_what_has_not_changed_makes_no_version(tmp_path: Path) -> None:
 
 
 def test_a_changed_document_is_replaced_in_one_commit(tmp_path: Path) -> None:
-    index = made(tmp_path / "index", "none")
+    index = make_index(tmp_path / "index", "none")
     long = "\n\n".join(f"Paragraph {i} of Fram. " + "It drifts with the ice. " * 40 for i in range(20))
     index.add([Document("a", "Fram", long), Document("b", "Larvik", "Larvik is a town.")])
     assert len(index.snapshot.passage_ids) > 3
@@ -114,7 +114,7 @@ def test_a_changed_document_is_replaced_in_one_commit(tmp_path: Path) -> None:
 
 
 def test_a_document_may_not_take_the_id_of_anothers_passage(tmp_path: Path) -> None:
-    index = made(tmp_path / "index", "none")
+    index = make_index(tmp_path / "index", "none")
     long = "\n\n".join(f"Paragraph {i} of Fram. " + "It drifts with the ice. " * 40 for i in range(20))
     index.add([Document("a", "Fram", long)])
     report = index.add([Document("a#2", "Larvik", "Larvik is a town.")])
@@ -122,7 +122,7 @@ def test_a_document_may_not_take_the_id_of_anothers_passage(tmp_path: Path) -> N
     assert "a#2" in report.failures[0].reason
 
 
-class Moody:
+class FlakyExtractor:
     """An extractor by rules that fails at some passages, or comes to its end after some.
 
     Args:
@@ -141,7 +141,7 @@ class Moody:
         results = RuleExtractor().extract(passages)
         for position, passage in enumerate(passages):
             if self.left <= 0:
-                results[position] = Failure(passage.id, "spent", because=BudgetError("spent"))
+                results[position] = Failure(passage.id, "spent", run_error=BudgetError("spent"))
             elif passage.id in self.failing:
                 results[position] = Failure(passage.id, "a mood")
             self.left -= 1
@@ -157,7 +157,7 @@ FLEET = (long_document("fram", 12), long_document("gjoa", 1), long_document("mau
 PASSAGES = [passage.id for document in FLEET for passage in Chunker(64).split(document)]
 
 
-def of_fleet(folder: Path, extractor: Moody, patch: pytest.MonkeyPatch) -> Index:
+def index_fleet(folder: Path, extractor: FlakyExtractor, patch: pytest.MonkeyPatch) -> Index:
     """An index whose passages are small, so that the documents have several; `extractor` reads for it."""
     patch.setattr("clew.index.open_extractor", lambda *_: extractor)
     return clew.create(folder, Settings(encoder="hashing:32", extractor="rules", passage_tokens=64))
@@ -169,37 +169,37 @@ def test_what_failed_and_was_tried_again_leaves_no_trace(failing: list[set[str]]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(updating, "BATCH_PASSAGES", batch)
         patch.setattr(updating, "BATCH_LIMIT", batch)
-        fresh = of_fleet(Path(folder, "fresh"), Moody(), patch)
+        fresh = index_fleet(Path(folder, "fresh"), FlakyExtractor(), patch)
         fresh.add(FLEET)
-        index = of_fleet(Path(folder, "one"), Moody(failing[0]), patch)
+        index = index_fleet(Path(folder, "one"), FlakyExtractor(failing[0]), patch)
         assert {failure.item for failure in index.add(FLEET).failures} == failing[0]
         assert index.table.read(["failure"])["failure"].null_count == len(PASSAGES) - len(failing[0])
         before = failing[0]
         for moods in [*failing[1:], set[str]()]:
-            extractor = Moody(moods)
+            extractor = FlakyExtractor(moods)
             patch.setattr("clew.index.open_extractor", lambda *_, one=extractor: one)
             report = index.add(FLEET if give else [], retry_failed=True)
             assert sorted(chain.from_iterable(extractor.asked)) == sorted(before)  # and no other passage
             assert (report.retried, report.added, report.updated) == (len(before), 0, 0)
             assert {failure.item for failure in report.failures} == before & moods
-            assert (report.stopped, report.remaining) == (None, 0)
+            assert (report.stop_error, report.remaining) == (None, 0)
             before &= moods
-        assert files(index) == files(fresh)
+        assert snapshot_files(index) == snapshot_files(fresh)
 
 
 def test_trying_again_leaves_other_passages_of_the_document_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = of_fleet(tmp_path / "index", Moody({"fram#1"}), monkeypatch)
+    index = index_fleet(tmp_path / "index", FlakyExtractor({"fram#1"}), monkeypatch)
     index.add(FLEET)
     before = index.table.read().to_pylist()
     version = index.table.version
-    extractor = Moody({"fram#1"})
+    extractor = FlakyExtractor({"fram#1"})
     monkeypatch.setattr("clew.index.open_extractor", lambda *_: extractor)
     report = index.add([], retry_failed=True)
     assert (report.retried, [f.item for f in report.failures]) == (1, ["fram#1"])
     assert index.table.version == version  # the same failure again is nothing new
-    monkeypatch.setattr("clew.index.open_extractor", lambda *_: Moody())
+    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor())
     index.add([], retry_failed=True)
     after = index.table.read().to_pylist()
     changed = [row["id"] for row, old in zip(after, before, strict=True) if row != old]
@@ -210,8 +210,8 @@ def test_trying_again_leaves_other_passages_of_the_document_alone(
 
 
 def test_what_this_run_failed_at_is_not_tried_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    extractor = Moody({"gjoa#2"})
-    index = of_fleet(tmp_path / "index", extractor, monkeypatch)
+    extractor = FlakyExtractor({"gjoa#2"})
+    index = index_fleet(tmp_path / "index", extractor, monkeypatch)
     report = index.add(FLEET, retry_failed=True)
     assert (report.retried, [f.item for f in report.failures]) == (0, ["gjoa#2"])
     assert list(chain.from_iterable(extractor.asked)).count("gjoa#2") == 1
@@ -223,53 +223,53 @@ def test_a_spent_budget_keeps_whole_documents_and_goes_on(most: int, batch: int,
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(updating, "BATCH_PASSAGES", batch)
         patch.setattr(updating, "BATCH_LIMIT", batch)
-        fresh = of_fleet(Path(folder, "fresh"), Moody(failing), patch)
+        fresh = index_fleet(Path(folder, "fresh"), FlakyExtractor(failing), patch)
         fresh.add(FLEET)
-        index = of_fleet(Path(folder, "one"), Moody(failing, most), patch)
+        index = index_fleet(Path(folder, "one"), FlakyExtractor(failing, most), patch)
         report = index.add(FLEET)
-        kept = index.table.documents()
+        kept = index.table.document_hashes()
         assert report.added == len(kept) == len(FLEET) - report.remaining
-        assert (report.stopped is None) == (len(kept) == len(FLEET)) == (most >= len(PASSAGES))
+        assert (report.stop_error is None) == (len(kept) == len(FLEET)) == (most >= len(PASSAGES))
         assert {failure.item for failure in report.failures} == {id_ for id_ in failing if id_.split("#")[0] in kept}
         assert index.table.count_rows() == report.passages
-        if report.stopped is not None:
-            assert isinstance(report.stopped, BudgetError)
-        patch.setattr("clew.index.open_extractor", lambda *_: Moody(failing))
+        if report.stop_error is not None:
+            assert isinstance(report.stop_error, BudgetError)
+        patch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(failing))
         report = index.add(FLEET)
         assert (report.unchanged, report.added, report.remaining) == (len(kept), len(FLEET) - len(kept), 0)
-        assert files(index) == files(fresh)
+        assert snapshot_files(index) == snapshot_files(fresh)
 
 
 def test_a_changed_document_stays_as_it_was_when_the_budget_is_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = of_fleet(tmp_path / "index", Moody(), monkeypatch)
+    index = index_fleet(tmp_path / "index", FlakyExtractor(), monkeypatch)
     index.add(FLEET)
     before = index.table.read()
-    monkeypatch.setattr("clew.index.open_extractor", lambda *_: Moody(most=3))
+    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(most=3))
     report = index.add([long_document("fram", 14)])
     assert (report.updated, report.remaining) == (0, 1)
     assert index.table.read().equals(before)
 
 
 def test_trying_again_stops_with_the_budget_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = of_fleet(tmp_path / "index", Moody(PASSAGES), monkeypatch)
+    index = index_fleet(tmp_path / "index", FlakyExtractor(PASSAGES), monkeypatch)
     index.add(FLEET)
-    monkeypatch.setattr("clew.index.open_extractor", lambda *_: Moody(most=5))
+    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(most=5))
     report = index.add([], retry_failed=True)
-    assert (report.retried, report.failures, str(report.stopped)) == (5, [], "spent")
+    assert (report.retried, report.failures, str(report.stop_error)) == (5, [], "spent")
     assert report.remaining == len(FLEET)  # the first is begun, not done
     assert index.table.read(["failure"])["failure"].null_count == 5
-    monkeypatch.setattr("clew.index.open_extractor", lambda *_: Moody())
+    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor())
     report = index.add([], retry_failed=True)
-    assert (report.retried, report.stopped, report.remaining) == (len(PASSAGES) - 5, None, 0)
+    assert (report.retried, report.stop_error, report.remaining) == (len(PASSAGES) - 5, None, 0)
 
 
 def test_slow_extraction_is_committed_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = made(tmp_path / "index", "none")
+    index = make_index(tmp_path / "index", "none")
     towns = [Document(f"d{n}", "", f"Town {n} is near Larvik.") for n in range(updating.BATCH_PASSAGES + 10)]
     for slow, batches in ((True, [updating.BATCH_PASSAGES, 10]), (False, [len(towns)])):
-        extractor = Moody()
+        extractor = FlakyExtractor()
         table = clew.create(tmp_path / f"slow-{slow}", Settings(encoder="none", extractor="rules")).table
-        Updater(table, Chunker(), extractor, index._encoder, silent, slow).update(towns)
+        IndexWriter(table, Chunker(), extractor, index._encoder, ignore_progress, slow).update(towns)
         assert [len(batch) for batch in extractor.asked] == batches

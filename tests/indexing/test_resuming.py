@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.index import Index, silent
+from clew.index import Index, ignore_progress
 from clew.indexing import pipeline as updating
 from clew.indexing.snapshot_builder import snapshot_folder
 from clew.settings import Settings
@@ -20,7 +20,7 @@ class StoppedError(Exception):
     """What ends a run from outside."""
 
 
-class Stop:
+class StopAfter:
     """Ends a run when it has been told of a stage so often; "indexing" is told after each commit."""
 
     def __init__(self, after: int, stage: str = "indexing") -> None:
@@ -33,7 +33,7 @@ class Stop:
             raise StoppedError
 
 
-def voyage(number: int, parts: int, state: str) -> Document:
+def make_voyage(number: int, parts: int, state: str) -> Document:
     text = "\n\n".join(
         f"Part {part} of {state}: Voyage {number} followed Voyage {number // 2} to Hobart. " + "It drifted on. " * 60
         for part in range(parts)
@@ -41,11 +41,13 @@ def voyage(number: int, parts: int, state: str) -> Document:
     return Document(f"v{number}", f"Voyage {number}", text, {"parts": parts}, aliases=(f"Cruise {number}",))
 
 
-def created(folder: Path, progress: Stop | None = None) -> Index:
-    return clew.create(folder, Settings(encoder="none", extractor="rules", passage_tokens=64), progress or silent)
+def create_index(folder: Path, progress: StopAfter | None = None) -> Index:
+    return clew.create(
+        folder, Settings(encoder="none", extractor="rules", passage_tokens=64), progress or ignore_progress
+    )
 
 
-def files(index: Index) -> dict[str, bytes]:
+def snapshot_files(index: Index) -> dict[str, bytes]:
     assert index.snapshot
     folder = snapshot_folder(index.table)
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
@@ -66,11 +68,11 @@ def small_batches() -> Iterator[None]:
     st.integers(1, 3),
 )
 def test_a_stopped_run_keeps_whole_documents_and_goes_on(before: list[int], after: list[int], stop: int) -> None:
-    old = [voyage(number, parts, "old") for number, parts in enumerate(before)]
-    new = [voyage(number, parts, "new") for number, parts in enumerate(after)]
+    old = [make_voyage(number, parts, "old") for number, parts in enumerate(before)]
+    new = [make_voyage(number, parts, "new") for number, parts in enumerate(after)]
     with TemporaryDirectory() as folder:
-        created(Path(folder, "one")).add(old)
-        halting = clew.open(Path(folder, "one"), Stop(stop))
+        create_index(Path(folder, "one")).add(old)
+        halting = clew.open(Path(folder, "one"), StopAfter(stop))
         with pytest.raises(StoppedError):
             halting.add(new)
         reopened = clew.open(Path(folder, "one"))
@@ -86,32 +88,32 @@ def test_a_stopped_run_keeps_whole_documents_and_goes_on(before: list[int], afte
         report = reopened.add(new)
         assert report.unchanged == len(done)
         assert report.added + report.updated == len(new) - len(done)
-        fresh = created(Path(folder, "two"))
+        fresh = create_index(Path(folder, "two"))
         fresh.add([*new, *old[len(new) :]])
-        assert files(reopened) == files(fresh)
+        assert snapshot_files(reopened) == snapshot_files(fresh)
 
 
 def test_a_removal_stays_where_the_run_stops_before_its_snapshot(tmp_path: Path) -> None:
-    index = created(tmp_path / "index")
-    index.add([voyage(0, 2, "old"), voyage(1, 2, "old")])
-    held = files(index)
+    index = create_index(tmp_path / "index")
+    index.add([make_voyage(0, 2, "old"), make_voyage(1, 2, "old")])
+    held = snapshot_files(index)
     with pytest.raises(StoppedError):
-        clew.open(tmp_path / "index", Stop(1, "linking")).remove(["v0"])
+        clew.open(tmp_path / "index", StopAfter(1, "linking")).remove(["v0"])
     reopened = clew.open(tmp_path / "index")
     assert set(reopened.snapshot.document_ids) == {"v1"}
-    reopened.add([voyage(0, 2, "old")])
-    assert files(reopened) == held
+    reopened.add([make_voyage(0, 2, "old")])
+    assert snapshot_files(reopened) == held
 
 
 def test_a_stop_before_the_snapshot_costs_only_the_snapshot(tmp_path: Path) -> None:
-    documents = [voyage(number, 2, "old") for number in range(6)]
-    created(tmp_path / "index")
+    documents = [make_voyage(number, 2, "old") for number in range(6)]
+    create_index(tmp_path / "index")
     with pytest.raises(StoppedError):
-        clew.open(tmp_path / "index", Stop(1, "linking")).add(documents)
+        clew.open(tmp_path / "index", StopAfter(1, "linking")).add(documents)
     reopened = clew.open(tmp_path / "index")
     version = reopened.table.version
     assert reopened.add(documents).unchanged == 6
     assert reopened.table.version == version
-    fresh = created(tmp_path / "fresh")
+    fresh = create_index(tmp_path / "fresh")
     fresh.add(documents)
-    assert files(reopened) == files(fresh)
+    assert snapshot_files(reopened) == snapshot_files(fresh)

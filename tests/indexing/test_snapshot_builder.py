@@ -8,62 +8,65 @@ import pytest
 
 import clew
 from clew.errors import IndexFormatError
-from clew.index import Index, silent
+from clew.index import Index, ignore_progress
 from clew.indexing import snapshot_builder as snapshots
 from clew.indexing.snapshot_builder import (
-    MANIFEST,
+    MANIFEST_FILE,
+    are_distinguishable,
     check_snapshot,
-    comparable,
     ensure_snapshot,
+    is_comparable,
     read_manifest,
     snapshot_folder,
     snapshot_problems,
-    told_apart,
 )
 from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
 from clew.store.atomic import discard
 from clew.text import bm25 as lexical
 from clew.types import Document, Passage
-from tests.small_index import DOCUMENTS, QUESTIONS, ids, made, told
+from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
 
 TOWN = Document("town", "Larvik", "Larvik is a town in Norway.")
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def read_files(folder: Path) -> dict[str, bytes]:
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 @pytest.fixture
 def index(tmp_path: Path) -> Index:
-    return made(tmp_path / "index", DOCUMENTS[:8])
+    return make_index(tmp_path / "index", DOCUMENTS[:8])
 
 
-def folder_of(index: Index) -> Path:
+def current_folder(index: Index) -> Path:
     assert index.snapshot
     return snapshot_folder(index.table)
 
 
 @pytest.mark.parametrize("lost", ["snapshots", "."])
 def test_a_snapshot_that_is_lost_is_made_again_equal_from_the_table(index: Index, tmp_path: Path, lost: str) -> None:
-    before, answers = files(folder_of(index)), [told(index.search(question)) for question in QUESTIONS]
+    before, answers = (
+        read_files(current_folder(index)),
+        [without_timing(index.search(question)) for question in QUESTIONS],
+    )
     assert len(before) > 20
     discard(tmp_path / "index" / "derived" / lost)
     again = clew.open(tmp_path / "index")
-    assert [told(again.search(question)) for question in QUESTIONS] == answers
-    assert files(folder_of(again)) == before
+    assert [without_timing(again.search(question)) for question in QUESTIONS] == answers
+    assert read_files(current_folder(again)) == before
 
 
 def test_a_snapshot_that_is_there_is_not_made_again(index: Index) -> None:
-    folder = folder_of(index)
+    folder = current_folder(index)
     made_at = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     stages: list[str] = []
     encoder = HashingEncoder()
     assert ensure_snapshot(index.table, encoder, lambda stage, *_: stages.append(stage)) == folder
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == made_at
     assert stages == []
-    (folder / MANIFEST).unlink()  # without it the folder is not whole
+    (folder / MANIFEST_FILE).unlink()  # without it the folder is not whole
     assert ensure_snapshot(index.table, encoder, lambda stage, *_: stages.append(stage)) == folder
     assert "linking" in stages
     check_snapshot(folder)
@@ -73,42 +76,44 @@ def test_a_snapshot_that_is_there_is_not_made_again(index: Index) -> None:
 def test_a_snapshot_of_another_recipe_is_not_read_but_made_again(
     index: Index, tmp_path: Path, stale: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = folder_of(index)
+    old = current_folder(index)
     before = read_manifest(old)
     # Were the old one read, it would be missed: there is nothing left in it.
     for path in old.rglob("*.npy"):
         path.write_bytes(b"")
     if stale == "recipe":
-        monkeypatch.setattr(snapshots, "RECIPE", "snapshot-of-tomorrow")
+        monkeypatch.setattr(snapshots, "SNAPSHOT_FORMAT", "snapshot-of-tomorrow")
     else:
-        monkeypatch.setattr(lexical, "_FORMAT", 99)
+        monkeypatch.setattr(lexical, "_FORMAT_VERSION", 99)
     newer = clew.open(tmp_path / "index")
     assert newer.search(QUESTIONS[0]).passages
-    assert folder_of(newer) != old
-    after = read_manifest(folder_of(newer))
+    assert current_folder(newer) != old
+    after = read_manifest(current_folder(newer))
     assert {name for name in before if before[name] != after[name]} - {"files"} == {
         "recipe" if stale == "recipe" else "lexical"
     }
     assert {name for name in before["files"] if before["files"][name] != after["files"][name]} <= {
         "lexical/settings.json"  # holds the fingerprint of the analysis
     }
-    check_snapshot(folder_of(newer))
+    check_snapshot(current_folder(newer))
 
 
 def test_a_reader_keeps_the_version_it_opened_through_any_changes(index: Index, tmp_path: Path) -> None:
     reader, late = clew.open(tmp_path / "index"), clew.open(tmp_path / "index")
-    before = {name: told(reader.search(QUESTIONS[0], 9, name)) for name in ("bm25", "pagerank")}
-    version, folder = reader.table.version, folder_of(reader)
+    before = {name: without_timing(reader.search(QUESTIONS[0], 9, name)) for name in ("bm25", "pagerank")}
+    version, folder = reader.table.version, current_folder(reader)
     for number in range(3):  # more than the snapshots that are kept
         index.add([Document(f"new-{number}", "Vega (ship)", f"Vega was built in Place {number}.")])
     index.remove(["vega", "palander"])
     assert not folder.exists()
-    assert {name: told(reader.search(QUESTIONS[0], 9, name)) for name in ("bm25", "pagerank")} == before
-    assert told(reader.search(QUESTIONS[0], 9, "dense")) == told(late.search(QUESTIONS[0], 9, "dense"))
+    assert {name: without_timing(reader.search(QUESTIONS[0], 9, name)) for name in ("bm25", "pagerank")} == before
+    assert without_timing(reader.search(QUESTIONS[0], 9, "dense")) == without_timing(
+        late.search(QUESTIONS[0], 9, "dense")
+    )
     # One that had opened nothing yet makes the snapshot of its version again.
-    assert {name: told(late.search(QUESTIONS[0], 9, name)) for name in before} == before
+    assert {name: without_timing(late.search(QUESTIONS[0], 9, name)) for name in before} == before
     assert reader.table.version == late.table.version == version
-    assert "vega" not in ids(clew.open(tmp_path / "index").search(QUESTIONS[0], 99))
+    assert "vega" not in result_ids(clew.open(tmp_path / "index").search(QUESTIONS[0], 99))
 
 
 def test_the_newest_two_snapshots_are_kept(index: Index, tmp_path: Path) -> None:
@@ -119,19 +124,19 @@ def test_the_newest_two_snapshots_are_kept(index: Index, tmp_path: Path) -> None
 
 
 def test_the_manifest_accounts_for_what_the_snapshot_was_made_of(index: Index) -> None:
-    folder = folder_of(index)
+    folder = current_folder(index)
     manifest = read_manifest(folder)
     assert (manifest["documents"], manifest["passages"], manifest["failures"]) == (8, 8, 0)
     assert manifest["settings"] == index.table.settings
     assert sum(manifest["extractors"].values()) == 8
     assert all(name.startswith("rules") for name in manifest["extractors"])
-    contents = {name: content for name, content in files(folder).items() if name != MANIFEST}
+    contents = {name: content for name, content in read_files(folder).items() if name != MANIFEST_FILE}
     assert manifest["files"] == {name: blake2b(b, digest_size=16).hexdigest() for name, b in contents.items()}
 
 
 def test_the_hash_of_the_corpus_follows_the_documents_and_nothing_else(index: Index, tmp_path: Path) -> None:
     def corpus(of: Index) -> object:
-        return read_manifest(folder_of(of))["corpus"]
+        return read_manifest(current_folder(of))["corpus"]
 
     first = corpus(index)
     index.add([TOWN])
@@ -140,11 +145,11 @@ def test_the_hash_of_the_corpus_follows_the_documents_and_nothing_else(index: In
     third = corpus(index)
     assert len({first, second, third}) == 3
     index.remove(["town"])
-    assert corpus(index) == first == corpus(made(tmp_path / "other", DOCUMENTS[:8][::-1]))
+    assert corpus(index) == first == corpus(make_index(tmp_path / "other", DOCUMENTS[:8][::-1]))
 
 
 def test_a_file_that_is_missing_new_or_changed_is_named(index: Index) -> None:
-    folder = folder_of(index)
+    folder = current_folder(index)
     assert snapshot_problems(folder) == []
     (folder / "titles.data.npy").unlink()
     (folder / "stray.npy").write_bytes(b"")
@@ -162,20 +167,20 @@ def test_a_file_that_is_missing_new_or_changed_is_named(index: Index) -> None:
 
 
 def test_a_manifest_that_was_changed_is_refused_even_where_it_still_reads(index: Index) -> None:
-    folder = folder_of(index)
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    folder = current_folder(index)
+    manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     manifest["documents"] += 1
-    (folder / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(IndexFormatError, match="clew repair"):
         read_manifest(folder)
     assert len(snapshot_problems(folder)) == 1
-    (folder / MANIFEST).write_text("[]", encoding="utf-8")
+    (folder / MANIFEST_FILE).write_text("[]", encoding="utf-8")
     with pytest.raises(IndexFormatError, match="clew repair"):
         read_manifest(folder)
 
 
 def test_a_snapshot_never_made_is_no_problem(index: Index) -> None:
-    absent = folder_of(index).with_name("00000099-0000000000000000")
+    absent = current_folder(index).with_name("00000099-0000000000000000")
     assert snapshot_problems(absent) == []
     check_snapshot(absent)
     with pytest.raises(IndexFormatError, match="missing"):
@@ -184,12 +189,12 @@ def test_a_snapshot_never_made_is_no_problem(index: Index) -> None:
 
 @pytest.mark.parametrize("name", ["Fram", "Карлскруна", "卡尔斯克鲁纳", "R. M. S. Titanic", "سفينة"])
 def test_names_are_compared_by_meaning(name: str) -> None:
-    assert comparable(name)
+    assert is_comparable(name)
 
 
 @pytest.mark.parametrize("name", ["1963", "Apollo 11", "Хрущёв 1963", "٣٥", "🚢", "...", ""])
 def test_figures_and_signs_are_not(name: str) -> None:
-    assert not comparable(name)
+    assert not is_comparable(name)
 
 
 @pytest.mark.parametrize(
@@ -204,14 +209,14 @@ def test_figures_and_signs_are_not(name: str) -> None:
     ],
 )
 def test_names_in_scripts_without_spaces_must_share_a_letter(one: str, other: str, told: bool) -> None:
-    assert told_apart(one, other) is told
-    assert told_apart(other, one) is told
+    assert are_distinguishable(one, other) is told
+    assert are_distinguishable(other, one) is told
 
 
 SIMILAR = ("Karlskrona Naval Shipyard Museum", "Karlskrona Naval Shipyards Museum")
 
 
-def equivalent(index: Index) -> set[tuple[str, str]]:
+def synonym_names(index: Index) -> set[tuple[str, str]]:
     s = index.snapshot
     names = list(s.entities)
     return {(names[one], names[int(other)]) for one in range(len(names)) for other in s.equivalences.row(one)}
@@ -219,28 +224,28 @@ def equivalent(index: Index) -> set[tuple[str, str]]:
 
 def test_names_alike_are_joined_but_not_those_of_two_documents(tmp_path: Path) -> None:
     mentioned = [Document(f"m{n}", "", f"He worked in the {name} for years.") for n, name in enumerate(SIMILAR)]
-    index = made(tmp_path / "mentioned", mentioned)
-    assert equivalent(index) == {SIMILAR, SIMILAR[::-1]}
+    index = make_index(tmp_path / "mentioned", mentioned)
+    assert synonym_names(index) == {SIMILAR, SIMILAR[::-1]}
     titled = [Document(f"t{n}", name, "A house by the sea.") for n, name in enumerate(SIMILAR)]
-    assert equivalent(made(tmp_path / "titled", titled)) == set()
-    assert equivalent(made(tmp_path / "one", [titled[0], mentioned[1]])) == {SIMILAR, SIMILAR[::-1]}
-    assert equivalent(made(tmp_path / "none", mentioned, encoder="none")) == set()
+    assert synonym_names(make_index(tmp_path / "titled", titled)) == set()
+    assert synonym_names(make_index(tmp_path / "one", [titled[0], mentioned[1]])) == {SIMILAR, SIMILAR[::-1]}
+    assert synonym_names(make_index(tmp_path / "none", mentioned, encoder="none")) == set()
 
 
 def test_equivalences_depend_on_the_names_alone_and_not_on_what_was_compared_before(tmp_path: Path) -> None:
     documents = [Document(f"m{n}", "", f"He worked in the {name} for years.") for n, name in enumerate(SIMILAR)]
-    apart = made(tmp_path / "apart", documents[:1])
+    apart = make_index(tmp_path / "apart", documents[:1])
     apart.add(documents[1:])
-    assert equivalent(apart) == {SIMILAR, SIMILAR[::-1]}
+    assert synonym_names(apart) == {SIMILAR, SIMILAR[::-1]}
     apart.remove(["m1"])
-    assert equivalent(apart) == set()
+    assert synonym_names(apart) == set()
 
 
 def test_tau_of_the_index_decides_what_is_alike(tmp_path: Path) -> None:
     documents = [Document(f"m{n}", "", f"He worked in the {name} for years.") for n, name in enumerate(SIMILAR)]
     strict = clew.create(tmp_path / "strict", Settings(encoder="hashing", extractor="rules", tau=0.999))
     strict.add(documents)
-    assert equivalent(strict) == set()
+    assert synonym_names(strict) == set()
 
 
 def test_a_passage_of_the_snapshot_is_the_row_of_the_table(index: Index) -> None:
@@ -256,7 +261,7 @@ def test_a_passage_of_the_snapshot_is_the_row_of_the_table(index: Index) -> None
 
 
 def test_an_index_without_documents_has_a_snapshot_too(tmp_path: Path) -> None:
-    index = made(tmp_path / "index", ())
-    folder = ensure_snapshot(index.table, HashingEncoder(), silent)
+    index = make_index(tmp_path / "index", ())
+    folder = ensure_snapshot(index.table, HashingEncoder(), ignore_progress)
     assert read_manifest(folder)["passages"] == 0
     assert snapshot_problems(folder) == []

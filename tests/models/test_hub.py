@@ -14,7 +14,7 @@ from clew.models.hub import check_model
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
+def hub_requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     """A hub that has `owner/model` with the revision `main`; what it was asked."""
     found: list[tuple[str, str | None]] = []
 

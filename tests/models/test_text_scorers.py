@@ -15,7 +15,7 @@ from clew.errors import ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import TextScorer
-from clew.text.bm25 import BM25Scorer, LexicalIndex
+from clew.text.bm25 import BM25Index, BM25Scorer
 from tests.models.tiny_bert import WIDTH, write_tiny_bert
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_no_text_has_no_score_and_loads_nothing(scorer: TextScorer) -> None:
 @given(WORDS, st.lists(WORDS, max_size=6))
 def test_bm25_weighs_the_texts_that_are_given(question: str, texts: list[str]) -> None:
     found = BM25Scorer().score(question, texts)
-    np.testing.assert_array_equal(found, LexicalIndex.build(texts).scores(question))
+    np.testing.assert_array_equal(found, BM25Index.build(texts).scores(question))
     assert found.shape == (len(texts),)
 
 

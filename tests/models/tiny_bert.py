@@ -12,7 +12,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 
-WIDTH, HEADS, LAYERS, WIDE, PLACES = 32, 4, 2, 64, 512
+WIDTH, HEADS, LAYERS, FEED_FORWARD_WIDTH, MAX_POSITIONS = 32, 4, 2, 64, 512
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,?!'-"
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *(f"##{letter}" for letter in LETTERS)]
 
@@ -27,8 +27,8 @@ def write_tiny_bert(folder: Path) -> str:
         "hidden_size": WIDTH,
         "num_hidden_layers": LAYERS,
         "num_attention_heads": HEADS,
-        "intermediate_size": WIDE,
-        "max_position_embeddings": PLACES,
+        "intermediate_size": FEED_FORWARD_WIDTH,
+        "max_position_embeddings": MAX_POSITIONS,
         "layer_norm_eps": 1e-12,
         "vocab_size": len(VOCABULARY),
         "type_vocab_size": 2,
@@ -37,7 +37,7 @@ def write_tiny_bert(folder: Path) -> str:
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     _tokenizer().save(str(folder / "tokenizer.json"))
     marks = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
-    settings = {**marks, "mask_token": "[MASK]", "tokenizer_class": "BertTokenizer", "model_max_length": PLACES}
+    settings = {**marks, "mask_token": "[MASK]", "tokenizer_class": "BertTokenizer", "model_max_length": MAX_POSITIONS}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     (folder / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
     save_file(_weights(), folder / "model.safetensors", metadata={"format": "pt"})
@@ -58,7 +58,7 @@ def _weights() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
     random = np.random.default_rng(7)
     shapes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (len(VOCABULARY), WIDTH),
-        "embeddings.position_embeddings.weight": (PLACES, WIDTH),
+        "embeddings.position_embeddings.weight": (MAX_POSITIONS, WIDTH),
         "embeddings.token_type_embeddings.weight": (2, WIDTH),
         "embeddings.LayerNorm": (WIDTH,),
         "pooler.dense": (WIDTH, WIDTH),
@@ -67,7 +67,10 @@ def _weights() -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]:
         layer = f"encoder.layer.{number}"
         shapes |= {f"{layer}.attention.self.{part}": (WIDTH, WIDTH) for part in ("query", "key", "value")}
         shapes |= {f"{layer}.attention.output.dense": (WIDTH, WIDTH), f"{layer}.attention.output.LayerNorm": (WIDTH,)}
-        shapes |= {f"{layer}.intermediate.dense": (WIDE, WIDTH), f"{layer}.output.dense": (WIDTH, WIDE)}
+        shapes |= {
+            f"{layer}.intermediate.dense": (FEED_FORWARD_WIDTH, WIDTH),
+            f"{layer}.output.dense": (WIDTH, FEED_FORWARD_WIDTH),
+        }
         shapes |= {f"{layer}.output.LayerNorm": (WIDTH,)}
     weights = {}
     for name, shape in shapes.items():

@@ -11,9 +11,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from tests.faults.model_server import Part, Played, Request, model_server
+from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 
-PLACES = 2048
+MAX_POSITIONS = 2048
 _MARKS = ("<|end|>", "<|system|>", "<|user|>", "<|assistant|>")
 _TEMPLATE = (
     "{% for message in messages %}<|{{ message.role }}|>{{ message.content }}{% endfor %}"
@@ -44,7 +44,7 @@ def tiny_llama(tokenizer: Any) -> Any:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=PLACES,
+        max_position_embeddings=MAX_POSITIONS,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
@@ -90,10 +90,10 @@ def write_tiny_llama(
     return folder
 
 
-def teach(model: Any, asked: list[int], said: list[int], steps: int = 120) -> float:
+def overfit(model: Any, prompt: list[int], reply: list[int], steps: int = 120) -> float:
     """Let a model learn one reply to one prompt by heart; returns the loss at the end."""
-    tokens = torch.tensor([asked + said])
-    labels = torch.tensor([[-100] * len(asked) + said])
+    tokens = torch.tensor([prompt + reply])
+    labels = torch.tensor([[-100] * len(prompt) + reply])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     value = float("inf")
     for _ in range(steps):
@@ -114,11 +114,11 @@ def prompt_tokens(tokenizer: Any, request: Request) -> list[int]:
 
 
 @contextmanager
-def served(model: Any, tokenizer: Any) -> Iterator[Played]:
+def serve_model(model: Any, tokenizer: Any) -> Iterator[RunningServer]:
     """Serve a model: what it generates is the reply, and the tokens are those it read and wrote."""
     lock = threading.Lock()
 
-    def script(request: Request, _: int) -> Part:
+    def script(request: Request, _: int) -> ServerReply:
         asked = torch.tensor([prompt_tokens(tokenizer, request)])
         with lock, torch.inference_mode():
             out = model.generate(
@@ -127,7 +127,7 @@ def served(model: Any, tokenizer: Any) -> Iterator[Played]:
         said = out[0, asked.shape[1] :].tolist()
         finish = "stop" if said[-1] == tokenizer.eos_token_id else "length"
         text = tokenizer.decode(said, skip_special_tokens=True)
-        return Part(str(text), finish=finish, tokens=(asked.shape[1], len(said)))
+        return ServerReply(str(text), finish_reason=finish, tokens=(asked.shape[1], len(said)))
 
     with model_server(script) as server:
         yield server

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from torch_geometric import nn as geometric
 
 from clew.errors import InputError
-from clew.nn.document_gnn import NETWORKS, DocumentBatch, DocumentGNN, DocumentGNNSettings, both_ways_normalised
+from clew.nn.document_gnn import NETWORKS, DocumentBatch, DocumentGNN, DocumentGNNSettings, normalize_edges
 
 TEXT, NUMBERS, EDGES, WIDTH = 6, 3, 4, 8
-WITHOUT_ORDER = tuple(name for name in NETWORKS if name != "sage")
+ORDER_INVARIANT = tuple(name for name in NETWORKS if name != "sage")
 PYG = ("gcn", "gat", "sage", "gin")
 Array = NDArray[np.float64]
 
 every = pytest.mark.parametrize("network", NETWORKS)
 
 
-def made(network: str, seed: int = 0, **changed: Any) -> DocumentGNN:
+def make_network(network: str, seed: int = 0, **changed: Any) -> DocumentGNN:
     """Return a network in evaluation mode, all of whose weights are drawn."""
     shape = DocumentGNNSettings(TEXT, NUMBERS, EDGES, network, WIDTH)
     torch.manual_seed(seed)
@@ -34,7 +34,7 @@ def made(network: str, seed: int = 0, **changed: Any) -> DocumentGNN:
     return model
 
 
-def batch(sizes: list[int], seed: int = 0, density: float = 0.4) -> DocumentBatch:
+def make_batch(sizes: list[int], seed: int = 0, density: float = 0.4) -> DocumentBatch:
     """Return questions with so many passages each, side by side; the last passage of each has no edge."""
     drawn = np.random.default_rng(seed)
     count, most = len(sizes), max(sizes)
@@ -51,14 +51,14 @@ def batch(sizes: list[int], seed: int = 0, density: float = 0.4) -> DocumentBatc
     return DocumentBatch(*(torch.from_numpy(part) for part in (*arrays, edges, questions, present)))
 
 
-def cut(whole: DocumentBatch, place: int, size: int) -> DocumentBatch:
+def cut_question(whole: DocumentBatch, place: int, size: int) -> DocumentBatch:
     """Return one question of a batch, with its first passages only."""
     one = slice(place, place + 1)
     vectors, numbers, edges = whole.vectors[one, :size], whole.numbers[one, :size], whole.edges[one, :size, :size]
     return DocumentBatch(vectors, numbers, edges, whole.questions[one], whole.present[one, :size])
 
 
-def scores(model: DocumentGNN, asked: DocumentBatch) -> torch.Tensor:
+def score(model: DocumentGNN, asked: DocumentBatch) -> torch.Tensor:
     with torch.no_grad():
         found: torch.Tensor = model(asked)
     return found
@@ -88,20 +88,22 @@ def start_and_end(model: DocumentGNN, asked: DocumentBatch) -> tuple[Array, Arra
     return states, own, question + w["state_score.weight"][0]
 
 
-def slow(model: DocumentGNN, asked: DocumentBatch) -> Array:
+def slow_scores(model: DocumentGNN, asked: DocumentBatch) -> Array:
     """Return the scores of one question by loops over its passages."""
     states, own, question = start_and_end(model, asked)
     edges = asked.edges[0].double().numpy()
     if model.settings.network == "g-rag":
-        edges = slow_normalised(edges)
-    step = {"g-rag": slow_published, "relational": slow_relational, "mlp": slow_alone}[model.settings.network]
+        edges = slow_normalize(edges)
+    step = {"g-rag": slow_g_rag_layer, "relational": slow_relational_layer, "mlp": slow_mlp_layer}[
+        model.settings.network
+    ]
     for layer in range(model.settings.layers):
         part = {n.split(".", 2)[2]: v for n, v in weights(model).items() if n.startswith(f"layers.{layer}.")}
         states, edges = step(part, states, edges)
     return np.array([float(question @ states[v]) + own[v] for v in range(len(states))])
 
 
-def slow_normalised(edges: Array) -> Array:
+def slow_normalize(edges: Array) -> Array:
     found = np.zeros_like(edges)
     for i, j, m in np.ndindex(*edges.shape):
         if edges[i, j, m]:
@@ -109,7 +111,7 @@ def slow_normalised(edges: Array) -> Array:
     return found
 
 
-def slow_published(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
+def slow_g_rag_layer(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
     """Equations 7 to 11: messages weighted by features, their mean, g of both; then edges by their neighbours'."""
     n = len(states)
     near = [[u for u in range(n) if edges[v, u].any()] for v in range(n)]
@@ -134,7 +136,7 @@ def slow_norm(w: dict[str, Array], row: Array) -> Array:
     return scaled * w["layer_norm.weight"] + w["layer_norm.bias"]
 
 
-def slow_relational(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
+def slow_relational_layer(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
     n, width = states.shape
     after = np.zeros_like(states)
     for v in range(n):
@@ -148,18 +150,18 @@ def slow_relational(w: dict[str, Array], states: Array, edges: Array) -> tuple[A
     return after, edges
 
 
-def slow_alone(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
+def slow_mlp_layer(w: dict[str, Array], states: Array, edges: Array) -> tuple[Array, Array]:
     return np.array([row + relu(slow_norm(w, w["own.weight"] @ row + w["own.bias"])) for row in states]), edges
 
 
 @pytest.mark.parametrize("changed", [{}, {"edge_update": False}, {"layers": 3}, {"layers": 1}, {"numbers": 0}], ids=str)
 @pytest.mark.parametrize("network", ["g-rag", "relational", "mlp"])
 def test_scores_are_those_of_loops_over_passages(network: str, changed: dict[str, Any]) -> None:
-    model = made(network, **changed)
+    model = make_network(network, **changed)
     for seed in range(3):
-        asked = batch([7], seed)
+        asked = make_batch([7], seed)
         asked = replace(asked, numbers=asked.numbers[..., : model.settings.numbers])
-        np.testing.assert_allclose(scores(model, asked)[0].numpy(), slow(model, asked), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(score(model, asked)[0].numpy(), slow_scores(model, asked), rtol=1e-4, atol=1e-4)
 
 
 @every
@@ -173,12 +175,12 @@ def test_untrained_networks_rank_near_the_cosine(network: str) -> None:
     torch.manual_seed(1)
     model = DocumentGNN(DocumentGNNSettings(64, 0, EDGES, network, 64)).eval()
     asked = DocumentBatch(unit[:, 1:], torch.zeros(20, 5, 0), edges, unit[:, 0], torch.ones(20, 5, dtype=torch.bool))
-    assert int((scores(model, asked).argmax(1) == 2).sum()) >= 17  # by chance 4
+    assert int((score(model, asked).argmax(1) == 2).sum()) >= 17  # by chance 4
 
 
 @pytest.mark.parametrize("network", PYG)
 def test_other_layers_are_those_of_pytorch_geometric(network: str) -> None:
-    model, asked = made(network, layers=1), batch([6], 3)
+    model, asked = make_network(network, layers=1), make_batch([6], 3)
     own: Any = model.layers[0].convolution
     kinds: dict[str, Any] = {
         "gcn": lambda: geometric.GCNConv(WIDTH, WIDTH),
@@ -202,11 +204,11 @@ def test_other_layers_are_those_of_pytorch_geometric(network: str) -> None:
         wanted = torch.relu(theirs(states, torch.tensor(pairs).T)) @ question + alone
     given_ = replace(asked, edges=near[None, :, :, None].float().repeat(1, 1, 1, EDGES))
     heard = [v for v in range(6) if network != "sage" or near[v].any()]
-    torch.testing.assert_close(scores(model, given_)[0, heard], wanted[heard], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(score(model, given_)[0, heard], wanted[heard], rtol=1e-4, atol=1e-5)
 
 
 def test_an_lstm_hears_neighbours_in_order_and_nothing_behind_the_last() -> None:
-    model, asked = made("sage", layers=1), batch([6], 5)
+    model, asked = make_network("sage", layers=1), make_batch([6], 5)
     near = asked.edges[0].gt(0).any(-1)
     assert len({int(count) for count in near.sum(1)}) > 2
     states, alone, question = (torch.from_numpy(part).float() for part in start_and_end(model, asked))
@@ -218,45 +220,45 @@ def test_an_lstm_hears_neighbours_in_order_and_nothing_behind_the_last() -> None
             told = own.aggr_module.lstm(neighbours[None])[0][0, -1] if len(neighbours) else torch.zeros(WIDTH)
             rows.append(torch.relu(own.lin_l(told) + own.lin_r(states[v])))
         wanted = torch.stack(rows) @ question + alone
-    torch.testing.assert_close(scores(model, asked)[0], wanted, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(score(model, asked)[0], wanted, rtol=1e-4, atol=1e-5)
 
 
 @every
 def test_a_batch_is_its_questions_one_by_one(network: str) -> None:
     sizes = [5, 1, 8, 3]
-    model, whole = made(network), batch(sizes, 1)
-    found = scores(model, whole)
+    model, whole = make_network(network), make_batch(sizes, 1)
+    found = score(model, whole)
     for place, size in enumerate(sizes):
-        alone = scores(model, cut(whole, place, size))
+        alone = score(model, cut_question(whole, place, size))
         torch.testing.assert_close(found[place, :size], alone[0], rtol=1e-4, atol=1e-5)
 
 
 @every
 def test_what_is_not_there_lends_nothing(network: str) -> None:
     """Even where something was left in the place of an absent passage."""
-    model, whole = made(network), batch([5, 8], 2)
-    before = scores(model, whole)[0, :5]
+    model, whole = make_network(network), make_batch([5, 8], 2)
+    before = score(model, whole)[0, :5]
     vectors, numbers = whole.vectors.clone(), whole.numbers.clone()
     vectors[0, 5:], numbers[0, 5:] = 7.0, -7.0
-    after = scores(model, replace(whole, vectors=vectors, numbers=numbers))[0, :5]
+    after = score(model, replace(whole, vectors=vectors, numbers=numbers))[0, :5]
     torch.testing.assert_close(after, before, rtol=1e-5, atol=1e-6)
 
 
 @every
 def test_edges_to_absent_passages_are_none(network: str) -> None:
-    model, whole = made(network), batch([5, 8], 2)
+    model, whole = make_network(network), make_batch([5, 8], 2)
     edges = whole.edges.clone()
     edges[0, :5, 5:] = edges[0, 5:] = 1.0
-    torch.testing.assert_close(scores(model, replace(whole, edges=edges))[0, :5], scores(model, whole)[0, :5])
+    torch.testing.assert_close(score(model, replace(whole, edges=edges))[0, :5], score(model, whole)[0, :5])
 
 
-@pytest.mark.parametrize("network", WITHOUT_ORDER)
+@pytest.mark.parametrize("network", ORDER_INVARIANT)
 @settings(max_examples=12, deadline=None)
 @given(st.integers(1, 9), st.integers(0, 99), st.randoms(use_true_random=False))
 def test_scores_follow_their_passages(network: str, size: int, seed: int, chance: Any) -> None:
     order = list(range(size))
     chance.shuffle(order)
-    model, asked = made(network, seed), batch([size], seed)
+    model, asked = make_network(network, seed), make_batch([size], seed)
     moved = replace(
         asked,
         vectors=asked.vectors[:, order],
@@ -264,33 +266,33 @@ def test_scores_follow_their_passages(network: str, size: int, seed: int, chance
         edges=asked.edges[:, order][:, :, order],
         present=asked.present[:, order],
     )
-    torch.testing.assert_close(scores(model, moved), scores(model, asked)[:, order], rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(score(model, moved), score(model, asked)[:, order], rtol=1e-3, atol=1e-4)
 
 
 def test_sage_depends_on_the_order_as_it_says() -> None:
-    model, asked = made("sage"), batch([7], 4)
+    model, asked = make_network("sage"), make_batch([7], 4)
     order = [3, 1, 4, 0, 6, 2, 5]
     vectors, numbers = asked.vectors[:, order], asked.numbers[:, order]
     moved = replace(asked, vectors=vectors, numbers=numbers, edges=asked.edges[:, order][:, :, order])
-    assert (scores(model, moved) - scores(model, asked)[:, order]).abs().max() > 1e-3
+    assert (score(model, moved) - score(model, asked)[:, order]).abs().max() > 1e-3
     assert "`sage`" in str(DocumentGNN.forward.__doc__)
 
 
 @every
 def test_passages_without_edges_have_scores(network: str) -> None:
-    model, asked = made(network), batch([4], 1, density=0.0)
+    model, asked = make_network(network), make_batch([4], 1, density=0.0)
     assert not asked.edges.any()
-    found = scores(model, asked)
+    found = score(model, asked)
     assert bool(found.isfinite().all())
     assert len(set(found[0].tolist())) == 4
 
 
 @pytest.mark.parametrize("network", [name for name in NETWORKS if name != "mlp"])
 def test_an_edge_changes_who_hears_and_nobody_who_cannot(network: str) -> None:
-    model, asked = made(network, layers=1), batch([4], 1, density=0.0)
+    model, asked = make_network(network, layers=1), make_batch([4], 1, density=0.0)
     edges = asked.edges.clone()
     edges[0, 0, 1] = 2.0
-    change = (scores(model, replace(asked, edges=edges)) - scores(model, asked))[0].abs()
+    change = (score(model, replace(asked, edges=edges)) - score(model, asked))[0].abs()
     assert change[0] > 1e-4
     assert change[1:].max() < 1e-5
 
@@ -298,8 +300,8 @@ def test_an_edge_changes_who_hears_and_nobody_who_cannot(network: str) -> None:
 @every
 @pytest.mark.parametrize("read", [{}, {"numbers": 0}, {"text": 0}], ids=str)
 def test_gradients_reach_all_weights(network: str, read: dict[str, int]) -> None:
-    model = made(network, seed=1, **read).train()
-    asked = batch([6, 9], 6)
+    model = make_network(network, seed=1, **read).train()
+    asked = make_batch([6, 9], 6)
     parts = {"vectors": asked.vectors, "numbers": asked.numbers, "questions": asked.questions}
     asked = replace(asked, **{k: v[..., : read.get("numbers" if k == "numbers" else "text")] for k, v in parts.items()})
     found: torch.Tensor = model(asked)
@@ -323,24 +325,24 @@ def test_features_are_normalised_over_both_dimensions(size: int, seed: int, dens
     drawn = np.random.default_rng(seed)
     edges = drawn.integers(0, 9, (size, size, 2)).astype(np.float64)
     edges *= drawn.random((size, size, 2)) < density
-    found = both_ways_normalised(torch.from_numpy(edges)[None])[0].numpy()
-    np.testing.assert_allclose(found, slow_normalised(edges), atol=1e-9)
+    found = normalize_edges(torch.from_numpy(edges)[None])[0].numpy()
+    np.testing.assert_allclose(found, slow_normalize(edges), atol=1e-9)
     symmetric = edges + edges.transpose(1, 0, 2)
-    same = both_ways_normalised(torch.from_numpy(symmetric)[None])[0].numpy()
+    same = normalize_edges(torch.from_numpy(symmetric)[None])[0].numpy()
     np.testing.assert_allclose(same, same.transpose(1, 0, 2))
     assert not same.size or np.linalg.norm(same[..., 0], 2) <= 1 + 1e-9
 
 
 def test_dropout_is_of_training_alone() -> None:
     for network in NETWORKS:
-        model, asked = made(network, dropout=0.5), batch([6], 2)
-        assert torch.equal(scores(model, asked), scores(model, asked))
-        assert not torch.equal(scores(model.train(), asked), scores(model, asked))
+        model, asked = make_network(network, dropout=0.5), make_batch([6], 2)
+        assert torch.equal(score(model, asked), score(model, asked))
+        assert not torch.equal(score(model.train(), asked), score(model, asked))
 
 
 def test_equal_seeds_make_equal_networks() -> None:
     for network in NETWORKS:
-        one, same, other = (made(network, seed).state_dict() for seed in (0, 0, 1))
+        one, same, other = (make_network(network, seed).state_dict() for seed in (0, 0, 1))
         assert all(torch.equal(one[name], same[name]) for name in one)
         assert not all(torch.equal(one[name], other[name]) for name in one)
 
@@ -366,7 +368,7 @@ def test_shapes_that_are_none(wrong: dict[str, Any], said: str) -> None:
 
 
 def test_a_batch_moves_whole() -> None:
-    asked = batch([2, 3])
+    asked = make_batch([2, 3])
     moved = asked.to(torch.device("meta"))
     assert {part.device.type for part in (moved.vectors, moved.numbers, moved.edges, moved.questions)} == {"meta"}
     assert moved.present.shape == asked.present.shape

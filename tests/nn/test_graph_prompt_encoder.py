@@ -10,15 +10,15 @@ import torch
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
-from tests.answering.graph_readers.graph_contexts import CONTEXTS, WIDTH, context
+from tests.answering.graph_readers.graph_contexts import CONTEXTS, WIDTH, make_context
 
 EDGES = ((0, "on", 1), (2, "near", 1), (3, "near", 1), (1, "near", 0), (1, "near", 1), (1, "on", 0), (1, "on", 0))
-GRAPH = context(("cup", "table", "lamp", "door", "wall"), EDGES)
-PART = context(("cup", "table", "lamp", "door", "wall"), EDGES, (1, 2, 3))
+GRAPH = make_context(("cup", "table", "lamp", "door", "wall"), EDGES)
+PART = make_context(("cup", "table", "lamp", "door", "wall"), EDGES, (1, 2, 3))
 SETTINGS = GraphTokenSettings(WIDTH, 6, width=4, layers=3, heads=2, tokens=2)
 
 
-def made(settings: GraphTokenSettings, seed: int = 0) -> GraphToken:
+def make_encoder(settings: GraphTokenSettings, seed: int = 0) -> GraphToken:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return GraphToken(settings)
@@ -28,7 +28,7 @@ def linear(weights: dict[str, Any], name: str, values: Any) -> Any:
     return weights[f"{name}.weight"] @ values + weights.get(f"{name}.bias", 0.0)
 
 
-def attended(weights: dict[str, Any], name: str, states: Any, edges: Sequence[tuple[int, Any, int]]) -> Any:
+def attention_layer(weights: dict[str, Any], name: str, states: Any, edges: Sequence[tuple[int, Any, int]]) -> Any:
     """One layer: each node hears its sources, weighed for each head by query times key."""
     rows = []
     for node, state in enumerate(states):
@@ -54,18 +54,22 @@ def attended(weights: dict[str, Any], name: str, states: Any, edges: Sequence[tu
     return np.stack(rows)
 
 
-def by_hand(module: GraphToken, given: GraphContext, nodes: list[int]) -> Any:
+def slow_tokens(module: GraphToken, given: GraphContext, nodes: list[int]) -> Any:
     """The tokens of a part of a graph: its nodes and the edges among them."""
     weights = {name: value.double().numpy() for name, value in module.state_dict().items()}
-    encoded = given.asked.graph
+    encoded = given.query.graph
     edges = [
-        (nodes.index(source), encoded.relations[encoded.relation_of[place]].astype(np.float64), nodes.index(target))
+        (
+            nodes.index(source),
+            encoded.relation_vectors[encoded.edge_relations[place]].astype(np.float64),
+            nodes.index(target),
+        )
         for place, (source, target) in enumerate(encoded.graph.edges.tolist())
         if source in nodes and target in nodes
     ]
-    states = encoded.nodes[nodes].astype(np.float64)
+    states = encoded.node_vectors[nodes].astype(np.float64)
     for number in range(SETTINGS.layers):
-        states = attended(weights, f"layers.{number}", states, edges)
+        states = attention_layer(weights, f"layers.{number}", states, edges)
         if number < SETTINGS.layers - 1:
             spread = np.sqrt(states.var(axis=1, keepdims=True) + 1e-5)
             states = (states - states.mean(axis=1, keepdims=True)) / spread
@@ -77,14 +81,14 @@ def by_hand(module: GraphToken, given: GraphContext, nodes: list[int]) -> Any:
 
 @pytest.mark.parametrize(("given", "nodes"), [(GRAPH, [0, 1, 2, 3, 4]), (PART, [1, 2, 3])])
 def test_the_selected_part_is_attended_to_averaged_and_projected(given: GraphContext, nodes: list[int]) -> None:
-    module = made(SETTINGS)
+    module = make_encoder(SETTINGS)
     with torch.no_grad():
-        np.testing.assert_allclose(module([given])[0].numpy(), by_hand(module, given, nodes), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(module([given])[0].numpy(), slow_tokens(module, given, nodes), rtol=1e-4, atol=1e-6)
 
 
 def test_the_whole_graph_is_read_whatever_was_selected() -> None:
     settings = GraphTokenSettings(WIDTH, 6, width=4, layers=3, heads=2, tokens=2, pool="whole")
-    whole, part = made(settings), made(SETTINGS)
+    whole, part = make_encoder(settings), make_encoder(SETTINGS)
     with torch.no_grad():
         assert torch.equal(whole([PART]), whole([GRAPH]))
         assert torch.equal(whole([PART]), part([GRAPH]))
@@ -92,7 +96,7 @@ def test_the_whole_graph_is_read_whatever_was_selected() -> None:
 
 
 def test_tokens_of_a_graph_do_not_depend_on_the_others_in_training_neither() -> None:
-    module = made(GraphTokenSettings(WIDTH, 6)).train()
+    module = make_encoder(GraphTokenSettings(WIDTH, 6)).train()
     graphs = [GRAPH, *CONTEXTS, PART]
     with torch.no_grad():
         together = module(graphs)
@@ -104,7 +108,7 @@ def test_tokens_of_a_graph_do_not_depend_on_the_others_in_training_neither() -> 
 
 
 def test_gradients_reach_every_weight_that_can_change_a_token() -> None:
-    module = made(SETTINGS)
+    module = make_encoder(SETTINGS)
     module([GRAPH, PART]).square().sum().backward()
     still = [
         name
@@ -123,4 +127,4 @@ def test_numbers_that_make_no_network_are_refused(numbers: dict[str, int]) -> No
 
 def test_vectors_of_another_width_are_refused() -> None:
     with pytest.raises(InputError, match="have 8 numbers; the graph token reads 16"):
-        made(GraphTokenSettings(16, 6))([GRAPH])
+        make_encoder(GraphTokenSettings(16, 6))([GRAPH])

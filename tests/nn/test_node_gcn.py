@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EDGES = [(0, 1), (1, 2), (2, 1), (0, 1), (3, 3), (2, 2)]  # both ways, parallel, loops; node 4 has none
 
 
-def dense(model: NodeGCN, nodes: "NDArray[Any]", edges: list[tuple[int, int]]) -> "NDArray[Any]":
+def dense_importances(model: NodeGCN, nodes: "NDArray[Any]", edges: list[tuple[int, int]]) -> "NDArray[Any]":
     adjacency = np.zeros((len(nodes), len(nodes)))
     for a, b in edges:
         if a != b:
@@ -33,7 +33,7 @@ def dense(model: NodeGCN, nodes: "NDArray[Any]", edges: list[tuple[int, int]]) -
     return np.asarray(hidden[:, 0])
 
 
-def made(layers: int = 2, *, bias: bool = False) -> NodeGCN:
+def make_gcn(layers: int = 2, *, bias: bool = False) -> NodeGCN:
     torch.manual_seed(3)
     model = NodeGCN(4, 6, layers, bias=bias).double()
     if bias:
@@ -43,16 +43,16 @@ def made(layers: int = 2, *, bias: bool = False) -> NodeGCN:
     return model
 
 
-def drawn(count: int, seed: int = 0) -> torch.Tensor:
+def random_nodes(count: int, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).standard_normal((count, 4)))
 
 
 @pytest.mark.parametrize("layers", [2, 3])
 @pytest.mark.parametrize("bias", [False, True])
 def test_it_is_what_dense_matrices_give(layers: int, bias: bool) -> None:
-    model, nodes = made(layers, bias=bias), drawn(5)
+    model, nodes = make_gcn(layers, bias=bias), random_nodes(5)
     found = model(nodes, torch.tensor(EDGES)).detach().numpy()
-    np.testing.assert_allclose(found, dense(model, nodes.numpy(), EDGES), atol=1e-12)
+    np.testing.assert_allclose(found, dense_importances(model, nodes.numpy(), EDGES), atol=1e-12)
 
 
 def test_the_published_form_has_no_bias_and_two_layers() -> None:
@@ -60,15 +60,20 @@ def test_the_published_form_has_no_bias_and_two_layers() -> None:
 
 
 def test_a_graph_without_edges_or_nodes() -> None:
-    model, none = made(), torch.zeros((0, 2), dtype=torch.int64)
-    alone = model(drawn(3), none).detach().numpy()
-    np.testing.assert_allclose(alone, dense(model, drawn(3).numpy(), []), atol=1e-12)
-    assert model(drawn(0), none).shape == (0,)
+    model, none = make_gcn(), torch.zeros((0, 2), dtype=torch.int64)
+    alone = model(random_nodes(3), none).detach().numpy()
+    np.testing.assert_allclose(alone, dense_importances(model, random_nodes(3).numpy(), []), atol=1e-12)
+    assert model(random_nodes(0), none).shape == (0,)
 
 
 def test_a_batch_of_graphs_is_its_graphs_one_by_one() -> None:
-    model = made()
-    graphs = [(drawn(5, 1), EDGES), (drawn(2, 2), [(0, 1)]), (drawn(1, 3), []), (drawn(3, 4), [(2, 0), (0, 2)])]
+    model = make_gcn()
+    graphs = [
+        (random_nodes(5, 1), EDGES),
+        (random_nodes(2, 2), [(0, 1)]),
+        (random_nodes(1, 3), []),
+        (random_nodes(3, 4), [(2, 0), (0, 2)]),
+    ]
     firsts = np.cumsum([0, *(len(nodes) for nodes, _ in graphs)])
     edges = [(a + first, b + first) for (_, pairs), first in zip(graphs, firsts, strict=False) for a, b in pairs]
     importance = model(torch.cat([nodes for nodes, _ in graphs]), torch.tensor(edges))
@@ -78,7 +83,7 @@ def test_a_batch_of_graphs_is_its_graphs_one_by_one() -> None:
 
 
 def test_an_edge_is_as_likely_as_its_ends_together() -> None:
-    nodes, edges = torch.log_softmax(drawn(5)[:, 0], 0), torch.tensor(EDGES)
+    nodes, edges = torch.log_softmax(random_nodes(5)[:, 0], 0), torch.tensor(EDGES)
     products = nodes.exp()[edges].prod(dim=1)
     torch.testing.assert_close(edge_log_probabilities(nodes, edges).exp(), products / products.sum())
     unlikely = edge_log_probabilities(torch.tensor([0.0, -1e4, -2e4]), torch.tensor([[0, 1], [1, 2]]))
@@ -86,7 +91,7 @@ def test_an_edge_is_as_likely_as_its_ends_together() -> None:
 
 
 def test_gradients_are_right() -> None:
-    model, nodes, edges = made(3, bias=True), drawn(5).requires_grad_(), torch.tensor(EDGES)
+    model, nodes, edges = make_gcn(3, bias=True), random_nodes(5).requires_grad_(), torch.tensor(EDGES)
 
     def told(nodes: torch.Tensor) -> torch.Tensor:
         logs = torch.log_softmax(nodes[:, 0] * model(nodes, edges), 0)

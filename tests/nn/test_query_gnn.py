@@ -14,7 +14,7 @@ SMALL = QueryGNNSettings(width=8, text_width=5, layers=3)
 OURS = QueryGNNSettings(width=8, text_width=5, layers=3, features=4, prior=True, learned_inverse=True)
 
 
-def model_of(shape: QueryGNNSettings, seed: int = 0) -> QueryGNN:
+def make_model(shape: QueryGNNSettings, seed: int = 0) -> QueryGNN:
     torch.manual_seed(seed)
     model = QueryGNN(shape).eval()
     with torch.no_grad():
@@ -30,7 +30,7 @@ def random_graph(nodes: int, relations: int, edges: int, seed: int) -> Relationa
     return RelationalGraph((senders, through, receivers), nodes, relations)
 
 
-def owned(count: int) -> torch.Tensor:
+def single_owner(count: int) -> torch.Tensor:
     """All nodes belong to the one question."""
     return torch.zeros(count, dtype=torch.int64)
 
@@ -53,7 +53,7 @@ def test_the_names_of_a_published_checkpoint() -> None:
     assert {"rel_mlp.weight", "question_mlp.bias", "entity_model.mlp.0.weight", "entity_model.mlp.2.bias"} < names
 
 
-def plain(
+def slow_logits(
     model: QueryGNN, edges: list[tuple[int, int, int]], texts: torch.Tensor, question: torch.Tensor, seeds: list[float]
 ) -> list[float]:
     """The equations of the paper, a node and an edge at a time; edges are (head hears, relation, tail)."""
@@ -90,7 +90,7 @@ def plain(
 
 
 def test_it_computes_the_equations_and_sends_from_tail_to_head() -> None:
-    model = model_of(SMALL)
+    model = make_model(SMALL)
     edges = [(0, 0, 1), (1, 2, 0), (1, 1, 2), (2, 3, 1), (0, 0, 0)]
     texts, question, seeds = torch.randn(4, 5), torch.randn(5), [0.0, 0.0, 1.0, 0.5]
     receivers, through, senders = (torch.tensor([edge[i] for edge in edges]) for i in range(3))
@@ -104,7 +104,7 @@ def test_it_computes_the_equations_and_sends_from_tail_to_head() -> None:
             torch.tensor(seeds),
         )
         torch.testing.assert_close(
-            found, torch.tensor(plain(model, edges, texts, question, seeds)), rtol=1e-4, atol=1e-5
+            found, torch.tensor(slow_logits(model, edges, texts, question, seeds)), rtol=1e-4, atol=1e-5
         )
         backward = RelationalGraph((receivers, through, senders), 4, 4)
         other = model(
@@ -120,10 +120,10 @@ def test_it_computes_the_equations_and_sends_from_tail_to_head() -> None:
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 1000), st.permutations(range(7)))
 def test_renumbering_nodes_renumbers_the_scores(seed: int, order: list[int]) -> None:
-    model, graph = model_of(OURS), random_graph(7, 6, 20, seed)
+    model, graph = make_model(OURS), random_graph(7, 6, 20, seed)
     generator = torch.Generator().manual_seed(seed)
     relations = torch.randn(6, 3, 8, generator=generator)
-    question, owners = torch.randn(1, 5, generator=generator), owned(7)
+    question, owners = torch.randn(1, 5, generator=generator), single_owner(7)
     seeds, features, prior = (torch.rand(*shape, generator=generator) for shape in ((7,), (7, 4), (7,)))
     new = torch.tensor(order)
     place = torch.argsort(new)
@@ -135,7 +135,7 @@ def test_renumbering_nodes_renumbers_the_scores(seed: int, order: list[int]) -> 
 
 
 def test_questions_side_by_side_do_not_touch() -> None:
-    model = model_of(OURS)
+    model = make_model(OURS)
     one, other = random_graph(5, 4, 12, 1), random_graph(6, 4, 9, 2)
     both = RelationalGraph(
         (
@@ -150,8 +150,8 @@ def test_questions_side_by_side_do_not_touch() -> None:
     seeds, features, prior = torch.rand(11), torch.rand(11, 4), torch.rand(11)
     with torch.no_grad():
         together = model(both, relations, questions, torch.tensor([0] * 5 + [1] * 6), seeds, features, prior)
-        first = model(one, relations, questions[:1], owned(5), seeds[:5], features[:5], prior[:5])
-        second = model(other, relations, questions[1:], owned(6), seeds[5:], features[5:], prior[5:])
+        first = model(one, relations, questions[:1], single_owner(5), seeds[:5], features[:5], prior[:5])
+        second = model(other, relations, questions[1:], single_owner(6), seeds[5:], features[5:], prior[5:])
     torch.testing.assert_close(together, torch.cat([first, second]), rtol=1e-4, atol=1e-5)
 
 
@@ -163,7 +163,7 @@ def test_an_untrained_model_ranks_as_its_prior() -> None:
             graph,
             torch.randn(6, 3, 8),
             torch.randn(1, 5),
-            owned(9),
+            single_owner(9),
             torch.rand(9),
             torch.rand(9, 4),
             prior,
@@ -172,8 +172,8 @@ def test_an_untrained_model_ranks_as_its_prior() -> None:
 
 
 def test_weights_of_one_change_nothing_and_their_gradient_is_the_change() -> None:
-    model, graph = model_of(SMALL), random_graph(6, 4, 14, 3)
-    given_ = (torch.randn(4, 3, 8), torch.randn(1, 5), owned(6), torch.rand(6))
+    model, graph = make_model(SMALL), random_graph(6, 4, 14, 3)
+    given_ = (torch.randn(4, 3, 8), torch.randn(1, 5), single_owner(6), torch.rand(6))
     weights = [torch.ones(14, requires_grad=True) for _ in range(3)]
     weighed = model(graph, *given_, edge_weights=weights)
     with torch.no_grad():
@@ -189,5 +189,5 @@ def test_weights_of_one_change_nothing_and_their_gradient_is_the_change() -> Non
 
 def test_inverses_have_to_be_learned_to_be_asked_for() -> None:
     with pytest.raises(InputError, match="learned inverse"):
-        QueryGNN(SMALL).inverses(torch.zeros(2, 3, 8))
-    assert QueryGNN(OURS).inverses(torch.zeros(2, 3, 8)).shape == (2, 3, 8)
+        QueryGNN(SMALL).project_inverses(torch.zeros(2, 3, 8))
+    assert QueryGNN(OURS).project_inverses(torch.zeros(2, 3, 8)).shape == (2, 3, 8)

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from clew.nn.ranking_losses import binary, listwise, ratio
+from clew.nn.ranking_losses import binary_loss, listwise_loss, ratio_loss
 
 LOGITS = torch.tensor([2.0, -1.0, 0.5, 0.0])
 RELEVANT = torch.tensor([True, False, True, False])
@@ -18,34 +18,34 @@ def sigmoid(x: float) -> float:
 def test_cross_entropy_as_in_the_paper() -> None:
     positive = -(math.log(sigmoid(2.0)) + math.log(sigmoid(0.5))) / 2
     negative = -(math.log(1 - sigmoid(-1.0)) + math.log(1 - sigmoid(0.0))) / 2
-    assert float(binary(LOGITS, RELEVANT)) == pytest.approx(positive + negative, rel=1e-5)
+    assert float(binary_loss(LOGITS, RELEVANT)) == pytest.approx(positive + negative, rel=1e-5)
 
 
 def test_cross_entropy_as_in_the_code_weighs_the_hardest_most() -> None:
     hard, easy = math.exp(0.0 / 0.2), math.exp(-1.0 / 0.2)
     negative = -(hard * math.log(1 - sigmoid(0.0)) + easy * math.log(1 - sigmoid(-1.0))) / (hard + easy)
     positive = -(math.log(sigmoid(2.0)) + math.log(sigmoid(0.5))) / 2
-    assert float(binary(LOGITS, RELEVANT, 0.2)) == pytest.approx(positive + negative, rel=1e-5)
+    assert float(binary_loss(LOGITS, RELEVANT, 0.2)) == pytest.approx(positive + negative, rel=1e-5)
 
 
 def test_ratios_of_paper_and_code() -> None:
     others, every = sigmoid(-1.0) + sigmoid(0.0), sum(map(sigmoid, LOGITS.tolist()))
     as_paper = -(sigmoid(2.0) / others + sigmoid(0.5) / others) / 2
     as_code = -(math.log(sigmoid(2.0) / every) + math.log(sigmoid(0.5) / every)) / 2
-    assert float(ratio(LOGITS, RELEVANT, as_paper=True)) == pytest.approx(as_paper, rel=1e-5)
-    assert float(ratio(LOGITS, RELEVANT)) == pytest.approx(as_code, rel=1e-5)
+    assert float(ratio_loss(LOGITS, RELEVANT, as_paper=True)) == pytest.approx(as_paper, rel=1e-5)
+    assert float(ratio_loss(LOGITS, RELEVANT)) == pytest.approx(as_code, rel=1e-5)
 
 
 def test_listwise_lets_relevant_ones_stand_beside_each_other() -> None:
     others = math.exp(-1.0) + math.exp(0.0)
     wanted = -sum(math.log(math.exp(x) / (math.exp(x) + others)) for x in (2.0, 0.5)) / 2
-    assert float(listwise(LOGITS, RELEVANT)) == pytest.approx(wanted, rel=1e-5)
+    assert float(listwise_loss(LOGITS, RELEVANT)) == pytest.approx(wanted, rel=1e-5)
     raised = LOGITS + torch.tensor([5.0, 0.0, 0.0, 0.0])
-    alone = listwise(raised, torch.tensor([False, False, True, False]))
-    assert float(listwise(raised, RELEVANT)) < float(alone)
+    alone = listwise_loss(raised, torch.tensor([False, False, True, False]))
+    assert float(listwise_loss(raised, RELEVANT)) < float(alone)
 
 
-@pytest.mark.parametrize("loss", [binary, ratio, listwise, lambda x, r: ratio(x, r, as_paper=True)])
+@pytest.mark.parametrize("loss", [binary_loss, ratio_loss, listwise_loss, lambda x, r: ratio_loss(x, r, as_paper=True)])
 def test_every_loss_raises_the_relevant_and_lowers_the_others(loss) -> None:  # type: ignore[no-untyped-def]
     logits = LOGITS.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(loss(logits, RELEVANT), logits)

@@ -6,14 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from clew.nn.subgraph_policy import PRODUCT, SUM, NodeBatch, SubgraphScorer, drawn, log_probability
+from clew.nn.subgraph_policy import (
+    PRODUCT,
+    SUM,
+    NodeBatch,
+    SubgraphScorer,
+    sample_without_replacement,
+    selection_log_probability,
+)
 
 SCORES = torch.tensor([0.3, -1.2, 1.1, 0.0])
 NEVER = torch.tensor(-torch.inf)
 ENDS = {"goes on": NEVER, "may end": torch.tensor(0.4)}
 
 
-def orders(count: int, budget: int, *, stops: bool) -> list[tuple[int, ...]]:
+def selection_orders(count: int, budget: int, *, stops: bool) -> list[tuple[int, ...]]:
     """All selections in all their orders."""
     full = min(count, budget)
     sizes = range(1, full + 1) if stops else [full]
@@ -36,21 +43,21 @@ def slow_probability(scores: torch.Tensor, end: torch.Tensor, order: tuple[int, 
 @pytest.mark.parametrize("budget", [1, 2, 3, 4, 7])
 def test_probabilities_are_those_of_draws_one_by_one_and_add_up_to_one(end: torch.Tensor, budget: int) -> None:
     total = 0.0
-    for order in orders(len(SCORES), budget, stops=bool(torch.isfinite(end))):
-        found = float(log_probability(SCORES, end, torch.tensor(order), budget).exp())
+    for order in selection_orders(len(SCORES), budget, stops=bool(torch.isfinite(end))):
+        found = float(selection_log_probability(SCORES, end, torch.tensor(order), budget).exp())
         assert found == pytest.approx(slow_probability(SCORES, end, order, budget), rel=1e-5)
         total += found
     assert total == pytest.approx(1.0, abs=1e-5)
 
 
-def frequencies(end: torch.Tensor, budget: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
+def sample_frequencies(end: torch.Tensor, budget: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
     """How often each selection was drawn, and its probability."""
-    every = orders(len(SCORES), budget, stops=bool(torch.isfinite(end)))
+    every = selection_orders(len(SCORES), budget, stops=bool(torch.isfinite(end)))
     place = {order: row for row, order in enumerate(every)}
     generator = torch.Generator().manual_seed(5)
     counts = np.zeros(len(every))
     for _ in range(draws):
-        counts[place[tuple(drawn(SCORES, end, budget, generator).tolist())]] += 1
+        counts[place[tuple(sample_without_replacement(SCORES, end, budget, generator).tolist())]] += 1
     return counts, np.array([slow_probability(SCORES, end, order, budget) for order in every])
 
 
@@ -63,25 +70,25 @@ def chi_square(counts: np.ndarray, shares: np.ndarray) -> float:
 
 
 def test_selections_are_drawn_as_often_as_they_are_likely() -> None:
-    assert chi_square(*frequencies(NEVER, 2, 4000)) < 4
+    assert chi_square(*sample_frequencies(NEVER, 2, 4000)) < 4
 
 
 def test_selections_that_may_end_are_drawn_as_often_as_they_are_likely() -> None:
-    assert chi_square(*frequencies(ENDS["may end"], 3, 6000)) < 4
+    assert chi_square(*sample_frequencies(ENDS["may end"], 3, 6000)) < 4
 
 
 def test_without_chance_the_likeliest_is_drawn() -> None:
-    assert drawn(SCORES, NEVER, 3, None).tolist() == [2, 0, 3]
-    assert drawn(SCORES, torch.tensor(0.1), 3, None).tolist() == [2, 0]
-    assert drawn(SCORES, torch.tensor(9.0), 3, None).tolist() == [2]
-    assert drawn(torch.zeros(3), NEVER, 2, None).tolist() == [0, 1]
-    assert drawn(SCORES, NEVER, 9, None).tolist() == [2, 0, 3, 1]
+    assert sample_without_replacement(SCORES, NEVER, 3, None).tolist() == [2, 0, 3]
+    assert sample_without_replacement(SCORES, torch.tensor(0.1), 3, None).tolist() == [2, 0]
+    assert sample_without_replacement(SCORES, torch.tensor(9.0), 3, None).tolist() == [2]
+    assert sample_without_replacement(torch.zeros(3), NEVER, 2, None).tolist() == [0, 1]
+    assert sample_without_replacement(SCORES, NEVER, 9, None).tolist() == [2, 0, 3, 1]
 
 
 def test_equal_generators_draw_the_same() -> None:
     one, two = (torch.Generator().manual_seed(3) for _ in range(2))
-    assert [drawn(SCORES, NEVER, 3, one).tolist() for _ in range(5)] == [
-        drawn(SCORES, NEVER, 3, two).tolist() for _ in range(5)
+    assert [sample_without_replacement(SCORES, NEVER, 3, one).tolist() for _ in range(5)] == [
+        sample_without_replacement(SCORES, NEVER, 3, two).tolist() for _ in range(5)
     ]
 
 
@@ -89,12 +96,14 @@ def test_equal_generators_draw_the_same() -> None:
 def test_gradients_of_a_logarithm_are_finite_and_those_of_differences(end: torch.Tensor) -> None:
     scores = SCORES.double().requires_grad_()
     order = torch.tensor([3, 0])
-    assert torch.autograd.gradcheck(lambda some: log_probability(some, end.double(), order, 3), scores)
-    (whole,) = torch.autograd.grad(log_probability(scores, end.double(), torch.tensor([3, 0, 1, 2]), 9), scores)
+    assert torch.autograd.gradcheck(lambda some: selection_log_probability(some, end.double(), order, 3), scores)
+    (whole,) = torch.autograd.grad(
+        selection_log_probability(scores, end.double(), torch.tensor([3, 0, 1, 2]), 9), scores
+    )
     assert bool(torch.isfinite(whole).all())
 
 
-def batch(graphs: list[int], seed: int = 0) -> NodeBatch:
+def make_batch(graphs: list[int], seed: int = 0) -> NodeBatch:
     """Rings of some numbers of nodes side by side."""
     generator = torch.Generator().manual_seed(seed)
     begins = np.concatenate([[0], np.cumsum(graphs)])[:-1]
@@ -109,7 +118,7 @@ def batch(graphs: list[int], seed: int = 0) -> NodeBatch:
     return NodeBatch(values, edges, cosines, prior, graph_of, len(graphs))
 
 
-def cut(whole: NodeBatch, graph: int) -> NodeBatch:
+def cut_graph(whole: NodeBatch, graph: int) -> NodeBatch:
     """One graph of a batch."""
     own = whole.graph_of == graph
     begin = int(own.nonzero()[0])
@@ -118,7 +127,7 @@ def cut(whole: NodeBatch, graph: int) -> NodeBatch:
     return NodeBatch(whole.inputs[own], edges, whole.cosines[own], whole.prior[own], zeros, 1)
 
 
-def scorer(combination: str, *, stops: bool) -> SubgraphScorer:
+def make_scorer(combination: str, *, stops: bool) -> SubgraphScorer:
     torch.manual_seed(1)
     made = SubgraphScorer(5, 6, 2, combination, stops=stops)
     with torch.no_grad():
@@ -129,16 +138,16 @@ def scorer(combination: str, *, stops: bool) -> SubgraphScorer:
 
 @pytest.mark.parametrize("combination", [PRODUCT, SUM])
 def test_graphs_side_by_side_are_scored_as_each_alone(combination: str) -> None:
-    model, whole = scorer(combination, stops=True), batch([3, 5, 4])
+    model, whole = make_scorer(combination, stops=True), make_batch([3, 5, 4])
     scores, ends = model(whole)
-    alone = [model(cut(whole, graph)) for graph in range(3)]
+    alone = [model(cut_graph(whole, graph)) for graph in range(3)]
     torch.testing.assert_close(scores, torch.cat([one for one, _ in alone]))
     torch.testing.assert_close(ends, torch.cat([end for _, end in alone]))
 
 
 def test_a_product_is_of_cosine_and_importance_and_a_sum_adds_the_walk() -> None:
-    some = batch([4])
-    product, added = scorer(PRODUCT, stops=False), scorer(SUM, stops=False)
+    some = make_batch([4])
+    product, added = make_scorer(PRODUCT, stops=False), make_scorer(SUM, stops=False)
     torch.testing.assert_close(product(some)[0], some.cosines * product.gcn(some.inputs, some.edges))
     wanted = added.gcn(some.inputs, some.edges) + some.prior + some.cosines
     torch.testing.assert_close(added(some)[0], wanted)
@@ -146,7 +155,7 @@ def test_a_product_is_of_cosine_and_importance_and_a_sum_adds_the_walk() -> None
 
 
 def test_an_untrained_sum_is_the_walk_and_the_cosine() -> None:
-    some = batch([4])
+    some = make_batch([4])
     scores, ends = SubgraphScorer(5, 6, 2, SUM, stops=True)(some)
     torch.testing.assert_close(scores, some.prior + some.cosines)
     assert ends.tolist() == [-4.0]

@@ -5,86 +5,89 @@ from itertools import pairwise
 
 Fact = tuple[int, int, int]
 Step = tuple[int, int]  # where an edge leads, and its code
-Way = tuple[tuple[int, ...], tuple[int, ...]]  # nodes, codes
-Steps = Callable[[int], list[Step]]
+Walk = tuple[tuple[int, ...], tuple[int, ...]]  # nodes, codes
+EdgesOf = Callable[[int], list[Step]]
 
 
-def steps(facts: Sequence[Fact], entity: int, closed: Iterable[int] = ()) -> list[Step]:
+def entity_edges(facts: Sequence[Fact], entity: int, blocked: Iterable[int] = ()) -> list[Step]:
     """Return the edges of an entity, by neighbour, then code."""
     found = set()
     for number, (head, _, tail) in enumerate(facts):
-        if number not in set(closed):
+        if number not in set(blocked):
             found |= {(tail, 2 * number)} if head == entity else set()
             found |= {(head, 2 * number + 1)} if tail == entity != head else set()
     return sorted(found)
 
 
 def neighbourhood(
-    facts: Sequence[Fact], starts: Iterable[int], hops: int, most: int, closed: set[int]
+    facts: Sequence[Fact], starts: Iterable[int], hops: int, max_edges: int, blocked: set[int]
 ) -> tuple[list[tuple[int, int]], dict[int, int], int]:
     """Return (hop, node) in order, how many edges were looked at of each node, and how many were not wholly."""
     distance = dict.fromkeys(starts, 0)
     looked: dict[int, int] = {}
     unexpanded = 0
     for hop in range(hops):
-        rows = {node: steps(facts, node) for node, far in distance.items() if far == hop}
-        fits = sum(map(len, rows.values())) <= most
+        rows = {node: entity_edges(facts, node) for node, far in distance.items() if far == hop}
+        fits = sum(map(len, rows.values())) <= max_edges
         for node in sorted(rows, key=lambda node: (len(rows[node]), node)):
-            looked[node] = len(rows[node]) if fits else min(len(rows[node]), most)
-            most -= looked[node]
+            looked[node] = len(rows[node]) if fits else min(len(rows[node]), max_edges)
+            max_edges -= looked[node]
             unexpanded += looked[node] < len(rows[node])
             for neighbour, code in rows[node][: looked[node]]:
-                if code // 2 not in closed:
+                if code // 2 not in blocked:
                     distance.setdefault(neighbour, hop + 1)
     return sorted((far, node) for node, far in distance.items()), looked, unexpanded
 
 
-def induced(facts: Sequence[Fact], nodes: Sequence[int], closed: set[int]) -> list[list[Step]]:
+def induced_edges(facts: Sequence[Fact], nodes: Sequence[int], blocked: set[int]) -> list[list[Step]]:
     """Return the edges of each position: (position, code)."""
     place = {node: i for i, node in enumerate(nodes)}
     return [
-        sorted((place[other], code) for other, code in steps(facts, node, closed) if other in place) for node in nodes
+        sorted((place[other], code) for other, code in entity_edges(facts, node, blocked) if other in place)
+        for node in nodes
     ]
 
 
-def explored(facts: Sequence[Fact], nodes: Sequence[int], looked: dict[int, int], closed: set[int]) -> list[list[Step]]:
+def explored_edges(
+    facts: Sequence[Fact], nodes: Sequence[int], edges_read: dict[int, int], blocked: set[int]
+) -> list[list[Step]]:
     """Return the edges of each position that were looked at from either end."""
-    seen = {code // 2 for node, count in looked.items() for _, code in steps(facts, node)[:count]}
-    return induced(facts, nodes, closed | (set(range(len(facts))) - seen))
+    seen = {code // 2 for node, count in edges_read.items() for _, code in entity_edges(facts, node)[:count]}
+    return induced_edges(facts, nodes, blocked | (set(range(len(facts))) - seen))
 
 
-def simple_paths(onward: Steps, starts: Sequence[int], hops: int) -> list[list[Way]]:
+def simple_paths(edges_of: EdgesOf, starts: Sequence[int], hops: int) -> list[list[Walk]]:
     """Return all simple paths by length, in the order in which they take turns."""
-    level: list[Way] = [((start,), ()) for start in dict.fromkeys(starts)]
+    level: list[Walk] = [((start,), ()) for start in dict.fromkeys(starts)]
     levels = []
     for _ in range(hops):
         longer = [
             (turn, parent, ((*nodes, other), (*codes, code)))
             for parent, (nodes, codes) in enumerate(level)
-            for turn, (other, code) in enumerate(s for s in onward(nodes[-1]) if s[0] not in nodes)
+            for turn, (other, code) in enumerate(s for s in edges_of(nodes[-1]) if s[0] not in nodes)
         ]
         level = [way for _, _, way in sorted(longer)]
         levels.append(level)
     return levels
 
 
-def walks(onward: Steps, starts: Iterable[int], hops: int) -> Iterator[Way]:
+def walks(edges_of: EdgesOf, starts: Iterable[int], hops: int) -> Iterator[Walk]:
     """Yield all walks of at most so many edges, round and round too."""
-    stack: list[Way] = [((start,), ()) for start in set(starts)]
+    stack: list[Walk] = [((start,), ()) for start in set(starts)]
     while stack:
         nodes, codes = stack.pop()
         if codes:
             yield nodes, codes
         if len(codes) < hops:
-            stack += [((*nodes, other), (*codes, code)) for other, code in onward(nodes[-1])]
+            stack += [((*nodes, other), (*codes, code)) for other, code in edges_of(nodes[-1])]
 
 
-def cheapest(
-    onward: Steps, starts: Sequence[int], hops: int, cost: Callable[[int, int, int], float]
+def cheapest_walks(
+    edges_of: EdgesOf, starts: Sequence[int], hops: int, cost: Callable[[int, int, int], float]
 ) -> dict[int, tuple[float, int, tuple[int, ...], tuple[int, ...]]]:
     """Return cost, length, codes and nodes of the best of all walks to every node but the starts."""
     best: dict[int, tuple[float, int, tuple[int, ...], tuple[int, ...]]] = {}
-    for nodes, codes in walks(onward, starts, hops):
+    for nodes, codes in walks(edges_of, starts, hops):
         total = sum(cost(one, other, code) for (one, other), code in zip(pairwise(nodes), codes, strict=True))
         found = total, len(codes), codes, nodes
         if nodes[-1] not in starts and found < best.get(nodes[-1], (float("inf"), 0, (), ())):

@@ -63,7 +63,7 @@ def logits(
     return {entity: float(linear("entity_model.mlp.2", value)) for entity, value in hidden.items()}
 
 
-def passages(
+def rank_passages(
     scores: Mapping[str, float], mentions: Mapping[str, set[str]], k: int, top: int = 20
 ) -> list[tuple[str, float]]:
     """Return the passages that mention one of the best entities, by the sum of one over each one's passages."""

@@ -30,7 +30,7 @@ class Corpus:
     similar: Sequence[float]
 
 
-def ranked(corpus: Corpus) -> dict[str, float]:
+def passage_mass(corpus: Corpus) -> dict[str, float]:
     """Return the mass of every passage."""
     if not corpus.triples:
         return dict(corpus.passages)
@@ -45,7 +45,7 @@ def ranked(corpus: Corpus) -> dict[str, float]:
     low, high = min(corpus.passages.values()), max(corpus.passages.values())
     for passage, score in corpus.passages.items():
         restart["passage", passage] = 0.05 * ((score - low) / (high - low) if high > low else 1.0)
-    mass = _walked(_edges(corpus), restart)
+    mass = _walk(_edges(corpus), restart)
     return {passage: mass.get(("passage", passage), 0.0) for passage in corpus.passages}
 
 
@@ -66,7 +66,7 @@ def _edges(corpus: Corpus) -> dict[tuple[str, str], dict[tuple[str, str], float]
     return edges
 
 
-def _walked(
+def _walk(
     edges: Mapping[tuple[str, str], Mapping[tuple[str, str], float]], restart: Mapping[tuple[str, str], float]
 ) -> dict[tuple[str, str], float]:
     total = sum(restart.values())

@@ -25,7 +25,7 @@ def exact_pagerank(
     return ended
 
 
-def dense(rows: "Any", count: int) -> Floats:
+def dense_matrix(rows: "Any", count: int) -> Floats:
     """Return an adjacency as a full matrix (count, count)."""
     matrix = np.zeros((count, count))
     for row in range(count):

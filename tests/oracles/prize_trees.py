@@ -6,7 +6,7 @@ from itertools import combinations
 Edge = tuple[int, int]
 
 
-def connected(nodes: Sequence[int], edges: Sequence[Edge]) -> bool:
+def is_connected(nodes: Sequence[int], edges: Sequence[Edge]) -> bool:
     """Whether edges, of those with both ends among the nodes, join all of them."""
     if not nodes:
         return True
@@ -18,7 +18,7 @@ def connected(nodes: Sequence[int], edges: Sequence[Edge]) -> bool:
     return reached == inside
 
 
-def cheapest_joining(nodes: Sequence[int], edges: Sequence[Edge], costs: Sequence[float]) -> float | None:
+def spanning_cost(nodes: Sequence[int], edges: Sequence[Edge], costs: Sequence[float]) -> float | None:
     """Return the least cost of edges that join all of the nodes (Prim, from the first); None where none do."""
     reached, total, inside = {nodes[0]}, 0.0, set(nodes)
     while reached != inside:
@@ -46,7 +46,7 @@ def least_loss(edges: Sequence[Edge], prizes: Sequence[float], edge_prizes: Sequ
     best = float("inf")
     for size in range(1, len(prizes) + 1):
         for nodes in combinations(range(len(prizes)), size):
-            paid = cheapest_joining(nodes, edges, costs)
+            paid = spanning_cost(nodes, edges, costs)
             if paid is not None:
                 missed = sum(prize for node, prize in enumerate(prizes) if node not in nodes)
                 for (a, b), prize in zip(edges, edge_prizes, strict=True):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from tests.oracles.facts import Fact, Steps, walks
+from tests.oracles.facts import EdgesOf, Fact, walks
 
 Chain = tuple[int, ...]
 
@@ -13,13 +13,13 @@ def relation_code(facts: Sequence[Fact], edge: int) -> int:
     return 2 * facts[edge // 2][1] + edge % 2
 
 
-def ends_of_chains(
-    onward: Steps, facts: Sequence[Fact], starts: Iterable[int], hops: int
+def relation_path_ends(
+    edges_of: EdgesOf, facts: Sequence[Fact], starts: Iterable[int], hops: int
 ) -> tuple[dict[Chain, set[int]], dict[Chain, set[int]]]:
     """Return where the walks of every chain of exactly so many relations end, and where the simple ones do."""
     every: dict[Chain, set[int]] = {}
     simple: dict[Chain, set[int]] = {}
-    for nodes, edges in walks(onward, starts, hops):
+    for nodes, edges in walks(edges_of, starts, hops):
         turned = any(one // 2 == other // 2 for one, other in pairwise(edges))
         if len(edges) == hops and not turned:
             chain = tuple(relation_code(facts, edge) for edge in edges)

@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.index import Index
-from clew.query.linking import MAX_CHARACTERS, link
+from clew.query.linking import MAX_CHARACTERS, link_question
 
 
 def known(index: Index, question: str) -> list[tuple[str, list[str]]]:
     """Return each known name as written, and the entities it stands for."""
-    linked = link(index.snapshot, question)
-    return [(question[n.start : n.end], [index.snapshot.entities[e] for e in n.entities]) for n in linked.known]
+    linked = link_question(index.snapshot, question)
+    return [(question[n.start : n.end], [index.snapshot.entities[e] for e in n.entities]) for n in linked.linked_names]
 
 
 @pytest.mark.parametrize(
@@ -46,11 +46,11 @@ def test_a_small_letter_in_a_question_with_capitals_is_no_name(small: Index) -> 
 
 
 def test_unknown_names_and_the_remainder(small: Index) -> None:
-    linked = link(small.snapshot, "Did Zebulon Quux of NASA sail the Vega to Karlskrona in 1066?")
-    assert linked.unknown == ("Zebulon Quux of NASA",)
+    linked = link_question(small.snapshot, "Did Zebulon Quux of NASA sail the Vega to Karlskrona in 1066?")
+    assert linked.unlinked_names == ("Zebulon Quux of NASA",)
     assert linked.remainder.split() == ["Did", "sail", "the", "to", "in", "1066?"]
-    assert link(small.snapshot, "").remainder == ""
-    assert link(small.snapshot, "what now").remainder == "what now"
+    assert link_question(small.snapshot, "").remainder == ""
+    assert link_question(small.snapshot, "what now").remainder == "what now"
 
 
 def test_the_longest_name_wins(small: Index) -> None:
@@ -73,7 +73,7 @@ PIECES = st.sampled_from(
 @settings(deadline=None)
 @given(st.one_of(st.text(st.characters()), st.lists(PIECES, max_size=20).map("".join)))
 def test_names_do_not_overlap_and_the_remainder_is_the_rest(question: str) -> None:
-    linked = link(_small.snapshot, question)
+    linked = link_question(_small.snapshot, question)
     place, rest = 0, []
     for name in linked.names:
         assert place <= name.start < name.end <= len(question)

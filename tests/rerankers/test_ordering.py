@@ -5,26 +5,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.rerankers.ordering import by_score, check_lengths
+from clew.rerankers.ordering import check_lengths, sort_by_score
 from clew.types import Evidence, Passage, Scored, Usage
-from tests.small_index import ids
+from tests.small_index import result_ids
 
 PASSAGES = tuple(Scored(Passage(id_, id_, "", "", 0, 0), 0.5) for id_ in "dacb")
 EVIDENCE = Evidence(PASSAGES, (), ("a note",), Usage(1.0))
 
 
 def test_best_first_and_equal_ones_as_they_came() -> None:
-    found = by_score(EVIDENCE, [1.0, 2.0, 1.0, 3.0])
-    assert ids(found) == ["b", "a", "d", "c"]
+    found = sort_by_score(EVIDENCE, [1.0, 2.0, 1.0, 3.0])
+    assert result_ids(found) == ["b", "a", "d", "c"]
     assert [scored.score for scored in found.passages] == [3.0, 2.0, 1.0, 1.0]
     assert (found.notes, found.usage) == (EVIDENCE.notes, EVIDENCE.usage)
-    assert by_score(Evidence(), []) == Evidence()
+    assert sort_by_score(Evidence(), []) == Evidence()
 
 
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=4))
 def test_it_is_a_stable_sort(scores: list[int]) -> None:
     wanted = [place for value in (3, 2, 1, 0) for place in range(4) if scores[place] == value]
-    assert by_score(EVIDENCE, scores).passages == tuple(
+    assert sort_by_score(EVIDENCE, scores).passages == tuple(
         Scored(PASSAGES[place].item, float(scores[place])) for place in wanted
     )
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from clew.models.text_scorers import CrossEncoderScorer
-from clew.rerankers.text_scorer import TextReranker, titled
+from clew.rerankers.text_scorer import TextReranker, text_with_title
 from clew.text.bm25 import BM25Scorer
 from clew.types import Evidence, Passage, Scored
 from tests.models.test_text_scorers import write_cross_encoder
-from tests.small_index import ids
+from tests.small_index import result_ids
 
 
 def evidence(**texts: str) -> Evidence:
@@ -24,19 +24,24 @@ FOUND = evidence(a="seals", b="the ship Vega", c="Vega|a ship", d="seals")
 
 
 def test_title_and_text_are_read() -> None:
-    assert [titled(scored.item) for scored in FOUND.passages] == ["seals", "the ship Vega", "Vega\na ship", "seals"]
+    assert [text_with_title(scored.item) for scored in FOUND.passages] == [
+        "seals",
+        "the ship Vega",
+        "Vega\na ship",
+        "seals",
+    ]
     (found,) = TextReranker(BM25Scorer()).rerank(["Vega, a ship"], [FOUND])
     scores = BM25Scorer().score("Vega, a ship", ["seals", "the ship Vega", "Vega\na ship", "seals"]).tolist()
     assert {scored.item.id: scored.score for scored in found.passages} == dict(zip("abcd", scores, strict=True))
-    assert ids(found)[2:] == ["a", "d"]
-    assert set(ids(found)[:2]) == {"b", "c"}
+    assert result_ids(found)[2:] == ["a", "d"]
+    assert set(result_ids(found)[:2]) == {"b", "c"}
 
 
 def test_each_question_has_its_own_passages() -> None:
     other = evidence(x="nothing", y="seals and ice")
     first, second = TextReranker(BM25Scorer()).rerank(["ship", "seals"], [FOUND, other])
-    assert ids(second) == ["y", "x"]
-    assert ids(first)[2:] == ["a", "d"]
+    assert result_ids(second) == ["y", "x"]
+    assert result_ids(first)[2:] == ["a", "d"]
 
 
 def test_the_fingerprint_is_the_scorers() -> None:
@@ -59,11 +64,11 @@ def test_a_cross_encoder_orders_by_its_own_scores(tmp_path: Path) -> None:
     question = "where is the ship"
     logits = {
         scored.item.id: float(
-            model(**tokenizer(question, titled(scored.item), return_tensors="pt")).logits[0, 0].detach()
+            model(**tokenizer(question, text_with_title(scored.item), return_tensors="pt")).logits[0, 0].detach()
         )
         for scored in FOUND.passages
     }
     (found,) = TextReranker(CrossEncoderScorer(folder)).rerank([question], [FOUND])
     distinct = sorted("abc", key=lambda id_: -logits[id_])
-    assert [id_ for id_ in ids(found) if id_ != "d"] == distinct
+    assert [id_ for id_ in result_ids(found) if id_ != "d"] == distinct
     assert len({round(logits[id_], 3) for id_ in "abc"}) == 3

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from clew.index import Index
-from clew.retrievers.bm25 import NOTHING_SHARED
+from clew.retrievers.bm25 import NO_SHARED_WORD
 from clew.types import Document, Evidence
-from tests.small_index import ids, made
-from tests.text.test_bm25 import bm25
+from tests.small_index import make_index, result_ids
+from tests.text.test_bm25 import bm25_scores
 
 # Words without endings that a stemmer cuts, and no stop words, so that a word is a term.
 CORPUS = (
@@ -23,7 +23,7 @@ WORDS = {d.id: f"{d.title} {d.text}".casefold().split() for d in CORPUS}
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("bm25") / "index", CORPUS, encoder="none")
+    return make_index(tmp_path_factory.mktemp("bm25") / "index", CORPUS, encoder="none")
 
 
 def search(index: Index, question: str, k: int = 9, where: str | None = None) -> Evidence:
@@ -36,7 +36,7 @@ def scores(evidence: Evidence) -> dict[str, float]:
 
 def formula(question: str) -> dict[str, float]:
     names = sorted(WORDS)
-    values = bm25([WORDS[name] for name in names], question.split(), 1.5, 0.75)
+    values = bm25_scores([WORDS[name] for name in names], question.split(), 1.5, 0.75)
     return {name: value for name, value in zip(names, values, strict=True) if value}
 
 
@@ -53,14 +53,14 @@ def test_scores_follow_the_formula_over_title_and_text(index: Index, question: s
 def test_order_is_by_score_then_by_id(index: Index) -> None:
     wanted = formula("ship pole")
     assert wanted["a"] == wanted["b"]
-    assert ids(search(index, "ship pole")) == sorted(wanted, key=lambda name: (-wanted[name], name))
-    assert ids(search(index, "ship pole", 1)) == ids(search(index, "ship pole"))[:1]
+    assert result_ids(search(index, "ship pole")) == sorted(wanted, key=lambda name: (-wanted[name], name))
+    assert result_ids(search(index, "ship pole", 1)) == result_ids(search(index, "ship pole"))[:1]
 
 
 def test_what_shares_no_word_is_not_found(index: Index) -> None:
-    assert ids(search(index, "larvik")) == ["d"]
+    assert result_ids(search(index, "larvik")) == ["d"]
     evidence = search(index, "zeppelin over nowhere")
-    assert (evidence.passages, evidence.notes) == ((), (NOTHING_SHARED,))
+    assert (evidence.passages, evidence.notes) == ((), (NO_SHARED_WORD,))
 
 
 def test_a_filter_leaves_the_scores_as_they_are(index: Index) -> None:
@@ -69,14 +69,14 @@ def test_a_filter_leaves_the_scores_as_they_are(index: Index) -> None:
     found = scores(search(index, "ship pole ice", where="lang = 'en'"))
     assert found == {name: every[name] for name in ("b", "c", "e")}
     evidence = search(index, "larvik", where="lang = 'en'")
-    assert (evidence.passages, evidence.notes) == ((), (NOTHING_SHARED,))
+    assert (evidence.passages, evidence.notes) == ((), (NO_SHARED_WORD,))
 
 
 def test_each_passage_of_a_long_document_is_found_by_its_own_words(tmp_path: Path) -> None:
     parts = [f"Part {name} tells of {name}. " + "It drifts with the ice. " * 60 for name in ("seals", "bears", "gulls")]
-    index = made(tmp_path / "index", [Document("log", "The Log", "\n\n".join(parts))], encoder="none")
+    index = make_index(tmp_path / "index", [Document("log", "The Log", "\n\n".join(parts))], encoder="none")
     for name in ("seals", "bears", "gulls"):
         best = search(index, name).passages[0].item
         assert name in best.text
         assert best.document_id == "log"
-    assert len(set(ids(search(index, "drifts")))) == len(index.snapshot.passage_ids) >= 2
+    assert len(set(result_ids(search(index, "drifts")))) == len(index.snapshot.passage_ids) >= 2

@@ -10,7 +10,7 @@ import pytest
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.types import Document, Evidence
-from tests.small_index import QUESTIONS, ids, made
+from tests.small_index import QUESTIONS, make_index, result_ids
 
 WORDS = [
     "fram",
@@ -55,7 +55,7 @@ def told(document: Document) -> str:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("dense") / "index", corpus()[::-1])
+    return make_index(tmp_path_factory.mktemp("dense") / "index", corpus()[::-1])
 
 
 def search(index: Index, question: str, k: int = 99, where: str | None = None) -> Evidence:
@@ -85,7 +85,7 @@ def test_the_first_k_are_those_with_the_greatest_cosine(index: Index) -> None:
     values = [cosine(question, told(document)) for document in wanted]
     assert min(a - b for a, b in pairwise(values[:5])) > 1e-5, "a tie would prove nothing"
     for k in (1, 2, 4):
-        assert ids(search(index, question, k)) == [document.id for document in wanted[:k]]
+        assert result_ids(search(index, question, k)) == [document.id for document in wanted[:k]]
 
 
 def test_a_filter_searches_among_those_it_allows(index: Index) -> None:
@@ -94,8 +94,8 @@ def test_a_filter_searches_among_those_it_allows(index: Index) -> None:
     wanted = sorted(allowed, key=lambda document: -cosine(question, told(document)))
     values = [cosine(question, told(document)) for document in wanted[:7]]
     assert min(a - b for a, b in pairwise(values)) > 1e-5, "a tie would prove nothing"
-    assert ids(search(index, question, 6, "even = true")) == [document.id for document in wanted[:6]]
-    assert ids(search(index, question, 6)) != [document.id for document in wanted[:6]]
+    assert result_ids(search(index, question, 6, "even = true")) == [document.id for document in wanted[:6]]
+    assert result_ids(search(index, question, 6)) != [document.id for document in wanted[:6]]
 
 
 def test_the_example_questions_on_the_small_corpus(small: Index) -> None:
@@ -108,7 +108,7 @@ def test_the_example_questions_on_the_small_corpus(small: Index) -> None:
 
 def test_a_passage_of_a_long_document_has_the_vector_of_its_own_text(tmp_path: Path) -> None:
     parts = [f"{name} {name} {name}. " + "It drifts with the ice. " * 90 for name in ("Seals", "Bears", "Gulls")]
-    index = made(tmp_path / "index", [Document("log", "The Log", "\n\n".join(parts))])
+    index = make_index(tmp_path / "index", [Document("log", "The Log", "\n\n".join(parts))])
     found = search(index, "the seals")
     assert len(found.passages) >= 3
     for scored in found.passages:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.retrievers.entity_graph import shared_mentions
+from clew.retrievers.entity_graph import build_mention_graph
 from clew.types import Document, Triple
-from tests.oracles.pagerank import dense, exact_pagerank
-from tests.small_index import ids, made
+from tests.oracles.pagerank import dense_matrix, exact_pagerank
+from tests.small_index import make_index, result_ids
 
 CORPUS = (
     Document("a", "Alpha Bay", "It was mapped by Nils Berg during a survey.", {"n": 1}),
@@ -21,22 +21,22 @@ CORPUS = (
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("entities") / "index", CORPUS, encoder="none")
+    return make_index(tmp_path_factory.mktemp("entities") / "index", CORPUS, encoder="none")
 
 
 def test_passages_are_joined_with_what_they_mention_but_not_with_their_titles(corpus: Index) -> None:
     s = corpus.snapshot
-    graph, entities = shared_mentions(s), list(s.entities)
+    graph, entities = build_mention_graph(s), list(s.entities)
     joined = {(p, entities[int(e) - 4]) for p in range(4) for e in graph.row(p)}
     assert joined == {(0, "Nils Berg"), (1, "Nils Berg"), (1, "Ada Lund"), (2, "Ada Lund")}
-    matrix = dense(graph, graph.rows)
+    matrix = dense_matrix(graph, graph.row_count)
     assert (matrix == matrix.T).all()
 
 
 def test_a_question_walks_over_shared_names(corpus: Index) -> None:
     evidence = corpus.search("Who knew Nils Berg?", 9, "entity-graph")
     # Two mention him; the third shares Ada Lund with one of them; the fourth shares nothing.
-    assert ids(evidence) == ["b", "a", "c"]
+    assert result_ids(evidence) == ["b", "a", "c"]
     assert evidence.paths[-1].item == (
         Triple("Survey Report", "mentions", "Nils Berg", ("b",)),
         Triple("Survey Report", "mentions", "Ada Lund", ("b",)),
@@ -46,14 +46,14 @@ def test_a_question_walks_over_shared_names(corpus: Index) -> None:
 
 def test_scores_are_where_the_walk_ends(corpus: Index) -> None:
     s = corpus.snapshot
-    graph = shared_mentions(s)
-    restart = np.zeros(graph.rows)
+    graph = build_mention_graph(s)
+    restart = np.zeros(graph.row_count)
     restart[4 + list(s.entities).index("Nils Berg")] = 0.9
     for scored in corpus.search("Who knew Nils Berg?", 9, "bm25").passages:
         restart[list(s.passage_ids).index(scored.item.id)] = scored.score
     restart[:4] *= 0.1 / restart[:4].sum()
-    matrix = dense(graph, graph.rows)
-    wanted = exact_pagerank(matrix, restart, np.ones(graph.rows), np.zeros(graph.rows, dtype=bool), 0.5)
+    matrix = dense_matrix(graph, graph.row_count)
+    wanted = exact_pagerank(matrix, restart, np.ones(graph.row_count), np.zeros(graph.row_count, dtype=bool), 0.5)
     evidence = corpus.search("Who knew Nils Berg?", 9, "entity-graph")
     found = {scored.item.id: scored.score for scored in evidence.passages}
     assert found == pytest.approx({id_: wanted[p] for p, id_ in enumerate(s.passage_ids) if wanted[p]}, abs=1e-4)
@@ -61,11 +61,11 @@ def test_scores_are_where_the_walk_ends(corpus: Index) -> None:
 
 def test_a_title_alone_joins_nothing(tmp_path: Path) -> None:
     documents = [Document("x", "Nils Berg", "He sailed north."), Document("y", "Alpha Bay", "Mapped by Nils Berg.")]
-    index = made(tmp_path / "index", documents, encoder="none")
+    index = make_index(tmp_path / "index", documents, encoder="none")
     evidence = index.search("Who was Nils Berg?", 9, "entity-graph")
     # "x" is found by its words only: its title is no mention.
     assert evidence.passages[0].item.id == "y"
 
 
 def test_a_passage_filtered_out_is_not_walked_through(corpus: Index) -> None:
-    assert ids(corpus.search("Who knew Nils Berg?", 9, "entity-graph", "n <> 2")) == ["a"]
+    assert result_ids(corpus.search("Who knew Nils Berg?", 9, "entity-graph", "n <> 2")) == ["a"]

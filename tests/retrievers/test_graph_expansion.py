@@ -7,18 +7,18 @@ import pytest
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.retrievers.graph_expansion import triples_of
-from clew.retrievers.registry import expansion_of, make_retriever
+from clew.retrievers.graph_expansion import linked_triples
+from clew.retrievers.registry import make_expansion, make_retriever
 from clew.types import Fact
-from tests.small_index import ids
+from tests.small_index import result_ids
 
 QUESTION = "Who founded the school where the boat James Caird is kept today?"
 
 
 def test_the_passages_stand_in_the_order_of_the_beams(polar: Index) -> None:
-    expansion = expansion_of(polar.parts, "bm25")
+    expansion = make_expansion(polar.context, "bm25")
     everything = np.ones(len(polar.snapshot.passage_ids), dtype=bool)
-    (vector,) = expansion.question_vectors([QUESTION])
+    (vector,) = expansion.encode_questions([QUESTION])
     start = polar.snapshot.passage_triples.row(polar.snapshot.position("james-caird.md"))
     found = expansion.expand(vector, start, everything)
     assert len(found.beams) == len(found.paths) == 10
@@ -33,29 +33,29 @@ def test_the_passages_stand_in_the_order_of_the_beams(polar: Index) -> None:
 
 
 def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
-    expansion, s = expansion_of(polar.parts, "bm25"), polar.snapshot
+    expansion, s = make_expansion(polar.context, "bm25"), polar.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)
     for triple in range(0, len(s.triples), 97):
         known = s.triple(triple)
-        ((linked,), none) = expansion.linked([[Fact(known.head, known.relation, known.tail)], []], everything)
+        ((linked,), none) = expansion.link_facts([[Fact(known.head, known.relation, known.tail)], []], everything)
         assert none == ()
-        (vector,) = polar.parts.question_vectors([linked.text])
-        scores = polar.parts.triple_vectors.path_scores(vector, 0.0)((), np.arange(len(s.triples)))
+        (vector,) = polar.context.encode_questions([linked.text])
+        scores = polar.context.triple_vectors.path_scorer(vector, 0.0)((), np.arange(len(s.triples)))
         assert scores[linked.triple] == pytest.approx(scores.max(), abs=1e-6)
-        assert expansion.linked([[Fact("x", "y", "z", triple)]], everything) == [(Fact("x", "y", "z", triple),)]
+        assert expansion.link_facts([[Fact("x", "y", "z", triple)]], everything) == [(Fact("x", "y", "z", triple),)]
     allowed = everything.copy()
     allowed[s.position("james-caird.md")] = False
-    ((linked,),) = expansion.linked([[Fact("James Caird (boat)", "is kept at", "Dulwich College")]], allowed)
+    ((linked,),) = expansion.link_facts([[Fact("James Caird (boat)", "is kept at", "Dulwich College")]], allowed)
     assert allowed[s.triple_passages.row(linked.triple)].any()
-    ((unlinked,),) = expansion.linked([[Fact("a", "b", "c")]], np.zeros_like(allowed))
+    ((unlinked,),) = expansion.link_facts([[Fact("a", "b", "c")]], np.zeros_like(allowed))
     assert unlinked.triple == -1
-    assert triples_of([linked, unlinked, linked]) == [linked.triple]
+    assert linked_triples([linked, unlinked, linked]) == [linked.triple]
 
 
 def test_the_base_weighs_more_the_more_it_is_told_to(polar: Index) -> None:
-    base = ids(polar.search(QUESTION, 5, "bm25"))
-    heavy = ids(polar.search(QUESTION, 5, "naive-ge:weight=1000000"))
-    light = ids(polar.search(QUESTION, 5, "naive-ge:weight=0.000001"))
+    base = result_ids(polar.search(QUESTION, 5, "bm25"))
+    heavy = result_ids(polar.search(QUESTION, 5, "naive-ge:weight=1000000"))
+    light = result_ids(polar.search(QUESTION, 5, "naive-ge:weight=0.000001"))
     assert heavy == base
     assert light != base
     default = polar.search(QUESTION, 5, "naive-ge:base=pagerank")
@@ -65,10 +65,10 @@ def test_the_base_weighs_more_the_more_it_is_told_to(polar: Index) -> None:
 
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge"])
 def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
-    base = ids(polar.search(QUESTION, 10, "bm25"))
+    base = result_ids(polar.search(QUESTION, 10, "bm25"))
     expanded = polar.search(QUESTION, 10, f"{name}:length=2")
     assert expanded.paths
-    assert set(ids(expanded)) - set(base)
+    assert set(result_ids(expanded)) - set(base)
     assert all(len(path.item) <= 2 for path in expanded.paths)
 
 
@@ -88,7 +88,7 @@ def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
 )
 def test_settings_that_are_none(polar: Index, settings: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        make_retriever(f"sync-ge:{settings}", polar.parts)
+        make_retriever(f"sync-ge:{settings}", polar.context)
 
 
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge", "gear", "ircot"])

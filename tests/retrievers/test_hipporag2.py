@@ -7,10 +7,10 @@ import pytest
 
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.hipporag2 import phrase_graph
+from clew.retrievers.hipporag2 import build_phrase_graph
 from clew.types import Document
-from tests.oracles.hipporag2 import Corpus, ranked
-from tests.small_index import DOCUMENTS, QUESTIONS, made
+from tests.oracles.hipporag2 import Corpus, passage_mass
+from tests.small_index import DOCUMENTS, QUESTIONS, make_index
 
 ENCODER = HashingEncoder()
 
@@ -43,7 +43,7 @@ def described(index: Index, question: str) -> Corpus:
 def test_the_ranking_equals_the_description(small: Index, question: str) -> None:
     corpus = described(small, question)
     assert corpus.synonyms
-    wanted = ranked(corpus)
+    wanted = passage_mass(corpus)
     evidence = small.search(question, len(wanted), "hipporag2")
     found = {scored.item.id: scored.score for scored in evidence.passages}
     assert found == pytest.approx(wanted, abs=1e-6)
@@ -57,7 +57,7 @@ def test_a_filtered_corpus_ranks_as_if_the_rest_were_not_there(tmp_path: Path, s
         Document("c", "Odda", "Odda is a town in Norway.", {"keep": True}),
         Document("x", "Gamma Hill", "Gamma Hill was named by Queen Zita.", {"keep": False}),
     ]
-    whole, part = made(tmp_path / "whole", documents), made(tmp_path / "part", documents[:3])
+    whole, part = make_index(tmp_path / "whole", documents), make_index(tmp_path / "part", documents[:3])
     filtered = whole.search("Who mapped Alpha Bay?", 9, "hipporag2", "keep = TRUE")
     alone = part.search("Who mapped Alpha Bay?", 9, "hipporag2")
     assert [s.item.id for s in filtered.passages] == [s.item.id for s in alone.passages]
@@ -66,7 +66,9 @@ def test_a_filtered_corpus_ranks_as_if_the_rest_were_not_there(tmp_path: Path, s
 
 
 def test_without_triples_it_is_the_dense_ranking(tmp_path: Path) -> None:
-    plain = made(tmp_path / "i", [Document("a", "", "nothing here"), Document("b", "", "nor over there, my friend")])
+    plain = make_index(
+        tmp_path / "i", [Document("a", "", "nothing here"), Document("b", "", "nor over there, my friend")]
+    )
     assert len(plain.snapshot.triples) == 0
     found, dense = (plain.search("over there", 5, name) for name in ("hipporag2", "dense"))
     assert found.passages == dense.passages
@@ -75,7 +77,7 @@ def test_without_triples_it_is_the_dense_ranking(tmp_path: Path) -> None:
 
 def test_where_nothing_is_similar_the_passages_are_still_ranked(tmp_path: Path) -> None:
     # One passage has one score, which spreads over nothing; the walk must have somewhere to start all the same.
-    lone = made(tmp_path / "i", [Document("a", "Fram", "Fram left Oslo for Bergen.")])
+    lone = make_index(tmp_path / "i", [Document("a", "Fram", "Fram left Oslo for Bergen.")])
     for question in ("q", "zzz", "Oslo", "?"):
         (scored,) = lone.search(question, 5, "hipporag2").passages
         assert scored.item.id == "a"
@@ -94,9 +96,9 @@ def test_the_graph_of_phrases_is_symmetric_and_keeps_to_what_is_allowed(small: I
     count = len(DOCUMENTS)
     allowed = np.ones(count, dtype=bool)
     allowed[::2] = False
-    graph = phrase_graph(small.snapshot, allowed)
-    assert graph.rows == count + len(small.snapshot.entities)
-    turned = graph.transposed(graph.rows)
+    graph = build_phrase_graph(small.snapshot, allowed)
+    assert graph.row_count == count + len(small.snapshot.entities)
+    turned = graph.transpose(graph.row_count)
     assert graph.indices.tolist() == turned.indices.tolist()
     np.testing.assert_allclose(graph.weights, turned.weights)
     assert [graph.degrees()[p] > 0 for p in range(count)] == allowed.tolist()

@@ -7,14 +7,14 @@ import pytest
 
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
-from clew.query.graph_walk import NOTHING, PageRankWeights, Walker
-from clew.query.linking import link
+from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig
+from clew.query.linking import link_question
 from clew.retrievers.evidence import Scope
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.text.bm25 import LexicalIndex
+from clew.text.bm25 import BM25Index
 from clew.types import Document, Evidence, Triple
-from tests.oracles.pagerank import dense, exact_pagerank
-from tests.small_index import QUESTIONS, ids, made
+from tests.oracles.pagerank import dense_matrix, exact_pagerank
+from tests.small_index import QUESTIONS, make_index, result_ids
 
 # a -> b -> c -> d by title; e stands alone.
 CHAIN = (
@@ -34,16 +34,16 @@ NAMED_ONLY = "What about Alpha Bay?"
 
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("chain") / "index", CHAIN, encoder="none")
+    return make_index(tmp_path_factory.mktemp("chain") / "index", CHAIN, encoder="none")
 
 
-def lexical(s: Snapshot) -> LexicalIndex:
-    return LexicalIndex.build(f"{title}\n{text}" for title, text in zip(s.titles, s.texts, strict=True))
+def lexical(s: Snapshot) -> BM25Index:
+    return BM25Index.build(f"{title}\n{text}" for title, text in zip(s.titles, s.texts, strict=True))
 
 
-def asked(index: Index, question: str, weights: PageRankWeights | None = None, where: str | None = None) -> Evidence:
+def asked(index: Index, question: str, weights: GraphWalkConfig | None = None, where: str | None = None) -> Evidence:
     s = index.snapshot
-    (evidence,) = PageRankRetriever(Scope(s), lexical(s), weights or PageRankWeights()).retrieve([question], 9, where)
+    (evidence,) = PageRankRetriever(Scope(s), lexical(s), weights or GraphWalkConfig()).retrieve([question], 9, where)
     return evidence
 
 
@@ -54,8 +54,8 @@ def scores(evidence: Evidence) -> dict[str, float]:
 def test_a_chain_is_found_in_its_order(chain: Index) -> None:
     evidence = asked(chain, NAMED_ONLY)
     # b lies below a only by one step; what stands alone is not found.
-    assert ids(evidence) == ["a", "b", "c", "d"]
-    assert ids(asked(chain, "What about Delta Hill?")) == ["d", "c", "b", "a"]
+    assert result_ids(evidence) == ["a", "b", "c", "d"]
+    assert result_ids(asked(chain, "What about Delta Hill?")) == ["d", "c", "b", "a"]
 
 
 def test_paths_tell_the_chain_from_the_name_in_the_question(chain: Index) -> None:
@@ -69,26 +69,26 @@ def test_paths_tell_the_chain_from_the_name_in_the_question(chain: Index) -> Non
 
 
 def test_the_likelihood_of_a_path_is_that_of_its_steps(chain: Index) -> None:
-    neutral = PageRankWeights(question=0, remainder=0, hub=0, lexical_restart=0)
+    neutral = GraphWalkConfig(question=0, remainder=0, hub=0, lexical_restart=0)
     evidence = asked(chain, NAMED_ONLY, neutral)
     # All restarts at a; its only neighbour is b; b has two neighbours, and so has c.
     assert [path.score for path in evidence.paths] == pytest.approx([0.7, 0.7**2 / 2, 0.7**3 / 4])
 
 
-def oracle(index: Index, question: str, weights: PageRankWeights, where: str | None = None) -> dict[str, float]:
+def oracle(index: Index, question: str, weights: GraphWalkConfig, where: str | None = None) -> dict[str, float]:
     """What the module says it computes, through full matrices and without a push."""
     s = index.snapshot
-    count, total = len(s.passage_ids), s.walk.rows
+    count, total = len(s.passage_ids), s.walk.row_count
     allowed = Scope(s).mask(where)
-    linked = link(s, question)
+    linked = link_question(s, question)
     match, rest = (np.where(allowed, lexical(s).scores(text), 0.0) for text in (linked.text, linked.remainder))
     match, rest = (values / values.max() if values.max() > 0 else values for values in (match, rest))
-    matrix = dense(s.walk, total)
+    matrix = dense_matrix(s.walk, total)
     degrees = np.maximum((matrix > 0).sum(axis=1), 1)
     attraction = degrees**-weights.hub
     attraction[:count] *= 1 + weights.question * match + weights.remainder * rest
     named = np.zeros(total)
-    for name in linked.known:
+    for name in linked.linked_names:
         for entity in name.entities:
             node = s.entity_nodes[entity]
             named[node] += degrees[node] ** -weights.rarity / len(name.entities)
@@ -121,14 +121,14 @@ def oracle(index: Index, question: str, weights: PageRankWeights, where: str | N
     ],
 )
 def test_scores_are_where_the_walk_ends_on_the_chain(chain: Index, question: str, where: str | None) -> None:
-    weights = PageRankWeights(epsilon=1e-9)
+    weights = GraphWalkConfig(epsilon=1e-9)
     found = scores(asked(chain, question, weights, where))
     assert found == pytest.approx(oracle(chain, question, weights, where), rel=1e-4, abs=1e-6)
 
 
 def test_scores_are_where_the_walk_ends_on_the_small_corpus(small: Index) -> None:
     s = small.snapshot
-    weights = PageRankWeights(epsilon=1e-9, lexical_depth=len(s.passage_ids))
+    weights = GraphWalkConfig(epsilon=1e-9, lexical_depth=len(s.passage_ids))
     retriever = PageRankRetriever(Scope(s), lexical(s), weights)
     for question, evidence in zip(QUESTIONS, retriever.retrieve(QUESTIONS, 99), strict=True):
         wanted = oracle(small, question, weights)
@@ -142,23 +142,25 @@ def test_the_retriever_of_that_name_has_the_weights_that_were_chosen(chain: Inde
 
 def test_the_walk_starts_at_lexical_evidence_too(chain: Index) -> None:
     question = "Is Alpha Bay a place of salt?"
-    assert set(ids(asked(chain, question))) == {"a", "b", "c", "d", "e"}
-    assert "e" not in ids(asked(chain, question, PageRankWeights(lexical_restart=0.0)))
+    assert set(result_ids(asked(chain, question))) == {"a", "b", "c", "d", "e"}
+    assert "e" not in result_ids(asked(chain, question, GraphWalkConfig(lexical_restart=0.0)))
 
 
 def test_without_a_name_the_walk_starts_at_lexical_evidence_alone(chain: Index) -> None:
     evidence = asked(chain, "who was born somewhere")
     assert evidence.notes == ("no name in the question is in the index",)
     # The text that says "born" first, then its neighbours in the graph, which share no word with the question.
-    assert ids(evidence)[0] == "b"
-    assert set(ids(evidence)) == {"a", "b", "c", "d"}
+    assert result_ids(evidence)[0] == "b"
+    assert set(result_ids(evidence)) == {"a", "b", "c", "d"}
     assert {path.item[0] for path in evidence.paths} == set(STEPS[:2])
 
 
 def test_a_name_outweighs_lexical_evidence(chain: Index) -> None:
     # e matches every word but the name; the name is where nearly all of the walk starts.
     s = chain.snapshot
-    walk = Walker(Scope(s), lexical(s), PageRankWeights()).walk("a lake of salt at Delta Hill", np.ones(5, dtype=bool))
+    walk = GraphWalk(Scope(s), lexical(s), GraphWalkConfig()).walk(
+        "a lake of salt at Delta Hill", np.ones(5, dtype=bool)
+    )
     assert walk.restart is not None
     start = dict(zip(walk.restart[0].tolist(), walk.restart[1].tolist(), strict=True))
     assert start[3] > 0.95
@@ -170,13 +172,13 @@ def test_nothing_named_and_no_word_shared_finds_nothing(chain: Index) -> None:
     evidence = asked(chain, "Did Zebulon meet Xylophia?")
     assert not evidence.passages
     assert not evidence.paths
-    assert evidence.notes[-1] == NOTHING
+    assert evidence.notes[-1] == NO_MATCH
     assert "not in the index: Zebulon, Xylophia" in evidence.notes
 
 
 def test_a_passage_filtered_out_breaks_the_chain(chain: Index) -> None:
     evidence = asked(chain, NAMED_ONLY, where="n <> 2")
-    assert ids(evidence) == ["a"]
+    assert result_ids(evidence) == ["a"]
     assert evidence.paths == ()
 
 
@@ -188,10 +190,10 @@ TWO_WAYS = (
 
 
 def test_the_walk_prefers_what_the_rest_of_the_question_is_about(tmp_path: Path) -> None:
-    index = made(tmp_path / "index", TWO_WAYS, encoder="none")
-    assert ids(asked(index, "What chalk is Alpha Bay known for?"))[:2] == ["start", "other"]
-    assert ids(asked(index, "Which captain is Alpha Bay known for?"))[:2] == ["start", "one"]
-    blind = PageRankWeights(question=0, remainder=0, question_value=0, remainder_value=0, lexical_restart=0)
+    index = make_index(tmp_path / "index", TWO_WAYS, encoder="none")
+    assert result_ids(asked(index, "What chalk is Alpha Bay known for?"))[:2] == ["start", "other"]
+    assert result_ids(asked(index, "Which captain is Alpha Bay known for?"))[:2] == ["start", "one"]
+    blind = GraphWalkConfig(question=0, remainder=0, question_value=0, remainder_value=0, lexical_restart=0)
     even = scores(asked(index, "What chalk is Alpha Bay known for?", blind))
     assert even["one"] == pytest.approx(even["other"])
 
@@ -200,25 +202,25 @@ def test_a_rare_name_gets_more_of_the_restart_than_a_common_one(tmp_path: Path) 
     towns = [Document(f"t{n}", f"Town Number {n}", "It lies in Ruritania.") for n in range(9)]
     documents = [*towns, Document("r", "Ruritania", "A land."), Document("h", "Zenda", "Held by Ole Nansen.")]
     documents.append(Document("n", "Ole Nansen", "A captain."))
-    s = made(tmp_path / "index", documents, encoder="none").snapshot
-    walk = Walker(Scope(s), lexical(s), PageRankWeights()).walk(
+    s = make_index(tmp_path / "index", documents, encoder="none").snapshot
+    walk = GraphWalk(Scope(s), lexical(s), GraphWalkConfig()).walk(
         "Did Ole Nansen see Ruritania?", np.ones(len(documents), dtype=bool)
     )
-    shares = {s.passage_ids[node]: share for node, share in walk.named.items()}
+    shares = {s.passage_ids[node]: share for node, share in walk.named_nodes.items()}
     # Nine neighbours against one: 1 / sqrt(9) against 1.
     assert shares == pytest.approx({"n": 0.75, "r": 0.25})
 
 
 def test_an_ambiguous_name_shares_its_restart(small: Index) -> None:
     s = small.snapshot
-    walk = Walker(Scope(s), lexical(s), PageRankWeights(rarity=0.0)).walk(
+    walk = GraphWalk(Scope(s), lexical(s), GraphWalkConfig(rarity=0.0)).walk(
         "Was Louis Palander on the Vega?", np.ones(len(s.passage_ids), dtype=bool)
     )
-    shares = {s.passage_ids[node]: share for node, share in walk.named.items()}
+    shares = {s.passage_ids[node]: share for node, share in walk.named_nodes.items()}
     assert shares == pytest.approx({"palander": 0.5, "vega": 0.25, "vega-star": 0.25})
 
 
-def starts(walker: Walker, question: str, allowed: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> set[str]:
+def starts(walker: GraphWalk, question: str, allowed: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> set[str]:
     """Return the names and passage ids of the nodes where a question's walk may start."""
     s = walker.scope.snapshot
     restart = walker.walk(question, allowed).restart
@@ -233,14 +235,14 @@ def starts(walker: Walker, question: str, allowed: "np.ndarray[tuple[int], np.dt
 def test_a_path_leads_from_a_start_of_the_walk_to_a_passage_found(corpus: str, request: pytest.FixtureRequest) -> None:
     index: Index = request.getfixturevalue(corpus)
     s = index.snapshot
-    walker = Walker(Scope(s), lexical(s), PageRankWeights())
+    walker = GraphWalk(Scope(s), lexical(s), GraphWalkConfig())
     titles = {id_: title for id_, title in zip(s.passage_ids, s.titles, strict=True) if title}
     allowed = np.ones(len(s.passage_ids), dtype=bool)
     questions = [*QUESTIONS, NAMED_ONLY, "Who led the expedition of the Nimrod, and where was he born?"]
     told = 0
     for question in questions:
         evidence = index.search(question, 9, "pagerank")
-        found = {*ids(evidence), *(titles[id_] for id_ in ids(evidence) if id_ in titles)}
+        found = {*result_ids(evidence), *(titles[id_] for id_ in result_ids(evidence) if id_ in titles)}
         first = starts(walker, question, allowed)
         for path in evidence.paths:
             told += 1
@@ -252,5 +254,5 @@ def test_a_path_leads_from_a_start_of_the_walk_to_a_passage_found(corpus: str, r
 
 
 def test_a_damping_of_nothing_stays_where_it_starts(chain: Index) -> None:
-    evidence = asked(chain, NAMED_ONLY, PageRankWeights(damping=0.0))
-    assert ids(evidence) == ["a"]
+    evidence = asked(chain, NAMED_ONLY, GraphWalkConfig(damping=0.0))
+    assert result_ids(evidence) == ["a"]

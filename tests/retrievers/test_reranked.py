@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.evaluation.multi_positive_metrics import stand, tied_rr
-from clew.retrievers.reranked import RerankedRetriever, apart
-from clew.types import Evidence, Filter, Passage, Path, Scored, Step, Triple, Usage
-from tests.small_index import ids
+from clew.evaluation.multi_positive_metrics import rank_positives, tied_reciprocal_rank
+from clew.retrievers.reranked import RerankedRetriever, strictly_decreasing
+from clew.types import AgentStep, Evidence, Filter, Passage, Path, Scored, Triple, Usage
+from tests.small_index import result_ids
 
 SINGLE = st.floats(-1e6, 1e6, width=32) | st.sampled_from([0.0, 80.0, 100.0])
 SPENT = Usage(1.0, 2, 30, 4, 0.5)
@@ -32,7 +32,7 @@ class Written:
         self.asked.append((k, where))
         found = tuple(Scored(Passage(id_, id_, "", "", 0, 0), 1.0 / n) for n, id_ in enumerate(self.order[:k], 1))
         chain: Path = (Triple("a", "is", "b", ("a",)),)
-        whole = Evidence(found, (Scored(chain, 0.5),), ("found",), SPENT, (Step("a query"),), ("a",))
+        whole = Evidence(found, (Scored(chain, 0.5),), ("found",), SPENT, (AgentStep("a query"),), ("a",))
         return [whole if question else Evidence(notes=("empty",)) for question in questions]
 
 
@@ -45,7 +45,7 @@ class Marked:
     shown: list[list[str]] = field(default_factory=list)
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        self.shown += [ids(found) for found in evidence]
+        self.shown += [result_ids(found) for found in evidence]
         return [self._ordered(found) for found in evidence]
 
     def _ordered(self, evidence: Evidence) -> Evidence:
@@ -65,7 +65,7 @@ def searched(order: str, k: int, pool: int = 4, marks: dict[str, float] = MARKS)
 
 def test_the_pool_is_reranked_and_the_rest_follows_as_it_was() -> None:
     evidence = searched("cdbafe", 6)
-    assert ids(evidence) == ["c", "b", "d", "a", "f", "e"]
+    assert result_ids(evidence) == ["c", "b", "d", "a", "f", "e"]
     scores = [scored.score for scored in evidence.passages]
     assert scores[2:] == [20.0, 10.0, 9.0, 8.0]
     assert scores[1] == 80.0
@@ -76,7 +76,7 @@ def test_the_base_is_asked_for_the_pool_or_more_and_the_reranker_is_shown_the_po
     base, reranker = Written("cdbafe"), Marked(MARKS)
     retriever = RerankedRetriever(base, reranker, 4)
     for k in (1, 5, 6, 100):
-        assert len(ids(retriever.retrieve(["a question"], k, "year > 1")[0])) == min(k, 6)
+        assert len(result_ids(retriever.retrieve(["a question"], k, "year > 1")[0])) == min(k, 6)
     assert base.asked == [(4, "year > 1"), (5, "year > 1"), (6, "year > 1"), (100, "year > 1")]
     assert reranker.shown == [["c", "d", "b", "a"]] * 4
 
@@ -103,7 +103,7 @@ def test_paths_are_those_of_returned_passages_or_of_no_passage() -> None:
         return [path.item[0].passages for path in evidence.paths]
 
     (two,) = RerankedRetriever(Explaining("cdbafe"), Marked(MARKS), 4).retrieve(["a question"], 2)
-    assert ids(two) == ["c", "b"]
+    assert result_ids(two) == ["c", "b"]
     assert stating(two) == [("c", "e"), ("b",), ()]
     base, explainer = Written("cdbafe"), Explaining("cdbafe")
     (two,) = RerankedRetriever(base, Marked(MARKS), 4, explainer=explainer).retrieve(["a question"], 2)
@@ -118,7 +118,7 @@ def test_a_question_without_passages_stays_so() -> None:
     empty, full = retriever.retrieve(["", "a question"], 3)
     assert not empty.passages
     assert empty.notes == ("empty", "one had no mark")
-    assert ids(full) == ["c", "b", "d"]
+    assert result_ids(full) == ["c", "b", "d"]
     assert retriever.retrieve([], 3) == []
 
 
@@ -139,7 +139,7 @@ def test_order_is_the_rerankers_and_its_scores_can_be_read(order: list[str], sco
     marks = dict(zip("abcdef", scores, strict=True))
     evidence = searched("".join(order), 6, pool, marks)
     head = sorted(order[:pool], key=lambda id_: -marks[id_])
-    assert ids(evidence) == head + order[pool:]
+    assert result_ids(evidence) == head + order[pool:]
     assert all(one.score > other.score for one, other in pairwise(evidence.passages))
     assert [np.float32(scored.score) for scored in evidence.passages[:pool]] == [marks[id_] for id_ in head]
     for k in range(1, 6):
@@ -152,13 +152,13 @@ def test_measures_that_are_fair_to_ties_see_them() -> None:
     scores = [scored.score for scored in evidence.passages]
     assert found[:2] == ["c", "b"]
     for gold in ("c", "b"):
-        assert tied_rr([stand(found, found, scores, (gold,))]).tolist() == [1 / 1.5]
+        assert tied_reciprocal_rank([rank_positives(found, found, scores, (gold,))]).tolist() == [1 / 1.5]
 
 
 @given(st.lists(SINGLE, max_size=8))
 def test_scores_are_kept_apart_by_as_little_as_can_be(scores: list[float]) -> None:
     falling = sorted(scores, reverse=True)
-    found = apart(falling)
+    found = strictly_decreasing(falling)
     assert all(one > other for one, other in pairwise(found))
     assert [np.float32(score) for score in found] == falling
     for one, below, score in zip(found[:-1], found[1:], falling[:-1], strict=True):

@@ -10,7 +10,7 @@ from clew.index import Index
 from clew.retrievers.evidence import Scope
 from clew.retrievers.title_links import TitleLinksRetriever
 from clew.types import Document, Evidence, Filter, Scored, Triple
-from tests.small_index import ids, made
+from tests.small_index import make_index, result_ids
 
 # a -> b -> c -> d by title; e stands alone.
 CHAIN = (
@@ -42,7 +42,7 @@ class Base:
 
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("chain") / "index", CHAIN, encoder="none")
+    return make_index(tmp_path_factory.mktemp("chain") / "index", CHAIN, encoder="none")
 
 
 def expand(index: Index, scores: dict[str, float], hops: int = 2, k: int = 9, where: Filter | None = None) -> Evidence:
@@ -60,7 +60,7 @@ def test_two_links_are_followed_and_half_a_score_inherited_at_each(chain: Index)
     # The base's scores are spread over 0 to 1: a 1, e 0; then b 1/2 of a, c 1/2 of b.
     # A link is followed back too: a adds half of what b has.
     assert scored(evidence) == pytest.approx({"a": 1.25, "b": 0.5, "c": 0.25, "e": 0.0})
-    assert ids(evidence) == ["a", "b", "c", "e"]
+    assert result_ids(evidence) == ["a", "b", "c", "e"]
     assert evidence.notes == ("base",)
 
 
@@ -72,7 +72,7 @@ def test_a_linked_passage_adds_its_own_score_and_takes_its_best_parent(chain: In
     # a: own 1; b: own 3/4 and half of a; then back to a, and on to c, half of what b has by then.
     evidence = expand(chain, {"a": 5.0, "b": 4.0, "e": 1.0}, hops=1)
     assert scored(evidence) == pytest.approx({"a": 1.625, "b": 1.25, "c": 0.625, "e": 0.0})
-    assert ids(evidence) == ["a", "b", "c", "e"]
+    assert result_ids(evidence) == ["a", "b", "c", "e"]
 
 
 def test_links_are_followed_both_ways(chain: Index) -> None:
@@ -89,16 +89,16 @@ def test_paths_tell_the_links(chain: Index) -> None:
 
 def test_a_link_through_a_passage_filtered_out_is_not_followed(chain: Index) -> None:
     evidence = expand(chain, {"a": 8.0, "e": 4.0}, where="n <> 2")
-    assert ids(evidence) == ["a", "e"]
+    assert result_ids(evidence) == ["a", "e"]
     assert not evidence.paths
 
 
 def test_only_the_first_five_are_expanded(tmp_path: Path) -> None:
     starts = [Document(f"s{n}", f"Start Number {n}", f"Leads to Target Number {n}.") for n in range(6)]
     targets = [Document(f"t{n}", f"Target Number {n}", "Nothing more.") for n in range(6)]
-    index = made(tmp_path / "index", [*starts, *targets], encoder="none")
+    index = make_index(tmp_path / "index", [*starts, *targets], encoder="none")
     evidence = expand(index, {f"s{n}": 10.0 - n for n in range(6)}, k=99)
-    assert set(ids(evidence)) == {*(f"s{n}" for n in range(6)), *(f"t{n}" for n in range(5))}
+    assert set(result_ids(evidence)) == {*(f"s{n}" for n in range(6)), *(f"t{n}" for n in range(5))}
 
 
 def test_nothing_from_the_base_is_nothing(chain: Index) -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.retrievers.walk_paths import WalkReader
+from clew.retrievers.walk_paths import WalkPathBuilder
 from clew.types import Document, Triple
 from clew.types import Path as Chain
-from tests.small_index import made
+from tests.small_index import make_index
 
 CORPUS = (
     Document("archer", "Colin Archer", "Colin Archer was born in Larvik."),
@@ -20,13 +20,13 @@ CORPUS = (
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("explained") / "index", CORPUS)
+    return make_index(tmp_path_factory.mktemp("explained") / "index", CORPUS)
 
 
 def path(index: Index, *ids: str, hidden: str = "") -> Chain:
     places = list(index.snapshot.passage_ids)
     allowed = np.array([id_ != hidden for id_ in places])
-    return WalkReader(index.snapshot).path([places.index(id_) for id_ in ids], allowed)
+    return WalkPathBuilder(index.snapshot).build_path([places.index(id_) for id_ in ids], allowed)
 
 
 BUILT = Triple("Fram (ship)", "was built by", "Colin Archer", ("fram",))
@@ -48,16 +48,16 @@ def test_a_mention_without_a_fact_is_said_of_the_passage_that_mentions(index: In
 
 def test_every_step_of_every_edge_is_true(small: Index) -> None:
     s = small.snapshot
-    reader, everything = WalkReader(s), np.ones(len(s.passage_ids), dtype=bool)
+    reader, everything = WalkPathBuilder(s), np.ones(len(s.passage_ids), dtype=bool)
     entities, names = list(s.entities), [title or id_ for id_, title in zip(s.passage_ids, s.titles, strict=True)]
     facts = {s.triple(position) for position in range(len(s.triples))}
     mentions = {
         (s.passage_ids[p], names[p], entities[int(e)]) for p in range(len(s.passage_ids)) for e in s.mentions.row(p)
     }
     kinds = set()
-    for one in range(s.walk.rows):
+    for one in range(s.walk.row_count):
         for other in s.walk.row(one):
-            (triple,) = reader.path([one, int(other)], everything)
+            (triple,) = reader.build_path([one, int(other)], everything)
             if triple not in facts:
                 assert triple.relation == "mentions"
                 assert (triple.passages[0], triple.head, triple.tail) in mentions

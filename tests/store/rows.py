@@ -6,16 +6,16 @@ import numpy as np
 import pyarrow as pa
 
 from clew.store.passage_table import PassageTable
-from clew.store.schema import Row, rows_to_table
+from clew.store.schema import PassageRow, rows_to_table
 from clew.types import Mention
 
 WIDTH = 4
 SETTINGS = {"encoder": {"name": "none", "dimension": WIDTH}, "tau": 0.8, "title": "Köln"}
 
 
-def row(document_id: str, ordinal: int, state: str = "1", id_: str | None = None) -> Row:
+def make_row(document_id: str, ordinal: int, state: str = "1", id_: str | None = None) -> PassageRow:
     text = f"London is passage {ordinal} in state {state}."
-    return Row(
+    return PassageRow(
         id=f"{document_id}#{ordinal}" if id_ is None else id_,
         document_id=document_id,
         ordinal=ordinal,
@@ -35,15 +35,15 @@ def row(document_id: str, ordinal: int, state: str = "1", id_: str | None = None
     )
 
 
-def documents(*sizes: tuple[str, int], state: str = "1") -> pa.Table:
-    return rows_to_table([row(id_, n, state) for id_, size in sizes for n in range(size)], WIDTH)
+def make_documents(*sizes: tuple[str, int], state: str = "1") -> pa.Table:
+    return rows_to_table([make_row(id_, n, state) for id_, size in sizes for n in range(size)], WIDTH)
 
 
-def index_of(folder: Path, *sizes: tuple[str, int]) -> PassageTable:
+def make_index(folder: Path, *sizes: tuple[str, int]) -> PassageTable:
     """Return an index with one commit a document."""
     table = PassageTable.create(folder, SETTINGS, WIDTH)
     for id_, size in sizes:
-        table.replace(documents((id_, size)), [id_])
+        table.replace(make_documents((id_, size)), [id_])
     return table
 
 

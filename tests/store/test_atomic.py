@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from clew.errors import ProviderError
-from clew.store.atomic import atomic_file, atomic_folder, folder_hash, sweep, write_text
+from clew.store.atomic import atomic_file, atomic_folder, folder_hash, remove_leftovers, write_text
 
 
-def names(folder: Path) -> list[str]:
+def list_names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def half_written(file: Path) -> None:
+def write_half(file: Path) -> None:
     file.write_text("half")
     raise KeyError
 
@@ -26,21 +26,21 @@ def test_a_folder_appears_whole_when_the_block_ends(tmp_path: Path) -> None:
         (folder / "sub" / "a.bin").write_bytes(b"1")
         assert not target.exists()
     assert (target / "sub" / "a.bin").read_bytes() == b"1"
-    assert names(target.parent) == ["snapshot"]
+    assert list_names(target.parent) == ["snapshot"]
 
 
 def test_a_folder_replaces_an_older_one(tmp_path: Path) -> None:
     for content in ("old", "new"):
         with atomic_folder(tmp_path / "snapshot") as folder:
             (folder / content).write_text(content)
-    assert (names(tmp_path), names(tmp_path / "snapshot")) == (["snapshot"], ["new"])
+    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], ["new"])
 
 
 def test_a_folder_that_is_there_can_be_kept(tmp_path: Path) -> None:
     for content in ("old", "new"):
         with atomic_folder(tmp_path / "snapshot", replace=False) as folder:
             (folder / content).write_text(content)
-    assert (names(tmp_path), names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
+    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
 
 
 def test_two_writers_of_one_folder_leave_one_whole_folder(tmp_path: Path) -> None:
@@ -48,25 +48,25 @@ def test_two_writers_of_one_folder_leave_one_whole_folder(tmp_path: Path) -> Non
         (first / "a").write_text("1")
         with atomic_folder(tmp_path / "snapshot") as second:
             (second / "a").write_text("2")
-    assert (names(tmp_path), (tmp_path / "snapshot" / "a").read_text()) == (["snapshot"], "1")
+    assert (list_names(tmp_path), (tmp_path / "snapshot" / "a").read_text()) == (["snapshot"], "1")
 
 
 def test_an_error_leaves_the_older_folder_and_nothing_else(tmp_path: Path) -> None:
     with atomic_folder(tmp_path / "snapshot") as folder:
         (folder / "old").write_text("")
     with pytest.raises(KeyError), atomic_folder(tmp_path / "snapshot") as folder:
-        half_written(folder / "new")
-    assert (names(tmp_path), names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
+        write_half(folder / "new")
+    assert (list_names(tmp_path), list_names(tmp_path / "snapshot")) == (["snapshot"], ["old"])
 
 
 def test_a_file_appears_whole_and_replaces(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("old")
     with pytest.raises(KeyError), atomic_file(tmp_path / "x") as path:
-        half_written(path)
+        write_half(path)
     assert (tmp_path / "x").read_text() == "old"
     with atomic_file(tmp_path / "x") as path:
         path.write_text("new")
-    assert ((tmp_path / "x").read_text(), names(tmp_path)) == ("new", ["x"])
+    assert ((tmp_path / "x").read_text(), list_names(tmp_path)) == ("new", ["x"])
 
 
 def test_text_is_written_in_folders_that_are_there(tmp_path: Path) -> None:
@@ -90,19 +90,19 @@ def test_what_a_killed_writer_left_is_swept_and_a_living_ones_is_not(tmp_path: P
     code += "    (folder / 'half').write_text(''); os._exit(9)\n"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], env=environment, check=False)
-    (left,) = names(tmp_path)
+    (left,) = list_names(tmp_path)
     (tmp_path / "other").mkdir()
     with atomic_folder(tmp_path / "alive"):
-        assert sweep(tmp_path) == [left]
-    assert names(tmp_path) == ["alive", "other"]
-    assert sweep(tmp_path / "absent") == []
+        assert remove_leftovers(tmp_path) == [left]
+    assert list_names(tmp_path) == ["alive", "other"]
+    assert remove_leftovers(tmp_path / "absent") == []
 
 
 def test_a_leftover_with_this_process_pid_is_swept(tmp_path: Path) -> None:
     with atomic_folder(tmp_path / "snapshot") as folder:
         earlier = folder.with_name(folder.name[:-12] + "00000000.tmp")
         earlier.mkdir()
-        assert sweep(tmp_path) == [earlier.name]
+        assert remove_leftovers(tmp_path) == [earlier.name]
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="processes are told of otherwise")
@@ -112,18 +112,18 @@ def test_a_leftover_of_a_process_that_no_one_has_waited_for_is_swept(tmp_path: P
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         left = tmp_path / ".".join([*parts[:3], str(process.pid), "00000000", "tmp"])
         left.mkdir()
-        assert sweep(tmp_path) == []  # it lives
+        assert remove_leftovers(tmp_path) == []  # it lives
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays in the list of processes
-        assert sweep(tmp_path) == [left.name]
+        assert remove_leftovers(tmp_path) == [left.name]
 
 
 def test_another_machines_leftover_is_swept_after_a_day(tmp_path: Path) -> None:
     foreign = tmp_path / ".snapshot.00000000.1.00000000.tmp"
     foreign.mkdir()
-    assert sweep(tmp_path) == []
+    assert remove_leftovers(tmp_path) == []
     os.utime(foreign, (0, 0))
-    assert sweep(tmp_path) == [foreign.name]
+    assert remove_leftovers(tmp_path) == [foreign.name]
 
 
 def test_the_hash_of_a_folder_is_that_of_its_names_and_bytes(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import errno
 import pytest
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputError, ProviderError
-from clew.store.error_mapping import ForeignErrors
+from clew.store.error_mapping import map_errors
 
 
 class PanicException(BaseException):
@@ -33,7 +33,7 @@ CASES: list[tuple[BaseException, type[ClewError], str]] = [
 
 @pytest.mark.parametrize(("error", "kind", "message"), CASES)
 def test_each_foreign_error_has_a_clew_error(error: BaseException, kind: type[ClewError], message: str) -> None:
-    with pytest.raises(kind, match=message) as caught, ForeignErrors("the-index", "reading"):
+    with pytest.raises(kind, match=message) as caught, map_errors("the-index", "reading"):
         raise error
     assert type(caught.value) is kind
     assert caught.value.__cause__ is error
@@ -43,13 +43,13 @@ def test_each_foreign_error_has_a_clew_error(error: BaseException, kind: type[Cl
 
 @pytest.mark.parametrize("error", [KeyError("x"), TypeError("x"), InputError("x"), KeyboardInterrupt()])
 def test_other_errors_pass(error: BaseException) -> None:
-    with pytest.raises(type(error)) as caught, ForeignErrors("the-index", "reading"):
+    with pytest.raises(type(error)) as caught, map_errors("the-index", "reading"):
         raise error
     assert caught.value is error
 
 
 def test_a_long_message_is_cut_to_one_line() -> None:
-    with pytest.raises(IndexFormatError) as caught, ForeignErrors("the-index", "reading"):
+    with pytest.raises(IndexFormatError) as caught, map_errors("the-index", "reading"):
         raise ValueError("line\n" * 500)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500

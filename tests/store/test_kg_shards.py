@@ -7,42 +7,42 @@ import pytest
 
 from clew.errors import IndexFormatError, InputError
 from clew.store.kg_shards import (
-    HOLDS_NAMES,
-    HOLDS_TRIPLES,
-    GraphPart,
+    NAME_SHARD,
+    TRIPLE_SHARD,
+    KGShard,
     StoredGraph,
-    is_part,
-    part_triples,
-    parts_by_graph,
-    parts_to_table,
+    is_shard,
+    shard_triples,
+    shards_by_graph,
+    shards_to_table,
     stored_graphs,
 )
 from clew.store.passage_table import PassageTable
 from clew.store.schema import passages_schema
 from clew.store.verify import repair, verify
-from tests.store.rows import WIDTH, data_files, documents, index_of
+from tests.store.rows import WIDTH, data_files, make_documents, make_index
 
-PARTS = [
-    GraphPart("k#g", 0, HOLDS_TRIPLES, [("Fram", "in", "Oslo"), ("Fram", "in", "Oslo 日本")]),
-    GraphPart("k#g", 1, HOLDS_NAMES, [("Fram", "alias", "the Fram")]),
-    GraphPart("other", 0, HOLDS_TRIPLES, [("a", "b", "c")]),
+SHARDS = [
+    KGShard("k#g", 0, TRIPLE_SHARD, [("Fram", "in", "Oslo"), ("Fram", "in", "Oslo 日本")]),
+    KGShard("k#g", 1, NAME_SHARD, [("Fram", "alias", "the Fram")]),
+    KGShard("other", 0, TRIPLE_SHARD, [("a", "b", "c")]),
 ]
 
 
-def written(folder: Path, *parts: GraphPart) -> PassageTable:
-    table = index_of(folder, ("a", 2))
-    table.replace(parts_to_table(parts, [part.hash() for part in parts], WIDTH), [part.id for part in parts])
+def write_shards(folder: Path, *parts: KGShard) -> PassageTable:
+    table = make_index(folder, ("a", 2))
+    table.replace(shards_to_table(parts, [part.hash() for part in parts], WIDTH), [part.id for part in parts])
     return table
 
 
-def held(table: PassageTable) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    found = [pair for rows in table.graph_parts() for pair in part_triples(rows)]
+def read_shards(table: PassageTable) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    found = [pair for rows in table.iter_shards() for pair in shard_triples(rows)]
     return sorted((holds, [tuple(t.values()) for t in triples.to_pylist()]) for holds, triples in found)
 
 
 @pytest.mark.parametrize("dimension", [0, WIDTH])
 def test_columns_are_those_of_the_table(dimension: int) -> None:
-    rows = parts_to_table(PARTS, ["x"] * 3, dimension)
+    rows = shards_to_table(SHARDS, ["x"] * 3, dimension)
     assert rows.schema.equals(passages_schema(dimension))
     rows.validate(full=True)
     assert rows["text"].to_pylist() == ["", "", ""]
@@ -50,65 +50,65 @@ def test_columns_are_those_of_the_table(dimension: int) -> None:
 
 
 def test_parts_read_back_and_are_no_passages(tmp_path: Path) -> None:
-    table = written(tmp_path, *PARTS)
+    table = write_shards(tmp_path, *SHARDS)
     assert table.count_rows() == 2
-    assert table.read().equals(documents(("a", 2)))
-    assert held(PassageTable.open(tmp_path)) == sorted((part.holds, list(part.triples)) for part in PARTS)
-    assert stored_graphs(table.graph_parts(["metadata"])) == [
+    assert table.read().equals(make_documents(("a", 2)))
+    assert read_shards(PassageTable.open(tmp_path)) == sorted((part.kind, list(part.triples)) for part in SHARDS)
+    assert stored_graphs(table.iter_shards(["metadata"])) == [
         StoredGraph("k#g", 2, 1, 2),
         StoredGraph("other", 1, 0, 1),
     ]
-    known = table.documents()
-    assert [id_ for id_, hash_ in known.items() if not is_part(hash_)] == ["a"]
-    assert parts_by_graph(known) == {"k#g": ["k#g#000000", "k#g#000001"], "other": ["other#000000"]}
+    known = table.document_hashes()
+    assert [id_ for id_, hash_ in known.items() if not is_shard(hash_)] == ["a"]
+    assert shards_by_graph(known) == {"k#g": ["k#g#000000", "k#g#000001"], "other": ["other#000000"]}
     assert verify(tmp_path) == []
     table.compact()
     assert verify(tmp_path) == []
-    assert held(table) == sorted((part.holds, list(part.triples)) for part in PARTS)
+    assert read_shards(table) == sorted((part.kind, list(part.triples)) for part in SHARDS)
 
 
 def test_a_slice_of_rows_gives_its_own_triples() -> None:
-    rows = parts_to_table(PARTS, ["x"] * 3, 0)
-    found = [(holds, triples.to_pylist()) for holds, triples in part_triples(rows.slice(1, 2))]
-    assert [holds for holds, _ in found] == [HOLDS_NAMES, HOLDS_TRIPLES]
+    rows = shards_to_table(SHARDS, ["x"] * 3, 0)
+    found = [(holds, triples.to_pylist()) for holds, triples in shard_triples(rows.slice(1, 2))]
+    assert [holds for holds, _ in found] == [NAME_SHARD, TRIPLE_SHARD]
     assert found[1][1] == [{"head": "a", "relation": "b", "tail": "c"}]
 
 
 def test_the_hash_follows_everything_in_a_part() -> None:
     rows = [("a", "b", "c"), ("d", "e", "f")]
     made = [
-        GraphPart("g", 0, HOLDS_TRIPLES, rows),
-        GraphPart("g", 1, HOLDS_TRIPLES, rows),
-        GraphPart("h", 0, HOLDS_TRIPLES, rows),
-        GraphPart("g", 0, HOLDS_NAMES, rows),
-        GraphPart("g", 0, HOLDS_TRIPLES, rows[::-1]),
-        GraphPart("g", 0, HOLDS_TRIPLES, [("ab", "", "c"), rows[1]]),
+        KGShard("g", 0, TRIPLE_SHARD, rows),
+        KGShard("g", 1, TRIPLE_SHARD, rows),
+        KGShard("h", 0, TRIPLE_SHARD, rows),
+        KGShard("g", 0, NAME_SHARD, rows),
+        KGShard("g", 0, TRIPLE_SHARD, rows[::-1]),
+        KGShard("g", 0, TRIPLE_SHARD, [("ab", "", "c"), rows[1]]),
     ]
     assert len({part.hash() for part in made}) == len(made)
-    assert made[0].hash() == GraphPart("g", 0, HOLDS_TRIPLES, tuple(rows)).hash()
+    assert made[0].hash() == KGShard("g", 0, TRIPLE_SHARD, tuple(rows)).hash()
 
 
 def test_a_changed_letter_is_found_and_costs_its_part_alone(tmp_path: Path) -> None:
-    written(tmp_path, *PARTS)
+    write_shards(tmp_path, *SHARDS)
     file = next(file for file in data_files(tmp_path) if b"Oslo" in file.read_bytes())
     file.write_bytes(file.read_bytes().replace(b"Oslo", b"Osla", 1))
     assert verify(tmp_path) == ["passage 'k#g#000000' is not what was written: its checksum differs"]
     with pytest.raises(IndexFormatError, match="clew repair"):
-        held(PassageTable.open(tmp_path))
+        read_shards(PassageTable.open(tmp_path))
     assert "clew kg import" in repair(tmp_path)[-1]
     assert verify(tmp_path) == []
-    assert sorted(PassageTable.open(tmp_path).documents()) == ["a", "k#g#000001", "other#000000"]
+    assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["a", "k#g#000001", "other#000000"]
 
 
 def test_half_a_character_is_refused() -> None:
     with pytest.raises(InputError, match="a name of the graph 'g' holds a character that UTF-8 cannot write"):
-        parts_to_table([GraphPart("g", 0, HOLDS_TRIPLES, [("\ud800", "b", "c")])], ["x"], 0)
+        shards_to_table([KGShard("g", 0, TRIPLE_SHARD, [("\ud800", "b", "c")])], ["x"], 0)
 
 
 def test_checksums_do_not_depend_on_how_large_rows_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
     from clew.store import row_checksums as checksums
 
-    rows = pa.concat_tables([parts_to_table(PARTS, ["x"] * 3, WIDTH), documents(("a", 3))])
+    rows = pa.concat_tables([shards_to_table(SHARDS, ["x"] * 3, WIDTH), make_documents(("a", 3))])
     whole = checksums.row_checksums(rows)
     monkeypatch.setattr(checksums, "_BATCH_BYTES", 1)
     assert checksums.row_checksums(rows) == whole

@@ -11,8 +11,8 @@ import pytest
 
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from clew.store.writer_lock import writing
-from tests.store.rows import documents, index_of
+from clew.store.writer_lock import writer_lock
+from tests.store.rows import make_documents, make_index
 
 WRITE = """
 import sys
@@ -34,7 +34,7 @@ with writing(folder):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 def test_a_killed_writer_leaves_whole_documents(tmp_path: Path) -> None:
-    index_of(tmp_path, ("untouched", 2))
+    make_index(tmp_path, ("untouched", 2))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
     done = 0
     for attempt in range(5):
@@ -45,7 +45,7 @@ def test_a_killed_writer_leaves_whole_documents(tmp_path: Path) -> None:
             time.sleep(0.02 + 0.09 * attempt)
             os.kill(child.pid, signal.SIGKILL)
         table = PassageTable.open(tmp_path)
-        found = table.documents()
+        found = table.document_hashes()
         done = sum(id_.startswith("new ") for id_ in found)
         assert {id_: state for id_, state in found.items() if id_.startswith("new ")} == {
             f"new {number}": f"new {number}/{number}" for number in range(done)
@@ -53,10 +53,10 @@ def test_a_killed_writer_leaves_whole_documents(tmp_path: Path) -> None:
         assert table.count_rows() == 2 + 3 * done + (done - 1) % 3 + 1
         assert found["changed"] == f"changed/{done - 1}"
     assert verify(tmp_path) == []
-    with writing(tmp_path):
+    with writer_lock(tmp_path):
         table = PassageTable.open(tmp_path)
         table.compact()
-        table.delete([id_ for id_ in table.documents() if id_ != "untouched"])
-        assert table.read().equals(documents(("untouched", 2)))
+        table.delete([id_ for id_ in table.document_hashes() if id_ != "untouched"])
+        assert table.read().equals(make_documents(("untouched", 2)))
         table.compact()
     assert len(list((tmp_path / "passages.lance" / "data").iterdir())) == 1

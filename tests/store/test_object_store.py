@@ -9,8 +9,8 @@ from clew.errors import IndexFormatError, IndexLockedError, ProviderError
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.verify import repair, verify
-from clew.store.writer_lock import writing
-from tests.store.rows import SETTINGS, WIDTH, documents
+from clew.store.writer_lock import writer_lock
+from tests.store.rows import SETTINGS, WIDTH, make_documents
 
 URI = "s3://clew-tests/some/prefix"
 KEYS = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "aws_region": "us-east-1"}
@@ -45,28 +45,28 @@ def environment(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("environment")
 def test_an_index_lives_in_an_object_store() -> None:
-    with writing(URI):
+    with writer_lock(URI):
         table = PassageTable.create(URI, SETTINGS, WIDTH)
-        table.replace(documents(("a", 3), ("b'🙂", 2)), ["a", "b'🙂"])
+        table.replace(make_documents(("a", 3), ("b'🙂", 2)), ["a", "b'🙂"])
     reopened = PassageTable.open(URI)
     assert (reopened.settings, reopened.dimension) == (SETTINGS, WIDTH)
-    assert reopened.read().equals(documents(("a", 3), ("b'🙂", 2)))
-    with writing(URI):
-        reopened.replace(documents(("a", 1), state="2"), ["a"])
-        assert reopened.documents() == {"a": "a/2", "b'🙂": "b'🙂/1"}
+    assert reopened.read().equals(make_documents(("a", 3), ("b'🙂", 2)))
+    with writer_lock(URI):
+        reopened.replace(make_documents(("a", 1), state="2"), ["a"])
+        assert reopened.document_hashes() == {"a": "a/2", "b'🙂": "b'🙂/1"}
         assert reopened.delete(["b'🙂"]) == 2
         assert reopened.compact() > 0
     assert verify(URI) == []
     assert repair(URI) == []
-    assert PassageTable.open(URI).read().equals(documents(("a", 1), state="2"))
+    assert PassageTable.open(URI).read().equals(make_documents(("a", 1), state="2"))
 
 
 def test_options_replace_the_environment(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
     place = locate("s3://clew-tests/options", {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"})
-    with writing(place):
-        PassageTable.create(place, SETTINGS, WIDTH).replace(documents(("a", 1)), ["a"])
-    assert PassageTable.open(place).documents() == {"a": "a/1"}
+    with writer_lock(place):
+        PassageTable.create(place, SETTINGS, WIDTH).replace(make_documents(("a", 1)), ["a"])
+    assert PassageTable.open(place).document_hashes() == {"a": "a/1"}
     assert sorted(path.name for path in place.lock.parent.iterdir()) == ["clew.lock", "derived"]
 
 
@@ -76,12 +76,12 @@ def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: 
     first = PassageTable.create(uri, SETTINGS, WIDTH)
     second = PassageTable.open(uri)
     # Both look before either commits: what the other machine sees when the two overlap.
-    monkeypatch.setattr("clew.store.passage_table._existing", lambda *_: 0)
-    first.replace(documents(("a", 2)), ["a"])
+    monkeypatch.setattr("clew.store.passage_table._count_existing", lambda *_: 0)
+    first.replace(make_documents(("a", 2)), ["a"])
     with pytest.raises(IndexLockedError, match="another machine"):
-        second.replace(documents(("a", 2)), ["a"])
-    second.replace(documents(("b", 1)), ["b"])
-    assert PassageTable.open(uri).read().equals(documents(("a", 2), ("b", 1)))
+        second.replace(make_documents(("a", 2)), ["a"])
+    second.replace(make_documents(("b", 1)), ["b"])
+    assert PassageTable.open(uri).read().equals(make_documents(("a", 2), ("b", 1)))
 
 
 @pytest.mark.usefixtures("environment")

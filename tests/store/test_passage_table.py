@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clew.errors import IndexFormatError, IndexLockedError, InputError, ProviderError
 from clew.store.passage_table import PassageTable
 from clew.store.schema import passages_schema, rows_to_table
-from tests.store.rows import SETTINGS, WIDTH, data_files, documents, index_of, row
+from tests.store.rows import SETTINGS, WIDTH, data_files, make_documents, make_index, make_row
 
 ODD_IDS = ["it's", 'a "b"', "a/b\\c", "🙂", "", "new\nline", "nul\0x", "100%_", "x'); --", "`x`", "\\'", "é", "e\u0301"]
 
@@ -19,88 +19,88 @@ def test_opens_without_its_settings_being_restated(tmp_path: Path) -> None:
     PassageTable.create(tmp_path / "new" / "index", SETTINGS, WIDTH)
     opened = PassageTable.open(tmp_path / "new" / "index")
     assert (opened.settings, opened.dimension, opened.count_rows()) == (SETTINGS, WIDTH, 0)
-    assert opened.documents() == {}
+    assert opened.document_hashes() == {}
     assert opened.read().schema.equals(passages_schema(WIDTH))
 
 
 def test_rows_come_back_as_they_were_sorted_by_document_and_ordinal(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
-    given_rows = documents(("b", 3), ("é", 1), ("a", 2), ("Z", 1))
+    given_rows = make_documents(("b", 3), ("é", 1), ("a", 2), ("Z", 1))
     table.replace(given_rows.take([2, 0, 5, 6, 1, 3, 4]), ["a", "b", "é", "Z"])
-    assert PassageTable.open(tmp_path).read().equals(documents(("Z", 1), ("a", 2), ("b", 3), ("é", 1)))
+    assert PassageTable.open(tmp_path).read().equals(make_documents(("Z", 1), ("a", 2), ("b", 3), ("é", 1)))
     assert table.read(["ordinal", "title"]).column_names == ["ordinal", "title"]
-    assert table.documents() == {"Z": "Z/1", "a": "a/1", "b": "b/1", "é": "é/1"}
+    assert table.document_hashes() == {"Z": "Z/1", "a": "a/1", "b": "b/1", "é": "é/1"}
 
 
 def test_an_index_without_vectors_has_no_vector_column(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, SETTINGS, 0)
-    table.replace(documents(("a", 3)).drop_columns(["vector"]), ["a"])
+    table.replace(make_documents(("a", 3)).drop_columns(["vector"]), ["a"])
     opened = PassageTable.open(tmp_path)
     assert (opened.dimension, "vector" in opened.read().column_names) == (0, False)
 
 
 def test_any_document_id_can_be_written_replaced_and_deleted(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, SETTINGS, WIDTH)
-    table.replace(documents(*((id_, 2) for id_ in ODD_IDS)), ODD_IDS)
-    assert list(table.documents()) == sorted(ODD_IDS)
+    table.replace(make_documents(*((id_, 2) for id_ in ODD_IDS)), ODD_IDS)
+    assert list(table.document_hashes()) == sorted(ODD_IDS)
     for id_ in ODD_IDS:
-        before = table.documents()
-        table.replace(documents((id_, 1), state="2"), [id_])
-        assert table.documents() == {**before, id_: f"{id_}/2"}
+        before = table.document_hashes()
+        table.replace(make_documents((id_, 1), state="2"), [id_])
+        assert table.document_hashes() == {**before, id_: f"{id_}/2"}
     for left, id_ in enumerate(ODD_IDS, start=1):
         assert table.delete([id_]) == 1
         assert table.count_rows() == len(ODD_IDS) - left
 
 
 def test_a_shorter_document_leaves_nothing_of_the_longer_one(tmp_path: Path) -> None:
-    table = index_of(tmp_path, ("a", 3), ("b", 2))
+    table = make_index(tmp_path, ("a", 3), ("b", 2))
     before = table.version
-    table.replace(documents(("a", 1), state="2"), ["a"])
+    table.replace(make_documents(("a", 1), state="2"), ["a"])
     assert table.version == before + 1
-    assert table.read().equals(pa.concat_tables([documents(("a", 1), state="2"), documents(("b", 2))]))
+    assert table.read().equals(pa.concat_tables([make_documents(("a", 1), state="2"), make_documents(("b", 2))]))
 
 
 def test_one_commit_adds_replaces_and_removes_documents(tmp_path: Path) -> None:
-    table = index_of(tmp_path, ("a", 3), ("b", 2), ("c", 1))
+    table = make_index(tmp_path, ("a", 3), ("b", 2), ("c", 1))
     before = table.version
-    table.replace(documents(("a", 4), ("d", 1), state="2"), ["a", "b", "d"])
+    table.replace(make_documents(("a", 4), ("d", 1), state="2"), ["a", "b", "d"])
     assert table.version == before + 1
-    assert table.documents() == {"a": "a/2", "c": "c/1", "d": "d/2"}
+    assert table.document_hashes() == {"a": "a/2", "c": "c/1", "d": "d/2"}
 
 
 def test_nothing_to_do_makes_no_version(tmp_path: Path) -> None:
-    table = index_of(tmp_path, ("a", 1))
+    table = make_index(tmp_path, ("a", 1))
     before = table.version
     assert table.delete(["absent"]) == 0
     assert table.delete([]) == 0
-    table.replace(documents(), ["absent"])
-    table.replace(documents(), [])
-    assert (table.version, table.latest().version) == (before, before)
+    table.replace(make_documents(), ["absent"])
+    table.replace(make_documents(), [])
+    assert (table.version, table.open_latest().version) == (before, before)
 
 
 def test_ten_thousand_documents_can_be_replaced_and_deleted_at_once(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, {}, 0)
     ids = [f"it's {number}" for number in range(10_000)]
-    first = rows_to_table([row(id_, 0) for id_ in ids], 0)
+    first = rows_to_table([make_row(id_, 0) for id_ in ids], 0)
     table.replace(first, ids)
-    table.replace(rows_to_table([row(id_, 0, "2") for id_ in ids], 0), ids)
-    assert (table.count_rows(), set(table.documents().values())) == (10_000, {f"{id_}/2" for id_ in ids})
+    table.replace(rows_to_table([make_row(id_, 0, "2") for id_ in ids], 0), ids)
+    assert (table.count_rows(), set(table.document_hashes().values())) == (10_000, {f"{id_}/2" for id_ in ids})
     assert table.delete(ids) == 10_000
 
 
 def test_an_object_holds_its_version_while_another_writes(tmp_path: Path) -> None:
-    reader = index_of(tmp_path, ("a", 3))
-    PassageTable.open(tmp_path).replace(documents(("a", 1), state="2"), ["a"])
-    assert reader.read().equals(documents(("a", 3)))
-    assert reader.latest().read().equals(documents(("a", 1), state="2"))
-    assert reader.latest().read(version=reader.version).equals(documents(("a", 3)))
+    reader = make_index(tmp_path, ("a", 3))
+    PassageTable.open(tmp_path).replace(make_documents(("a", 1), state="2"), ["a"])
+    assert reader.read().equals(make_documents(("a", 3)))
+    assert reader.open_latest().read().equals(make_documents(("a", 1), state="2"))
+    assert reader.open_latest().read(version=reader.version).equals(make_documents(("a", 3)))
 
 
 def test_writing_from_an_older_version_is_refused(tmp_path: Path) -> None:
-    stale = index_of(tmp_path, ("a", 3))
-    PassageTable.open(tmp_path).replace(documents(("b", 1)), ["b"])
+    stale = make_index(tmp_path, ("a", 3))
+    PassageTable.open(tmp_path).replace(make_documents(("b", 1)), ["b"])
     with pytest.raises(IndexLockedError, match="is at version 3, but was opened at version 2"):
-        stale.replace(documents(("b", 1)), ["b"])
+        stale.replace(make_documents(("b", 1)), ["b"])
     with pytest.raises(IndexLockedError):
         stale.delete(["a"])
     with pytest.raises(IndexLockedError):
@@ -108,7 +108,7 @@ def test_writing_from_an_older_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_compaction_keeps_the_content_and_the_versions_being_read(tmp_path: Path) -> None:
-    writer = index_of(tmp_path, *((f"d{number}", 2) for number in range(6)))
+    writer = make_index(tmp_path, *((f"d{number}", 2) for number in range(6)))
     reader = PassageTable.open(tmp_path)
     writer.delete(["d0"])
     content = writer.read()
@@ -127,7 +127,7 @@ def test_compaction_keeps_the_content_and_the_versions_being_read(tmp_path: Path
 
 
 def test_deleted_text_is_gone_from_disk_after_compaction(tmp_path: Path) -> None:
-    table = index_of(tmp_path, ("keep", 60), ("secret", 1))
+    table = make_index(tmp_path, ("keep", 60), ("secret", 1))
     table.compact()
     table.delete(["secret"])
     table.compact()
@@ -137,7 +137,7 @@ def test_deleted_text_is_gone_from_disk_after_compaction(tmp_path: Path) -> None
 
 
 def test_a_second_index_in_one_place_is_refused(tmp_path: Path) -> None:
-    index_of(tmp_path)
+    make_index(tmp_path)
     with pytest.raises(InputError, match="holds an index already"):
         PassageTable.create(tmp_path, {}, 0)
 
@@ -170,17 +170,17 @@ def test_a_place_that_cannot_be_written_is_a_providers_error(tmp_path: Path) -> 
 
 
 def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
-    table = index_of(tmp_path, ("a", 2))
+    table = make_index(tmp_path, ("a", 2))
     data = tmp_path / "passages.lance" / "data"
     data.rename(tmp_path / "kept")
     data.write_text("")
     with pytest.raises(ProviderError):
-        table.replace(documents(("b", 1)), ["b"])
+        table.replace(make_documents(("b", 1)), ["b"])
     data.unlink()
     (tmp_path / "kept").rename(data)
-    assert PassageTable.open(tmp_path).documents() == {"a": "a/1"}
-    table.replace(documents(("b", 1)), ["b"])
-    assert table.documents() == {"a": "a/1", "b": "b/1"}
+    assert PassageTable.open(tmp_path).document_hashes() == {"a": "a/1"}
+    table.replace(make_documents(("b", 1)), ["b"])
+    assert table.document_hashes() == {"a": "a/1", "b": "b/1"}
 
 
 def test_settings_that_are_not_json_are_refused(tmp_path: Path) -> None:
@@ -190,12 +190,12 @@ def test_settings_that_are_not_json_are_refused(tmp_path: Path) -> None:
 
 
 def test_rows_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    table = index_of(tmp_path, ("a", 2))
-    rows = documents(("b", 1))
+    table = make_index(tmp_path, ("a", 2))
+    rows = make_documents(("b", 1))
     cases = [
         (rows, ["c"], "rows of document 'b'"),
         (pa.concat_tables([rows, rows]), ["b"], "'b#0' occurs more than once"),
-        (rows_to_table([row("b", 0, id_="a#1")], WIDTH), ["b"], "'a#1' belongs to document 'a' already"),
+        (rows_to_table([make_row("b", 0, id_="a#1")], WIDTH), ["b"], "'a#1' belongs to document 'a' already"),
         (rows.drop_columns(["title"]), ["b"], r"\['title'\]"),
         (rows.set_column(4, "text", pa.array([None], pa.string())), ["b"], "column 'text' lacks a value"),
         (rows.set_column(2, "ordinal", pa.array(["x"])), ["b"], "do not have the table's types"),
@@ -205,20 +205,20 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path) -> None:
             table.replace(bad, ids)
     with pytest.raises(InputError, match="no column 'nope'"):
         table.read(["nope"])
-    assert table.latest().version == table.version
+    assert table.open_latest().version == table.version
 
 
 def test_damage_that_lance_reads_without_an_error_is_noticed(tmp_path: Path) -> None:
-    table = index_of(tmp_path, ("a", 2))
+    table = make_index(tmp_path, ("a", 2))
     file = data_files(tmp_path)[0]
     file.write_bytes(file.read_bytes().replace(b"London is passage", b"London is passagf", 1))
     assert table.count_rows() == 2
     with pytest.raises(IndexFormatError, match=r"1 passages of .* are not what was written, the first is 'a#0'"):
-        table.latest().read()
+        table.open_latest().read()
 
 
 def test_a_cut_off_data_file_is_a_format_error(tmp_path: Path) -> None:
-    index_of(tmp_path, ("a", 2))
+    make_index(tmp_path, ("a", 2))
     file = data_files(tmp_path)[0]
     file.write_bytes(file.read_bytes()[:50])
     with pytest.raises(IndexFormatError, match="clew repair"):
@@ -239,11 +239,11 @@ def test_any_history_leaves_what_a_dictionary_would_hold(
     held: dict[str, int] = {}
     for adding, sizes in history:
         if adding:
-            table.replace(documents(*sizes.items()), list(sizes))
+            table.replace(make_documents(*sizes.items()), list(sizes))
             held = {id_: size for id_, size in {**held, **sizes}.items() if size}
         else:
             assert table.delete(list(sizes)) == sum(held.pop(id_, 0) for id_ in sizes)
-    assert table.latest().read().equals(documents(*sorted(held.items())))
+    assert table.open_latest().read().equals(make_documents(*sorted(held.items())))
 
 
 def test_settings_are_stored_as_canonical_json(tmp_path: Path) -> None:

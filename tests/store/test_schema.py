@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.store.row_checksums import row_checksums
-from clew.store.schema import Row, canonical_json, passages_schema, rows_to_table
-from tests.store.rows import WIDTH, documents, row
+from clew.store.schema import PassageRow, canonical_json, passages_schema, rows_to_table
+from tests.store.rows import WIDTH, make_documents, make_row
 
 
 def test_columns_hold_the_rows_values() -> None:
-    table = rows_to_table([row("a", 0), row("a", 1)], WIDTH)
+    table = rows_to_table([make_row("a", 0), make_row("a", 1)], WIDTH)
     assert table.schema.equals(passages_schema(WIDTH))
     first = table.to_pylist()[0]
     assert first["metadata"] == '{"lang":"日本","year":1990}'
@@ -26,13 +26,16 @@ def test_columns_hold_the_rows_values() -> None:
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (Row("a#0", "a", 0, "", "text", 0, 4, vector=np.ones(3, np.float32)), r"shape \(3,\), the index wants \(4,\)"),
-        (Row("a#0", "a", 0, "", "\ud800", 0, 1), "text holds a character that UTF-8 cannot write"),
-        (Row("a#0", "a", 0, "", "text", 0, 4, {"x": float("nan")}), "metadata of 'a'"),
-        (Row("a#0", "a", 1 << 40, "", "text", 0, 4), "ordinal holds a value that is not int32"),
+        (
+            PassageRow("a#0", "a", 0, "", "text", 0, 4, vector=np.ones(3, np.float32)),
+            r"shape \(3,\), the index wants \(4,\)",
+        ),
+        (PassageRow("a#0", "a", 0, "", "\ud800", 0, 1), "text holds a character that UTF-8 cannot write"),
+        (PassageRow("a#0", "a", 0, "", "text", 0, 4, {"x": float("nan")}), "metadata of 'a'"),
+        (PassageRow("a#0", "a", 1 << 40, "", "text", 0, 4), "ordinal holds a value that is not int32"),
     ],
 )
-def test_a_value_that_cannot_be_stored_is_named(bad: Row, message: str) -> None:
+def test_a_value_that_cannot_be_stored_is_named(bad: PassageRow, message: str) -> None:
     with pytest.raises(InputError, match=message):
         rows_to_table([bad], WIDTH)
 
@@ -42,7 +45,7 @@ def test_equal_mappings_have_one_form() -> None:
 
 
 def test_checksums_differ_for_every_column() -> None:
-    plain = documents(("a", 2))
+    plain = make_documents(("a", 2))
     base = row_checksums(plain)
     for name in plain.column_names:
         values = plain[name].to_pylist()
@@ -72,7 +75,7 @@ def test_moving_a_letter_between_neighbours_changes_the_checksum() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 8), max_size=8), st.randoms(use_true_random=False))
 def test_checksums_depend_on_neither_order_nor_chunks(ordinals: list[int], random: Random) -> None:
-    table = rows_to_table([row("d", n, id_=f"{place}") for place, n in enumerate(ordinals)], WIDTH)
+    table = rows_to_table([make_row("d", n, id_=f"{place}") for place, n in enumerate(ordinals)], WIDTH)
     expected = row_checksums(table)
     order = list(range(table.num_rows))
     random.shuffle(order)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from clew.errors import ProviderError
-from clew.store.vector_cache import VectorStore, text_keys
+from clew.store.vector_cache import VectorCache, text_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 
-class Letters:
+class LetterEncoder:
     """An encoder that counts letters, and how often it was asked."""
 
     def __init__(self, dimension: int = 6, fingerprint: str = "letters", fails_after: int = 1 << 30) -> None:
@@ -43,20 +43,20 @@ class Letters:
         return self.encode(texts)
 
 
-def words(count: int) -> list[str]:
+def make_words(count: int) -> list[str]:
     return [f"{'abcdef'[n % 6] * (n % 11)} {n}" for n in range(count)]
 
 
 def test_vectors_come_in_the_order_asked_and_are_made_once(tmp_path: Path) -> None:
-    encoder, store = Letters(), VectorStore(tmp_path / "vectors.lance")
-    texts = words(40)
+    encoder, store = LetterEncoder(), VectorCache(tmp_path / "vectors.lance")
+    texts = make_words(40)
     steps: list[int] = []
     first = store.get_or_encode([*texts, *texts[::-1]], encoder, steps.append)
-    expected = Letters().encode([*texts, *texts[::-1]])
+    expected = LetterEncoder().encode([*texts, *texts[::-1]])
     assert np.array_equal(first, expected)
     assert (encoder.asked, steps) == (texts, [40])
-    again = VectorStore(tmp_path / "vectors.lance").get_or_encode(["new", *texts[5:8]], encoder, steps.append)
-    assert np.array_equal(again, Letters().encode(["new", *texts[5:8]]))
+    again = VectorCache(tmp_path / "vectors.lance").get_or_encode(["new", *texts[5:8]], encoder, steps.append)
+    assert np.array_equal(again, LetterEncoder().encode(["new", *texts[5:8]]))
     assert (encoder.asked[40:], steps) == (["new"], [40, 1])
     for some in ([3], [30, 2, 17], list(range(39, -1, -1))):
         assert np.array_equal(store.get_or_encode([texts[n] for n in some], encoder), expected[some])
@@ -64,19 +64,19 @@ def test_vectors_come_in_the_order_asked_and_are_made_once(tmp_path: Path) -> No
 
 
 def test_an_interrupted_run_keeps_its_finished_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.store.vector_cache._BLOCK", 10)
-    texts = words(35)
+    monkeypatch.setattr("clew.store.vector_cache._COMMIT_TEXTS", 10)
+    texts = make_words(35)
     with pytest.raises(KeyboardInterrupt):
-        VectorStore(tmp_path / "v.lance").get_or_encode(texts, Letters(fails_after=25))
-    second = Letters()
-    vectors = VectorStore(tmp_path / "v.lance").get_or_encode(texts, second)
+        VectorCache(tmp_path / "v.lance").get_or_encode(texts, LetterEncoder(fails_after=25))
+    second = LetterEncoder()
+    vectors = VectorCache(tmp_path / "v.lance").get_or_encode(texts, second)
     assert second.asked == texts[20:]
-    assert np.array_equal(vectors, Letters().encode(texts))
+    assert np.array_equal(vectors, LetterEncoder().encode(texts))
 
 
 def test_encoders_do_not_share_vectors(tmp_path: Path) -> None:
-    store, other = VectorStore(tmp_path / "v.lance"), Letters(fingerprint="other")
-    store.get_or_encode(["a"], Letters())
+    store, other = VectorCache(tmp_path / "v.lance"), LetterEncoder(fingerprint="other")
+    store.get_or_encode(["a"], LetterEncoder())
     store.get_or_encode(["a"], other)
     assert other.asked == ["a"]
     keys = text_keys(["a", "a", "b"], "x").tolist()
@@ -84,7 +84,7 @@ def test_encoders_do_not_share_vectors(tmp_path: Path) -> None:
 
 
 def test_an_encoder_without_vectors_needs_no_store(tmp_path: Path) -> None:
-    assert VectorStore(tmp_path / "v.lance").get_or_encode(["a", "b"], Letters(dimension=0)).shape == (2, 0)
+    assert VectorCache(tmp_path / "v.lance").get_or_encode(["a", "b"], LetterEncoder(dimension=0)).shape == (2, 0)
     assert not (tmp_path / "v.lance").exists()
 
 
@@ -107,10 +107,10 @@ def test_a_foreign_store_is_replaced_with_a_warning(
     path = tmp_path / "v.lance"
     spoil(path)
     with caplog.at_level(logging.WARNING):
-        VectorStore(path).get_or_encode(["a"], Letters())
+        VectorCache(path).get_or_encode(["a"], LetterEncoder())
     assert "thrown away" in caplog.text
-    encoder = Letters()
-    VectorStore(path).get_or_encode(["a"], encoder)
+    encoder = LetterEncoder()
+    VectorCache(path).get_or_encode(["a"], encoder)
     assert encoder.asked == []
 
 
@@ -119,31 +119,31 @@ def test_a_damaged_store_is_replaced_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: bool
 ) -> None:
     path = tmp_path / "v.lance"
-    texts = words(30)
-    expected = VectorStore(path).get_or_encode(texts, Letters())
+    texts = make_words(30)
+    expected = VectorCache(path).get_or_encode(texts, LetterEncoder())
     (file,) = (path / "data").iterdir()
     data = bytearray(file.read_bytes())
     place = data.index(expected[7].tobytes())
     data[place + 2] ^= 1
     file.write_bytes(data[:100] if cut else data)
-    encoder = Letters()
+    encoder = LetterEncoder()
     with caplog.at_level(logging.WARNING):
-        assert np.array_equal(VectorStore(path).get_or_encode(texts, encoder), expected)
+        assert np.array_equal(VectorCache(path).get_or_encode(texts, encoder), expected)
     assert "thrown away" in caplog.text
     assert encoder.asked == texts
 
 
 def test_another_width_replaces_the_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    VectorStore(tmp_path / "v.lance").get_or_encode(["a"], Letters())
-    assert VectorStore(tmp_path / "v.lance").get_or_encode(["a"], Letters(dimension=3)).shape == (1, 3)
+    VectorCache(tmp_path / "v.lance").get_or_encode(["a"], LetterEncoder())
+    assert VectorCache(tmp_path / "v.lance").get_or_encode(["a"], LetterEncoder(dimension=3)).shape == (1, 3)
     assert "not vectors of width 3" in caplog.text
 
 
 def test_an_encoder_that_breaks_its_promise_is_named(tmp_path: Path) -> None:
-    encoder = Letters()
+    encoder = LetterEncoder()
     encoder.encode = lambda texts: np.zeros((len(texts), 5), np.float32)  # type: ignore[method-assign]
     with pytest.raises(ProviderError, match=r"letters gave vectors of shape \(1, 5\)"):
-        VectorStore(tmp_path / "v.lance").get_or_encode(["a"], encoder)
+        VectorCache(tmp_path / "v.lance").get_or_encode(["a"], encoder)
 
 
 WRITE = """
@@ -162,7 +162,7 @@ def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WRITE, str(tmp_path / "v.lance")]
     children = [subprocess.Popen(command, env=environment) for _ in range(2)]
     assert [child.wait() for child in children] == [0, 0]
-    encoder = Letters()
-    vectors = VectorStore(tmp_path / "v.lance").get_or_encode(words(100), encoder)
+    encoder = LetterEncoder()
+    vectors = VectorCache(tmp_path / "v.lance").get_or_encode(make_words(100), encoder)
     assert encoder.asked == []
-    assert np.array_equal(vectors, Letters().encode(words(100)))
+    assert np.array_equal(vectors, LetterEncoder().encode(make_words(100)))

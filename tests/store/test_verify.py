@@ -9,40 +9,40 @@ import pytest
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError
 from clew.store.inspection import inspect
-from clew.store.integrity import sealed
+from clew.store.integrity import add_integrity_columns
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
 from clew.store.row_checksums import row_checksums
 from clew.store.schema import rows_to_table
 from clew.store.verify import repair, verify
-from clew.store.writer_lock import writing
+from clew.store.writer_lock import writer_lock
 from clew.types import Mention
-from tests.store.rows import WIDTH, data_files, documents, index_of, row
+from tests.store.rows import WIDTH, data_files, make_documents, make_index, make_row
 
 SIZES = (("a", 3), ("b'", 2), ("c", 2))
 
 
-def manifests(folder: Path) -> list[Path]:
+def manifest_files(folder: Path) -> list[Path]:
     """Return the version lists, newest first."""
     return sorted((folder / "passages.lance" / "_versions").glob("*.manifest"))
 
 
-def cut(file: Path, length: int = 20) -> None:
+def truncate(file: Path, length: int = 20) -> None:
     file.write_bytes(file.read_bytes()[:length])
 
 
-def reindexed(folder: Path) -> dict[str, str]:
+def reindex(folder: Path) -> dict[str, str]:
     """Do what indexing again does: add the documents that are not there."""
     table = PassageTable.open(folder)
-    missing = [(id_, size) for id_, size in SIZES if id_ not in table.documents()]
-    table.replace(documents(*missing), [id_ for id_, _ in missing])
-    return table.documents()
+    missing = [(id_, size) for id_, size in SIZES if id_ not in table.document_hashes()]
+    table.replace(make_documents(*missing), [id_ for id_, _ in missing])
+    return table.document_hashes()
 
 
 def test_a_sound_index_has_no_problems_and_needs_no_repair(tmp_path: Path) -> None:
-    table = index_of(tmp_path, *SIZES)
+    table = make_index(tmp_path, *SIZES)
     assert verify(tmp_path) == []
-    table.replace(documents(("a", 1), state="2"), ["a"])
+    table.replace(make_documents(("a", 1), state="2"), ["a"])
     table.delete(["c"])
     assert verify(tmp_path) == []
     assert repair(tmp_path) == []
@@ -57,75 +57,75 @@ def test_no_index_is_an_error_and_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_a_data_file_that_cannot_be_read_is_named_dropped_and_indexed_again(tmp_path: Path) -> None:
-    whole = index_of(tmp_path, *SIZES).documents()
+    whole = make_index(tmp_path, *SIZES).document_hashes()
     file = data_files(tmp_path)[1]
-    cut(file)
+    truncate(file)
     (problem,) = verify(tmp_path)
     assert problem.startswith(f"data file {file.name} cannot be read")
     actions = repair(tmp_path)
     assert actions[0].startswith(f"dropped 2 passages: data file {file.name}")
     assert "clew index" in actions[-1]
     assert verify(tmp_path) == []
-    assert sorted(PassageTable.open(tmp_path).documents()) == ["a", "c"]
-    assert reindexed(tmp_path) == whole
+    assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["a", "c"]
+    assert reindex(tmp_path) == whole
 
 
 def test_a_missing_data_file_is_named(tmp_path: Path) -> None:
-    index_of(tmp_path, *SIZES)
+    make_index(tmp_path, *SIZES)
     file = data_files(tmp_path)[0]
     file.unlink()
     assert file.name in verify(tmp_path)[0]
     repair(tmp_path)
-    assert sorted(PassageTable.open(tmp_path).documents()) == ["b'", "c"]
+    assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["b'", "c"]
 
 
 def test_a_changed_letter_costs_its_document_alone(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, {}, WIDTH)
-    table.replace(documents(*SIZES), [id_ for id_, _ in SIZES])
-    whole = table.documents()
+    table.replace(make_documents(*SIZES), [id_ for id_, _ in SIZES])
+    whole = table.document_hashes()
     file = data_files(tmp_path)[0]
     file.write_bytes(file.read_bytes().replace(b"London is", b"Lonfon is", 1))
     assert verify(tmp_path) == ["passage 'a#0' is not what was written: its checksum differs"]
     assert "removed 3 passages of 1 damaged documents: 'a'" in repair(tmp_path)
     assert verify(tmp_path) == []
-    assert sorted(PassageTable.open(tmp_path).documents()) == ["b'", "c"]
-    assert reindexed(tmp_path) == whole
+    assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["b'", "c"]
+    assert reindex(tmp_path) == whole
 
 
 @pytest.mark.parametrize("length", [0, 10, 300])
 def test_a_damaged_newest_version_falls_back_to_the_one_before(tmp_path: Path, length: int) -> None:
-    whole = index_of(tmp_path, *SIZES).documents()
-    newest = manifests(tmp_path)[0]
-    cut(newest, length)
+    whole = make_index(tmp_path, *SIZES).document_hashes()
+    newest = manifest_files(tmp_path)[0]
+    truncate(newest, length)
     assert verify(tmp_path)[0].startswith("the newest version cannot be opened")
     with pytest.raises(IndexFormatError):
         PassageTable.open(tmp_path)
     assert "version 4 cannot be opened" in repair(tmp_path)[0]
     assert (tmp_path / "damaged" / newest.name).exists()
     assert verify(tmp_path) == []
-    assert sorted(PassageTable.open(tmp_path).documents()) == ["a", "b'"]
-    assert reindexed(tmp_path) == whole
+    assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["a", "b'"]
+    assert reindex(tmp_path) == whole
 
 
 def test_a_damaged_older_version_is_set_aside_so_that_compaction_works(tmp_path: Path) -> None:
-    index_of(tmp_path, *SIZES)
-    cut(manifests(tmp_path)[1])
+    make_index(tmp_path, *SIZES)
+    truncate(manifest_files(tmp_path)[1])
     with pytest.raises(ClewError):
         PassageTable.open(tmp_path).compact()
     repair(tmp_path)
     table = PassageTable.open(tmp_path)
     assert table.count_rows() == 7
     table.compact()
-    assert PassageTable.open(tmp_path).read().equals(documents(*SIZES))
+    assert PassageTable.open(tmp_path).read().equals(make_documents(*SIZES))
 
 
 def test_without_any_readable_version_nothing_is_moved(tmp_path: Path) -> None:
-    index_of(tmp_path, *SIZES)
-    for file in manifests(tmp_path):
-        cut(file)
+    make_index(tmp_path, *SIZES)
+    for file in manifest_files(tmp_path):
+        truncate(file)
     with pytest.raises(IndexFormatError):
         repair(tmp_path)
-    assert len(manifests(tmp_path)) == 4
+    assert len(manifest_files(tmp_path)) == 4
 
 
 def test_a_newer_format_is_not_repaired(tmp_path: Path) -> None:
@@ -138,8 +138,8 @@ def test_a_newer_format_is_not_repaired(tmp_path: Path) -> None:
 
 def test_a_damaged_deletion_file_is_survived(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, {}, WIDTH)
-    table.replace(documents(*SIZES), [id_ for id_, _ in SIZES])
-    table.replace(documents(("d", 2)), ["d"])
+    table.replace(make_documents(*SIZES), [id_ for id_, _ in SIZES])
+    table.replace(make_documents(("d", 2)), ["d"])
     table.delete(["c"])
     (file,) = (tmp_path / "passages.lance" / "_deletions").iterdir()
     sound = file.read_bytes()
@@ -150,11 +150,11 @@ def test_a_damaged_deletion_file_is_survived(tmp_path: Path) -> None:
         (problem,) = verify(tmp_path)
         assert "data file" in problem
     repair(tmp_path)
-    assert list(PassageTable.open(tmp_path).documents()) == ["d"]
+    assert list(PassageTable.open(tmp_path).document_hashes()) == ["d"]
 
 
 def test_derived_data_are_dropped(tmp_path: Path) -> None:
-    index_of(tmp_path, *SIZES)
+    make_index(tmp_path, *SIZES)
     (tmp_path / "derived" / "snapshots" / "key").mkdir(parents=True)
     (tmp_path / "derived" / "vectors.lance").write_text("damaged")
     assert repair(tmp_path) == [
@@ -164,24 +164,24 @@ def test_derived_data_are_dropped(tmp_path: Path) -> None:
 
 
 def test_repair_waits_for_no_writer(tmp_path: Path) -> None:
-    index_of(tmp_path, *SIZES)
-    with writing(tmp_path), pytest.raises(IndexLockedError):
+    make_index(tmp_path, *SIZES)
+    with writer_lock(tmp_path), pytest.raises(IndexLockedError):
         repair(tmp_path)
 
 
-def stored(folder: Path, rows: pa.Table, *, resealed: bool = True) -> list[str]:
+def verify_stored(folder: Path, rows: pa.Table, *, resealed: bool = True) -> list[str]:
     """Write rows past the table's checks and return what is found."""
     place = locate(folder)
     PassageTable.create(folder, {}, WIDTH)
     ids = sorted(set(rows["document_id"].to_pylist()))
-    table = sealed(rows, WIDTH, ids) if resealed else rows
+    table = add_integrity_columns(rows, WIDTH, ids) if resealed else rows
     lance.write_dataset(table, place.table, mode="append")
     return [problem.text for problem in inspect(lance.dataset(place.table), place)]
 
 
-def changed(**values: object) -> pa.Table:
-    rows = documents(("a", 1)).to_pylist()
-    return pa.Table.from_pylist([{**rows[0], **values}], schema=documents().schema)
+def change_row(**values: object) -> pa.Table:
+    rows = make_documents(("a", 1)).to_pylist()
+    return pa.Table.from_pylist([{**rows[0], **values}], schema=make_documents().schema)
 
 
 @pytest.mark.parametrize(
@@ -201,57 +201,57 @@ def changed(**values: object) -> pa.Table:
     ],
 )
 def test_a_row_that_makes_no_sense_is_a_problem(tmp_path: Path, values: dict[str, object], problem: str) -> None:
-    assert stored(tmp_path, changed(**values)) == [problem]
+    assert verify_stored(tmp_path, change_row(**values)) == [problem]
 
 
 def test_a_row_without_values_is_a_problem(tmp_path: Path) -> None:
-    rows = sealed(documents(("a", 1)), WIDTH, ["a"])
+    rows = add_integrity_columns(make_documents(("a", 1)), WIDTH, ["a"])
     empty = rows.set_column(rows.column_names.index("start"), "start", pa.nulls(1, pa.int64()))
     seal = pa.array(row_checksums(empty.drop_columns(["checksum"])), type=pa.binary(8))
     empty = empty.set_column(empty.column_names.index("checksum"), "checksum", seal)
     problem = "passage 'a#0' lacks a value in a column that must have one"
-    assert stored(tmp_path, empty, resealed=False) == [problem]
+    assert verify_stored(tmp_path, empty, resealed=False) == [problem]
 
 
 def test_a_lost_row_is_a_problem_and_its_document_incomplete(tmp_path: Path) -> None:
-    rows = sealed(documents(("a", 3), ("b", 1)), WIDTH, ["a", "b"])
+    rows = add_integrity_columns(make_documents(("a", 3), ("b", 1)), WIDTH, ["a", "b"])
     kept = rows.take([0, 1, 3])
-    assert stored(tmp_path, kept, resealed=False) == ["document 'a' has 2 passages, not 3"]
-    assert PassageTable.open(tmp_path).documents() == {"b": "b/1"}
+    assert verify_stored(tmp_path, kept, resealed=False) == ["document 'a' has 2 passages, not 3"]
+    assert PassageTable.open(tmp_path).document_hashes() == {"b": "b/1"}
     repair(tmp_path)
     assert PassageTable.open(tmp_path).read(["id"])["id"].to_pylist() == ["b#0"]
 
 
 def test_an_id_twice_and_two_states_of_a_document_are_problems(tmp_path: Path) -> None:
-    one = sealed(documents(("a", 1)), WIDTH, ["a"])
-    two = sealed(documents(("a", 1), state="2"), WIDTH, ["a"])
-    other = sealed(rows_to_table([row("b", 0, id_="a#0")], WIDTH), WIDTH, ["b"])
-    assert stored(tmp_path, pa.concat_tables([one, two, other]), resealed=False) == [
+    one = add_integrity_columns(make_documents(("a", 1)), WIDTH, ["a"])
+    two = add_integrity_columns(make_documents(("a", 1), state="2"), WIDTH, ["a"])
+    other = add_integrity_columns(rows_to_table([make_row("b", 0, id_="a#0")], WIDTH), WIDTH, ["b"])
+    assert verify_stored(tmp_path, pa.concat_tables([one, two, other]), resealed=False) == [
         "passage id 'a#0' occurs 3 times",
         "document 'a' has passages of more than one state",
     ]
-    assert PassageTable.open(tmp_path).documents() == {"b": "b/1"}
+    assert PassageTable.open(tmp_path).document_hashes() == {"b": "b/1"}
     repair(tmp_path)
     assert PassageTable.open(tmp_path).count_rows() == 0
 
 
 def test_a_long_list_of_problems_is_cut(tmp_path: Path) -> None:
-    rows = sealed(documents(("a", 120)), WIDTH, ["a"])
+    rows = add_integrity_columns(make_documents(("a", 120)), WIDTH, ["a"])
     texts = pa.array(["Paris is changed"] * 120)
-    stored(tmp_path, rows.set_column(rows.column_names.index("text"), "text", texts), resealed=False)
+    verify_stored(tmp_path, rows.set_column(rows.column_names.index("text"), "text", texts), resealed=False)
     assert verify(tmp_path)[99:] == ["passage 'a#99' is not what was written: its checksum differs", "... and 20 more"]
 
 
 def test_mentions_at_unknown_places_are_no_problem(tmp_path: Path) -> None:
-    table = index_of(tmp_path)
+    table = make_index(tmp_path)
     unknown = Mention("Somewhere else", "name", -1, -1)
-    table.replace(rows_to_table([replace(row("a", 0), mentions=(unknown,))], WIDTH), ["a"])
+    table.replace(rows_to_table([replace(make_row("a", 0), mentions=(unknown,))], WIDTH), ["a"])
     assert verify(tmp_path) == []
 
 
 def test_whatever_byte_is_changed_repair_and_indexing_bring_everything_back(tmp_path: Path) -> None:
-    index_of(tmp_path / "sound", *SIZES)
-    expected = documents(*SIZES)
+    make_index(tmp_path / "sound", *SIZES)
+    expected = make_documents(*SIZES)
     generator = np.random.default_rng(7)
     for number in range(25):
         folder = tmp_path / str(number)
@@ -263,5 +263,5 @@ def test_whatever_byte_is_changed_repair_and_indexing_bring_everything_back(tmp_
         file.write_bytes(data)
         repair(folder)
         assert verify(folder) == []
-        reindexed(folder)
+        reindex(folder)
         assert PassageTable.open(folder).read().equals(expected)

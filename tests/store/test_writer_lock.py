@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import IndexLockedError, InputError
-from clew.store.writer_lock import writing
+from clew.store.writer_lock import writer_lock
 
 HOLD = """
 import sys
@@ -19,7 +19,7 @@ with writing(sys.argv[1]):
 """
 
 
-def holder(folder: Path) -> "subprocess.Popen[str]":
+def start_holder(folder: Path) -> "subprocess.Popen[str]":
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", HOLD, str(folder)]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
@@ -29,45 +29,45 @@ def holder(folder: Path) -> "subprocess.Popen[str]":
 
 
 def test_a_second_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
-    with holder(tmp_path) as child:
+    with start_holder(tmp_path) as child:
         with (
             pytest.raises(IndexLockedError, match=rf"process {child.pid}, since \d{{4}}-\d\d-\d\dT"),
-            writing(tmp_path),
+            writer_lock(tmp_path),
         ):
             pass
         child.communicate("")
-    with writing(tmp_path):
+    with writer_lock(tmp_path):
         assert re.search(rf'"pid": {os.getpid()}', (tmp_path / "clew.lock").read_text())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 def test_a_killed_holder_leaves_no_lock(tmp_path: Path) -> None:
-    with holder(tmp_path) as child:
+    with start_holder(tmp_path) as child:
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
-        with writing(tmp_path):
+        with writer_lock(tmp_path):
             pass
 
 
 def test_the_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
-    with writing(tmp_path):
-        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"), writing(tmp_path):
+    with writer_lock(tmp_path):
+        with pytest.raises(IndexLockedError, match=f"process {os.getpid()}"), writer_lock(tmp_path):
             pass
-        with pytest.raises(IndexLockedError), writing(tmp_path):
+        with pytest.raises(IndexLockedError), writer_lock(tmp_path):
             pass
-    with writing(tmp_path):
+    with writer_lock(tmp_path):
         pass
 
 
 def test_an_error_in_the_block_gives_the_lock_back(tmp_path: Path) -> None:
-    with pytest.raises(KeyError), writing(tmp_path):
+    with pytest.raises(KeyError), writer_lock(tmp_path):
         raise KeyError
-    with writing(tmp_path):
+    with writer_lock(tmp_path):
         pass
 
 
 def test_a_file_in_the_place_of_a_folder_is_the_callers_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "index"):
-        with pytest.raises(InputError, match="choose another place"), writing(place):
+        with pytest.raises(InputError, match="choose another place"), writer_lock(place):
             pass

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.gazetteer import COMMON_WORDS, Gazetteer, Match, common_words, looks_like_name
+from clew.text.gazetteer import COMMON_WORDS, Gazetteer, Match, find_common_words, looks_like_name
 from clew.text.normalization import name_key, tokens
 
 WORDS = st.sampled_from(["Oslo", "Bay", "bay", "of", "New", "the", "Fram", "fram", "Ö", "7"])
@@ -12,7 +12,7 @@ NAMES = st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join),
 TEXTS = st.lists(WORDS, max_size=15).map(" ".join)
 
 
-def slow(names: list[list[str]], text: str, candidates: int, *, cased: bool) -> list[Match]:
+def find_slowly(names: list[list[str]], text: str, candidates: int, *, cased: bool) -> list[Match]:
     known: dict[str, list[int]] = {}
     for number, variants in enumerate(names):
         for key in sorted({name_key(variant) for variant in variants}):
@@ -34,11 +34,13 @@ def slow(names: list[list[str]], text: str, candidates: int, *, cased: bool) -> 
 
 @given(NAMES, TEXTS, st.integers(1, 3), st.booleans())
 def test_matches_equal_a_slow_search(names: list[list[str]], text: str, candidates: int, cased: bool) -> None:
-    assert Gazetteer(names, candidates).find(text, cased=cased) == slow(names, text, candidates, cased=cased)
+    assert Gazetteer(names, candidates).find(text, require_capital=cased) == find_slowly(
+        names, text, candidates, cased=cased
+    )
 
 
-def found(names: list[list[str]], text: str, *, cased: bool = True) -> list[tuple[str, tuple[int, ...]]]:
-    return [(text[m.start : m.end], m.targets) for m in Gazetteer(names).find(text, cased=cased)]
+def find_names(names: list[list[str]], text: str, *, cased: bool = True) -> list[tuple[str, tuple[int, ...]]]:
+    return [(text[m.start : m.end], m.targets) for m in Gazetteer(names).find(text, require_capital=cased)]
 
 
 @pytest.mark.parametrize(
@@ -65,11 +67,11 @@ def found(names: list[list[str]], text: str, *, cased: bool = True) -> list[tupl
     ],
 )  # fmt: skip
 def test_what_is_found(names: list[list[str]], text: str, wanted: list[tuple[str, tuple[int, ...]]]) -> None:
-    assert found(names, text) == wanted
+    assert find_names(names, text) == wanted
 
 
 def test_capitals_are_not_asked_for_on_demand() -> None:
-    assert found([["Fox"]], "a fox", cased=False) == [("fox", (0,))]
+    assert find_names([["Fox"]], "a fox", cased=False) == [("fox", (0,))]
 
 
 def test_the_number_of_names() -> None:
@@ -94,4 +96,4 @@ def test_what_looks_like_a_name(surface: str, name: bool) -> None:
 
 
 def test_common_words_are_mostly_written_small() -> None:
-    assert common_words({"fox": (3, 2), "hope": (2, 2), "fram": (0, 9), "the": (9, 0)}) == {"fox"}
+    assert find_common_words({"fox": (3, 2), "hope": (2, 2), "fram": (0, 9), "the": (9, 0)}) == {"fox"}

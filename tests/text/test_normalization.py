@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.normalization import fold, key_hash, name_key, tokens, without_parentheses
+from clew.text.normalization import fold, key_hash, name_key, strip_parentheses, tokens
 
 ANY = st.text(st.characters())  # lone surrogates too
 
@@ -110,4 +110,4 @@ def test_words_of_many_scripts(text: str, words: list[str]) -> None:
     ],
 )
 def test_without_parentheses(title: str, shorter: str) -> None:
-    assert without_parentheses(title) == shorter
+    assert strip_parentheses(title) == shorter

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.text.sentences import sentences
+from clew.text.sentences import sentence_spans
 
 PIECES = st.lists(
     st.sampled_from(
@@ -35,11 +35,11 @@ PIECES = st.lists(
 ).map("".join)
 
 
-A_LINE = "A line of a text that was broken to fit a page where\nThe"
+WRAPPED_LINE = "A line of a text that was broken to fit a page where\nThe"
 
 
-def cut(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentences(text)]
+def split_sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def cut(text: str) -> list[str]:
     ],
 )
 def test_sentences_joined_by_a_space_come_apart_again(expected: list[str]) -> None:
-    assert cut(" ".join(expected)) == expected
+    assert split_sentences(" ".join(expected)) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_sentences_joined_by_a_space_come_apart_again(expected: list[str]) -> No
         ("- a long item of a list that would be joined to what follows\n- next", None),
         ("# A long heading of a section that stands above its first line\nNext", None),
         ("First para\n\nsecond para", ["First para", "second para"]),
-        (A_LINE, [A_LINE]),
+        (WRAPPED_LINE, [WRAPPED_LINE]),
         ("Broken here\nin lower case.", ["Broken here\nin lower case."]),
         ("Short line\nAnother line", ["Short line", "Another line"]),
         ("One\r\nTwo\r\n\r\nthree", ["One", "Two", "three"]),
@@ -93,12 +93,12 @@ def test_sentences_joined_by_a_space_come_apart_again(expected: list[str]) -> No
     ],
 )
 def test_lines_and_blocks(text: str, expected: list[str] | None) -> None:
-    assert cut(text) == (text.split("\n") if expected is None else expected)
+    assert split_sentences(text) == (text.split("\n") if expected is None else expected)
 
 
 @given(PIECES)
 def test_places_are_in_order_and_hold_every_visible_character(text: str) -> None:
-    places = sentences(text)
+    places = sentence_spans(text)
     end = 0
     for start, stop in places:
         assert end <= start < stop
@@ -110,4 +110,6 @@ def test_places_are_in_order_and_hold_every_visible_character(text: str) -> None
 
 @given(PIECES, PIECES)
 def test_a_blank_line_keeps_two_texts_apart(one: str, two: str) -> None:
-    assert cut(f"{one.strip()}\n\n{two.strip()}")[: len(cut(one.strip()))] == cut(one.strip())
+    assert split_sentences(f"{one.strip()}\n\n{two.strip()}")[: len(split_sentences(one.strip()))] == split_sentences(
+        one.strip()
+    )

@@ -18,10 +18,10 @@ class StoppedError(Exception):
     """Stands for a kill."""
 
 
-class Line:
+class LineObjective:
     """Fits y = 3 x; the figure is minus the error, or whatever `figures` says an epoch."""
 
-    nothing = "there is nothing to learn from"
+    no_signal_message = "there is nothing to learn from"
 
     def __init__(self, stop_in: int = -1, figures: tuple[float, ...] = (), broken: bool = False) -> None:
         self.seen: list[int] = []
@@ -39,7 +39,7 @@ class Line:
         for _ in range(4):
             yield torch.randn(8, 1, generator=generator)
 
-    def halves(self, batch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+    def halve(self, batch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         cut = len(batch) // 2
         return (batch[:cut], batch[cut:]) if cut else None
 
@@ -55,7 +55,7 @@ class Line:
             return {"score": -float((model(torch.ones(1, 1)) - 3).abs())}
 
 
-def model() -> nn.Module:
+def make_model() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(1, 4), nn.Dropout(0.1), nn.Linear(4, 1))
 
@@ -68,81 +68,81 @@ RECIPE = Recipe(epochs=6, rate=0.05, warmup=3, seed=5)
 
 
 def test_it_learns(tmp_path: Path) -> None:
-    trained = model()
-    result = train(trained, Line(), Recipe(epochs=30, rate=0.1, average=0.5), tmp_path, silent)
+    trained = make_model()
+    result = train(trained, LineObjective(), Recipe(epochs=30, rate=0.1, average=0.5), tmp_path, silent)
     assert result.figures["score"] > -0.5
-    assert result.best >= 0
+    assert result.best_epoch >= 0
 
 
 @pytest.mark.parametrize("stop_in", [1, 3, 6])
 def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, stop_in: int) -> None:
-    whole, cut = model(), model()
-    train(whole, Line(), RECIPE, tmp_path / "whole", silent)
+    whole, cut = make_model(), make_model()
+    train(whole, LineObjective(), RECIPE, tmp_path / "whole", silent)
     with pytest.raises(StoppedError):
-        train(cut, Line(stop_in), RECIPE, tmp_path / "cut", silent)
-    resumed, rest = model(), Line()
+        train(cut, LineObjective(stop_in), RECIPE, tmp_path / "cut", silent)
+    resumed, rest = make_model(), LineObjective()
     result = train(resumed, rest, RECIPE, tmp_path / "cut", silent)
     assert len(rest.seen) == 6 - (stop_in - 1)
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
-    again = train(model(), Line(), RECIPE, tmp_path / "cut", silent)
+    again = train(make_model(), LineObjective(), RECIPE, tmp_path / "cut", silent)
     assert again.figures == result.figures
 
 
 def test_the_weights_of_the_best_epoch_are_kept(tmp_path: Path) -> None:
-    trained = model()
+    trained = make_model()
     figures = (0.0, 1.0, 5.0, 2.0, 3.0)
-    result = train(trained, Line(figures=figures), Recipe(epochs=4, seed=1), tmp_path / "a", silent)
-    assert (result.best, result.figures) == (1, {"score": 5.0})
+    result = train(trained, LineObjective(figures=figures), Recipe(epochs=4, seed=1), tmp_path / "a", silent)
+    assert (result.best_epoch, result.figures) == (1, {"score": 5.0})
     kept = torch.cat([p.flatten() for p in trained.parameters()])
-    assert not torch.equal(kept, torch.cat([p.flatten() for p in model().parameters()]))
+    assert not torch.equal(kept, torch.cat([p.flatten() for p in make_model().parameters()]))
 
 
 def test_where_nothing_gets_better_the_start_is_kept(tmp_path: Path) -> None:
-    trained = model()
-    result = train(trained, Line(figures=(9.0, 1.0, 2.0)), Recipe(epochs=2), tmp_path, silent)
-    assert result.best == -1
-    for one, other in zip(trained.parameters(), model().parameters(), strict=True):
+    trained = make_model()
+    result = train(trained, LineObjective(figures=(9.0, 1.0, 2.0)), Recipe(epochs=2), tmp_path, silent)
+    assert result.best_epoch == -1
+    for one, other in zip(trained.parameters(), make_model().parameters(), strict=True):
         assert torch.equal(one, other)
 
 
 def test_without_figures_the_last_epoch_is_kept(tmp_path: Path) -> None:
-    class Blind(Line):
+    class Blind(LineObjective):
         def validate(self, model: nn.Module) -> dict[str, float]:
             return {}
 
-    trained = model()
-    assert train(trained, Blind(), RECIPE, tmp_path, silent).best == RECIPE.epochs - 1
-    assert any(not torch.equal(a, b) for a, b in zip(trained.parameters(), model().parameters(), strict=True))
+    trained = make_model()
+    assert train(trained, Blind(), RECIPE, tmp_path, silent).best_epoch == RECIPE.epochs - 1
+    assert any(not torch.equal(a, b) for a, b in zip(trained.parameters(), make_model().parameters(), strict=True))
 
 
 def test_patience_ends_a_run(tmp_path: Path) -> None:
-    objective = Line(figures=(0.0, 5.0, *[1.0] * 20))
-    train(model(), objective, Recipe(epochs=20, patience=3), tmp_path, silent)
+    objective = LineObjective(figures=(0.0, 5.0, *[1.0] * 20))
+    train(make_model(), objective, Recipe(epochs=20, patience=3), tmp_path, silent)
     assert len(objective.seen) == 4
 
 
 def test_a_run_of_another_recipe_or_model_is_refused(tmp_path: Path) -> None:
-    train(model(), Line(), Recipe(epochs=1), tmp_path, silent)
+    train(make_model(), LineObjective(), Recipe(epochs=1), tmp_path, silent)
     with pytest.raises(InputError, match="another folder"):
-        train(model(), Line(), Recipe(epochs=2), tmp_path, silent)
+        train(make_model(), LineObjective(), Recipe(epochs=2), tmp_path, silent)
     with pytest.raises(InputError, match="another shape"):
-        train(nn.Linear(1, 1), Line(), Recipe(epochs=1), tmp_path, silent)
+        train(nn.Linear(1, 1), LineObjective(), Recipe(epochs=1), tmp_path, silent)
 
 
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="lower the learning rate"):
-        train(model(), Line(broken=True), Recipe(epochs=1), tmp_path, silent)
+        train(make_model(), LineObjective(broken=True), Recipe(epochs=1), tmp_path, silent)
 
 
 def test_a_damaged_state_is_told(tmp_path: Path) -> None:
-    train(model(), Line(), Recipe(epochs=1), tmp_path, silent)
+    train(make_model(), LineObjective(), Recipe(epochs=1), tmp_path, silent)
     (tmp_path / "last.safetensors").write_bytes(b"damaged")
     with pytest.raises(ProviderError, match="train again"):
-        train(model(), Line(), Recipe(epochs=1), tmp_path, silent)
+        train(make_model(), LineObjective(), Recipe(epochs=1), tmp_path, silent)
 
 
-class Small(Line):
+class SmallMemoryObjective(LineObjective):
     """A device that holds few rows at once."""
 
     def __init__(self, rows: int) -> None:
@@ -155,7 +155,7 @@ class Small(Line):
         return super().loss(model, batch)
 
 
-def plain() -> nn.Module:
+def make_linear() -> nn.Module:
     torch.manual_seed(0)
     return nn.Linear(1, 1)
 
@@ -163,10 +163,10 @@ def plain() -> nn.Module:
 def test_a_step_that_does_not_fit_the_memory_is_cut_and_gives_the_same(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    whole, cut = plain(), plain()
-    train(whole, Small(8), RECIPE, tmp_path / "whole", silent)
+    whole, cut = make_linear(), make_linear()
+    train(whole, SmallMemoryObjective(8), RECIPE, tmp_path / "whole", silent)
     assert not caplog.records
-    train(cut, Small(2), RECIPE, tmp_path / "cut", silent)
+    train(cut, SmallMemoryObjective(2), RECIPE, tmp_path / "cut", silent)
     assert "in two halves" in caplog.text
     for one, other in zip(whole.parameters(), cut.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
@@ -174,33 +174,33 @@ def test_a_step_that_does_not_fit_the_memory_is_cut_and_gives_the_same(
 
 def test_one_question_that_does_not_fit_the_memory_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="smaller --batch"):
-        train(plain(), Small(0), RECIPE, tmp_path, silent)
+        train(make_linear(), SmallMemoryObjective(0), RECIPE, tmp_path, silent)
 
 
 def test_it_says_what_the_start_was_worth(tmp_path: Path) -> None:
-    result = train(model(), Line(figures=(2.0, 1.0, 3.0)), Recipe(epochs=2), tmp_path, silent)
-    assert (result.started_at, result.figures) == ({"score": 2.0}, {"score": 3.0})
+    result = train(make_model(), LineObjective(figures=(2.0, 1.0, 3.0)), Recipe(epochs=2), tmp_path, silent)
+    assert (result.initial_figures, result.figures) == ({"score": 2.0}, {"score": 3.0})
 
 
 def test_what_chooses_is_the_first_figure_after_a_kill_too(tmp_path: Path) -> None:
     """The names are in no order of the alphabet, and the second figure would choose otherwise."""
 
-    class Two(Line):
+    class Two(LineObjective):
         def validate(self, model: nn.Module) -> dict[str, float]:
             (score,) = super().validate(model).values()
             return {"score": score, "another": -score}
 
     with pytest.raises(StoppedError):
-        train(model(), Two(2, figures=(0.0, 1.0)), Recipe(epochs=3), tmp_path, silent)
-    resumed = train(model(), Two(figures=(0.0, 2.0, 1.5)), Recipe(epochs=3), tmp_path, silent)
-    assert (resumed.best, resumed.figures["score"]) == (1, 2.0)
+        train(make_model(), Two(2, figures=(0.0, 1.0)), Recipe(epochs=3), tmp_path, silent)
+    resumed = train(make_model(), Two(figures=(0.0, 2.0, 1.5)), Recipe(epochs=3), tmp_path, silent)
+    assert (resumed.best_epoch, resumed.figures["score"]) == (1, 2.0)
 
 
 def test_a_kill_between_the_two_files_of_a_state_loses_no_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = model()
-    train(whole, Line(figures=(0.0, 1.0, 5.0, 2.0)), Recipe(epochs=3), tmp_path / "whole", silent)
+    whole = make_model()
+    train(whole, LineObjective(figures=(0.0, 1.0, 5.0, 2.0)), Recipe(epochs=3), tmp_path / "whole", silent)
     written: list[Path] = []
-    replace = checkpoint._replace
+    replace = checkpoint._write_atomically
 
     def killed(path: Path, *rest: Any) -> None:
         written.append(path)
@@ -208,12 +208,12 @@ def test_a_kill_between_the_two_files_of_a_state_loses_no_best(tmp_path: Path, m
             raise StoppedError
         replace(path, *rest)
 
-    monkeypatch.setattr(checkpoint, "_replace", killed)
+    monkeypatch.setattr(checkpoint, "_write_atomically", killed)
     with pytest.raises(StoppedError):
-        train(model(), Line(figures=(0.0, 1.0, 5.0)), Recipe(epochs=3), tmp_path / "cut", silent)
+        train(make_model(), LineObjective(figures=(0.0, 1.0, 5.0)), Recipe(epochs=3), tmp_path / "cut", silent)
     monkeypatch.undo()
-    resumed = model()
-    result = train(resumed, Line(figures=(0.0, 5.0, 2.0)), Recipe(epochs=3), tmp_path / "cut", silent)
+    resumed = make_model()
+    result = train(resumed, LineObjective(figures=(0.0, 5.0, 2.0)), Recipe(epochs=3), tmp_path / "cut", silent)
     assert result.figures == {"score": 5.0}
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True))
 
@@ -227,15 +227,15 @@ def test_numbers_that_train_nothing_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
-    class Nothing(Line):
+    class Nothing(LineObjective):
         def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
             return None
 
     with pytest.raises(InputError, match="nothing to learn from"):
-        train(model(), Nothing(), RECIPE, tmp_path, silent)
+        train(make_model(), Nothing(), RECIPE, tmp_path, silent)
 
 
-class Sloping(Line):
+class ZeroLossObjective(LineObjective):
     """A loss that is always 0, and always has somewhere to go."""
 
     def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
@@ -243,23 +243,23 @@ class Sloping(Line):
         return error - error.detach()
 
 
-class SmallSloping(Sloping):
+class SmallMemoryZeroLossObjective(ZeroLossObjective):
     def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
         if len(batch) > 4:
             raise torch.OutOfMemoryError("out of memory")
         return super().loss(model, batch)
 
 
-@pytest.mark.parametrize("objective", [Sloping, SmallSloping])
-def test_a_loss_of_exactly_0_is_learned_from(tmp_path: Path, objective: type[Line]) -> None:
-    trained = plain()
+@pytest.mark.parametrize("objective", [ZeroLossObjective, SmallMemoryZeroLossObjective])
+def test_a_loss_of_exactly_0_is_learned_from(tmp_path: Path, objective: type[LineObjective]) -> None:
+    trained = make_linear()
     result = train(trained, objective(), Recipe(epochs=20, rate=0.1, average=0.0), tmp_path, silent)
-    assert result.figures["score"] > result.started_at["score"] + 1.0
+    assert result.figures["score"] > result.initial_figures["score"] + 1.0
     assert result.figures["score"] > -0.5
 
 
 def test_a_batch_without_anything_to_learn_from_moves_nothing(tmp_path: Path) -> None:
-    class First(Line):
+    class First(LineObjective):
         """The first batch of four, and then either none or three with nothing in them."""
 
         def __init__(self, shown: int) -> None:
@@ -276,9 +276,9 @@ def test_a_batch_without_anything_to_learn_from_moves_nothing(tmp_path: Path) ->
         def validate(self, model: nn.Module) -> dict[str, float]:
             return {}
 
-    one, more = plain(), plain()
+    one, more = make_linear(), make_linear()
     recipe = Recipe(epochs=1, rate=0.1, average=0.0, decay=0.9)
     train(one, First(1), recipe, tmp_path / "one", silent)
     train(more, First(4), recipe, tmp_path / "more", silent)
-    assert not torch.equal(next(one.parameters()), next(plain().parameters()))
+    assert not torch.equal(next(one.parameters()), next(make_linear().parameters()))
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), more.parameters(), strict=True))

@@ -5,40 +5,40 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.training.loop import LOG
-from clew.training.run_folder import NOTE, claimed
+from clew.training.loop import LOG_FILE
+from clew.training.run_folder import IDENTITY_FILE, own_run_folder
 
-TOLD = {"questions": "3-ab", "network": "small"}
+IDENTITY = {"questions": "3-ab", "network": "small"}
 
 
 def test_the_same_run_goes_on_and_another_is_refused(tmp_path: Path) -> None:
     for _ in range(2):
-        with claimed(tmp_path / "run", TOLD):
+        with own_run_folder(tmp_path / "run", IDENTITY):
             pass
-    before = (tmp_path / "run" / NOTE).read_bytes()
+    before = (tmp_path / "run" / IDENTITY_FILE).read_bytes()
     with (
         pytest.raises(
             InputError, match=r"holds another run, of questions '3-ab', and this one is of '4-cd'.*another folder"
         ),
-        claimed(tmp_path / "run", TOLD | {"questions": "4-cd"}),
+        own_run_folder(tmp_path / "run", IDENTITY | {"questions": "4-cd"}),
     ):
         pass
-    assert (tmp_path / "run" / NOTE).read_bytes() == before
+    assert (tmp_path / "run" / IDENTITY_FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize("text", ["(settings)", "[]", '{"questions": "3-ab"}'])
 def test_a_note_that_says_something_else_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / NOTE).write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="give another folder, or remove"), claimed(tmp_path, TOLD):
+    (tmp_path / IDENTITY_FILE).write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="give another folder, or remove"), own_run_folder(tmp_path, IDENTITY):
         pass
 
 
-def failed(run: Path, error: BaseException, *, epochs: int = 0) -> None:
+def fail_in_folder(run: Path, error: BaseException, *, epochs: int = 0) -> None:
     def fail() -> None:
-        with claimed(run, TOLD):
+        with own_run_folder(run, IDENTITY):
             (run / "last.safetensors").write_bytes(b"weights")
             if epochs:
-                (run / LOG).write_text("{}\n" * epochs, encoding="utf-8")
+                (run / LOG_FILE).write_text("{}\n" * epochs, encoding="utf-8")
             raise error
 
     with pytest.raises(type(error)):
@@ -46,21 +46,21 @@ def failed(run: Path, error: BaseException, *, epochs: int = 0) -> None:
 
 
 def test_a_run_that_failed_before_an_epoch_leaves_nothing(tmp_path: Path) -> None:
-    failed(tmp_path / "out" / "run", InputError("nothing to learn from"))
+    fail_in_folder(tmp_path / "out" / "run", InputError("nothing to learn from"))
     assert not list(tmp_path.iterdir())
 
 
 def test_what_was_there_before_stays(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "other").write_text("mine", encoding="utf-8")
-    failed(tmp_path / "out" / "run", InputError("nothing to learn from"))
+    fail_in_folder(tmp_path / "out" / "run", InputError("nothing to learn from"))
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["other"]
     (tmp_path / "run").mkdir()
-    failed(tmp_path / "run", InputError("nothing to learn from"))
+    fail_in_folder(tmp_path / "run", InputError("nothing to learn from"))
     assert (tmp_path / "run" / "last.safetensors").is_file()
 
 
 def test_a_run_that_has_come_somewhere_or_was_killed_stays(tmp_path: Path) -> None:
-    failed(tmp_path / "far", InputError("the loss is nan"), epochs=1)
-    failed(tmp_path / "killed", KeyboardInterrupt())
-    assert all((tmp_path / name / NOTE).is_file() for name in ("far", "killed"))
+    fail_in_folder(tmp_path / "far", InputError("the loss is nan"), epochs=1)
+    fail_in_folder(tmp_path / "killed", KeyboardInterrupt())
+    assert all((tmp_path / name / IDENTITY_FILE).is_file() for name in ("far", "killed"))

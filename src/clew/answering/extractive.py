@@ -17,56 +17,56 @@ from itertools import groupby
 from typing import TYPE_CHECKING, final
 
 from clew.answering.question_types import (
-    Asked,
-    asked,
-    asked_deed,
-    figures,
-    first_year,
-    fit,
-    nationality,
+    QuestionType,
+    classify_question,
+    extract_year,
+    find_asked_verb,
+    find_content_stems,
+    find_first_year,
+    find_nationality,
+    find_numbers,
+    score_type_fit,
     stem,
-    stems,
-    year_in,
 )
 from clew.errors import InputError
-from clew.indexing.extraction.rule_based import sentence_mentions
+from clew.indexing.extraction.rule_based import find_mentions
 from clew.text.gazetteer import COMMON_WORDS
-from clew.text.normalization import name_key, tokens, without_parentheses
-from clew.text.sentences import sentences
+from clew.text.normalization import name_key, strip_parentheses, tokens
+from clew.text.sentences import sentence_spans
 from clew.types import Answer, Citation, Evidence, Mention, Passage, Scored
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
 
-NO_MODEL = "no language model was used: the answer is quoted from the passages"
-GUESSED = "the answer is the best-scored name, date or number of the quoted sentences: check it against them"
-COMPARED = "the answer compares what the first quoted sentences say of the two: check it against them"
-HARDLY = "the passages hardly touch the question: the nearest sentences are quoted, none is an answer"
-MISSING = "what the question names is missing here: the nearest sentences are quoted, none is an answer"
-UNDECIDED = "the passages do not decide it in plain words: read the quoted sentences"
-CONSIDERED = 80
-QUOTED = 4
-CANDIDATES = 10
-CLEAR = 3.0
+NO_MODEL_NOTE = "no language model was used: the answer is quoted from the passages"
+CANDIDATE_NOTE = "the answer is the best-scored name, date or number of the quoted sentences: check it against them"
+COMPARISON_NOTE = "the answer compares what the first quoted sentences say of the two: check it against them"
+OFF_TOPIC_NOTE = "the passages hardly touch the question: the nearest sentences are quoted, none is an answer"
+MISSING_NAME_NOTE = "what the question names is missing here: the nearest sentences are quoted, none is an answer"
+UNDECIDED_NOTE = "the passages do not decide it in plain words: read the quoted sentences"
+MAX_SENTENCES = 80
+MAX_QUOTES = 4
+MAX_CANDIDATES = 10
+MIN_ANSWER_SCORE = 3.0
 """A candidate of at least this score is given as the answer; below it the best sentence is."""
-COVERED, SIMILAR, COVERED_ALONE = 0.35, 0.4, 0.25
+MIN_COVERAGE, MIN_SIMILARITY, MIN_COVERAGE_WITHOUT_ENCODER = 0.35, 0.4, 0.25
 """The evidence hardly touches the question below both: share of its words that is quoted, and the best cosine; without
 an encoder, below the third, a share of words."""
-SENTENCE = {"near": 0.4, "shared": 0.2, "rank": 0.05, "path": 0.2}
-NEXT = {"goes on": 0.3, "new words": 0.2, "new passage": 0.1}
-STOP = 0.3
+SENTENCE_WEIGHTS = {"near": 0.4, "shared": 0.2, "rank": 0.05, "path": 0.2}
+NEXT_SENTENCE_WEIGHTS = {"goes on": 0.3, "new words": 0.2, "new passage": 0.1}
+STOP_SHARE = 0.3
 """Quoting ends when the next sentence has less than this share of the first one's score."""
-CANDIDATE = {
+CANDIDATE_WEIGHTS = {
     "goes on": 1.4, "quoted": 0.7, "fit": 1.7, "around": 1.5, "noun": 1.5, "place": 1.0, "words": 0.35, "title": 0.4,
     "bridge": -0.4, "path end": 0.7,
 }  # fmt: skip
-DEED = 2.0
+ASKED_VERB_WEIGHT = 2.0
 """How much more the word for what was done counts than its rarity: the sentence that tells it names who did it."""
-MARGIN = 0.03
+OPTION_MARGIN = 0.03
 """One of two options is the answer when its passage suits the question better by at least this."""
-_BEFORE_PLACES = frozenset({"in", "at", "near", "from", "to"})
+_PLACE_PREPOSITIONS = frozenset({"in", "at", "near", "from", "to"})
 
-_Paths = Sequence[tuple[frozenset[str], frozenset[str]]]
+_PathNames = Sequence[tuple[frozenset[str], frozenset[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +75,11 @@ class _Sentence:
     rank: int
     start: int
     end: int
-    stems: tuple[tuple[str, int], ...]
-    held: frozenset[str]  # stems of the sentence and of the passage's title
+    stem_positions: tuple[tuple[str, int], ...]
+    stem_set: frozenset[str]  # stems of the sentence and of the passage's title
     mentions: tuple[Mention, ...]
-    names: frozenset[str]  # keys of the mentions and of the title
-    title: str
+    name_keys: frozenset[str]  # keys of the mentions and of the title
+    title_key: str
 
     @property
     def text(self) -> str:
@@ -94,20 +94,20 @@ class _Sentence:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    asked: Asked
-    key: str
+    question_type: QuestionType
+    text_key: str
     names: tuple[str, ...]
     weights: Mapping[str, float]  # of its words: rarity in the evidence, summing to 1
 
-    def names_it(self, key: str) -> bool:
+    def mentions_name(self, key: str) -> bool:
         """Whether the question has this name, one that this name only lengthens, or all its words but one."""
-        if f" {key} " in self.key or any(f" {name_key(name)} " in f" {key} " for name in self.names):
+        if f" {key} " in self.text_key or any(f" {name_key(name)} " in f" {key} " for name in self.names):
             return True
         words = key.split(" ")
-        return len(words) > 2 and sum(f" {word} " in self.key for word in words) >= len(words) - 1
+        return len(words) > 2 and sum(f" {word} " in self.text_key for word in words) >= len(words) - 1
 
-    def shared(self, sentence: _Sentence) -> float:
-        return sum(weight for word, weight in self.weights.items() if word in sentence.held)
+    def overlap(self, sentence: _Sentence) -> float:
+        return sum(weight for word, weight in self.weights.items() if word in sentence.stem_set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,80 +118,86 @@ class _Candidate:
 
 
 @final
-class LocalAnswerer:
+class ExtractiveAnswerer:
     """Quotes the sentences that answer a question and names the candidates in them; no language model, no network.
 
     Args:
         encoder: For the nearness of sentence and question; None or one of dimension 0 compares words only.
         name_finder: Given (text, start, end), returns the mentions inside `text[start:end]`.
-        encoded: How many sentences a question are encoded: those that share most words with it; at least 1.
+        max_encoded: How many sentences a question are encoded: those that share most words with it; at least 1.
     """
 
     def __init__(
         self,
         encoder: "Encoder | None" = None,
-        name_finder: Callable[[str, int, int], Sequence[Mention]] = sentence_mentions,
-        encoded: int = 12,
+        name_finder: Callable[[str, int, int], Sequence[Mention]] = find_mentions,
+        max_encoded: int = 12,
     ) -> None:
-        if encoded < 1:
-            raise InputError(f"encoded is {encoded}; wanted at least 1 sentence; leave the encoder out to encode none")
+        if max_encoded < 1:
+            raise InputError(
+                f"encoded is {max_encoded}; wanted at least 1 sentence; leave the encoder out to encode none"
+            )
         self._encoder = encoder if encoder is not None and encoder.dimension else None
         self._name_finder = name_finder
-        self._encoded = encoded
+        self._encoded = max_encoded
 
-    def answers(
+    def answer(
         self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
     ) -> list[Answer]:
         """Return one answer a question (see `Answerer`); nothing is written, so `on_text` is told nothing."""
         del on_text
         if len(questions) != len(evidence):
             raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one a question")
-        return [self.answer(*pair) for pair in zip(questions, evidence, strict=True)]
+        return [self.answer_one(*pair) for pair in zip(questions, evidence, strict=True)]
 
-    def answer(self, question: str, evidence: Evidence) -> Answer:
+    def answer_one(self, question: str, evidence: Evidence) -> Answer:
         """Read an answer from the evidence alone.
 
         Returns:
             The text is "yes", "no" or one of two options where the sentences decide it, else the best candidate when
             it is clear, else the best sentence; "" with `weak` when the evidence hardly touches the question.
         """
-        every = self._sentences(evidence)
+        every = self._split_sentences(evidence)
         if not question.strip() or not every:
             lack = "the evidence holds no passage with text" if question.strip() else "the question is empty"
-            return Answer("", (), (), evidence, weak=True, notes=(NO_MODEL, lack))
-        asking = self._asking(question, every)
-        kept = _most_shared(asking, every, CONSIDERED)
-        near = self._nearness(question, kept, [asking.shared(s) for s in kept])
+            return Answer("", (), (), evidence, weak=True, notes=(NO_MODEL_NOTE, lack))
+        asking = self._analyze_question(question, every)
+        kept = _preselect_sentences(asking, every, MAX_SENTENCES)
+        near = self._similarities(question, kept, [asking.overlap(s) for s in kept])
         paths = _path_names(evidence)
-        scores = [_score(asking, s, n, paths) for s, n in zip(kept, near, strict=True)]
-        chain = _chain(asking, kept, scores)
-        absent = _absent(asking, evidence)
-        notes = (NO_MODEL, *absent)
-        covered = sum(w for word, w in asking.weights.items() if any(word in s.held for s in chain))
-        far = covered < COVERED_ALONE if self._encoder is None else covered < COVERED and max(near) < SIMILAR
+        scores = [_score_sentence(asking, s, n, paths) for s, n in zip(kept, near, strict=True)]
+        chain = _select_sentences(asking, kept, scores)
+        absent = _missing_name_notes(asking, evidence)
+        notes = (NO_MODEL_NOTE, *absent)
+        covered = sum(w for word, w in asking.weights.items() if any(word in s.stem_set for s in chain))
+        far = (
+            covered < MIN_COVERAGE_WITHOUT_ENCODER
+            if self._encoder is None
+            else covered < MIN_COVERAGE and max(near) < MIN_SIMILARITY
+        )
         # A name that no passage has is what the question is about: of questions asked of a corpus that cannot answer
         # them, this finds three in four, and takes one in twenty-five of the others (hotpotqa/dev, musique-dev).
         if far or absent:
-            notes += (HARDLY if far else MISSING,)
+            notes += (OFF_TOPIC_NOTE if far else MISSING_NAME_NOTE,)
             return Answer("", tuple(s.citation for s in chain), (), evidence, weak=True, notes=notes)
-        options = _options(asking, every, kept, scores)
-        ranked = options or _candidates(asking, kept, chain, paths)
-        text, basis, note = _decide(asking, every, chain, options, ranked)
+        options = _rank_options(asking, every, kept, scores)
+        ranked = options or _rank_candidates(asking, kept, chain, paths)
+        text, basis, note = _decide_answer(asking, every, chain, options, ranked)
         quoted: list[_Sentence] = []
         for sentence in (*basis, *chain):
-            quoted += [sentence] if sentence not in quoted and len(quoted) < QUOTED else []
-        found = tuple(Scored(c.name, c.score) for c in ranked[:CANDIDATES])
+            quoted += [sentence] if sentence not in quoted and len(quoted) < MAX_QUOTES else []
+        found = tuple(Scored(c.name, c.score) for c in ranked[:MAX_CANDIDATES])
         return Answer(text, tuple(s.citation for s in quoted), found, evidence, notes=(*notes, *note))
 
-    def _sentences(self, evidence: Evidence) -> list[_Sentence]:
+    def _split_sentences(self, evidence: Evidence) -> list[_Sentence]:
         found = []
         for rank, passage in enumerate({scored.item.id: scored.item for scored in evidence.passages}.values()):
-            title = name_key(without_parentheses(passage.title))
-            title_words = [word for word, _ in stems(passage.title)]
-            for start, end in sentences(passage.text):
+            title = name_key(strip_parentheses(passage.title))
+            title_words = [word for word, _ in find_content_stems(passage.title)]
+            for start, end in sentence_spans(passage.text):
                 if passage.text.startswith("#", start):
                     continue  # a heading says what a text is about, and answers nothing
-                words = tuple(stems(passage.text[start:end], start))
+                words = tuple(find_content_stems(passage.text[start:end], start))
                 within = self._name_finder(passage.text, start, end)
                 mentions = tuple(m for m in within if start <= m.start < m.end <= end)
                 names = frozenset((*(name_key(m.name) for m in mentions), title)) - {""}
@@ -199,37 +205,39 @@ class LocalAnswerer:
                 found.append(_Sentence(passage, rank, start, end, words, held, mentions, names, title))
         return found
 
-    def _asking(self, question: str, every: Sequence[_Sentence]) -> _Question:
-        words = dict.fromkeys(word for word, _ in stems(question))
-        rarity = {word: math.log(1 + len(every) / (0.5 + sum(word in s.held for s in every))) for word in words}
-        if (deed := asked_deed(question)) in rarity:
-            rarity[deed] *= DEED
+    def _analyze_question(self, question: str, every: Sequence[_Sentence]) -> _Question:
+        words = dict.fromkeys(word for word, _ in find_content_stems(question))
+        rarity = {word: math.log(1 + len(every) / (0.5 + sum(word in s.stem_set for s in every))) for word in words}
+        if (deed := find_asked_verb(question)) in rarity:
+            rarity[deed] *= ASKED_VERB_WEIGHT
         total = sum(rarity.values())
         found = self._name_finder(question, 0, len(question))
         names = tuple(m.name for m in found if m.kind not in ("date", "number"))
         key = f" {' '.join(token.key for token in tokens(question))} "
-        return _Question(asked(question), key, names, {word: value / total for word, value in rarity.items()})
+        return _Question(
+            classify_question(question), key, names, {word: value / total for word, value in rarity.items()}
+        )
 
-    def _nearness(self, question: str, kept: Sequence[_Sentence], shared: Sequence[float]) -> list[float]:
+    def _similarities(self, question: str, kept: Sequence[_Sentence], shared: Sequence[float]) -> list[float]:
         """Return a cosine for each sentence; those that are not encoded have the least of those that are."""
         if self._encoder is None:
             return [0.0] * len(kept)
         chosen = sorted(range(len(kept)), key=lambda i: (-shared[i], i))[: self._encoded]
         # A sentence about "he" or "the town" is understood with its title.
-        texts = [f"{kept[i].passage.title}: {kept[i].text}" if kept[i].title else kept[i].text for i in chosen]
+        texts = [f"{kept[i].passage.title}: {kept[i].text}" if kept[i].title_key else kept[i].text for i in chosen]
         # All as questions: `encode` fills whole batches, three times the work for a dozen sentences.
         own, *rows = self._encoder.encode_queries([question, *texts])
         near = {i: float(row @ own) for i, row in zip(chosen, rows, strict=True)}
         return [near.get(i, min(near.values())) for i in range(len(kept))]
 
 
-def _most_shared(asking: _Question, every: Sequence[_Sentence], count: int) -> list[_Sentence]:
-    value = [asking.shared(s) + SENTENCE["rank"] / (1 + s.rank) for s in every]
+def _preselect_sentences(asking: _Question, every: Sequence[_Sentence], count: int) -> list[_Sentence]:
+    value = [asking.overlap(s) + SENTENCE_WEIGHTS["rank"] / (1 + s.rank) for s in every]
     best = sorted(range(len(every)), key=lambda i: (-value[i], i))[:count]
     return [every[i] for i in sorted(best)]
 
 
-def _path_names(evidence: Evidence) -> _Paths:
+def _path_names(evidence: Evidence) -> _PathNames:
     """Return for each path, best first, the keys of all its names and of those at its end."""
     found = []
     for scored in evidence.paths:
@@ -240,48 +248,48 @@ def _path_names(evidence: Evidence) -> _Paths:
     return found
 
 
-def _score(asking: _Question, sentence: _Sentence, near: float, paths: _Paths) -> float:
-    shares = [(len(sentence.names & names) / len(names), i) for i, (names, _) in enumerate(paths)]
+def _score_sentence(asking: _Question, sentence: _Sentence, near: float, paths: _PathNames) -> float:
+    shares = [(len(sentence.name_keys & names) / len(names), i) for i, (names, _) in enumerate(paths)]
     on_path = max((share / (1 + i) for share, i in shares), default=0.0)
-    value = {"near": near, "shared": asking.shared(sentence), "rank": 1 / (1 + sentence.rank), "path": on_path}
-    return sum(SENTENCE[name] * x for name, x in value.items())
+    value = {"near": near, "shared": asking.overlap(sentence), "rank": 1 / (1 + sentence.rank), "path": on_path}
+    return sum(SENTENCE_WEIGHTS[name] * x for name, x in value.items())
 
 
-def _goes_on(asking: _Question, sentence: _Sentence, chosen: Iterable[_Sentence]) -> bool:
+def _continues(asking: _Question, sentence: _Sentence, chosen: Iterable[_Sentence]) -> bool:
     """Whether a chosen sentence of another passage shares a name with this one that the question does not have."""
     return any(
-        not asking.names_it(key)
+        not asking.mentions_name(key)
         for other in chosen
         if other.passage.id != sentence.passage.id
-        for key in sentence.names & other.names
+        for key in sentence.name_keys & other.name_keys
     )
 
 
-def _chain(asking: _Question, kept: Sequence[_Sentence], scores: Sequence[float]) -> list[_Sentence]:
+def _select_sentences(asking: _Question, kept: Sequence[_Sentence], scores: Sequence[float]) -> list[_Sentence]:
     """Choose the sentences to quote, each for what it adds to those before it."""
     chain: list[_Sentence] = []
     first = 0.0
-    while len(chain) < min(QUOTED, len(kept)):
-        gains = {i: scores[i] + _gain(asking, s, chain) for i, s in enumerate(kept) if s not in chain}
+    while len(chain) < min(MAX_QUOTES, len(kept)):
+        gains = {i: scores[i] + _selection_gain(asking, s, chain) for i, s in enumerate(kept) if s not in chain}
         best, gain = max(gains.items(), key=lambda item: (item[1], -item[0]))
-        if chain and gain < STOP * first:
+        if chain and gain < STOP_SHARE * first:
             break
         first = first if chain else gain
         chain.append(kept[best])
     return chain
 
 
-def _gain(asking: _Question, sentence: _Sentence, chain: Sequence[_Sentence]) -> float:
-    new = sentence.held.difference(*(s.held for s in chain))
+def _selection_gain(asking: _Question, sentence: _Sentence, chain: Sequence[_Sentence]) -> float:
+    new = sentence.stem_set.difference(*(s.stem_set for s in chain))
     value = {
-        "goes on": float(_goes_on(asking, sentence, chain)),
+        "goes on": float(_continues(asking, sentence, chain)),
         "new words": sum(weight for word, weight in asking.weights.items() if word in new),
         "new passage": float(all(s.passage.id != sentence.passage.id for s in chain)),
     }
-    return sum(NEXT[name] * x for name, x in value.items())
+    return sum(NEXT_SENTENCE_WEIGHTS[name] * x for name, x in value.items())
 
 
-def _absent(asking: _Question, evidence: Evidence) -> list[str]:
+def _missing_name_notes(asking: _Question, evidence: Evidence) -> list[str]:
     """Return a note for each stretch of a name's words that stand in no passage, abbreviations aside."""
     held = COMMON_WORDS | {
         token.key for scored in evidence.passages for token in tokens(f"{scored.item.title} {scored.item.text}")
@@ -296,8 +304,8 @@ def _absent(asking: _Question, evidence: Evidence) -> list[str]:
     return notes
 
 
-def _candidates(
-    asking: _Question, kept: Sequence[_Sentence], chain: Sequence[_Sentence], paths: _Paths
+def _rank_candidates(
+    asking: _Question, kept: Sequence[_Sentence], chain: Sequence[_Sentence], paths: _PathNames
 ) -> list[_Candidate]:
     """Return the names that the question does not have, best first, each once."""
     ends: dict[str, float] = {}
@@ -306,58 +314,60 @@ def _candidates(
     best: dict[str, _Candidate] = {}
     for sentence in kept:
         text = sentence.passage.text
-        numbers = _numbers(sentence) if asking.asked.kind == "number" else []
-        shown = {"goes on": float(_goes_on(asking, sentence, chain)), "quoted": float(sentence in chain)}
+        numbers = _unmentioned_numbers(sentence) if asking.question_type.kind == "number" else []
+        shown = {"goes on": float(_continues(asking, sentence, chain)), "quoted": float(sentence in chain)}
         for found in (*sentence.mentions, *numbers):
-            mention = year_in(found) if asking.asked.noun in ("year", "years") else found
+            mention = extract_year(found) if asking.question_type.noun in ("year", "years") else found
             key = name_key(mention.name)
-            if asking.names_it(key):
+            if asking.mentions_name(key):
                 continue
-            value = shown | _features(asking, sentence, mention)
+            value = shown | _candidate_features(asking, sentence, mention)
             value["path end"] = ends.get(key, 0.0)
-            value["title"] = float(key == sentence.title)
-            value["bridge"] = float(len({s.passage.id for s in chain if key in s.names}) > 1)
-            score = sum(CANDIDATE[name] * x for name, x in value.items())
+            value["title"] = float(key == sentence.title_key)
+            value["bridge"] = float(len({s.passage.id for s in chain if key in s.name_keys}) > 1)
+            score = sum(CANDIDATE_WEIGHTS[name] * x for name, x in value.items())
             if key not in best or score > best[key].score:
                 best[key] = _Candidate(text[mention.start : mention.end], score, (sentence,))
     return sorted(best.values(), key=lambda candidate: -candidate.score)
 
 
-def _numbers(sentence: _Sentence) -> list[Mention]:
-    found = figures(sentence.passage.text, sentence.start, sentence.end)
+def _unmentioned_numbers(sentence: _Sentence) -> list[Mention]:
+    found = find_numbers(sentence.passage.text, sentence.start, sentence.end)
     return [n for n in found if not any(n.start < m.end and m.start < n.end for m in sentence.mentions)]
 
 
-def _features(asking: _Question, sentence: _Sentence, mention: Mention) -> dict[str, float]:
+def _candidate_features(asking: _Question, sentence: _Sentence, mention: Mention) -> dict[str, float]:
     gaps: dict[str, int] = {}
-    for word, at in sentence.stems:
+    for word, at in sentence.stem_positions:
         if word in asking.weights and not mention.start <= at < mention.end:
             gap = max(0, mention.start - at if at < mention.start else at - mention.end)
             gaps[word] = min(gap, gaps.get(word, gap))
     before = sentence.passage.text[sentence.start : mention.start].split()[-1:]
     return {
-        "fit": fit(mention, asking.asked.kind),
+        "fit": score_type_fit(mention, asking.question_type.kind),
         "around": sum(asking.weights[word] / (1 + gap / 20) for word, gap in gaps.items()),
-        "noun": float(gaps.get(stem(asking.asked.noun), 99) < 25),
-        "place": float(asking.asked.kind == "place" and bool(before) and before[0].lower() in _BEFORE_PLACES),
+        "noun": float(gaps.get(stem(asking.question_type.noun), 99) < 25),
+        "place": float(
+            asking.question_type.kind == "place" and bool(before) and before[0].lower() in _PLACE_PREPOSITIONS
+        ),
         "words": float(min(3, len(mention.name.split())) - 1),
     }
 
 
-def _about(name: str, every: Sequence[_Sentence]) -> list[_Sentence]:
+def _sentences_about(name: str, every: Sequence[_Sentence]) -> list[_Sentence]:
     """Return the sentences of the passages on `name`, else those that mention it."""
-    key = f" {name_key(without_parentheses(name))} "
-    own = [s for s in every if s.title and (key in f" {s.title} " or f" {s.title} " in key)]
-    return own or [s for s in every if key.strip() in s.names]
+    key = f" {name_key(strip_parentheses(name))} "
+    own = [s for s in every if s.title_key and (key in f" {s.title_key} " or f" {s.title_key} " in key)]
+    return own or [s for s in every if key.strip() in s.name_keys]
 
 
-def _options(
+def _rank_options(
     asking: _Question, every: Sequence[_Sentence], kept: Sequence[_Sentence], scores: Sequence[float]
 ) -> list[_Candidate]:
     """Return the two that "A or B" offers, better first; none when the passages do not hold what is compared."""
     found = []
-    for option in asking.asked.options:
-        about = _about(option, every)
+    for option in asking.question_type.options:
+        about = _sentences_about(option, every)
         # Up to two names between are let pass: David Michael Draiman.
         pattern = r"\s+(?:[\w.]+\s+){0,2}?".join(map(re.escape, option.split()))
         named = next(((s, m) for s in about if (m := re.search(pattern, s.text, re.IGNORECASE))), None)
@@ -365,25 +375,25 @@ def _options(
             return []
         known = [(s, score) for s, score in zip(kept, scores, strict=True) if s in about]
         basis, score = max(known, key=lambda pair: pair[1], default=(about[0], 0.0))
-        if asking.asked.comparison in ("earlier", "later"):
-            dated = next(((s, year) for s in about if (year := first_year(s.text))), None)
+        if asking.question_type.comparison in ("earlier", "later"):
+            dated = next(((s, year) for s in about if (year := find_first_year(s.text))), None)
             if dated is None:
                 return []
-            basis, score = dated[0], float(-dated[1] if asking.asked.comparison == "earlier" else dated[1])
+            basis, score = dated[0], float(-dated[1] if asking.question_type.comparison == "earlier" else dated[1])
         found.append(_Candidate(named[1].group(), score, (named[0], basis)))
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
-def _same_nation(asking: _Question, every: Sequence[_Sentence]) -> tuple[str, list[_Sentence]] | None:
+def _compare_nationalities(asking: _Question, every: Sequence[_Sentence]) -> tuple[str, list[_Sentence]] | None:
     """Return yes or no to "are both of the same nationality", and the two sentences that tell."""
-    firsts = [about[0] for name in asking.names if (about := _about(name, every))]
-    nations = [nationality(s.text) for s in firsts]
-    if not asking.asked.same_nation or len(nations) != 2 or not all(nations):
+    firsts = [about[0] for name in asking.names if (about := _sentences_about(name, every))]
+    nations = [find_nationality(s.text) for s in firsts]
+    if not asking.question_type.asks_same_nationality or len(nations) != 2 or not all(nations):
         return None
     return "yes" if nations[0] == nations[1] else "no", firsts
 
 
-def _decide(
+def _decide_answer(
     asking: _Question,
     every: Sequence[_Sentence],
     chain: list[_Sentence],
@@ -391,16 +401,16 @@ def _decide(
     ranked: Sequence[_Candidate],
 ) -> tuple[str, list[_Sentence], tuple[str, ...]]:
     """Return the answer's text, the sentences to quote first, and a note on it."""
-    if asking.asked.options:
+    if asking.question_type.options:
         basis = [s for option in options for s in option.sentences]
-        decidable = options and asking.asked.comparison != "undecidable"
-        if decidable and options[0].score - options[1].score >= MARGIN:
-            return options[0].name, basis, (COMPARED,)
-        return chain[0].text, [chain[0], *basis], (UNDECIDED,)
-    if asking.asked.kind == "yes or no":
-        verdict = _same_nation(asking, every)
-        return (*verdict, (COMPARED,)) if verdict else ("", chain, (UNDECIDED,))
-    if ranked and ranked[0].score >= CLEAR:
+        decidable = options and asking.question_type.comparison != "undecidable"
+        if decidable and options[0].score - options[1].score >= OPTION_MARGIN:
+            return options[0].name, basis, (COMPARISON_NOTE,)
+        return chain[0].text, [chain[0], *basis], (UNDECIDED_NOTE,)
+    if asking.question_type.kind == "yes or no":
+        verdict = _compare_nationalities(asking, every)
+        return (*verdict, (COMPARISON_NOTE,)) if verdict else ("", chain, (UNDECIDED_NOTE,))
+    if ranked and ranked[0].score >= MIN_ANSWER_SCORE:
         held = ranked[0].sentences[0]
-        return ranked[0].name, chain if held in chain else [*chain[: QUOTED - 1], held], (GUESSED,)
+        return ranked[0].name, chain if held in chain else [*chain[: MAX_QUOTES - 1], held], (CANDIDATE_NOTE,)
     return chain[0].text, chain, ()

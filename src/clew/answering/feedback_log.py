@@ -16,7 +16,7 @@ from clew.errors import ProviderError
 from clew.types import Answer, Question
 
 
-def note_feedback(log: Path, questions: Sequence[Question], answers: Sequence[Answer]) -> int:
+def log_feedback(log: Path, questions: Sequence[Question], answers: Sequence[Answer]) -> int:
     """Add a line for each answer that names its path, and return how many did.
 
     Raises:
@@ -44,6 +44,6 @@ def note_feedback(log: Path, questions: Sequence[Question], answers: Sequence[An
     return len(lines)
 
 
-def note_answer(log: Path, question: str, topics: Sequence[str], answer: Answer) -> int:
+def log_answer(log: Path, question: str, topics: Sequence[str], answer: Answer) -> int:
     """Add a line for one answer that names its path; returns 0 where it names none."""
-    return note_feedback(log, [Question("", question, topics=tuple(topics))], [answer])
+    return log_feedback(log, [Question("", question, topics=tuple(topics))], [answer])

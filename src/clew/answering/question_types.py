@@ -11,34 +11,34 @@ from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import fold, tokens
 from clew.types import Mention
 
-_ASKING = re.compile(
+_QUESTION_WORD = re.compile(
     r"\b(?:who(?:se|m)?|when|where|which|what|how(?: (?:many|much|old|long|far|tall|high|large))?)\b", re.I
 )
-_OPENING = re.compile(r"\W*(?:(?:in|at|on|by|for|to|of|from|during|with)\s+)?", re.I)
+_OPENING_PREPOSITION = re.compile(r"\W*(?:(?:in|at|on|by|for|to|of|from|during|with)\s+)?", re.I)
 # The noun of "which company developed", "what was the name of the river that".
-_NOUNS = re.compile(
+_NOUN_PHRASE = re.compile(
     r"(?:\s+(?:is|was|are|were|other))?(?:\s+the)?(?:\s+names?\s+of)?(?:\s+the)?((?:\s+[^\W_][\w'’-]*){1,5})", re.I
 )
-_IS = re.compile(r"\s+(?:is|was|are|were)\b", re.I)
+_COPULA = re.compile(r"\s+(?:is|was|are|were)\b", re.I)
 _YES_OR_NO = re.compile(r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will)\b", re.I)
 # Bounded, or a long question full of "in" and "or" would take minutes.
-_OPTIONS = tuple(
+_OPTION_PATTERNS = tuple(
     re.compile(
         rf"{start}\s(?:the\s)?(?P<first>[^\s{stop}][^{stop}]{{0,80}}?),?\sor\s(?:the\s)?(?P<second>[^{stop}]{{1,80}})\Z"
     )
     for start, stop in ((":", ":?"), (r"(?:[,;]|\b(?:is|was|between|than|in|first)\b)", ",:;?"))
 )
-_SAME_NATION = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
+_SAME_NATIONALITY = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
 # Nearness of words says nothing about these.
-_MEASURED = re.compile(
+_QUANTITY_COMPARISON = re.compile(
     r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
 )
 # Of these a passage mostly gives a second date, after that of birth or foundation.
-_ENDING = re.compile(r"\b(?:die[ds]?|death|dissolved|closed|ended|disbanded)\b", re.I)
+_ENDING_VERB = re.compile(r"\b(?:die[ds]?|death|dissolved|closed|ended|disbanded)\b", re.I)
 _YEAR = re.compile(r"(?<![\d,.$£€])(?:1\d{3}|20\d{2})(?![\d%]|,\d)")
-_FIGURE = re.compile(
+_NUMBER = re.compile(
     r"(?<![\w.,])\d[\d,.]*(?:\s(?:million|billion|thousand))?(?!\w)|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|"
     r"eleven|twelve|thirteen|fifteen|twenty|thirty|forty|fifty|hundred)\b",
     re.I,
@@ -48,38 +48,38 @@ _NATIONALITY = re.compile(
 )
 
 
-_ASKING_WORDS = {
+_QUESTION_WORDS = {
     *("who", "whom", "whose", "when", "where", "which", "what", "how"),
     *("was", "were", "does", "did", "has"),
 }
-_ENDINGS = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
+_SUFFIXES = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
 
 
-def _words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-_DATES = _words("year years date day month decade century")
-_NUMBERS = _words("number population percentage amount height length age distance area size")
-_PLACES = _words("city town country state county village island continent province region district place")
-_PERSONS = _words(
+_DATES = _word_set("year years date day month decade century")
+_NUMBERS = _word_set("number population percentage amount height length age distance area size")
+_PLACES = _word_set("city town country state county village island continent province region district place")
+_PERSONS = _word_set(
     "person actor actress singer author writer director president king queen player man woman musician founder father "
     "mother brother sister son daughter wife husband spouse sibling child composer producer poet leader artist"
 )
-_BODIES = _words(
+_ORGANIZATIONS = _word_set(
     "university college school company club band award awards church party league association corporation records show "
     "series war army institute group council festival cup tv bbc film films"
 )
-_NO_PERSON = _BODIES | _words(
+_NOT_PERSONS = _ORGANIZATIONS | _word_set(
     "county city river street house museum center centre expedition island islands sea ocean bay mount ship war battle "
     "treaty award prize medal order"
 )
-_JOINED = _words("of the for and in at on")
-_ENDS_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _words("won named called known located born played")
+_LINKING_WORDS = _word_set("of the for and in at on")
+_AFTER_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _word_set("won named called known located born played")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionType:
     """What kind of answer a question wants.
 
     Attributes:
@@ -87,74 +87,76 @@ class Asked:
         noun: The folded noun after "which", "what", "how many" or "who is the", "" when there is none.
         options: The two that "A or B" offers, as written, or none.
         comparison: How the options are told apart: "earlier", "later", "description", "undecidable"; "" without them.
-        same_nation: Whether it asks if two are of one nationality.
+        asks_same_nationality: Whether it asks if two are of one nationality.
     """
 
     kind: str
     noun: str = ""
     options: tuple[str, ...] = ()
     comparison: str = ""
-    same_nation: bool = False
+    asks_same_nationality: bool = False
 
 
 _AUXILIARY = "is|was|were|are|did|does|do|has|had|will|would|can|could"
-_DEED = re.compile(
+_ASKED_VERB = re.compile(
     rf"\bwho (?!(?:{_AUXILIARY})\b)(\w+)|\bby whom? (?:is|was|were) .*\b(\w+)$"
     r"|\b(?:when|where) (?:is|was|were) .* (\w+ed)$",
     re.IGNORECASE,
 )
 
 
-def asked(question: str) -> Asked:
+def classify_question(question: str) -> QuestionType:
     """Return what `question` asks for; English question words only, any other question has kind ""."""
     question = " ".join(question.split()).rstrip(" ?.")
-    for pattern in _OPTIONS:
+    for pattern in _OPTION_PATTERNS:
         if options := pattern.search(question):
-            return Asked("name", "", (options["first"].strip(), options["second"].strip()), _comparison(question))
+            return QuestionType(
+                "name", "", (options["first"].strip(), options["second"].strip()), _comparison_kind(question)
+            )
     if _YES_OR_NO.match(question):
-        return Asked("yes or no", same_nation=_SAME_NATION.search(question) is not None)
-    word = _question_word(question)
+        return QuestionType("yes or no", asks_same_nationality=_SAME_NATIONALITY.search(question) is not None)
+    word = _find_question_word(question)
     if word is None:
-        return Asked("")
+        return QuestionType("")
     kind = fold(word.group())
     rest = question[word.end() :]
-    nominal = kind in ("what", "which", "how many") or (kind == "who" and _IS.match(rest))
-    noun = _noun(rest) if nominal else ""
-    return Asked(_kind(kind, noun), noun)
+    nominal = kind in ("what", "which", "how many") or (kind == "who" and _COPULA.match(rest))
+    noun = _answer_noun(rest) if nominal else ""
+    return QuestionType(_answer_kind(kind, noun), noun)
 
 
-def asked_deed(question: str) -> str:
+def find_asked_verb(question: str) -> str:
     """Return the stem of what was done in `Who founded ...` or `When was ... founded`; "" for other questions."""
-    found = _DEED.search(" ".join(question.split()).rstrip(" ?."))
+    found = _ASKED_VERB.search(" ".join(question.split()).rstrip(" ?."))
     return stem(fold(next(word for word in found.groups() if word))) if found else ""
 
 
-def _comparison(question: str) -> str:
+def _comparison_kind(question: str) -> str:
     early, late = _EARLIER.search(question), _LATER.search(question)
     if early or late:
-        return "undecidable" if _ENDING.search(question) else "earlier" if early else "later"
-    return "undecidable" if _MEASURED.search(question) else "description"
+        return "undecidable" if _ENDING_VERB.search(question) else "earlier" if early else "later"
+    return "undecidable" if _QUANTITY_COMPARISON.search(question) else "description"
 
 
-def _question_word(question: str) -> "re.Match[str] | None":
+def _find_question_word(question: str) -> "re.Match[str] | None":
     """Prefer the word that opens the question or follows a comma, then a late "what"; relative clauses come last."""
-    words = list(_ASKING.finditer(question))
+    words = list(_QUESTION_WORD.finditer(question))
     for word in words:
-        if _OPENING.fullmatch(question[: word.start()]) or question[: word.start()].rstrip().endswith(","):
+        if _OPENING_PREPOSITION.fullmatch(question[: word.start()]) or question[: word.start()].rstrip().endswith(","):
             return word
     plain = [word for word in words if word.group().lower().startswith(("what", "how"))]
     return plain[-1] if plain else words[-1] if words else None
 
 
-def _noun(rest: str) -> str:
-    match = _NOUNS.match(rest)
+def _answer_noun(rest: str) -> str:
+    match = _NOUN_PHRASE.match(rest)
     words = fold(match[1]).split() if match else []
-    last = next((i for i, word in enumerate(words) if word in _ENDS_NOUN), len(words))
+    last = next((i for i, word in enumerate(words) if word in _AFTER_NOUN), len(words))
     known = [word for word in words[:last] if word in _DATES | _NUMBERS | _PERSONS | _PLACES]
     return (known or words[:last] or [""])[-1]
 
 
-def _kind(word: str, noun: str) -> str:
+def _answer_kind(word: str, noun: str) -> str:
     if word.startswith("how ") or noun in _NUMBERS:
         return "number"
     if word.startswith("who") or noun in _PERSONS:
@@ -166,7 +168,7 @@ def _kind(word: str, noun: str) -> str:
     return "name" if word in ("what", "which") else ""
 
 
-def fit(mention: Mention, kind: str) -> float:
+def score_type_fit(mention: Mention, kind: str) -> float:
     """Return how well a mention suits a kind of answer: 1 well, 0 perhaps, -1 not at all."""
     literal = mention.kind if mention.kind in ("date", "number") else "name"
     if kind in ("date", "number"):
@@ -177,19 +179,19 @@ def fit(mention: Mention, kind: str) -> float:
         return -1.0
     words = fold(mention.name).split()
     if kind != "person":
-        return -0.5 if kind == "place" and (mention.kind == "quoted" or _BODIES.intersection(words)) else 0.5
-    if mention.kind != "name" or any(word in _NO_PERSON or word.isdigit() for word in words):
+        return -0.5 if kind == "place" and (mention.kind == "quoted" or _ORGANIZATIONS.intersection(words)) else 0.5
+    if mention.kind != "name" or any(word in _NOT_PERSONS or word.isdigit() for word in words):
         return -0.5
-    return 1.0 if 2 <= len(words) <= 4 and not _JOINED.intersection(words) else 0.3
+    return 1.0 if 2 <= len(words) <= 4 and not _LINKING_WORDS.intersection(words) else 0.3
 
 
-def figures(text: str, start: int, end: int) -> list[Mention]:
+def find_numbers(text: str, start: int, end: int) -> list[Mention]:
     """Return the numbers in `text[start:end]` that are no years, also those written as words."""
-    found = [(m.start(), m.group().rstrip(".,")) for m in _FIGURE.finditer(text, start, end)]
+    found = [(m.start(), m.group().rstrip(".,")) for m in _NUMBER.finditer(text, start, end)]
     return [Mention(name, "number", at, at + len(name)) for at, name in found if not _YEAR.fullmatch(name)]
 
 
-def year_in(mention: Mention) -> Mention:
+def extract_year(mention: Mention) -> Mention:
     """Return the year of a date, in its place; the date itself when it has none."""
     match = _YEAR.search(mention.name) if mention.kind == "date" else None
     if match is None:
@@ -197,19 +199,19 @@ def year_in(mention: Mention) -> Mention:
     return Mention(match.group(), "date", mention.start + match.start(), mention.start + match.end())
 
 
-def first_year(text: str) -> int | None:
+def find_first_year(text: str) -> int | None:
     """Return the first year from 1000 to 2099 that a text names."""
     match = _YEAR.search(text)
     return int(match.group()) if match else None
 
 
-def nationality(text: str) -> str:
+def find_nationality(text: str) -> str:
     """Return the capitalised word of "is an American writer", "" where a text has no such words."""
     match = _NATIONALITY.search(text)
     return match["name"] if match else ""
 
 
-def stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
+def find_content_stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
     """Return the content words of a text without common endings, and pairs of unspaced letters, with their places."""
     words = tokens(text)
     found = []
@@ -218,7 +220,9 @@ def stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
             if after and after.start == word.end:
                 found.append((word.key + after.key, offset + word.start))
         elif (
-            word.key not in COMMON_WORDS and word.key not in _ASKING_WORDS and (len(word.key) > 1 or word.key.isdigit())
+            word.key not in COMMON_WORDS
+            and word.key not in _QUESTION_WORDS
+            and (len(word.key) > 1 or word.key.isdigit())
         ):
             found.append((stem(word.key), offset + word.start))
     return found
@@ -226,4 +230,4 @@ def stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
 
 def stem(word: str) -> str:
     """Return a word without its common English ending, four letters at least."""
-    return next((word[: -len(e)] for e in _ENDINGS if word.endswith(e) and len(word) - len(e) >= 4), word)
+    return next((word[: -len(e)] for e in _SUFFIXES if word.endswith(e) and len(word) - len(e) >= 4), word)

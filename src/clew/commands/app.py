@@ -33,8 +33,8 @@ from clew.commands.options import (
     TopicOption,
     TraceFlag,
     WhereOption,
-    asking_of,
     check_json_file,
+    make_client_factory,
 )
 from clew.commands.train_frag import paths as train_paths
 from clew.commands.train_frag import router as train_router
@@ -46,7 +46,7 @@ from clew.errors import BudgetError, ClewError, InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
-    from clew.models.llm.access import Asking
+    from clew.models.llm.access import LLMClientFactory
 
 app = typer.Typer(
     name="clew",
@@ -108,13 +108,13 @@ def search(
 ) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
     from clew.commands.output import evidence_json, print_evidence, print_steps, progress_on_stderr
-    from clew.retrievers.registry import with_options
+    from clew.retrievers.registry import add_options
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
-        opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
+        opened = _open(index, progress, make_client_factory(base_url, max_cost, max_tokens, cache))
         given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
-        (name,) = with_options([opened.retriever_name(name)], given)
+        (name,) = add_options([opened.retriever_name(name)], given)
         evidence = opened.search(question, count, name, where, paths, topic or ())
     if json_:
         _print_json(evidence_json(question, name, evidence))
@@ -148,39 +148,39 @@ def ask(
     json_: JsonFlag = False,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model nothing is ever made up."""
-    from clew.answering.feedback_log import note_answer
+    from clew.answering.feedback_log import log_answer
     from clew.commands.output import (
         answer_json,
-        growing_answer,
         print_answer,
         print_steps,
         progress_on_stderr,
+        streaming_answer,
     )
-    from clew.retrievers.registry import with_options
+    from clew.retrievers.registry import add_options
     from clew.settings import load_settings
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
-        opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
+        opened = _open(index, progress, make_client_factory(base_url, max_cost, max_tokens, cache))
         given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
-        (name,) = with_options([opened.retriever_name(name)], given)
+        (name,) = add_options([opened.retriever_name(name)], given)
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:
             raise InputError("--feedback notes the path that a language model names: give --model too")
         answerer = opened.answerer(writer, name)
         evidence = opened.search(question, count, name, where, paths, topic or ())
-    growing = None if json_ else growing_answer()
-    answer = answerer.answers([question], [evidence], growing)[0]
+    growing = None if json_ else streaming_answer()
+    answer = answerer.answer([question], [evidence], growing)[0]
     if feedback is not None:
-        note_answer(feedback, question, topic or (), answer)
+        log_answer(feedback, question, topic or (), answer)
     if json_:
         _print_json(answer_json(question, name, answer))
     else:
         print_answer(answer, growing)
         if trace:
             print_steps(evidence.steps)
-    if answer.failure and answer.failure.because:
-        raise answer.failure.because
+    if answer.failure and answer.failure.run_error:
+        raise answer.failure.run_error
 
 
 @app.command(name="eval")
@@ -213,36 +213,36 @@ def evaluate(
     """Measure retrievers on questions whose evidence is known, side by side."""
     from clew.commands.output import print_scores, progress_on_stderr
     from clew.datasets.loaders import load_questions
-    from clew.evaluation.evaluate_kgqa import measure_graph, on_graphs
-    from clew.evaluation.evaluate_retrieval import measure
-    from clew.retrievers.registry import with_options
+    from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
+    from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+    from clew.retrievers.registry import add_options
     from clew.retrievers.spec import split_names
     from clew.settings import load_settings
 
     check_json_file(json_)
     names, _ = _defaults(retriever, None)
     with progress_on_stderr() as progress:
-        opened = _open(index, progress, asking_of(base_url, max_cost, max_tokens, cache))
-        ks = _numbers(cutoffs)
+        opened = _open(index, progress, make_client_factory(base_url, max_cost, max_tokens, cache))
+        ks = _parse_cutoffs(cutoffs)
         given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
-        chosen = with_options([opened.retriever_name(name) for name in split_names(names)], given)
+        chosen = add_options([opened.retriever_name(name) for name in split_names(names)], given)
         writer = load_settings().model if model is None else model
         answerer = opened.answerer(writer, chosen[0]) if answer else None
         if feedback is not None and answerer is None:
             raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
         asked = load_questions(questions)
-        if on_graphs(asked):
+        if are_graph_questions(asked):
             if positives:
                 raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
-            report = measure_graph(opened, asked, chosen, progress, answerer, feedback)
+            report = evaluate_path_retrievers(opened, asked, chosen, progress, answerer, feedback)
         else:
-            report = measure(
+            report = evaluate_retrievers(
                 opened, questions, chosen, ks, where, runs, progress, answerer, paths=paths, positives=positives
             )
     if json_ is not None:
         _write_json(json_, report)
     print_scores(report)
-    if ended := opened.asking.budget.ended:  # what was measured before it is printed all the same
+    if ended := opened.llm_factory.budget.exceeded_message:  # what was measured before it is printed all the same
         raise BudgetError(ended)
 
 
@@ -284,14 +284,14 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
 def verify(index: IndexOption) -> None:
     """Read every row and every derived file and check them; exit 1 when damage is found."""
     from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
-    from clew.retrievers.gfm.weights import weights_problems
+    from clew.retrievers.gfm.weights import find_weights_problems
     from clew.store.passage_table import PassageTable
     from clew.store.verify import verify as check
 
     problems = check(index)
     if not problems:
         table = PassageTable.open(index)
-        problems = snapshot_problems(snapshot_folder(table)) + weights_problems(table.location.derived)
+        problems = snapshot_problems(snapshot_folder(table)) + find_weights_problems(table.location.derived)
     for problem in problems:
         print(problem)
     if problems:
@@ -320,11 +320,11 @@ def compact(index: IndexOption) -> None:
 def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Names shown a kind.")] = 10) -> None:
     """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
     from clew.commands.output import print_difference
-    from clew.graph.snapshot.diff import difference
+    from clew.graph.snapshot.diff import diff_snapshots
 
-    changes = difference(_open(old).snapshot, _open(new).snapshot)
+    changes = diff_snapshots(_open(old).snapshot, _open(new).snapshot)
     print_difference(changes, limit)
-    if not changes.empty:
+    if not changes.is_empty:
         raise typer.Exit(1)
 
 
@@ -346,17 +346,17 @@ def main() -> NoReturn:
     except typer.Exit as stop:
         sys.exit(stop.exit_code)
     except ClewError as error:
-        _fail(str(error), error.exit_code)
+        _exit_with_error(str(error), error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        _fail("stopped; what was committed is kept, and the same command goes on from there", 130)
+        _exit_with_error("stopped; what was committed is kept, and the same command goes on from there", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the exit flushes into the closed pipe again
     except TyperException as error:
-        _fail(f"{error.format_message()} (see clew --help)", 2)
+        _exit_with_error(f"{error.format_message()} (see clew --help)", 2)
     sys.exit(0)
 
 
-def _fail(message: str, code: int) -> NoReturn:
+def _exit_with_error(message: str, code: int) -> NoReturn:
     """Print one line; what a terminal does not show as a letter, it gets as an escape."""
     line = " ".join(message.split())
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
@@ -364,10 +364,10 @@ def _fail(message: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _open(location: str, progress: Any = None, asking: "Asking | None" = None) -> "Index":
+def _open(location: str, progress: Any = None, clients: "LLMClientFactory | None" = None) -> "Index":
     from clew import index as indexes
 
-    return indexes.open(location, progress or indexes.silent, asking)
+    return indexes.open(location, progress or indexes.ignore_progress, clients)
 
 
 def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:
@@ -377,7 +377,7 @@ def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:
     return settings.retriever if retriever is None else retriever, settings.k if k is None else k
 
 
-def _numbers(text: str) -> list[int]:
+def _parse_cutoffs(text: str) -> list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError as error:

@@ -7,11 +7,11 @@ import typer
 from clew.commands.options import IndexOption, JsonFlag
 
 if TYPE_CHECKING:
-    from clew.models.llm.reply_cache import CallCache
+    from clew.models.llm.reply_cache import ReplyCache
 
 cache = typer.Typer(help="List and drop the replies of language models that are kept beside an index.")
 
-DAY = 86400.0
+SECONDS_PER_DAY = 86400.0
 
 
 @cache.command(name="list")
@@ -20,13 +20,13 @@ def list_(index: IndexOption, json_: JsonFlag = False) -> None:
     import json
     from dataclasses import asdict
 
-    from clew.commands.output import print_kept_calls
+    from clew.commands.output import print_cached_replies
 
-    kept = _kept(index).listed()
+    kept = _open_reply_cache(index).summarize()
     if json_:
         print(json.dumps([asdict(entry) for entry in kept], ensure_ascii=False, indent=2))
     else:
-        print_kept_calls(kept)
+        print_cached_replies(kept)
 
 
 @cache.command()
@@ -36,11 +36,11 @@ def prune(
     days: Annotated[float, typer.Option(min=0.0, help="Only those that are older.")] = 0.0,
 ) -> None:
     """Drop kept replies; what was made of them stays in the index."""
-    print(f"dropped {_kept(index).prune(days * DAY, model)} replies")
+    print(f"dropped {_open_reply_cache(index).prune(days * SECONDS_PER_DAY, model)} replies")
 
 
-def _kept(location: str) -> "CallCache":
+def _open_reply_cache(location: str) -> "ReplyCache":
     from clew import index as indexes
-    from clew.models.llm.reply_cache import CallCache
+    from clew.models.llm.reply_cache import ReplyCache
 
-    return CallCache(indexes.calls_file(indexes.open(location).table.location))
+    return ReplyCache(indexes.reply_cache_path(indexes.open(location).table.location))

@@ -4,7 +4,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from clew.commands.options import EncoderOption, IndexOption, JsonFlag, asking_of, open_or_create
+from clew.commands.options import EncoderOption, IndexOption, JsonFlag, make_client_factory, open_or_create
 
 kg = typer.Typer(help="Import graphs of triples, with documents beside them or alone, and list those of an index.")
 
@@ -35,17 +35,17 @@ def import_(
     """Import a graph in the place of the one of its name, making the index where there is none; no documents needed."""
     from clew.commands.output import print_graph_report, progress_on_stderr
     from clew.indexing.kg_formats.files import graph_file
-    from clew.indexing.kg_import import graph_name
+    from clew.indexing.kg_import import clean_graph_name
 
     # What is wrong with the file fails here, before an index is made.
-    called = None if name is None else graph_name(name)
+    called = None if name is None else clean_graph_name(name)
     source = graph_file(file, format_, encoding, delimiter, names or ())
     if strict:
         source.check()
-    source.require_a_triple()
+    source.require_triple()
     with progress_on_stderr() as progress:
-        asking = asking_of(None, None, None, cache=True)
-        opened = open_or_create(index, None, encoder, progress, asking, make=True)
+        asking = make_client_factory(None, None, None, cache=True)
+        opened = open_or_create(index, None, encoder, progress, asking, create=True)
         report = opened.import_graph(source, called)
         snapshot = opened.snapshot
     print_graph_report(report, len(snapshot.entities), len(snapshot.triples))
@@ -61,7 +61,7 @@ def list_(index: IndexOption, json_: JsonFlag = False) -> None:
     from clew.store.kg_shards import stored_graphs
     from clew.store.passage_table import PassageTable
 
-    graphs = [asdict(graph) for graph in stored_graphs(PassageTable.open(index).graph_parts(["metadata"]))]
+    graphs = [asdict(graph) for graph in stored_graphs(PassageTable.open(index).iter_shards(["metadata"]))]
     if json_:
         print(json.dumps(graphs, ensure_ascii=False, indent=2))
     else:

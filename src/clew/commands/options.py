@@ -10,7 +10,7 @@ from clew.errors import InputError
 
 if TYPE_CHECKING:
     from clew.index import Index
-    from clew.models.llm.access import Asking
+    from clew.models.llm.access import LLMClientFactory
 
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
 RetrieverOption = Annotated[
@@ -82,7 +82,9 @@ EncoderOption = Annotated[
 ]
 
 
-def asking_of(base_url: str | None, max_cost: float | None, max_tokens: int | None, cache: bool) -> "Asking":
+def make_client_factory(
+    base_url: str | None, max_cost: float | None, max_tokens: int | None, cache: bool
+) -> "LLMClientFactory":
     """Return how language models are asked: as the settings say, but for the options that were given."""
     from clew.settings import Settings, load_settings
 
@@ -93,7 +95,7 @@ def asking_of(base_url: str | None, max_cost: float | None, max_tokens: int | No
     if any(isinstance(value, int | float) and value < 0 for value in named.values()):
         raise InputError("a budget is below 0: give 0 or more")
     settings: Settings = load_settings().model_copy(update=named)
-    return settings.asking()
+    return settings.make_llm_factory()
 
 
 def check_folder(option: str, folder: Path) -> None:
@@ -127,7 +129,13 @@ def check_json_file(path: Path | None) -> None:
 
 
 def open_or_create(
-    location: str, extractor: str | None, encoder: str | None, progress: Any, asking: "Asking", *, make: bool
+    location: str,
+    extractor: str | None,
+    encoder: str | None,
+    progress: Any,
+    clients: "LLMClientFactory",
+    *,
+    create: bool,
 ) -> "Index":
     """Open an index, or make one where there is none.
 
@@ -136,8 +144,8 @@ def open_or_create(
         extractor: For a new index; None for that of the settings.
         encoder: For a new index, or the one that it was made with; None for that of the settings.
         progress: Of the index.
-        asking: How language models are asked.
-        make: Whether one may be made.
+        clients: How language models are asked.
+        create: Whether one may be made.
 
     Raises:
         InputError: The index was made with another encoder.
@@ -148,8 +156,8 @@ def open_or_create(
     from clew.store.dataset import open_dataset
     from clew.store.location import locate
 
-    if not make or open_dataset(locate(location)) is not None:
-        opened = indexes.open(location, progress, asking)
+    if not create or open_dataset(locate(location)) is not None:
+        opened = indexes.open(location, progress, clients)
         if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
             raise InputError(
                 f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
@@ -158,4 +166,4 @@ def open_or_create(
         return opened
     given = {"extractor": extractor, "encoder": encoder}
     chosen = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
-    return indexes.create(location, chosen, progress, asking)
+    return indexes.create(location, chosen, progress, clients)

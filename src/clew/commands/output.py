@@ -12,22 +12,22 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from clew.graph.snapshot.diff import Difference
-from clew.indexing.cost_estimate import Estimate
+from clew.graph.snapshot.diff import SnapshotDiff
+from clew.indexing.cost_estimate import CostEstimate
 from clew.indexing.kg_import import GraphReport
-from clew.indexing.pipeline import Report
+from clew.indexing.pipeline import IndexingReport
 from clew.indexing.snapshot_builder import Progress as ProgressFunction
-from clew.models.llm.reply_cache import Kept
-from clew.text.sanitize import escaped
-from clew.types import Answer, Evidence, Passage, Path, Scored, Step, Usage
+from clew.models.llm.reply_cache import CachedReplies
+from clew.text.sanitize import escape_control
+from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored, Usage
 
-_FAILED = "No answer: the language model gave none that can be used."
-_OF_MODELS = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
-_SHOWN_CHARACTERS = 300
-_SHOWN_FAILURES = 20
-_SHOWN_VALUES = 5
-_SHOWN_PATHS = 10
-_SECONDS_A_LINE = 10.0
+_NO_USABLE_REPLY = "No answer: the language model gave none that can be used."
+_MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
+_MAX_CHARACTERS = 300
+_MAX_FAILURES = 20
+_MAX_VALUES = 5
+_MAX_PATHS = 10
+_SECONDS_PER_LINE = 10.0
 
 
 def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
@@ -66,171 +66,175 @@ def print_evidence(evidence: Evidence) -> None:
     """Print ranked passages, then the paths that lead to them."""
     for rank, scored in enumerate(evidence.passages, 1):
         passage = scored.item
-        _say(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
-        _say(f"   {_shortened(passage.text)}")
+        _print_line(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
+        _print_line(f"   {_shorten(passage.text)}")
     if evidence.paths:
-        _say("\nHow they connect:" if evidence.passages else "Paths:")
-    for path in evidence.paths[:_SHOWN_PATHS]:
-        _say(f"  {_path_text(path.item)}")
-    if len(evidence.paths) > _SHOWN_PATHS:
-        _say(f"  ... and {len(evidence.paths) - _SHOWN_PATHS} more (--json has them all)")
+        _print_line("\nHow they connect:" if evidence.passages else "Paths:")
+    for path in evidence.paths[:_MAX_PATHS]:
+        _print_line(f"  {_format_path(path.item)}")
+    if len(evidence.paths) > _MAX_PATHS:
+        _print_line(f"  ... and {len(evidence.paths) - _MAX_PATHS} more (--json has them all)")
     _print_notes(evidence.notes)
-    _print_spent(evidence.usage)
+    _print_usage(evidence.usage)
 
 
-def print_steps(steps: Sequence[Step]) -> None:
+def print_steps(steps: Sequence[AgentStep]) -> None:
     """Print what an agent did, step by step."""
     for number, step in enumerate(steps, 1):
         usage = step.usage
         cost = f"{usage.seconds:.2f} s, {usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens"
-        _say(f"\nStep {number} ({cost}): {step.query}")
+        _print_line(f"\nStep {number} ({cost}): {step.query}")
         for label, values in (("read", step.read), ("linked", step.linked), ("noted", step.gist), ("new", step.new)):
             if values:
-                more = f"; ... ({len(values)})" if len(values) > _SHOWN_VALUES else ""
-                _say(f"  {label}: {'; '.join(values[:_SHOWN_VALUES])}{more}")
-        _say(f"  {step.verdict}{f': {step.reasoning}' if step.reasoning else ''}")
+                more = f"; ... ({len(values)})" if len(values) > _MAX_VALUES else ""
+                _print_line(f"  {label}: {'; '.join(values[:_MAX_VALUES])}{more}")
+        _print_line(f"  {step.verdict}{f': {step.reasoning}' if step.reasoning else ''}")
 
 
-class GrowingAnswer:
+class StreamingAnswer:
     """Shows an answer while it is written.
 
     Attributes:
-        said: What stands on the terminal.
+        shown: What stands on the terminal.
     """
 
     def __init__(self) -> None:
-        self.said = ""
+        self.shown = ""
 
     def __call__(self, text: str) -> None:
         """Add what is new; a text that starts anew gets a line of its own."""
-        if not text.startswith(self.said):
+        if not text.startswith(self.shown):
             sys.stdout.write("\n")
-            self.said = ""
-        sys.stdout.write(escaped(text[len(self.said) :]))
+            self.shown = ""
+        sys.stdout.write(escape_control(text[len(self.shown) :]))
         sys.stdout.flush()
-        self.said = text
+        self.shown = text
 
 
-def growing_answer() -> GrowingAnswer | None:
+def streaming_answer() -> StreamingAnswer | None:
     """Return what shows an answer while it is written; None where no one watches."""
-    return GrowingAnswer() if sys.stdout.isatty() else None
+    return StreamingAnswer() if sys.stdout.isatty() else None
 
 
-def print_answer(answer: Answer, grown: GrowingAnswer | None = None) -> None:
+def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     """Print an answer, the sentences it stands on, and other candidates; what has been shown is not said again.
 
     Where a language model failed, what was found for it is printed in the answer's place.
     """
-    said = "" if grown is None else grown.said
+    said = "" if stream is None else stream.shown
     if said:
         sys.stdout.write("\n")
     if not said or " ".join(said.split()) != answer.text:
-        _say(answer.text or (_FAILED if answer.failure else "No answer: the evidence does not hold one."))
+        _print_line(
+            answer.text or (_NO_USABLE_REPLY if answer.failure else "No answer: the evidence does not hold one.")
+        )
     if answer.failure:
         print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
         return
     for number, citation in enumerate(answer.citations, 1):
         place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
-        _say(f"\n[{number}] {citation.title or citation.document_id} ({place})")
-        _say(f"    \u201c{citation.quote}\u201d")
+        _print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
+        _print_line(f"    \u201c{citation.quote}\u201d")
     others = [c.item for c in answer.candidates if c.item != answer.text][:5]
     if others:
-        _say(f"\nOther candidates: {', '.join(others)}")
+        _print_line(f"\nOther candidates: {', '.join(others)}")
     if answer.evidence.paths:
-        _say("\nHow the passages connect:" if answer.evidence.passages else "\nThe paths it stands on:")
+        _print_line("\nHow the passages connect:" if answer.evidence.passages else "\nThe paths it stands on:")
         for path in answer.evidence.paths[:3]:
-            _say(f"  {_path_text(path.item)}")
+            _print_line(f"  {_format_path(path.item)}")
     _print_notes(answer.notes)
-    _print_spent(answer.evidence.usage + answer.usage)
+    _print_usage(answer.evidence.usage + answer.usage)
 
 
-def print_report(report: Report, passages: int, spent: Usage = Usage()) -> None:  # noqa: B008 - it cannot change
+def print_report(report: IndexingReport, passages: int, spent: Usage = Usage()) -> None:  # noqa: B008 - it cannot change
     """Print what an indexing run did, what a language model was paid for it, and every failure."""
     counts = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
     )
     retried = f", {report.retried} passages tried again" if report.retried else ""
-    _say(f"{counts}{retried} in {report.seconds:.1f} s; the index holds {passages} passages")
-    if report.stopped is not None:
-        _say(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
-    _print_spent(spent)
-    for failure in report.failures[:_SHOWN_FAILURES]:
-        _warn(f"failed: {failure.item}: {failure.reason}")
-    if len(report.failures) > _SHOWN_FAILURES:
-        _warn(f"... and {len(report.failures) - _SHOWN_FAILURES} more")
+    _print_line(f"{counts}{retried} in {report.seconds:.1f} s; the index holds {passages} passages")
+    if report.stop_error is not None:
+        _print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
+    _print_usage(spent)
+    for failure in report.failures[:_MAX_FAILURES]:
+        _print_warning(f"failed: {failure.item}: {failure.reason}")
+    if len(report.failures) > _MAX_FAILURES:
+        _print_warning(f"... and {len(report.failures) - _MAX_FAILURES} more")
 
 
 def print_graph_report(report: GraphReport, entities: int, triples: int) -> None:
     """Print what the import of a graph did, the first faults of its file, and what the index holds now."""
     counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
-    _say(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
+    _print_line(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
     parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
-    _say(f"parts: {parts}; the index holds {entities:,} entities and {triples:,} triples")
+    _print_line(f"parts: {parts}; the index holds {entities:,} entities and {triples:,} triples")
     for fault in report.faults:
-        _warn(f"malformed: {fault}")
+        _print_warning(f"malformed: {fault}")
     if report.malformed > len(report.faults):
-        _warn(f"... and {report.malformed - len(report.faults):,} more")
+        _print_warning(f"... and {report.malformed - len(report.faults):,} more")
 
 
 def print_graphs(graphs: Sequence[Mapping[str, Any]]) -> None:
     """Print imported graphs, a line each."""
     for graph in graphs:
-        _say(f"{graph['name']}: {graph['triples']:,} triples, {graph['names']:,} names, {graph['parts']:,} parts")
+        _print_line(
+            f"{graph['name']}: {graph['triples']:,} triples, {graph['names']:,} names, {graph['parts']:,} parts"
+        )
     if not graphs:
-        _say("no graph was imported")
+        _print_line("no graph was imported")
 
 
-def print_estimate(estimate: Estimate) -> None:
+def print_estimate(estimate: CostEstimate) -> None:
     """Print what indexing would take, and what cannot be read."""
     unchanged = f", {estimate.unchanged:,} unchanged" if estimate.unchanged else ""
-    _say(f"{estimate.documents:,} documents to index{unchanged}: {estimate.passages:,} passages")
+    _print_line(f"{estimate.documents:,} documents to index{unchanged}: {estimate.passages:,} passages")
     if not estimate.model:
-        _say("no language model is asked: no calls, no money")
+        _print_line("no language model is asked: no calls, no money")
     else:
-        kept = f" ({estimate.cached:,} more are answered by kept replies)" if estimate.cached else ""
-        _say(f"{estimate.model}: about {estimate.calls:,} calls{kept}")
-        _say(f"tokens    {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
+        kept = f" ({estimate.cached_calls:,} more are answered by kept replies)" if estimate.cached_calls else ""
+        _print_line(f"{estimate.model}: about {estimate.calls:,} calls{kept}")
+        _print_line(f"tokens    {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
         unknown = "not known: add a price of the model to clew.toml under [prices]"
-        _say(f"money     {unknown if estimate.cost is None else f'{estimate.cost:.4f}'}")
-        _say(f"time      {_duration(estimate.seconds)}, {estimate.at_once} calls at once")
-    for failure in estimate.failures[:_SHOWN_FAILURES]:
-        _warn(f"failed: {failure.item}: {failure.reason}")
+        _print_line(f"money     {unknown if estimate.cost is None else f'{estimate.cost:.4f}'}")
+        _print_line(f"time      {_format_duration(estimate.seconds)}, {estimate.at_once} calls at once")
+    for failure in estimate.failures[:_MAX_FAILURES]:
+        _print_warning(f"failed: {failure.item}: {failure.reason}")
 
 
-def print_kept_calls(kept: Sequence[Kept]) -> None:
+def print_cached_replies(entries: Sequence[CachedReplies]) -> None:
     """Print the replies of language models that are kept, a line for each model and prompt."""
-    for entry in kept:
-        _say(f"{entry.model}  {entry.prompt}: {_spent(entry.usage)}")
-    if not kept:
-        _say("no replies are kept")
+    for entry in entries:
+        _print_line(f"{entry.model}  {entry.prompt}: {_format_usage(entry.usage)}")
+    if not entries:
+        _print_line("no replies are kept")
 
 
 def print_stats(figures: dict[str, Any]) -> None:
     """Print counts, then what the index was made with."""
     for name, value in figures.items():
         if name not in ("manifest", "graphs"):
-            _say(f"{name.replace('_', ' '):18} {value}")
+            _print_line(f"{name.replace('_', ' '):18} {value}")
     for graph in figures["graphs"]:
-        _say(f"{'graph':18} {graph['name']} ({graph['triples']} triples, {graph['names']} names)")
+        _print_line(f"{'graph':18} {graph['name']} ({graph['triples']} triples, {graph['names']} names)")
     manifest = figures["manifest"]
     for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
-        _say(f"{name.replace('_', ' '):18} {value}")
+        _print_line(f"{name.replace('_', ' '):18} {value}")
     for extractor, count in manifest["extractors"].items():
-        _say(f"{'extracted by':18} {extractor} ({count} passages)")
-    _say(f"{'failures':18} {manifest['failures']}")
+        _print_line(f"{'extracted by':18} {extractor} ({count} passages)")
+    _print_line(f"{'failures':18} {manifest['failures']}")
 
 
-def print_difference(changes: Difference, limit: int) -> None:
+def print_difference(changes: SnapshotDiff, limit: int) -> None:
     """Print counts of what differs, and the first names of each kind."""
-    if changes.empty:
-        _say("equal: the same passages, entities and triples")
+    if changes.is_empty:
+        _print_line("equal: the same passages, entities and triples")
         return
     rows = [(f"{kind} added", names) for kind, names in changes.added.items()]
     rows += [(f"{kind} removed", names) for kind, names in changes.removed.items()]
     for what, names in [*rows, ("passages changed", changes.changed)]:
         if names:
             more = ", ..." if len(names) > limit else ""
-            _say(f"{len(names)} {what}: {', '.join(names[:limit])}{more}")
+            _print_line(f"{len(names)} {what}: {', '.join(names[:limit])}{more}")
 
 
 def print_scores(report: dict[str, Any]) -> None:
@@ -243,30 +247,30 @@ def print_scores(report: dict[str, Any]) -> None:
         table.add_column(name, justify="right")
     for measure in dict.fromkeys(measure for name in names for measure in report["retrievers"][name]):
         values = [report["retrievers"][name].get(measure, 0.0) for name in names]
-        if measure == "intervals" or _says_nothing(measure, values):
+        if measure == "intervals" or _is_trivial_row(measure, values):
             continue
-        cells = [_cell(measure, report["retrievers"][name]) for name in names]
+        cells = [_format_cell(measure, report["retrievers"][name]) for name in names]
         ceiling = report["ceiling"].get(measure)
         table.add_row(measure, *cells, "" if ceiling is None else f"{ceiling:.3f}")
     page = StringIO()
     drawn = Console(file=page, highlight=False, width=max(80, 24 + 24 * len(names)))
     drawn.print(table)
-    _say(page.getvalue().rstrip())
+    _print_line(page.getvalue().rstrip())
     print_comparisons(report)
     for warning in report["warnings"]:
-        _warn(f"warning: {warning}")
+        _print_warning(f"warning: {warning}")
 
 
 def print_note(note: str) -> None:
     """Print on stderr what a user should know of the input."""
-    _warn(f"note: {note}")
+    _print_warning(f"note: {note}")
 
 
 def print_comparisons(report: Mapping[str, Any]) -> None:
     """Print how the first of several compares with each other one."""
     for c in report["comparisons"]:
         interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
-        _say(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
+        _print_line(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
 
 
 @contextmanager
@@ -281,7 +285,7 @@ def progress_on_stderr() -> Iterator[ProgressFunction]:
     )
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _lines_on_stderr()
+        yield _progress_lines()
         return
     with Progress(*columns, console=console, transient=True) as bar:
         tasks: dict[str, Any] = {}
@@ -296,7 +300,7 @@ def progress_on_stderr() -> Iterator[ProgressFunction]:
         yield show
 
 
-def _lines_on_stderr() -> ProgressFunction:
+def _progress_lines() -> ProgressFunction:
     started: dict[str, float] = {}
     last = said = time.monotonic()
 
@@ -305,24 +309,24 @@ def _lines_on_stderr() -> ProgressFunction:
         now = time.monotonic()
         begun = started.setdefault(stage, last)  # a stage begins where the one before it was last heard of
         last = now
-        if now - said < _SECONDS_A_LINE:
+        if now - said < _SECONDS_PER_LINE:
             return
         said = now
         rate = done / (now - begun) if now > begun else 0.0
         left = f", {(total - done) / rate:.0f} s left" if rate and total else ""
         of_all = f" of {total:,}" if total else ""
-        _warn(f"{stage}: {done:,}{of_all}, {rate:,.0f}/s{left}")
+        _print_warning(f"{stage}: {done:,}{of_all}, {rate:,.0f}/s{left}")
 
     return show
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     """Print for people; a letter of a corpus that would steer the terminal is shown as an escape."""
-    sys.stdout.write(escaped(text) + "\n")
+    sys.stdout.write(escape_control(text) + "\n")
 
 
-def _warn(text: str) -> None:
-    sys.stderr.write(escaped(" ".join(text.split())) + "\n")
+def _print_warning(text: str) -> None:
+    sys.stderr.write(escape_control(" ".join(text.split())) + "\n")
 
 
 def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
@@ -339,45 +343,45 @@ def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
     }
 
 
-def _path_text(path: Path) -> str:
-    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{_stating(t.passages)}" for t in path)
+def _format_path(path: Path) -> str:
+    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{_format_sources(t.passages)}" for t in path)
 
 
-def _stating(passages: Sequence[str]) -> str:
+def _format_sources(passages: Sequence[str]) -> str:
     return f"  ({', '.join(passages)})" if passages else ""  # no passage states what an imported graph alone holds
 
 
 def _print_notes(notes: tuple[str, ...]) -> None:
     if notes:
-        _say("\n" + "\n".join(f"note: {' '.join(note.split())}" for note in notes))
+        _print_line("\n" + "\n".join(f"note: {' '.join(note.split())}" for note in notes))
 
 
-def _spent(usage: Usage) -> str:
+def _format_usage(usage: Usage) -> str:
     tokens = f"{usage.calls:,} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
     return f"{tokens}, {usage.cost:.4f} of money" if usage.cost else tokens
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     minutes = round(seconds / 60)
     return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
-def _print_spent(usage: Usage) -> None:
+def _print_usage(usage: Usage) -> None:
     if usage.calls:
-        _say(f"spent: {_spent(usage)}")
+        _print_line(f"spent: {_format_usage(usage)}")
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= _SHOWN_CHARACTERS else flat[:_SHOWN_CHARACTERS].rsplit(" ", 1)[0] + " ..."
+    return flat if len(flat) <= _MAX_CHARACTERS else flat[:_MAX_CHARACTERS].rsplit(" ", 1)[0] + " ..."
 
 
-def _says_nothing(measure: str, values: Sequence[float]) -> bool:
+def _is_trivial_row(measure: str, values: Sequence[float]) -> bool:
     """Whether a row is that of retrievers that take one step and ask no language model."""
-    return (measure == "steps" and max(values) == 1) or (measure in _OF_MODELS and not any(values))
+    return (measure == "steps" and max(values) == 1) or (measure in _MODEL_MEASURES and not any(values))
 
 
-def _cell(measure: str, summary: dict[str, Any]) -> str:
+def _format_cell(measure: str, summary: dict[str, Any]) -> str:
     value = summary.get(measure)
     if value is None:
         return ""

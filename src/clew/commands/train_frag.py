@@ -39,23 +39,23 @@ def router(
     """Train what tells simple questions from complex ones, for frag; used by --retriever frag:router_weights=FOLDER."""
     from clew.commands.output import progress_on_stderr
     from clew.retrievers.frag.hop_predictor import TERMS, WORDS
-    from clew.store.pretrained import SHIPPED
-    from clew.training.fitting.hop_predictor import FEEDBACK, HopRecipe
-    from clew.training.recipes.frag import train_hop_router
+    from clew.store.pretrained import PRETRAINED_FOLDER
+    from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
+    from clew.training.recipes.frag import train_frag_hops
 
     if kind not in (WORDS, TERMS):
         raise InputError(f"--kind is {kind!r}; wanted {WORDS} or {TERMS}")
     _check_out(out)
     logs = feedback or []
-    recipe = FEEDBACK if logs and not index else HopRecipe()
+    recipe = FEEDBACK_RECIPE if logs and not index else HopRecipe()
     recipe = replace(recipe, kind=kind, seed=seed, epochs=recipe.epochs if epochs is None else epochs)
     recipe = replace(recipe, decay=1e-4) if kind == TERMS else recipe
-    begin = SHIPPED / "router" if start is None and logs and not index else start
+    begin = PRETRAINED_FOLDER / "router" if start is None and logs and not index else start
     with progress_on_stderr() as progress:
-        taught = train_hop_router(
-            _pairs(index, questions, progress, needed=not logs), out, recipe, progress, begin, logs
+        taught = train_frag_hops(
+            _open_pairs(index, questions, progress, needed=not logs), out, recipe, progress, begin, logs
         )
-    _told(taught.questions, taught.left_out, taught.figures)
+    _print_result(taught.questions, taught.left_out, taught.figures)
     print(f"weights in {out}; use them: --retriever frag:router_weights={out}")
 
 
@@ -75,14 +75,14 @@ def paths(
     """Train what ranks paths, for frag; used by --retriever frag:path_weights=FOLDER."""
     from clew.commands.output import progress_on_stderr
     from clew.training.fitting.path_ranker import PathRecipe
-    from clew.training.recipes.frag import train_chain_ranker
+    from clew.training.recipes.frag import train_frag_paths
 
     _check_out(out)
     given = {"rank": rank, "nearness": nearness, "epochs": epochs}
     recipe = replace(PathRecipe(seed=seed), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     with progress_on_stderr() as progress:
-        taught = train_chain_ranker(_pairs(index, questions, progress, needed=True), out, recipe, progress, hops)
-    _told(taught.questions, taught.left_out, taught.figures)
+        taught = train_frag_paths(_open_pairs(index, questions, progress, needed=True), out, recipe, progress, hops)
+    _print_result(taught.questions, taught.left_out, taught.figures)
     print(f"weights in {out}; use them: --retriever frag:path_weights={out}")
 
 
@@ -91,7 +91,7 @@ def _check_out(out: Path) -> None:
         raise InputError(f"--out is {str(out)!r}, which is a file: name a folder")
 
 
-def _pairs(
+def _open_pairs(
     indexes: list[str] | None, questions: list[Path] | None, progress: Any, *, needed: bool
 ) -> "list[tuple[Index, Path]]":
     from clew import index as opening
@@ -104,7 +104,7 @@ def _pairs(
     return [(opening.open(place, progress), file) for place, file in zip(places, files, strict=True)]
 
 
-def _told(questions: int, left_out: int, figures: dict[str, float]) -> None:
+def _print_result(questions: int, left_out: int, figures: dict[str, float]) -> None:
     without = f", {left_out} left out: no topic in the graph, or no path to an answer" if left_out else ""
     print(f"learned from {questions} questions{without}")
     for name, value in figures.items():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 import typer
 
 if TYPE_CHECKING:
-    from clew.training.recipes.gfm import GNNRecipe
+    from clew.training.recipes.gfm import GFMRecipe
 
 train = typer.Typer(help="Train weights on your own data.", rich_markup_mode=None)
 weights = typer.Typer(help="Bring in weights that were trained elsewhere.", rich_markup_mode=None)
@@ -57,8 +57,8 @@ def gfm(
     from contextlib import nullcontext
 
     from clew.commands.output import progress_on_stderr
-    from clew.index import silent
-    from clew.training.distributed import group
+    from clew.index import ignore_progress
+    from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
 
     shape = {"width": width, "layers": layers, "nodes": nodes, "message": message, "aggregate": aggregate}
@@ -68,13 +68,20 @@ def gfm(
     loss = {"alpha": share, "ranking": ranking, "batch": batch}
     learning = {"epochs": epochs, "rate": rate, "patience": patience, "seed": seed}
     recipe = _recipe(what, shape, loss, {"steps": steps, "negatives": negatives}, learning)
-    with group(device) as processes, nullcontext(silent) if processes.rank else progress_on_stderr() as progress:
+    with (
+        join_process_group(device) as processes,
+        nullcontext(ignore_progress) if processes.rank else progress_on_stderr() as progress,
+    ):
         result = train_gfm(data, validate or (), out, recipe, progress, processes)
         if processes.rank:
             return
     for name, value in result.figures.items():
         print(f"{name}: {value:.3f}")
-    best = f"best epoch {result.best + 1}" if result.best >= 0 else "no epoch was better than the start, which they are"
+    best = (
+        f"best epoch {result.best_epoch + 1}"
+        if result.best_epoch >= 0
+        else "no epoch was better than the start, which they are"
+    )
     print(f"weights in {out}, {best}, {result.seconds:.0f} s of training")
 
 
@@ -96,18 +103,21 @@ def routed(
     """Train what the retriever routed chooses by; every choice is asked every question, and timed."""
     from clew.commands.output import progress_on_stderr
     from clew.retrievers.spec import split_names
-    from clew.training.fitting.routing import ChoiceRecipe
-    from clew.training.recipes.routed import CHOICES, train_choices
+    from clew.training.fitting.routing import RoutingRecipe
+    from clew.training.recipes.routed import DEFAULT_CHOICES, train_routed
 
-    names = CHOICES if choices is None else tuple(split_names(choices))
-    recipe = ChoiceRecipe(cutoff, penalty, kept)
+    names = DEFAULT_CHOICES if choices is None else tuple(split_names(choices))
+    recipe = RoutingRecipe(cutoff, penalty, kept)
     with progress_on_stderr() as progress:
-        result = train_choices(data, validate or (), out, names, recipe, progress)
+        result = train_routed(data, validate or (), out, names, recipe, progress)
     for name, outcomes in result.outcomes.items():
         for choice, outcome in outcomes.items():
             print(f"{name}, {choice}: recall@{cutoff} {outcome.recall:.3f}, {1000 * outcome.seconds:.1f} ms")
     chosen = result.weights
-    print(f"usual choices {'+'.join(chosen.usual)}; a second has to buy {chosen.worth:g} points of recall")
+    print(
+        f"usual choices {'+'.join(chosen.default_choices)}; a second has to buy {chosen.seconds_price:g} points of "
+        f"recall"
+    )
     print(f"weights in {out}, learned from {result.questions} questions in {result.seconds:.0f} s")
 
 
@@ -117,19 +127,19 @@ def _recipe(
     loss: dict[str, Any],
     drawn: dict[str, Any],
     learning: dict[str, Any],
-) -> "GNNRecipe":
+) -> "GFMRecipe":
     """Return a recipe of what was given; what was not is the start's, or the default."""
     from clew.training.loop import Recipe
     from clew.training.objectives.document_retrieval import RetrievalLoss
     from clew.training.objectives.kg_completion import CompletionRecipe
-    from clew.training.recipes.gfm import NODES, GNNRecipe, shape_of
+    from clew.training.recipes.gfm import DEFAULT_NODES, GFMRecipe, settings_of_weights
 
     start = what["start"]
-    whole = {} if start is None else shape_of(start)
+    whole = {} if start is None else settings_of_weights(start)
     whole |= {name: value for name, value in shape.items() if value is not None}
-    whole.setdefault("nodes", NODES.get(whole.get("targets", "passages"), 1))
+    whole.setdefault("nodes", DEFAULT_NODES.get(whole.get("targets", "passages"), 1))
     completion = CompletionRecipe(**drawn, batch=loss["batch"], nodes=min(whole["nodes"], CompletionRecipe().nodes))
-    return GNNRecipe(**what, **whole, loss=RetrievalLoss(**loss), completion=completion, loop=Recipe(**learning))
+    return GFMRecipe(**what, **whole, loss=RetrievalLoss(**loss), completion=completion, loop=Recipe(**learning))
 
 
 def adapt(
@@ -147,14 +157,14 @@ def adapt(
     """Tune gfm on your own documents, without a label; the weights are kept if they win on questions held out."""
     from clew import index as indexes
     from clew.commands.output import progress_on_stderr
-    from clew.training.recipes.gfm import ADAPTING, adapt_gfm
+    from clew.training.recipes.gfm import ADAPTATION, adapt_gfm
 
-    loop = replace(ADAPTING.loop, epochs=epochs, rate=rate, seed=seed)
-    recipe = replace(ADAPTING, questions=questions, loop=loop)
+    loop = replace(ADAPTATION.loop, epochs=epochs, rate=rate, seed=seed)
+    recipe = replace(ADAPTATION, questions=questions, loop=loop)
     with progress_on_stderr() as progress:
         opened = indexes.open(index, progress)
-        begin = opened.parts.weights("gfm") if start is None else start
-        place = opened.parts.own_weights("gfm") if out is None else out
+        begin = opened.context.weights_folder("gfm") if start is None else start
+        place = opened.context.own_weights_folder("gfm") if out is None else out
         result = adapt_gfm(opened, begin, place, recipe, progress)
     print(f"{result.learned} questions made of the index, {result.held_out} more held out; {result.seconds:.0f} s")
     for name, value in result.after.items():
@@ -171,10 +181,10 @@ def import_(
     out: Annotated[Path, typer.Option(help="Gets the weights, for --retriever gfm:weights=FOLDER.")],
 ) -> None:
     """Read a published GFM-RAG checkpoint; nothing in it is run, and every tensor has to fit."""
-    from clew.retrievers.gfm.published_checkpoint import read_published
+    from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
     from clew.retrievers.gfm.weights import save_weights
 
-    read = read_published(checkpoint)
+    read = load_published_checkpoint(checkpoint)
     save_weights(out, read, {"imported from": checkpoint.name}, half=False)
     shape = read.model.settings
     count = sum(parameter.numel() for parameter in read.model.parameters())

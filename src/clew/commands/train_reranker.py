@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from clew.training.recipes.reranker import TaughtReranker
 
-BASES = ("bm25", "dense", "fused", "pagerank")
+DEFAULT_BASES = ("bm25", "dense", "fused", "pagerank")
 """Retrievers whose pools are learned from. One that was trained on the same questions would rank them too well."""
 
 
@@ -43,7 +43,9 @@ def reranker(
     out: Annotated[Path, typer.Option(help="Gets the weights.")],
     validate: Folders = None,
     run: Run = None,
-    base: Annotated[str, typer.Option(help="Retrievers whose pools are learned from, by commas.")] = ",".join(BASES),
+    base: Annotated[str, typer.Option(help="Retrievers whose pools are learned from, by commas.")] = ",".join(
+        DEFAULT_BASES
+    ),
     also: Also = None,
     pool: Annotated[int, typer.Option(help="Passages a question.")] = 100,
     graph: Annotated[str, typer.Option(help="What connects passages: index, or amr as published.")] = "index",
@@ -90,11 +92,13 @@ def reranker(
         loop=Recipe(epochs=epochs, rate=rate, patience=patience, seed=seed),
     )
     with progress_on_stderr() as progress:
-        result = train_reranker(data, validate or (), out, split_names(base), recipe, progress, run, _own(also or ()))
-    _print(result, out)
+        result = train_reranker(
+            data, validate or (), out, split_names(base), recipe, progress, run, _parse_also(also or ())
+        )
+    _print_result(result, out)
 
 
-def _own(also: Sequence[str]) -> dict[Path, list[str]]:
+def _parse_also(also: Sequence[str]) -> dict[Path, list[str]]:
     """Return the retrievers of single folders."""
     from clew.errors import InputError
 
@@ -107,13 +111,17 @@ def _own(also: Sequence[str]) -> dict[Path, list[str]]:
     return own
 
 
-def _print(result: "TaughtReranker", out: Path) -> None:
+def _print_result(result: "TaughtReranker", out: Path) -> None:
     figures = result.trained.figures
     for name, value in figures.items():
         before = result.before.get(name)
         print(f"{name}: {value:.3f}" if before is None else f"{name}: {value:.3f}, {before:.3f} before reranking")
     print(f"{result.parameters:,} parameters, learned from {result.questions} pools")
-    best = f"best epoch {result.trained.best + 1}" if result.trained.best >= 0 else "no epoch was better than the start"
+    best = (
+        f"best epoch {result.trained.best_epoch + 1}"
+        if result.trained.best_epoch >= 0
+        else "no epoch was better than the start"
+    )
     if figures and figures["mean"] < result.before["mean"]:
         print("they find less than the rankings as they were found: train longer, or give more questions")
     print(f"weights in {out}, {best}, {result.trained.seconds:.0f} s of training; use them by --rerank g-rag:{out}")

@@ -9,12 +9,12 @@ from clew.commands.options import JsonFlag, check_folder
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.evaluation.compare_subgraphs import Comparing
+    from clew.evaluation.compare_subgraphs import ComparisonConfig
     from clew.retrievers.subgraph.gcn_weights import ScorerSettings
-    from clew.training.data.graph_sources import GraphSource
+    from clew.training.data.graph_sources import GraphQuestionSource
     from clew.training.loop import Recipe
     from clew.training.objectives.subgraph_feedback import FeedbackRecipe
-    from clew.training.recipes.graph_readers import ReaderChoice
+    from clew.training.recipes.graph_readers import ReaderSettings
 
 DataOption = Annotated[
     Optional[Path],  # noqa: UP045
@@ -116,35 +116,35 @@ def subgraph(
 ) -> None:
     """Train what selects subgraphs by how well a reader answers; used by --retriever gcn-subgraph:weights=FOLDER."""
     from clew.commands.output import print_note, progress_on_stderr
-    from clew.evaluation.evaluate_subgraphs import shortened
+    from clew.evaluation.evaluate_subgraphs import count_truncated
     from clew.models.encoders.registry import open_encoder
     from clew.retrievers.subgraph.gcn_weights import save_scorer
-    from clew.training.data.graph_sources import GraphSource, parts_to_learn
-    from clew.training.recipes.graph_readers import ReaderChoice, readers, save_soft_prompt
+    from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
+    from clew.training.recipes.graph_readers import ReaderSettings, reader_factory, save_soft_prompt
     from clew.training.recipes.subgraph import train_selection
 
     check_folder("--out", out)
     settings, feedback, recipe = _networks(
         (inputs, combination, width, stops), (objective, budget, draws, price), (epochs, rate, seed)
     )
-    choice = ReaderChoice(reader, soft_prompt, graph_token, context_tokens)
-    source = GraphSource(data, kg, index, questions, hops, limit)
+    choice = ReaderSettings(reader, soft_prompt, graph_token, context_tokens)
+    source = GraphQuestionSource(data, kg, index, questions, hops, limit)
     source.check(split)
     with progress_on_stderr() as progress:
-        model, opened = choice.opened(), open_encoder(encoder)
-        parts = parts_to_learn(source, split, opened, seed, progress, print_note)
-        judge = readers(choice, model, opened, parts.learned, parts.choices)(seed)
+        model, opened = choice.open_model(), open_encoder(encoder)
+        parts = load_training_splits(source, split, opened, seed, progress, print_note)
+        judge = reader_factory(choice, model, opened, parts.train, parts.choices)(seed)
         trained, told = train_selection(
-            parts.learned, parts.held, judge, opened, settings, feedback, recipe, out / "run", progress
+            parts.train, parts.validation, judge, opened, settings, feedback, recipe, out / "run", progress
         )
         save_scorer(out, trained)
         soft = save_soft_prompt(judge, out / "reader")
-    chosen = f"{told.held} chose the epoch: {_epoch(told.best)}"
+    chosen = f"{told.held} chose the epoch: {_format_epoch(told.best)}"
     print(f"learned from {told.questions} questions, {chosen}, {told.seconds:.0f} s")
     for name, value in told.figures.items():
         print(f"{name}: {value:.3f} (untrained: {told.started_at[name]:.3f})")
     print(f"weights in {out}; use them: --retriever gcn-subgraph:weights={out}")
-    _note_shortened("", shortened(judge), context_tokens)
+    _note_shortened("", count_truncated(judge), context_tokens)
     if soft:
         print(f"what the reader learned is in {out / 'reader'}")
 
@@ -184,20 +184,20 @@ def compare(
 
     from clew.commands.output import print_comparisons, progress_on_stderr
     from clew.evaluation.compare_subgraphs import compare_selections
-    from clew.training.data.graph_sources import GraphSource
-    from clew.training.recipes.graph_readers import ReaderChoice
+    from clew.training.data.graph_sources import GraphQuestionSource
+    from clew.training.recipes.graph_readers import ReaderSettings
 
     settings, feedback, recipe = _networks(
         (inputs, combination, width, stops), ("policy", budget, draws, price), (epochs, rate, 0)
     )
-    choice = ReaderChoice(reader, soft_prompt, graph_token, context_tokens)
-    source = GraphSource(data, kg, index, questions, hops, limit)
-    names = _names(select, choice)
+    choice = ReaderSettings(reader, soft_prompt, graph_token, context_tokens)
+    source = GraphQuestionSource(data, kg, index, questions, hops, limit)
+    names = _parse_selections(select, choice)
     source.check(split)
     if runs is not None:
         check_folder("--runs", runs)
     with progress_on_stderr() as progress, tempfile.TemporaryDirectory() as scratch:
-        on = _compared_on(source, (split, test, test_split), choice, encoder, budget, progress)
+        on = _open_comparison(source, (split, test, test_split), choice, encoder, budget, progress)
         report = compare_selections(
             on, names, range(seeds), settings, feedback, recipe, runs or Path(scratch), progress
         )
@@ -216,62 +216,62 @@ def _networks(
     """Return how networks are made and trained, as the options say."""
     from clew.retrievers.subgraph.gcn_weights import ScorerSettings
     from clew.training.loop import Recipe
-    from clew.training.objectives.subgraph_feedback import FeedbackRecipe, check_end
+    from clew.training.objectives.subgraph_feedback import FeedbackRecipe, check_stopping
 
     inputs, combination, width, stops = shape
     epochs, rate, seed = steps
     settings, judged = ScorerSettings(inputs, combination, width, stops=stops), FeedbackRecipe(*feedback)
-    check_end(settings, judged)
+    check_stopping(settings, judged)
     return settings, judged, Recipe(epochs=epochs, rate=rate, seed=seed, average=0.9, warmup=10)
 
 
-def _names(select: str | None, choice: "ReaderChoice") -> list[str]:
+def _parse_selections(select: str | None, choice: "ReaderSettings") -> list[str]:
     """Return the selections that are asked for, all of them known and with a reader."""
-    from clew.evaluation.compare_subgraphs import SELECTIONS, WITH_READERS, check_names
-    from clew.training.recipes.subgraph import LOCAL
+    from clew.evaluation.compare_subgraphs import OWN_READER_SELECTIONS, SELECTIONS, check_selection_names
+    from clew.training.recipes.subgraph import LOCAL_READER
 
-    local = choice.name == LOCAL
+    local = choice.name == LOCAL_READER
     if select is None:
-        return [name for name in (*SELECTIONS, *(() if local else WITH_READERS)) if name != "steiner-fill"]
+        return [name for name in (*SELECTIONS, *(() if local else OWN_READER_SELECTIONS)) if name != "steiner-fill"]
     names = [name.strip() for name in select.split(",") if name.strip()]
-    check_names(names)
-    if local and (lacking := [name for name in names if name in WITH_READERS]):
+    check_selection_names(names)
+    if local and (lacking := [name for name in names if name in OWN_READER_SELECTIONS]):
         raise InputError(f"{lacking[0]} reads graph tokens: give --reader FOLDER with a causal language model")
     return names
 
 
-def _compared_on(
-    source: "GraphSource",
+def _open_comparison(
+    source: "GraphQuestionSource",
     parts: tuple[str | None, Path | None, str | None],
-    choice: "ReaderChoice",
+    choice: "ReaderSettings",
     encoder: str,
     budget: int,
     progress: Any,
-) -> "Comparing":
+) -> "ComparisonConfig":
     from clew.commands.output import print_note
-    from clew.evaluation.compare_subgraphs import Comparing
+    from clew.evaluation.compare_subgraphs import ComparisonConfig
     from clew.models.encoders.registry import open_encoder
-    from clew.training.data.graph_sources import parts_to_compare
-    from clew.training.recipes.graph_readers import readers, token_readers
+    from clew.training.data.graph_sources import load_comparison_splits
+    from clew.training.recipes.graph_readers import reader_factory, token_reader_factories
 
-    model, opened = choice.opened(), open_encoder(encoder)  # before all that takes long
-    found = parts_to_compare(source, *parts, opened, progress, print_note)
-    reader = readers(choice, model, opened, found.learned, found.choices)
-    own = token_readers(choice, model, opened)
-    return Comparing(found.learned, found.held, found.tested, reader, opened, budget, own)
+    model, opened = choice.open_model(), open_encoder(encoder)  # before all that takes long
+    found = load_comparison_splits(source, *parts, opened, progress, print_note)
+    reader = reader_factory(choice, model, opened, found.train, found.choices)
+    own = token_reader_factories(choice, model, opened)
+    return ComparisonConfig(found.train, found.validation, found.test, reader, opened, budget, own)
 
 
-def _note_shortened(of: str, count: int, tokens: int | None) -> None:
+def _note_shortened(prefix: str, count: int, tokens: int | None) -> None:
     from clew.commands.output import print_note
     from clew.training.recipes.graph_readers import CONTEXT_TOKENS
 
     if count:
         graphs = f"{count:,} parts of graphs" if count > 1 else "1 part of a graph"
         most = f"{tokens or CONTEXT_TOKENS} tokens (--context-tokens)"
-        print_note(f"{of}{graphs} had more than {most}, or than the model reads: the last lines were left out")
+        print_note(f"{prefix}{graphs} had more than {most}, or than the model reads: the last lines were left out")
 
 
-def _epoch(best: int) -> str:
+def _format_epoch(best: int) -> str:
     return "untrained" if best < 0 else f"epoch {best + 1}"
 
 
@@ -287,10 +287,10 @@ def _print_selections(report: "dict[str, Any]") -> None:
     ]
     print("".join(["selection".ljust(15), *(measure.rjust(22) for measure, _ in known)]))
     for name, found in told.items():
-        print("".join([name.ljust(15), *(_cell(found, measure, places).rjust(22) for measure, places in known)]))
+        print("".join([name.ljust(15), *(_format_cell(found, measure, places).rjust(22) for measure, places in known)]))
 
 
-def _cell(found: "dict[str, Any]", measure: str, places: int) -> str:
+def _format_cell(found: "dict[str, Any]", measure: str, places: int) -> str:
     if measure not in found:
         return ""
     low, high = found["intervals"][measure]

@@ -3,25 +3,25 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.datasets.records import read_records, shown
+from clew.datasets.records import preview, read_records
 from clew.errors import InputError
 from clew.types import Question
 
 
-def is_part_of_folder(path: Path) -> bool:
+def is_beir_path(path: Path) -> bool:
     """Return whether `path` is a BEIR folder, its `queries.jsonl`, or one of its qrels."""
-    folder = folder_of(path)
+    folder = beir_folder(path)
     return (folder / "queries.jsonl").is_file() and (folder / "qrels").is_dir()
 
 
-def folder_of(path: Path) -> Path:
+def beir_folder(path: Path) -> Path:
     """Return the folder that `path`, itself or one of its files, would belong to."""
     if path.suffix == ".tsv" and path.parent.name == "qrels":
         return path.parent.parent
     return path.parent if path.name == "queries.jsonl" else path
 
 
-def questions(path: Path) -> Iterator[tuple[str, Question]]:
+def read_questions(path: Path) -> Iterator[tuple[str, Question]]:
     """Yield the questions of one split that have a gold document, with their places, in the order of `queries.jsonl`.
 
     Args:
@@ -30,22 +30,22 @@ def questions(path: Path) -> Iterator[tuple[str, Question]]:
     Raises:
         InputError: A file is missing or malformed, or several splits are there and none is `test`.
     """
-    folder = folder_of(path)
-    qrels = path if path.suffix == ".tsv" else _split(folder / "qrels")
-    gold = _gold(qrels)
+    folder = beir_folder(path)
+    qrels = path if path.suffix == ".tsv" else _choose_qrels(folder / "qrels")
+    gold = _read_qrels(qrels)
     met = set()
     for record in read_records(folder / "queries.jsonl"):
         identifier = record.identifier("_id")
         if identifier in gold:
             met.add(identifier)
-            yield record.place, Question(identifier, record.text("text"), gold=tuple(gold[identifier]))
+            yield record.location, Question(identifier, record.text("text"), gold=tuple(gold[identifier]))
     for identifier, documents in gold.items():
         if identifier not in met:
             place = next(iter(documents.values()))
             raise InputError(f"{place}: query {identifier!r} is not in {folder / 'queries.jsonl'}; add it there")
 
 
-def _split(folder: Path) -> Path:
+def _choose_qrels(folder: Path) -> Path:
     found = sorted(folder.glob("*.tsv"))
     chosen = [path for path in found if path.name == "test.tsv"] or found
     if len(chosen) != 1:
@@ -54,17 +54,17 @@ def _split(folder: Path) -> Path:
     return chosen[0]
 
 
-def _gold(path: Path) -> dict[str, dict[str, str]]:
+def _read_qrels(path: Path) -> dict[str, dict[str, str]]:
     """Return for each query its relevant documents, each with the place that says so."""
     gold: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(_read_lines(path), 1):
         columns = line.split("\t")
         if not line.strip() or (number == 1 and columns[0].strip() == "query-id"):
             continue
         place = f"{path}: line {number}"
         if len(columns) != 3 or not columns[2].strip().lstrip("-").isdigit():
             raise InputError(
-                f"{place}: {shown(line)} is no judgement; wanted query id, document id, whole number by tabs"
+                f"{place}: {preview(line)} is no judgement; wanted query id, document id, whole number by tabs"
             )
         if int(columns[2]) > 0:
             gold.setdefault(columns[0], {}).setdefault(columns[1], place)
@@ -73,7 +73,7 @@ def _gold(path: Path) -> dict[str, dict[str, str]]:
     return gold
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:

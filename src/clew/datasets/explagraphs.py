@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet
-from clew.datasets.records import Record, read_records, shown, unique
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
+from clew.datasets.records import Record, check_unique, preview, read_records
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
 STANCES = ("support", "counter")
 
 
-def explagraphs(path: str | Path) -> GraphSet:
+def load_explagraphs(path: str | Path) -> GraphDataset:
     """Return questions on whether one argument supports or counters another.
 
     Args:
@@ -28,12 +28,12 @@ def explagraphs(path: str | Path) -> GraphSet:
     """
     graphs, placed = [], []
     for number, record in enumerate(read_records(Path(path))):
-        graphs.append(graph_of(_triples(record)))
-        placed.append((record.place, stance_question(record, record.identifier("id"), number)))
-    return GraphSet(graphs, tuple(unique(placed)), STANCES)
+        graphs.append(build_graph(_read_triples(record)))
+        placed.append((record.location, make_stance_question(record, record.identifier("id"), number)))
+    return GraphDataset(graphs, tuple(check_unique(placed)), STANCES)
 
 
-def stance_question(record: Record, identifier: str, graph: int) -> GraphQuestion:
+def make_stance_question(record: Record, identifier: str, graph: int) -> GraphQuestion:
     """Return the question on the two arguments of a record with `arg1`, `arg2` and `label`.
 
     Raises:
@@ -41,12 +41,12 @@ def stance_question(record: Record, identifier: str, graph: int) -> GraphQuestio
     """
     first, second, stance = (record.text(key) for key in ("arg1", "arg2", "label"))
     if stance not in STANCES:
-        raise record.wrong(f"'label' is {shown(stance)}", " or ".join(STANCES))
+        raise record.error(f"'label' is {preview(stance)}", " or ".join(STANCES))
     text = f"Claim: {first}\nReply: {second}\nDoes the reply support the claim or counter it?"
     return GraphQuestion(identifier, graph, text, (stance,), group=" ".join(first.casefold().split()))
 
 
-def graph_of(triples: Iterable[tuple[str, str, str]]) -> TextualGraph:
+def build_graph(triples: Iterable[tuple[str, str, str]]) -> TextualGraph:
     """Return the graph of some triples: nodes in the order in which they are first named, an edge a triple."""
     places: dict[str, int] = {}
     edges, relations = [], []
@@ -56,12 +56,12 @@ def graph_of(triples: Iterable[tuple[str, str, str]]) -> TextualGraph:
     return TextualGraph(tuple(places), np.array(edges, dtype=np.int32).reshape(-1, 2), tuple(relations))
 
 
-def _triples(record: Record) -> list[tuple[str, str, str]]:
+def _read_triples(record: Record) -> list[tuple[str, str, str]]:
     triples = []
     for item in record.items("triples"):
         match item:
             case [str(head), str(relation), str(tail)]:
                 triples.append((head, relation, tail))
             case _:
-                raise record.wrong(f"'triples' holds {shown(item)}", "lists of [head, relation, tail]")
+                raise record.error(f"'triples' holds {preview(item)}", "lists of [head, relation, tail]")
     return triples

@@ -20,20 +20,20 @@ from typing import Any
 
 import numpy as np
 
-from clew.datasets.explagraphs import STANCES, graph_of, stance_question
-from clew.datasets.graph_datasets import BETWEEN, GraphQuestion, GraphSet, MadeGraphs
-from clew.datasets.records import Record, read_records, shown, unique
+from clew.datasets.explagraphs import STANCES, build_graph, make_stance_question
+from clew.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
+from clew.datasets.records import Record, check_unique, preview, read_records
 from clew.datasets.tables import read_table
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
 QUESTION_FILES = ("questions.csv", "questions.jsonl", "train_dev.tsv")
-CHOICES = "choices.json"
+CHOICES_FILE = "choices.json"
 NODE_COLUMNS, EDGE_COLUMNS = ("node_id", "node_attr"), ("src", "edge_attr", "dst")
 STANCE_COLUMNS = ("arg1", "arg2", "label")
 
 
-def g_retriever(folder: str | Path, split: str | None = None) -> GraphSet:
+def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDataset:
     """Return a set of questions; graphs are read when they are asked for.
 
     `questions.csv` and `questions.jsonl` have the columns `question` and `answer` (or `a_entity`), whose alternatives
@@ -60,20 +60,20 @@ def g_retriever(folder: str | Path, split: str | None = None) -> GraphSet:
     path = next((source / name for name in QUESTION_FILES if (source / name).is_file()), None)
     if path is None:
         raise InputError(f"{source}: wanted a folder that holds {' or '.join(QUESTION_FILES)}; give such a one")
-    records = list(_records(path))
+    records = list(_read_question_rows(path))
     stances = path.suffix == ".tsv"
     if stances and not (source / "nodes").is_dir():
-        graphs: MadeGraphs | list[TextualGraph] = [graph_of(_triples(record)) for record in records]
+        graphs: LazyGraphs | list[TextualGraph] = [build_graph(_parse_triples(record)) for record in records]
         place_of = {str(number): number for number in range(len(records))}
     else:
-        names = _names(source)
-        graphs = MadeGraphs(len(names), lambda place: read_graph(source, names[place]))
+        names = _graph_names(source)
+        graphs = LazyGraphs(len(names), lambda place: read_graph(source, names[place]))
         place_of = {name: place for place, name in enumerate(names)}
-    make = _stance if stances else _question
-    questions = unique((record.place, make(record, row, place_of)) for row, record in enumerate(records))
+    make = _explagraphs_question if stances else _make_question
+    questions = check_unique((record.location, make(record, row, place_of)) for row, record in enumerate(records))
     if split is not None:
-        questions = [questions[row] for row in _rows(source, split, len(questions))]
-    return GraphSet(graphs, tuple(questions), STANCES if stances else _choices(source / CHOICES))
+        questions = [questions[row] for row in _read_split(source, split, len(questions))]
+    return GraphDataset(graphs, tuple(questions), STANCES if stances else _read_choices(source / CHOICES_FILE))
 
 
 def read_graph(folder: Path, name: str) -> TextualGraph:
@@ -87,7 +87,7 @@ def read_graph(folder: Path, name: str) -> TextualGraph:
     texts: list[str] = []
     for line, (node, text) in nodes.columns(*NODE_COLUMNS):
         if node in place_of:
-            raise InputError(f"{nodes.place(line)}: node_id {node!r} stands there twice; give each node its own")
+            raise InputError(f"{nodes.location(line)}: node_id {node!r} stands there twice; give each node its own")
         place_of[node] = len(texts)
         texts.append(text)
     edges = read_table(folder / "edges" / f"{name}.csv", EDGE_COLUMNS)
@@ -95,13 +95,13 @@ def read_graph(folder: Path, name: str) -> TextualGraph:
     for line, (source, relation, target) in edges.columns(*EDGE_COLUMNS):
         if source not in place_of or target not in place_of:
             seen = source if source not in place_of else target
-            raise InputError(f"{edges.place(line)}: an edge ends at {seen!r}; wanted a node_id of {nodes.path}")
+            raise InputError(f"{edges.location(line)}: an edge ends at {seen!r}; wanted a node_id of {nodes.path}")
         ends.append((place_of[source], place_of[target]))
         relations.append(relation)
     return TextualGraph(tuple(texts), np.array(ends, dtype=np.int32).reshape(-1, 2), tuple(relations))
 
 
-def _records(path: Path) -> Iterable[Record]:
+def _read_question_rows(path: Path) -> Iterable[Record]:
     if path.suffix == ".jsonl":
         return read_records(path)
     if path.suffix == ".tsv":
@@ -109,7 +109,7 @@ def _records(path: Path) -> Iterable[Record]:
     return read_table(path, ("question",)).records()
 
 
-def _names(folder: Path) -> list[str]:
+def _graph_names(folder: Path) -> list[str]:
     """Return the names of the graphs: numbers by their value, then others."""
     names = [path.stem for path in (folder / "nodes").glob("*.csv")]
     if not names:
@@ -117,46 +117,48 @@ def _names(folder: Path) -> list[str]:
     return sorted(names, key=lambda name: (0, int(name), name) if re.fullmatch("[0-9]+", name) else (1, 0, name))
 
 
-def _stance(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
-    return stance_question(record, str(row), _graph(record, str(row), place_of))
+def _explagraphs_question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
+    return make_stance_question(record, str(row), _graph_position(record, str(row), place_of))
 
 
-def _question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
+def _make_question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
     fields = record.fields
-    named = _first(fields, "image_id", "graph_id")
+    named = _first_key(fields, "image_id", "graph_id")
     name = record.identifier(*named) if named else str(row)
     return GraphQuestion(
-        record.identifier(*key) if (key := _first(fields, "q_id", "id")) else str(row),
-        _graph(record, name, place_of),
+        record.identifier(*key) if (key := _first_key(fields, "q_id", "id")) else str(row),
+        _graph_position(record, name, place_of),
         record.text("question"),
         _answers(record),
-        _positions(record, "topics", _listed(record, "topics")) if fields.get("topics") else (),
-        tuple(_positions(record, "gold", chain) for chain in _listed(record, "gold")) if fields.get("gold") else (),
-        _group(record, name if named else ""),
+        _check_positions(record, "topics", _json_list(record, "topics")) if fields.get("topics") else (),
+        tuple(_check_positions(record, "gold", chain) for chain in _json_list(record, "gold"))
+        if fields.get("gold")
+        else (),
+        _question_group(record, name if named else ""),
     )
 
 
-def _group(record: Record, name: str) -> str:
+def _question_group(record: Record, name: str) -> str:
     if "group" in record.fields:
         return record.text("group")
-    return BETWEEN.join(_alternatives(record, "q_entity")) if "q_entity" in record.fields else name
+    return TOPIC_SEPARATOR.join(_alternatives(record, "q_entity")) if "q_entity" in record.fields else name
 
 
-def _first(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
+def _first_key(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
     return tuple(key for key in keys if key in fields)[:1]
 
 
-def _graph(record: Record, name: str, place_of: dict[str, int]) -> int:
+def _graph_position(record: Record, name: str, place_of: dict[str, int]) -> int:
     if name not in place_of:
-        raise record.wrong(f"the question is on graph {name!r}", f"one that has a nodes/{name}.csv")
+        raise record.error(f"the question is on graph {name!r}", f"one that has a nodes/{name}.csv")
     return place_of[name]
 
 
 def _answers(record: Record) -> tuple[str, ...]:
     if record.fields.get("answers"):
-        answers = _listed(record, "answers")
+        answers = _json_list(record, "answers")
         if not all(isinstance(answer, str) for answer in answers):
-            raise record.wrong(f"'answers' is {shown(answers)}", "a list of strings")
+            raise record.error(f"'answers' is {preview(answers)}", "a list of strings")
         return tuple(answers)
     return _alternatives(record, "answer" if "answer" in record.fields else "a_entity")
 
@@ -168,40 +170,40 @@ def _alternatives(record: Record, key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in record.text(key).split("|") if part.strip()))
 
 
-def _listed(record: Record, key: str) -> list[Any]:
+def _json_list(record: Record, key: str) -> list[Any]:
     """Return a list: the value itself, or what a cell of a table holds as JSON."""
     value = record.value(key)
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except (json.JSONDecodeError, RecursionError) as error:
-            raise record.wrong(f"{key!r} is {shown(value)}", "a JSON list") from error
+            raise record.error(f"{key!r} is {preview(value)}", "a JSON list") from error
     if not isinstance(value, list):
-        raise record.wrong(f"{key!r} is {shown(value)}", "a list")
+        raise record.error(f"{key!r} is {preview(value)}", "a list")
     return value
 
 
-def _positions(record: Record, key: str, values: Any) -> tuple[int, ...]:
+def _check_positions(record: Record, key: str, values: Any) -> tuple[int, ...]:
     match values:
         case [*places] if all(type(place) is int and place >= 0 for place in places):
             return tuple(places)
-    raise record.wrong(f"{key!r} holds {shown(values)}", "a list of positions of nodes, from 0")
+    raise record.error(f"{key!r} holds {preview(values)}", "a list of positions of nodes, from 0")
 
 
-def _triples(record: Record) -> Iterator[tuple[str, str, str]]:
+def _parse_triples(record: Record) -> Iterator[tuple[str, str, str]]:
     """Yield what a column `graph` holds, in small letters as the published code has them."""
     text = record.text("graph").strip()
     if not text.startswith("(") or not text.endswith(")"):
-        raise record.wrong(f"'graph' is {shown(text)}", "(head; relation; tail)(head; relation; tail)...")
+        raise record.error(f"'graph' is {preview(text)}", "(head; relation; tail)(head; relation; tail)...")
     for piece in re.split(r"\)\s*\(", text[1:-1]):
         match [part.strip().lower() for part in piece.split(";")]:
             case [head, relation, tail]:
                 yield head, relation, tail
             case _:
-                raise record.wrong(f"'graph' holds {shown(piece)}", "(head; relation; tail), with two semicolons")
+                raise record.error(f"'graph' holds {preview(piece)}", "(head; relation; tail), with two semicolons")
 
 
-def _rows(folder: Path, split: str, count: int) -> Iterator[int]:
+def _read_split(folder: Path, split: str, count: int) -> Iterator[int]:
     path = folder / "split" / f"{split}_indices.txt"
     if not path.is_file():
         there = sorted(found.name.removesuffix("_indices.txt") for found in path.parent.glob("*_indices.txt"))
@@ -214,11 +216,13 @@ def _rows(folder: Path, split: str, count: int) -> Iterator[int]:
         if not line.strip():
             continue
         if not re.fullmatch("[0-9]+", line.strip()) or int(line) >= count:
-            raise InputError(f"{path}: line {number}: {shown(line)}; wanted the number of a question, 0 to {count - 1}")
+            raise InputError(
+                f"{path}: line {number}: {preview(line)}; wanted the number of a question, 0 to {count - 1}"
+            )
         yield int(line)
 
 
-def _choices(path: Path) -> tuple[str, ...]:
+def _read_choices(path: Path) -> tuple[str, ...]:
     if not path.is_file():
         return ()
     try:
@@ -228,5 +232,5 @@ def _choices(path: Path) -> tuple[str, ...]:
             f"{path}: cannot be read as JSON ({error}); wanted a list of texts, or no such file"
         ) from error
     if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
-        raise InputError(f"{path}: holds {shown(choices)}; wanted a list of texts. Correct it, or remove the file")
+        raise InputError(f"{path}: holds {preview(choices)}; wanted a list of texts. Correct it, or remove the file")
     return tuple(choices)

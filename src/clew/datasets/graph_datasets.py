@@ -11,7 +11,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
-BETWEEN = " | "
+TOPIC_SEPARATOR = " | "
 """Stands between the topics of a group."""
 
 
@@ -40,7 +40,7 @@ class GraphQuestion:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GraphSet:
+class GraphDataset:
     """Graphs, and questions on them.
 
     Attributes:
@@ -69,22 +69,22 @@ class GraphSet:
 
 
 @final
-class MadeGraphs(Sequence[TextualGraph]):
+class LazyGraphs(Sequence[TextualGraph]):
     """Graphs that are made when they are asked for.
 
     Args:
         count: How many there are.
         make: Gives the graph at a position, the same every time.
-        most: How many are remembered; the one not asked for the longest goes first.
+        cache_size: How many are remembered; the one not asked for the longest goes first.
     """
 
-    def __init__(self, count: int, make: Callable[[int], TextualGraph], most: int = 256) -> None:
-        self._places = range(count)
-        self._made = lru_cache(maxsize=most)(make)
+    def __init__(self, count: int, make: Callable[[int], TextualGraph], cache_size: int = 256) -> None:
+        self._positions = range(count)
+        self._make_cached = lru_cache(maxsize=cache_size)(make)
 
     def __len__(self) -> int:
         """Return the number of graphs."""
-        return len(self._places)
+        return len(self._positions)
 
     @overload
     def __getitem__(self, place: int) -> TextualGraph: ...
@@ -95,11 +95,11 @@ class MadeGraphs(Sequence[TextualGraph]):
     def __getitem__(self, place: int | slice) -> TextualGraph | Sequence[TextualGraph]:
         """Return a graph, or those of a slice, all of them made."""
         if isinstance(place, slice):
-            return [self._made(one) for one in self._places[place]]
-        return self._made(self._places[place])
+            return [self._make_cached(one) for one in self._positions[place]]
+        return self._make_cached(self._positions[place])
 
 
-def check_places(question: GraphQuestion, graph: TextualGraph) -> None:
+def check_positions(question: GraphQuestion, graph: TextualGraph) -> None:
     """Refuse a question whose topics or gold are no nodes of its graph.
 
     Raises:
@@ -115,11 +115,11 @@ def check_places(question: GraphQuestion, graph: TextualGraph) -> None:
             )
 
 
-def split(graph_set: GraphSet, share: float, seed: int) -> tuple[GraphSet, GraphSet]:
+def split_dataset(dataset: GraphDataset, share: float, seed: int) -> tuple[GraphDataset, GraphDataset]:
     """Part a set in two, by chance; questions whose groups share a topic stay together, in their order.
 
     Args:
-        graph_set: Both parts keep all its graphs.
+        dataset: Both parts keep all its graphs.
         share: Of the questions that go into the first part, between 0 and 1; met as nearly as whole groups allow.
         seed: The same seed and set give the same parts.
 
@@ -128,11 +128,11 @@ def split(graph_set: GraphSet, share: float, seed: int) -> tuple[GraphSet, Graph
     """
     if not 0 < share < 1:
         raise InputError(f"a split with {share} of the questions in its first part: wanted more than 0 and less than 1")
-    group_of = _joined(graph_set.questions)
+    group_of = _connected_groups(dataset.questions)
     groups = sorted(set(group_of))
     if len(groups) < 2:
         raise InputError(
-            f"{len(graph_set.questions)} questions in {len(groups)} group cannot be split; wanted at least 2 groups. "
+            f"{len(dataset.questions)} questions in {len(groups)} group cannot be split; wanted at least 2 groups. "
             "Give questions on more topics"
         )
     shuffled = [groups[place] for place in np.random.default_rng(seed).permutation(len(groups))]
@@ -143,22 +143,22 @@ def split(graph_set: GraphSet, share: float, seed: int) -> tuple[GraphSet, Graph
     # Neither part is empty, however uneven the groups are.
     count = 1 + int(np.abs(upto[:-1] - share * upto[-1]).argmin())
     first = set(shuffled[:count])
-    placed = list(zip(graph_set.questions, group_of, strict=True))
+    placed = list(zip(dataset.questions, group_of, strict=True))
     return (
-        replace(graph_set, questions=tuple(question for question, group in placed if group in first)),
-        replace(graph_set, questions=tuple(question for question, group in placed if group not in first)),
+        replace(dataset, questions=tuple(question for question, group in placed if group in first)),
+        replace(dataset, questions=tuple(question for question, group in placed if group not in first)),
     )
 
 
 def count_groups(questions: Sequence[GraphQuestion]) -> int:
     """Return how many parts questions can be split into."""
-    return len(set(_joined(questions)))
+    return len(set(_connected_groups(questions)))
 
 
-def _joined(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
+def _connected_groups(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
     """Return for each question the first of all topics that are joined to its own by questions that name several."""
     names = [
-        [(name, "") for name in q.group.split(BETWEEN) if name] or [(q.group, "" if q.group else q.id)]
+        [(name, "") for name in q.group.split(TOPIC_SEPARATOR) if name] or [(q.group, "" if q.group else q.id)]
         for q in questions
     ]
     parent = {name: name for several in names for name in several}

@@ -16,8 +16,8 @@ from itertools import chain
 from pathlib import Path
 
 from clew.datasets import beir
-from clew.datasets.passage_pool import Pool, joined
-from clew.datasets.records import Record, read_records, shown, unique
+from clew.datasets.passage_pool import PassagePool, join_sentences
+from clew.datasets.records import Record, check_unique, preview, read_records
 from clew.errors import InputError
 from clew.types import Document, Question
 
@@ -40,19 +40,19 @@ def load_questions(path: str | Path) -> list[Question]:
             questions have one id; the message names file and line.
     """
     source = Path(path)
-    if beir.is_part_of_folder(source):
-        return unique(beir.questions(source))
+    if beir.is_beir_path(source):
+        return check_unique(beir.read_questions(source))
     if source.is_dir():
-        source = _inside(source, "questions.jsonl")
-    records, layout = _recognised(source)
+        source = _find_in_folder(source, "questions.jsonl")
+    records, layout = _detect_layout(source)
     if layout == "questions":
-        return unique((record.place, _own_question(record)) for record in records)
-    if layout not in _PASSAGES:
+        return check_unique((record.location, _clew_question(record)) for record in records)
+    if layout not in _PASSAGE_READERS:
         raise InputError(f"{source}: holds a corpus; give the file of questions that goes with it")
     kept = list(records)
-    pool = _pool(source, kept, _PASSAGES[layout])
+    pool = _build_pool(source, kept, _PASSAGE_READERS[layout])
     make = _paragraph_question if layout == "paragraphs" else _context_question
-    return unique((record.place, make(record, pool)) for record in kept)
+    return check_unique((record.location, make(record, pool)) for record in kept)
 
 
 def load_corpus(path: str | Path) -> Iterator[Document]:
@@ -66,21 +66,21 @@ def load_corpus(path: str | Path) -> Iterator[Document]:
         InputError: As `load_questions`; a file that cannot be used is refused at the call, a bad record when it is met.
     """
     source = Path(path)
-    if beir.is_part_of_folder(source):
-        source = beir.folder_of(source) / "corpus.jsonl"
+    if beir.is_beir_path(source):
+        source = beir.beir_folder(source) / "corpus.jsonl"
     elif source.is_dir():
-        source = _inside(source, "corpus.jsonl")
-    records, layout = _recognised(source)
+        source = _find_in_folder(source, "corpus.jsonl")
+    records, layout = _detect_layout(source)
     if layout == "corpus":
-        return _documents(records)
+        return _read_documents(records)
     if layout == "untitled corpus":
-        return _pool(source, records, _corpus_passages).documents()
-    if layout in _PASSAGES:
-        return _pool(source, records, _PASSAGES[layout]).documents()
+        return _build_pool(source, records, _corpus_passages).documents()
+    if layout in _PASSAGE_READERS:
+        return _build_pool(source, records, _PASSAGE_READERS[layout]).documents()
     raise InputError(f"{source}: holds questions without passages; give the corpus that goes with them")
 
 
-def _inside(folder: Path, name: str) -> Path:
+def _find_in_folder(folder: Path, name: str) -> Path:
     if not (folder / name).is_file():
         raise InputError(
             f"{folder}: holds no {name}, and is no BEIR folder (queries.jsonl, corpus.jsonl, qrels/); give a file"
@@ -88,7 +88,7 @@ def _inside(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def _recognised(path: Path) -> tuple[Iterator[Record], str]:
+def _detect_layout(path: Path) -> tuple[Iterator[Record], str]:
     """Return the records and their layout, told from the keys of the first."""
     records = read_records(path)
     first = next(records)
@@ -101,33 +101,34 @@ def _recognised(path: Path) -> tuple[Iterator[Record], str]:
         layout = "corpus" if "id" in keys or "_id" in keys else "untitled corpus" if "title" in keys else ""
     if not layout:
         raise InputError(
-            f"{first.place}: the keys are {', '.join(keys) or 'none'}, which is no layout Clew knows; wanted {_LAYOUTS}"
+            f"{first.location}: the keys are {', '.join(keys) or 'none'}, which is no layout Clew knows; wanted "
+            f"{_LAYOUTS}"
         )
     return chain([first], records), layout
 
 
-def _documents(records: Iterable[Record]) -> Iterator[Document]:
+def _read_documents(records: Iterable[Record]) -> Iterator[Document]:
     places: dict[str, str] = {}
     for record in records:
         identifier = record.identifier("id", "_id")
         if identifier in places:
             used = places[identifier]
             raise InputError(
-                f"{record.place}: document id {identifier!r} was already used at {used}; give each its own"
+                f"{record.location}: document id {identifier!r} was already used at {used}; give each its own"
             )
-        places[identifier] = record.place
+        places[identifier] = record.location
         title = record.text("title") if record.fields.get("title") is not None else ""
-        metadata = record.inner(record.fields.get("metadata") or {}, "'metadata'").fields
+        metadata = record.nested(record.fields.get("metadata") or {}, "'metadata'").fields
         yield Document(identifier, title, record.text("text"), metadata)
 
 
-def _own_question(record: Record) -> Question:
+def _clew_question(record: Record) -> Question:
     return Question(
         record.identifier("id"),
         record.text("question"),
         record.texts("answers") if "answers" in record.fields else (),
         tuple(dict.fromkeys(record.texts("gold"))) if "gold" in record.fields else (),
-        _kind(record),
+        _question_type(record),
         _hops(record),
         _topics(record),
         _graph_paths(record),
@@ -150,7 +151,7 @@ def _graph_paths(record: Record) -> tuple[tuple[tuple[str, str, str], ...], ...]
             case [*steps] if steps and all(_is_triple(step) for step in steps):
                 paths.append(tuple((str(h), str(r), str(t)) for h, r, t in steps))
             case _:
-                raise record.wrong(f"'paths' holds {shown(path)}", "lists of [head, relation, tail]")
+                raise record.error(f"'paths' holds {preview(path)}", "lists of [head, relation, tail]")
     return tuple(paths)
 
 
@@ -158,34 +159,34 @@ def _is_triple(step: object) -> bool:
     return isinstance(step, list) and len(step) == 3 and all(isinstance(part, str) for part in step)
 
 
-def _paragraph_question(record: Record, pool: Pool) -> Question:
-    gold = [pool.id(*passage) for passage, supporting in _paragraphs(record) if supporting]
+def _paragraph_question(record: Record, pool: PassagePool) -> Question:
+    gold = [pool.passage_id(*passage) for passage, supporting in _paragraphs(record) if supporting]
     steps = record.fields.get("question_decomposition")
     return Question(
         record.identifier("id", "_id"),
         record.text("question"),
         _answers(record),
         tuple(dict.fromkeys(gold)),
-        _kind(record),
+        _question_type(record),
         len(steps) if isinstance(steps, list) else _hops(record),
     )
 
 
-def _context_question(record: Record, pool: Pool) -> Question:
+def _context_question(record: Record, pool: PassagePool) -> Question:
     context = list(_context_passages(record))
     gold = []
     for fact in record.items("supporting_facts"):
         if not isinstance(fact, list) or not fact or not isinstance(fact[0], str):
-            raise record.wrong(f"'supporting_facts' holds {shown(fact)}", "a list of [title, number of the sentence]")
+            raise record.error(f"'supporting_facts' holds {preview(fact)}", "a list of [title, number of the sentence]")
         # A fact names its passage by title only: the whole Wikipedia setting may leave the passage out of the context.
         texts: list[str | None] = [text for title, text in context if title == fact[0]]
-        gold += [pool.id(fact[0], text) for text in texts or [None]]
+        gold += [pool.passage_id(fact[0], text) for text in texts or [None]]
     return Question(
         record.identifier("_id", "id"),
         record.text("question"),
         _answers(record),
         tuple(dict.fromkeys(gold)),
-        _kind(record),
+        _question_type(record),
         _hops(record),
     )
 
@@ -197,25 +198,27 @@ def _answers(record: Record) -> tuple[str, ...]:
     return tuple(dict.fromkeys(first + aliases))
 
 
-def _kind(record: Record) -> str:
+def _question_type(record: Record) -> str:
     return record.text("type") if record.fields.get("type") is not None else ""
 
 
 def _hops(record: Record) -> int:
     hops = record.fields.get("hops", 0)
     if not isinstance(hops, int) or isinstance(hops, bool) or hops < 0:
-        raise record.wrong(f"'hops' is {shown(hops)}", "a whole number, 0 or more")
+        raise record.error(f"'hops' is {preview(hops)}", "a whole number, 0 or more")
     return hops
 
 
-def _pool(path: Path, records: Iterable[Record], passages: Callable[[Record], Iterator[tuple[str, str]]]) -> Pool:
+def _build_pool(
+    path: Path, records: Iterable[Record], passages: Callable[[Record], Iterator[tuple[str, str]]]
+) -> PassagePool:
     corpus = path.with_name(f"{path.stem}_corpus.json")
     if corpus.is_file():
-        records, layout = _recognised(corpus)
+        records, layout = _detect_layout(corpus)
         if layout != "untitled corpus":
             raise InputError(f"{corpus}: stands beside {path.name} but is no list of {{title, text}}; rename either")
         passages = _corpus_passages
-    return Pool(passage for record in records for passage in passages(record))
+    return PassagePool(passage for record in records for passage in passages(record))
 
 
 def _corpus_passages(record: Record) -> Iterator[tuple[str, str]]:
@@ -224,10 +227,10 @@ def _corpus_passages(record: Record) -> Iterator[tuple[str, str]]:
 
 def _paragraphs(record: Record) -> Iterator[tuple[tuple[str, str], bool]]:
     for number, item in enumerate(record.items("paragraphs")):
-        paragraph = record.inner(item, f"paragraph {number}")
+        paragraph = record.nested(item, f"paragraph {number}")
         supporting = paragraph.value("is_supporting")
         if not isinstance(supporting, bool):
-            raise paragraph.wrong(f"'is_supporting' is {shown(supporting)}", "true or false")
+            raise paragraph.error(f"'is_supporting' is {preview(supporting)}", "true or false")
         yield (paragraph.text("title"), paragraph.text("paragraph_text", "text")), supporting
 
 
@@ -240,12 +243,12 @@ def _context_passages(record: Record) -> Iterator[tuple[str, str]]:
     for item in record.items("context"):
         match item:
             case [str(title), list(sentences)] if all(isinstance(sentence, str) for sentence in sentences):
-                yield title, joined(sentences)
+                yield title, join_sentences(sentences)
             case _:
-                raise record.wrong(f"'context' holds {shown(item)}", "a list of [title, [sentences]]")
+                raise record.error(f"'context' holds {preview(item)}", "a list of [title, [sentences]]")
 
 
-_PASSAGES: dict[str, Callable[[Record], Iterator[tuple[str, str]]]] = {
+_PASSAGE_READERS: dict[str, Callable[[Record], Iterator[tuple[str, str]]]] = {
     "paragraphs": _paragraph_passages,
     "context": _context_passages,
 }

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from clew.types import Document
 
 
-class Pool:
+class PassagePool:
     """The different passages (title, text) of a data set, in the order they were met.
 
     Two texts are the same passage when they differ in white space only: data sets join the sentences of one passage
@@ -18,12 +18,12 @@ class Pool:
         self._order: list[tuple[str, str]] = []
         for title, text in passages:
             same_title = self._texts.setdefault(title, {})
-            key = _hash(text)
+            key = _hash_text(text)
             if key not in same_title:
                 same_title[key] = text
                 self._order.append((title, key))
 
-    def id(self, title: str, text: str | None) -> str:
+    def passage_id(self, title: str, text: str | None) -> str:
         """Return the id of a passage; one that is not in the pool gets an id that no document of the pool has.
 
         Args:
@@ -32,20 +32,20 @@ class Pool:
         """
         texts = self._texts.get(title, {})
         if text is None:
-            return self._named(title, next(iter(texts))) if len(texts) == 1 else title
-        key = _hash(text)
-        return self._named(title, key) if key in texts else f"{title}@{key}"
+            return self._make_id(title, next(iter(texts))) if len(texts) == 1 else title
+        key = _hash_text(text)
+        return self._make_id(title, key) if key in texts else f"{title}@{key}"
 
     def documents(self) -> Iterator[Document]:
         """Yield each passage once as a document, in the order they were met."""
         for title, key in self._order:
-            yield Document(self._named(title, key), title, self._texts[title][key])
+            yield Document(self._make_id(title, key), title, self._texts[title][key])
 
-    def _named(self, title: str, key: str) -> str:
+    def _make_id(self, title: str, key: str) -> str:
         return title if title.strip() and len(self._texts[title]) == 1 else f"{title}@{key}"
 
 
-def joined(sentences: Iterable[str]) -> str:
+def join_sentences(sentences: Iterable[str]) -> str:
     """Return the sentences as one text, with a space between two that bring none of their own."""
     text = ""
     for sentence in sentences:
@@ -54,5 +54,5 @@ def joined(sentences: Iterable[str]) -> str:
     return text
 
 
-def _hash(text: str) -> str:
+def _hash_text(text: str) -> str:
     return blake2b("".join(text.split()).encode(), digest_size=5).hexdigest()

@@ -23,14 +23,14 @@ class Identified(Protocol):
         ...
 
 
-Asked = TypeVar("Asked", bound=Identified)
+AnyQuestion = TypeVar("AnyQuestion", bound=Identified)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """One JSON object and where it stands, for example "dev.jsonl: line 7"."""
 
-    place: str
+    location: str
     fields: dict[str, Any]
 
     def text(self, *keys: str) -> str:
@@ -41,7 +41,7 @@ class Record:
         """
         value = self.value(*keys)
         if not isinstance(value, str):
-            raise self.wrong(f"{self._key(keys)!r} is {shown(value)}", "a string")
+            raise self.error(f"{self._key(keys)!r} is {preview(value)}", "a string")
         return value
 
     def identifier(self, *keys: str) -> str:
@@ -54,7 +54,7 @@ class Record:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if not isinstance(value, str) or not value.strip():
-            raise self.wrong(f"{self._key(keys)!r} is {shown(value)}", "an id: a string that is not blank")
+            raise self.error(f"{self._key(keys)!r} is {preview(value)}", "an id: a string that is not blank")
         return value
 
     def items(self, *keys: str) -> list[Any]:
@@ -65,7 +65,7 @@ class Record:
         """
         value = self.value(*keys)
         if not isinstance(value, list):
-            raise self.wrong(f"{self._key(keys)!r} is {shown(value)}", "a list")
+            raise self.error(f"{self._key(keys)!r} is {preview(value)}", "a list")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class Record:
         values = self.items(key)
         for value in values:
             if not isinstance(value, str):
-                raise self.wrong(f"{key!r} holds {shown(value)}", "a list of strings")
+                raise self.error(f"{key!r} holds {preview(value)}", "a list of strings")
         return tuple(values)
 
     def value(self, *keys: str) -> Any:
@@ -87,34 +87,34 @@ class Record:
             InputError: None is there.
         """
         if not any(key in self.fields for key in keys):
-            raise self.wrong(f"the keys are {', '.join(self.fields) or 'none'}", " or ".join(map(repr, keys)))
+            raise self.error(f"the keys are {', '.join(self.fields) or 'none'}", " or ".join(map(repr, keys)))
         return self.fields[self._key(keys)]
 
-    def inner(self, value: Any, name: str) -> "Record":
+    def nested(self, value: Any, name: str) -> "Record":
         """Return an object inside this one as a record of its own.
 
         Raises:
             InputError: `value` is not a JSON object.
         """
         if not isinstance(value, dict):
-            raise self.wrong(f"{name} is {shown(value)}", "a JSON object")
-        return Record(f"{self.place}, {name}", value)
+            raise self.error(f"{name} is {preview(value)}", "a JSON object")
+        return Record(f"{self.location}, {name}", value)
 
-    def wrong(self, seen: str, wanted: str) -> InputError:
+    def error(self, seen: str, wanted: str) -> InputError:
         """Return the error that says what stands here and what should."""
-        return InputError(f"{self.place}: {seen}; wanted {wanted}. Correct the file, or leave this record out")
+        return InputError(f"{self.location}: {seen}; wanted {wanted}. Correct the file, or leave this record out")
 
     def _key(self, keys: tuple[str, ...]) -> str:
         return next(key for key in keys if key in self.fields)
 
 
-def shown(value: Any) -> str:
+def preview(value: Any) -> str:
     """Return `value` as JSON, short enough for a message."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def unique(questions: Iterable[tuple[str, Asked]]) -> list[Asked]:
+def check_unique(questions: Iterable[tuple[str, AnyQuestion]]) -> list[AnyQuestion]:
     """Return questions as they come.
 
     Args:
@@ -145,36 +145,36 @@ def read_records(path: Path) -> Iterator[Record]:
     """
     try:
         with path.open(encoding="utf-8-sig") as file:
-            yield from _read(path, file)
+            yield from _parse_records(path, file)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable JSON or JSONL file") from error
 
 
-def _read(path: Path, file: TextIO) -> Iterator[Record]:
+def _parse_records(path: Path, file: TextIO) -> Iterator[Record]:
     line = 0
     seen = False
     for line, text in enumerate(file, 1):
         if not text.strip():
             continue
         if not seen and text.lstrip().startswith("["):
-            yield from _listed(path, "\n" * (line - 1) + text + file.read())
+            yield from _parse_list(path, "\n" * (line - 1) + text + file.read())
             return
         seen = True
         place = f"{path}: line {line}"
-        yield Record(place, _an_object(place, _parse(path, text.rstrip(), line - 1)))
+        yield Record(place, _require_object(place, _parse(path, text.rstrip(), line - 1)))
     if not seen:
         raise InputError(f"{path}: is empty; wanted a JSON list or one JSON object a line. Check how it was made")
 
 
-def _listed(path: Path, text: str) -> Iterator[Record]:
+def _parse_list(path: Path, text: str) -> Iterator[Record]:
     values = _parse(path, text, 0)
     if not values:
         raise InputError(f"{path}: is an empty list; wanted at least one record. Check how it was made")
     for number, value in enumerate(values, 1):
         place = f"{path}: record {number}"
-        yield Record(place, _an_object(place, value))
+        yield Record(place, _require_object(place, value))
 
 
 def _parse(path: Path, text: str, lines_before: int) -> Any:
@@ -191,7 +191,7 @@ def _parse(path: Path, text: str, lines_before: int) -> Any:
         ) from error
 
 
-def _an_object(place: str, value: Any) -> dict[str, Any]:
+def _require_object(place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{place}: {shown(value)} is not a JSON object; wanted an object a record")
+        raise InputError(f"{place}: {preview(value)} is not a JSON object; wanted an object a record")
     return value

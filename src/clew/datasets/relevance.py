@@ -11,23 +11,23 @@ from clew.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class RelevanceJudgments:
     """A ranking seen through the gold ids of its question.
 
     Attributes:
         hits: For each rank the number of the gold id that counts there, or -1.
-        gold: How many different gold ids the question has.
+        gold_count: How many different gold ids the question has.
     """
 
     hits: tuple[int, ...]
-    gold: int
+    gold_count: int
 
-    def found(self, k: int) -> int:
+    def hits_at(self, k: int) -> int:
         """Return how many gold ids count among the first `k` ranks."""
         return sum(hit >= 0 for hit in self.hits[:k])
 
 
-def judge(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> Judgement:
+def match_gold(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> RelevanceJudgments:
     """Say at which ranks a gold id counts.
 
     Args:
@@ -44,10 +44,10 @@ def judge(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequenc
     size = len(waiting)
     hits = []
     for passage, document in zip(passage_ids, document_ids, strict=True):
-        hits.append(waiting.pop(counts_for(passage, document, waiting), -1))
-    return Judgement(tuple(hits), size)
+        hits.append(waiting.pop(creditable_id(passage, document, waiting), -1))
+    return RelevanceJudgments(tuple(hits), size)
 
 
-def counts_for(passage_id: str, document_id: str, gold: Container[str]) -> str:
+def creditable_id(passage_id: str, document_id: str, gold: Container[str]) -> str:
     """Return the one id that a passage can count for: its own where that is gold, else its document's."""
     return passage_id if passage_id in gold else document_id

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from clew.datasets.records import Record, shown
+from clew.datasets.records import Record, preview
 from clew.errors import InputError
 
-_LONGEST_CELL = 1 << 24  # characters: what a quote that is never closed may swallow
+_MAX_CELL_CHARACTERS = 1 << 24  # characters: what a quote that is never closed may swallow
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Table:
     header: Sequence[str]
     rows: Sequence[tuple[int, list[str]]]
 
-    def place(self, line: int) -> str:
+    def location(self, line: int) -> str:
         """Return how errors name a line."""
         return f"{self.path}: line {line}"
 
@@ -39,15 +39,15 @@ class Table:
     def records(self) -> Iterator[Record]:
         """Yield each row as a record of strings."""
         for line, cells in self.rows:
-            yield Record(self.place(line), dict(zip(self.header, cells, strict=True)))
+            yield Record(self.location(line), dict(zip(self.header, cells, strict=True)))
 
 
-def read_table(path: Path, wanted: Sequence[str], delimiter: str = ",") -> Table:
+def read_table(path: Path, required: Sequence[str], delimiter: str = ",") -> Table:
     """Return a table; other columns than the wanted ones are kept, blank lines are not.
 
     Args:
         path: UTF-8; cells may be quoted, and a quoted one may hold ends of lines.
-        wanted: Columns that must be there, in any order.
+        required: Columns that must be there, in any order.
         delimiter: One character.
 
     Raises:
@@ -55,21 +55,22 @@ def read_table(path: Path, wanted: Sequence[str], delimiter: str = ",") -> Table
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            table = _read(path, file, delimiter)
+            table = _parse_table(path, file, delimiter)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable table") from error
-    if missing := [name for name in wanted if name not in table.header]:
+    if missing := [name for name in required if name not in table.header]:
         seen = ", ".join(table.header)
         raise InputError(
-            f"{table.place(1)}: the columns are {seen}; wanted {', '.join(wanted)}. Name {', '.join(missing)} there"
+            f"{table.location(1)}: the columns are {seen}; wanted {', '.join(required)}. Name {', '.join(missing)} "
+            f"there"
         )
     return table
 
 
-def _read(path: Path, file: TextIO, delimiter: str) -> Table:
-    csv.field_size_limit(_LONGEST_CELL)  # the process's: whoever reads a table sets it anew
+def _parse_table(path: Path, file: TextIO, delimiter: str) -> Table:
+    csv.field_size_limit(_MAX_CELL_CHARACTERS)  # the process's: whoever reads a table sets it anew
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
     line = 1
@@ -86,7 +87,7 @@ def _read(path: Path, file: TextIO, delimiter: str) -> Table:
     for line, cells in rows[1:]:
         if len(cells) != len(header):
             raise InputError(
-                f"{path}: line {line}: {len(cells)} cells ({shown(cells)}); wanted {len(header)} as in the header. "
+                f"{path}: line {line}: {len(cells)} cells ({preview(cells)}); wanted {len(header)} as in the header. "
                 "Quote cells that hold the delimiter"
             )
     return Table(path, header, rows[1:])

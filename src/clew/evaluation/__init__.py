@@ -3,10 +3,11 @@
 from clew.datasets.loaders import load_corpus, load_questions
 from clew.evaluation.answer_metrics import containment, exact_match, score_answers, token_f1
 from clew.evaluation.runs import Ranking, Run, execute
-from clew.evaluation.scoring import ScoredRun, compare, report, score, unknown_gold
+from clew.evaluation.scoring import ScoredRun, build_report, compare, score, unknown_gold
 from clew.evaluation.significance import Comparison
 
 __all__ = [
+    "build_report",
     "Comparison",
     "Ranking",
     "Run",
@@ -17,7 +18,6 @@ __all__ = [
     "execute",
     "load_corpus",
     "load_questions",
-    "report",
     "score",
     "score_answers",
     "token_f1",

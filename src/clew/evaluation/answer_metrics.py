@@ -22,7 +22,7 @@ _ASCII_MARKS = frozenset(string.punctuation)
 _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
-def normalised(text: str) -> str:
+def normalize_answer(text: str) -> str:
     """Return `text` folded, without punctuation, English articles and superfluous space."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     bare = "".join(c for c in folded if c not in _ASCII_MARKS and not unicodedata.category(c).startswith("P"))
@@ -30,27 +30,27 @@ def normalised(text: str) -> str:
     return " ".join((kept if kept.strip() else bare if bare.strip() else folded).split())
 
 
-def tokens(text: str) -> list[str]:
+def answer_tokens(text: str) -> list[str]:
     """Return the words of `text` after normalisation; a character is a word in scripts written without spaces."""
-    spaced = "".join(f" {c} " if _is_unspaced(c) else c for c in normalised(text))
+    spaced = "".join(f" {c} " if _is_unspaced(c) else c for c in normalize_answer(text))
     return spaced.split()
 
 
 def exact_match(reply: str, answers: Sequence[str]) -> float:
     """Return 1 when the reply equals one of the gold answers after normalisation, else 0."""
-    return _best(answers, lambda answer: float(normalised(reply) == normalised(answer)))
+    return _best_over_answers(answers, lambda answer: float(normalize_answer(reply) == normalize_answer(answer)))
 
 
 def token_f1(reply: str, answers: Sequence[str]) -> float:
     """Return the best F1, 0 to 1, of the reply's tokens against one gold answer's, repeats counted."""
-    mine = tokens(reply)
-    return _best(answers, lambda answer: _f1(mine, tokens(answer)))
+    mine = answer_tokens(reply)
+    return _best_over_answers(answers, lambda answer: _f1(mine, answer_tokens(answer)))
 
 
 def containment(reply: str, answers: Sequence[str]) -> float:
     """Return 1 when the tokens of one gold answer stand side by side in the reply, else 0."""
-    mine = tokens(reply)
-    return _best(answers, lambda answer: float(_stands_in(tokens(answer), mine)))
+    mine = answer_tokens(reply)
+    return _best_over_answers(answers, lambda answer: float(_contains_sequence(answer_tokens(answer), mine)))
 
 
 def score_answers(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, float]:
@@ -73,7 +73,7 @@ def score_answers(questions: Sequence[Question], answers: Sequence[str]) -> dict
     return {name: sum(measure(*pair) for pair in pairs) / len(pairs) for name, measure in named.items()}
 
 
-def _best(answers: Sequence[str], measure: Callable[[str], float]) -> float:
+def _best_over_answers(answers: Sequence[str], measure: Callable[[str], float]) -> float:
     if not answers:
         raise InputError("there are no gold answers; give at least one")
     return max(map(measure, answers))
@@ -90,7 +90,7 @@ def _f1(mine: list[str], theirs: list[str]) -> float:
     return 2 * shared / (len(mine) + len(theirs))
 
 
-def _stands_in(part: list[str], whole: list[str]) -> bool:
+def _contains_sequence(part: list[str], whole: list[str]) -> bool:
     if not part:
         return not whole
     return any(whole[start : start + len(part)] == part for start in range(len(whole) - len(part) + 1))

@@ -9,27 +9,27 @@ from clew.datasets.loaders import load_questions
 from clew.errors import BudgetError
 from clew.evaluation.answer_metrics import score_answers
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
-from clew.evaluation.scoring import compare, report, score
+from clew.evaluation.scoring import build_report, compare, score
 from clew.index import Index
 from clew.indexing.snapshot_builder import Progress, read_manifest, snapshot_folder
 from clew.protocols import Answerer, Retriever
 from clew.retrievers.evidence import fingerprint_of
-from clew.store.error_mapping import ForeignErrors
+from clew.store.error_mapping import map_errors
 from clew.types import Answer, Filter, Question, Usage
 
-DEPTH = 10
+RUN_DEPTH = 10
 POSITIVES_DEPTH = 100  # how many passages G-RAG ranks (arXiv 2405.18414, section 4.1)
-SHOWN = 5
-TOGETHER = 64
+ANSWER_PASSAGES = 5
+BATCH_SIZE = 64
 
 
-def measure(
+def evaluate_retrievers(
     index: Index,
     questions_path: Path,
     retrievers: Sequence[str],
     cutoffs: Sequence[int],
     where: Filter | None,
-    runs: Path | None,
+    runs_folder: Path | None,
     progress: Progress,
     answerer: Answerer | None = None,
     *,
@@ -44,7 +44,7 @@ def measure(
         retrievers: Names, each once.
         cutoffs: Ascending.
         where: Restricts the passages.
-        runs: A folder that keeps rankings; one made of the same index, questions and options is scored, not run.
+        runs_folder: A folder that keeps rankings; one made of the same index, questions and options is scored, not run.
         progress: Told the questions done.
         answerer: Whose answers from what each retriever finds are scored too; None for none.
         paths: How many paths explain each passage, where that costs time.
@@ -57,11 +57,11 @@ def measure(
     names = list(dict.fromkeys(name.strip() for name in retrievers))
     made = [index.retriever(name, paths) for name in names]  # an unknown name fails before anything is run
     snapshot = index.snapshot
-    depth = max(DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
+    depth = max(RUN_DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
     scored = []
     for name, retriever in zip(names, made, strict=True):
         called = f"{name}\0{fingerprint_of(retriever)}"
-        kept = _kept(runs, index, questions, called, depth, where)
+        kept = _run_file(runs_folder, index, questions, called, depth, where)
         if kept is not None and kept.is_file():
             run = Run.load(kept)
         else:
@@ -74,10 +74,10 @@ def measure(
     measures += ["positives_rr", "tied_rr"] if positives else []
     comparisons = [compare(scored[0], other, m) for other in scored[1:] for m in measures]
     ids = {*snapshot.passage_ids, *snapshot.document_ids}
-    result = report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
+    result = build_report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
     if answerer is not None:
         for name, retriever in zip(names, made, strict=True):
-            figures, warnings = _answer_scores(answerer, retriever, questions, where, name, progress)
+            figures, warnings = _evaluate_answers(answerer, retriever, questions, where, name, progress)
             result["retrievers"][name] |= figures
             result["warnings"] += warnings
     return result
@@ -89,13 +89,13 @@ def _check_budget(index: Index) -> None:
     Raises:
         BudgetError: It did.
     """
-    if ended := index.asking.budget.ended:
+    if ended := index.llm_factory.budget.exceeded_message:
         raise BudgetError(
             f"{ended}; figures need all questions: give a new budget, and replies that were kept cost nothing"
         )
 
 
-def _answer_scores(
+def _evaluate_answers(
     answerer: Answerer,
     retriever: Retriever,
     questions: Sequence[Question],
@@ -109,11 +109,11 @@ def _answer_scores(
     was asked for, its budget being spent or its server gone, are left out of all means.
     """
     answers: list[Answer] = []
-    for start in range(0, len(questions), TOGETHER):
-        texts = [question.text for question in questions[start : start + TOGETHER]]
-        answers += answerer.answers(texts, retriever.retrieve(texts, SHOWN, where))
+    for start in range(0, len(questions), BATCH_SIZE):
+        texts = [question.text for question in questions[start : start + BATCH_SIZE]]
+        answers += answerer.answer(texts, retriever.retrieve(texts, ANSWER_PASSAGES, where))
         progress(f"{name} answers", len(answers), len(questions))
-    asked = [i for i, answer in enumerate(answers) if answer.failure is None or answer.failure.because is None]
+    asked = [i for i, answer in enumerate(answers) if answer.failure is None or answer.failure.run_error is None]
     warnings = [
         f"{name}: {len(asked)} of {len(questions)} questions were answered: {answers[i].notes[0]}"
         for i in sorted(set(range(len(answers))) - set(asked))[:1]
@@ -134,18 +134,18 @@ def _answer_scores(
     return {**scores, **{measure: total / len(answers) for measure, total in each.items()}}, warnings
 
 
-def _kept(
-    runs: Path | None, index: Index, questions: Sequence[Question], name: str, depth: int, where: Filter | None
+def _run_file(
+    runs_folder: Path | None, index: Index, questions: Sequence[Question], name: str, depth: int, where: Filter | None
 ) -> Path | None:
     """Return the file of a run, named by everything that it depends on; `name` may go on after a zero."""
-    if runs is None:
+    if runs_folder is None:
         return None
-    with ForeignErrors(str(runs), "keeping the rankings in"):
-        runs.mkdir(parents=True, exist_ok=True)
+    with map_errors(str(runs_folder), "keeping the rankings in"):
+        runs_folder.mkdir(parents=True, exist_ok=True)
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
     key = blake2b(
         f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{name}".encode(), digest_size=6
     ).hexdigest()
     called = name.partition("\0")[0].partition(":")[0]  # its settings may hold a path
-    return runs / f"{called}-{key}.json"
+    return runs_folder / f"{called}-{key}.json"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.evaluation.answer_metrics import normalised
+from clew.evaluation.answer_metrics import normalize_answer
 from clew.evaluation.significance import Comparison, mean_interval
-from clew.graph.paths.path_entities import entities_of
+from clew.graph.paths.path_entities import path_entities
 from clew.types import Path
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 GoldPath = Sequence[tuple[str, str, str]]
 
 
-def hit(answer: str, gold: Sequence[str]) -> float:
+def hits_at_1(answer: str, gold: Sequence[str]) -> float:
     """Return 1 when the first answer is one of the gold answers."""
-    return float(normalised(answer) in {normalised(name) for name in gold}) if answer else 0.0
+    return float(normalize_answer(answer) in {normalize_answer(name) for name in gold}) if answer else 0.0
 
 
-def covered(names: Iterable[str], gold: Sequence[str]) -> float:
+def answer_coverage(names: Iterable[str], gold: Sequence[str]) -> float:
     """Return 1 when a gold answer is among some names."""
-    wanted = {normalised(name) for name in gold}
-    return float(any(normalised(name) in wanted for name in names))
+    wanted = {normalize_answer(name) for name in gold}
+    return float(any(normalize_answer(name) in wanted for name in names))
 
 
-def names_on(paths: Sequence[Path], topics: Sequence[str]) -> list[str]:
+def path_entity_names(paths: Sequence[Path], topics: Sequence[str]) -> list[str]:
     """Return the entities that stand on paths."""
-    return list(dict.fromkeys(name for path in paths for name in entities_of(path, topics)))
+    return list(dict.fromkeys(name for path in paths for name in path_entities(path, topics)))
 
 
 def path_recall(paths: Sequence[Path], gold: Sequence[GoldPath]) -> float:
@@ -47,7 +47,7 @@ def path_recall(paths: Sequence[Path], gold: Sequence[GoldPath]) -> float:
     return sum(tuple(map(tuple, path)) in kept for path in gold) / len(gold)
 
 
-def compare_by_ranks(
+def compare_with_wilcoxon(
     names: tuple[str, str],
     measure: str,
     first: "NDArray[np.float64]",

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.datasets.relevance import counts_for
+from clew.datasets.relevance import creditable_id
 from clew.errors import InputError
 from clew.ranking import Ranks
 
@@ -33,49 +33,49 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TiedRank:
     """Where one gold id stands.
 
     Attributes:
         rank: Of its first passage, from 1, ties as the ranking broke them.
         above: How many passages have a higher score.
         tied: How many have the score of its first passage, that one included.
-        own: How many of the tied ones count for it.
+        matching_ties: How many of the tied ones count for it.
     """
 
     rank: int
     above: int
     tied: int
-    own: int
+    matching_ties: int
 
     @property
     def mean_rank(self) -> float:
         """The rank of its first passage, from 1, as a mean over all orders of the tie."""
-        return self.above + (self.tied + 1) / (self.own + 1)
+        return self.above + (self.tied + 1) / (self.matching_ties + 1)
 
     def hit(self, k: int) -> float:
         """Return the share of all orders of the tie that have one of its passages among the first `k`."""
         places = min(max(k - self.above, 0), self.tied)
         whole = comb(self.tied, places)
-        return (whole - comb(self.tied - self.own, places)) / whole
+        return (whole - comb(self.tied - self.matching_ties, places)) / whole
 
 
 @dataclass(frozen=True, slots=True)
-class Positives:
+class PositiveRanks:
     """A ranking seen from the gold ids of its question.
 
     Attributes:
-        found: Those that were retrieved, by rank.
+        retrieved: Those that were retrieved, by rank.
         gold: How many different gold ids the question has.
     """
 
-    found: tuple[Standing, ...]
+    retrieved: tuple[TiedRank, ...]
     gold: int
 
 
-def stand(
+def rank_positives(
     passage_ids: Sequence[str], document_ids: Sequence[str], scores: Sequence[float], gold: Sequence[str]
-) -> Positives:
+) -> PositiveRanks:
     """Say where each gold id stands.
 
     Args:
@@ -94,22 +94,22 @@ def stand(
             "give one document and one score a passage"
         )
     ranks = Ranks.from_scores(np.array(scores, dtype=np.float32))
-    _check_falling(scores)
+    _check_descending(scores)
     wanted = frozenset(gold)
-    found: dict[str, Standing] = {}
+    found: dict[str, TiedRank] = {}
     for place, (passage, document) in enumerate(zip(passage_ids, document_ids, strict=True)):
-        identifier = counts_for(passage, document, wanted)
+        identifier = creditable_id(passage, document, wanted)
         if identifier not in wanted:
             continue
         above, first = int(ranks.optimistic[place]) - 1, found.get(identifier)
         if first is None:
-            found[identifier] = Standing(place + 1, above, int(ranks.tied[place]), 1)
+            found[identifier] = TiedRank(place + 1, above, int(ranks.tie_sizes[place]), 1)
         elif first.above == above:
-            found[identifier] = replace(first, own=first.own + 1)
-    return Positives(tuple(found.values()), len(wanted))
+            found[identifier] = replace(first, matching_ties=first.matching_ties + 1)
+    return PositiveRanks(tuple(found.values()), len(wanted))
 
 
-def positives_measures(questions: Sequence[Positives], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> "dict[str, DoubleArray]":
     """Return every measure of every question, (n,) each, NaN where a question has no gold.
 
     Args:
@@ -122,21 +122,21 @@ def positives_measures(questions: Sequence[Positives], ks: Sequence[int]) -> "di
     Raises:
         InputError: A cut-off is below 1.
     """
-    values = {"positives_rr": positives_rr(questions), "tied_rr": tied_rr(questions)}
+    values = {"positives_rr": mean_reciprocal_rank_all(questions), "tied_rr": tied_reciprocal_rank(questions)}
     return values | {f"tied_hits@{k}": tied_hits(questions, k) for k in ks}
 
 
-def positives_rr(questions: Sequence[Positives]) -> "DoubleArray":
+def mean_reciprocal_rank_all(questions: Sequence[PositiveRanks]) -> "DoubleArray":
     """Return (n,) the mean of 1 / rank over all gold ids, 0 for one not retrieved, NaN without gold."""
     return _mean_over_gold(questions, lambda standing: 1 / standing.rank)
 
 
-def tied_rr(questions: Sequence[Positives]) -> "DoubleArray":
+def tied_reciprocal_rank(questions: Sequence[PositiveRanks]) -> "DoubleArray":
     """Return (n,) the mean of 1 / mean rank over all gold ids, 0 for one not retrieved, NaN without gold."""
     return _mean_over_gold(questions, lambda standing: 1 / standing.mean_rank)
 
 
-def tied_hits(questions: Sequence[Positives], k: int) -> "DoubleArray":
+def tied_hits(questions: Sequence[PositiveRanks], k: int) -> "DoubleArray":
     """Return (n,) the share of gold ids to expect among the first `k` with ties broken at random, NaN without gold.
 
     Raises:
@@ -147,13 +147,13 @@ def tied_hits(questions: Sequence[Positives], k: int) -> "DoubleArray":
     return _mean_over_gold(questions, lambda standing: standing.hit(k))
 
 
-def _mean_over_gold(questions: Sequence[Positives], worth: Callable[[Standing], float]) -> "DoubleArray":
+def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> "DoubleArray":
     # An exact sum: the order of tied gold ids must not show in the last digit.
-    means = [fsum(map(worth, item.found)) / item.gold if item.gold else np.nan for item in questions]
+    means = [fsum(map(value, item.retrieved)) / item.gold if item.gold else np.nan for item in questions]
     return np.array(means, dtype=np.float64)
 
 
-def _check_falling(scores: Sequence[float]) -> None:
+def _check_descending(scores: Sequence[float]) -> None:
     for place in range(1, len(scores)):
         if scores[place] > scores[place - 1]:
             raise InputError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.datasets.relevance import Judgement
+from clew.datasets.relevance import RelevanceJudgments
 from clew.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     DoubleArray = NDArray[np.float64]
 
 
-def measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> "dict[str, DoubleArray]":
     """Return every measure of every question, (n,) each, NaN where a question has no gold.
 
     Args:
@@ -34,8 +34,8 @@ def measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "dict[str, D
     Raises:
         InputError: A cut-off is below 1.
     """
-    _check(ks)
-    trusted = _from_ir_measures(judgements, ks)
+    _check_cutoffs(ks)
+    trusted = _compute_with_ir_measures(judgements, ks)
     values: dict[str, DoubleArray] = {}
     for k in ks:
         values[f"recall@{k}"] = trusted[f"recall@{k}"]
@@ -45,32 +45,34 @@ def measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "dict[str, D
     return values
 
 
-def all_gold(judgements: Sequence[Judgement], k: int) -> "DoubleArray":
+def all_gold(judgements: Sequence[RelevanceJudgments], k: int) -> "DoubleArray":
     """Return (n,) 1 where every gold id is among the first `k`, else 0, NaN without gold."""
-    return _each(judgements, lambda judgement: float(judgement.found(k) == judgement.gold))
+    return _per_question(judgements, lambda judgement: float(judgement.hits_at(k) == judgement.gold_count))
 
 
-def recall_ceiling(judgements: Sequence[Judgement], k: int) -> "DoubleArray":
+def recall_ceiling(judgements: Sequence[RelevanceJudgments], k: int) -> "DoubleArray":
     """Return (n,) the best recall@k any ranking can reach: min(k, gold ids) / gold ids, NaN without gold."""
-    _check([k])
-    return _each(judgements, lambda judgement: min(k, judgement.gold) / judgement.gold)
+    _check_cutoffs([k])
+    return _per_question(judgements, lambda judgement: min(k, judgement.gold_count) / judgement.gold_count)
 
 
-def _each(judgements: Sequence[Judgement], measure: Callable[[Judgement], float]) -> "DoubleArray":
-    return np.array([measure(item) if item.gold else np.nan for item in judgements], dtype=np.float64)
+def _per_question(
+    judgements: Sequence[RelevanceJudgments], measure: Callable[[RelevanceJudgments], float]
+) -> "DoubleArray":
+    return np.array([measure(item) if item.gold_count else np.nan for item in judgements], dtype=np.float64)
 
 
-def _check(ks: Sequence[int]) -> None:
+def _check_cutoffs(ks: Sequence[int]) -> None:
     if any(k < 1 for k in ks):
         raise InputError(f"cut-offs are {list(ks)}; each must be at least 1")
 
 
-def _from_ir_measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "dict[str, DoubleArray]":
+def _compute_with_ir_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> "dict[str, DoubleArray]":
     from ir_measures import RR, R, nDCG  # 0.1 s to load
     from ir_measures.providers import registry
 
     # Beyond the last rank and the last gold id nothing changes; trec_eval would count up to a cut-off of billions.
-    longest = max([1, *(max(len(item.hits), item.gold) for item in judgements)])
+    longest = max([1, *(max(len(item.hits), item.gold_count) for item in judgements)])
     cut = {k: min(k, longest) for k in ks}
     named = {"mrr": RR} | {f"recall@{k}": R @ cut[k] for k in ks} | {f"ndcg@{k}": nDCG @ cut[k] for k in ks}
     names: dict[str, list[str]] = {}
@@ -79,16 +81,16 @@ def _from_ir_measures(judgements: Sequence[Judgement], ks: Sequence[int]) -> "di
     values = {name: np.full(len(judgements), np.nan) for name in named}
     qrels, run = {}, {}
     for number, item in enumerate(judgements):
-        if item.gold:
-            qrels[str(number)] = {f"gold {unit}": 1 for unit in range(item.gold)}
-            run[str(number)] = _as_scores(item.hits)
+        if item.gold_count:
+            qrels[str(number)] = {f"gold {unit}": 1 for unit in range(item.gold_count)}
+            run[str(number)] = _rank_scores(item.hits)
     for metric in registry["pytrec_eval"].iter_calc(list(dict.fromkeys(named.values())), qrels, run):
         for name in names[str(metric.measure)]:
             values[name][int(metric.query_id)] = metric.value
     return values
 
 
-def _as_scores(hits: Sequence[int]) -> dict[str, float]:
+def _rank_scores(hits: Sequence[int]) -> dict[str, float]:
     """Return a score a rank; each is different, because trec_eval breaks ties by id in an order of its own."""
     names = [f"gold {hit}" if hit >= 0 else f"rank {rank}" for rank, hit in enumerate(hits)]
     return {name: float(len(hits) - rank) for rank, name in enumerate(names)}

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from clew.datasets.records import Record, read_records, shown
+from clew.datasets.records import Record, preview, read_records
 from clew.errors import InputError
 from clew.protocols import Retriever
 from clew.store.atomic import write_text
 from clew.types import Evidence, Filter, Question, Usage
 
-_TOGETHER = 64
+_BATCH_SIZE = 64
 RUN_FORMAT = 2
 
 
@@ -103,12 +103,14 @@ class Run:
         """
         record = next(read_records(Path(path)))
         if record.value("format") != RUN_FORMAT:
-            raise record.wrong(f"'format' is {shown(record.fields['format'])}", f"{RUN_FORMAT}, a run of this version")
+            raise record.error(
+                f"'format' is {preview(record.fields['format'])}", f"{RUN_FORMAT}, a run of this version"
+            )
         rankings = tuple(
-            _ranking_from(record.inner(item, f"ranking {number}"))
+            _read_ranking(record.nested(item, f"ranking {number}"))
             for number, item in enumerate(record.items("rankings"))
         )
-        return cls(record.text("retriever"), _whole(record, "k"), rankings)
+        return cls(record.text("retriever"), _read_integer(record, "k"), rankings)
 
 
 def execute(
@@ -140,18 +142,18 @@ def execute(
         raise InputError("there are no questions; give at least one")
     first = retriever.retrieve([questions[0].text], k, where)[0]
     if first.usage.calls:
-        return Run(name, k, tuple(_together(retriever, questions, k, where, first, progress)))
+        return Run(name, k, tuple(_run_batched(retriever, questions, k, where, first, progress)))
     rankings = []
     for number, question in enumerate(questions, 1):
         start = time.perf_counter()
         evidence = retriever.retrieve([question.text], k, where)[0]
-        rankings.append(_ranking_of(question.id, evidence, k, time.perf_counter() - start))
+        rankings.append(_make_ranking(question.id, evidence, k, time.perf_counter() - start))
         if progress is not None:
             progress(number, len(questions))
     return Run(name, k, tuple(rankings))
 
 
-def _together(
+def _run_batched(
     retriever: Retriever,
     questions: Sequence[Question],
     k: int,
@@ -160,17 +162,17 @@ def _together(
     progress: Callable[[int, int], None] | None,
 ) -> list[Ranking]:
     """Ask all questions but the first, whose evidence is known, many at a time."""
-    rankings = [_ranking_of(questions[0].id, first, k, first.usage.seconds)]
+    rankings = [_make_ranking(questions[0].id, first, k, first.usage.seconds)]
     while len(rankings) < len(questions):
-        asked = questions[len(rankings) : len(rankings) + _TOGETHER]
+        asked = questions[len(rankings) : len(rankings) + _BATCH_SIZE]
         found = retriever.retrieve([question.text for question in asked], k, where)
-        rankings += [_ranking_of(q.id, e, k, e.usage.seconds) for q, e in zip(asked, found, strict=True)]
+        rankings += [_make_ranking(q.id, e, k, e.usage.seconds) for q, e in zip(asked, found, strict=True)]
         if progress is not None:
             progress(len(rankings), len(questions))
     return rankings
 
 
-def _ranking_of(question_id: str, evidence: Evidence, k: int, seconds: float) -> Ranking:
+def _make_ranking(question_id: str, evidence: Evidence, k: int, seconds: float) -> Ranking:
     found = evidence.passages[:k]
     spent = evidence.usage
     return Ranking(
@@ -184,33 +186,33 @@ def _ranking_of(question_id: str, evidence: Evidence, k: int, seconds: float) ->
     )
 
 
-def _ranking_from(record: Record) -> Ranking:
-    usage = record.inner(record.value("usage"), "'usage'")
+def _read_ranking(record: Record) -> Ranking:
+    usage = record.nested(record.value("usage"), "'usage'")
     return Ranking(
         record.text("question_id"),
         record.texts("passage_ids"),
         record.texts("document_ids"),
-        tuple(_number(record, "scores", score) for score in record.items("scores")),
+        tuple(_read_number(record, "scores", score) for score in record.items("scores")),
         Usage(
-            _number(usage, "seconds", usage.value("seconds")),
-            _whole(usage, "calls"),
-            _whole(usage, "input_tokens"),
-            _whole(usage, "output_tokens"),
-            _number(usage, "cost", usage.value("cost")),
+            _read_number(usage, "seconds", usage.value("seconds")),
+            _read_integer(usage, "calls"),
+            _read_integer(usage, "input_tokens"),
+            _read_integer(usage, "output_tokens"),
+            _read_number(usage, "cost", usage.value("cost")),
         ),
         record.texts("notes"),
-        _whole(record, "steps"),
+        _read_integer(record, "steps"),
     )
 
 
-def _number(record: Record, key: str, value: Any) -> float:
+def _read_number(record: Record, key: str, value: Any) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
-        raise record.wrong(f"{key!r} holds {shown(value)}", "a number")
+        raise record.error(f"{key!r} holds {preview(value)}", "a number")
     return float(value)
 
 
-def _whole(record: Record, key: str) -> int:
+def _read_integer(record: Record, key: str) -> int:
     value = record.value(key)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise record.wrong(f"{key!r} is {shown(value)}", "a whole number")
+        raise record.error(f"{key!r} is {preview(value)}", "a whole number")
     return value

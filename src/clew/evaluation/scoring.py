@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.datasets.relevance import Judgement, judge
+from clew.datasets.relevance import RelevanceJudgments, match_gold
 from clew.errors import InputError
-from clew.evaluation.multi_positive_metrics import positives_measures, stand
-from clew.evaluation.ranking_metrics import measures, recall_ceiling
+from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
+from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
 from clew.evaluation.runs import Run
 from clew.evaluation.significance import RESAMPLES, Comparison, compare_means, mean_intervals
 from clew.types import Question, Usage
@@ -90,12 +90,12 @@ def score(
         )
     asked = [rankings[question.id] for question in questions]
     pairs = list(zip(asked, questions, strict=True))
-    values = measures([judge(found.passage_ids, found.document_ids, q.gold) for found, q in pairs], ks)
+    values = compute_measures([match_gold(found.passage_ids, found.document_ids, q.gold) for found, q in pairs], ks)
     if positives:
-        standings = [stand(found.passage_ids, found.document_ids, found.scores, q.gold) for found, q in pairs]
-        values |= positives_measures(standings, ks)
+        standings = [rank_positives(found.passage_ids, found.document_ids, found.scores, q.gold) for found, q in pairs]
+        values |= compute_multi_positive_measures(standings, ks)
     seconds = np.array([ranking.usage.seconds for ranking in asked], dtype=np.float64)
-    summary = _summary(values, seconds, generator or np.random.default_rng(_SEED), resamples)
+    summary = _summarize(values, seconds, generator or np.random.default_rng(_SEED), resamples)
     ids = tuple(question.id for question in questions)
     usage = sum((ranking.usage for ranking in asked), Usage())
     each = {
@@ -145,7 +145,7 @@ def compare(
     )
 
 
-def report(
+def build_report(
     index: str,
     questions: Sequence[Question],
     scored: Sequence[ScoredRun],
@@ -175,15 +175,16 @@ def report(
         raise InputError(f"the retrievers are {names}; give at least one, each with a name of its own")
     if any((run.ks, run.depth, run.question_ids) != (scored[0].ks, scored[0].depth, ids) for run in scored):
         raise InputError(f"the runs of {', '.join(names)} differ in questions, cut-offs or depth; score them alike")
-    judgements = [judge((), (), question.gold) for question in questions]
+    judgements = [match_gold((), (), question.gold) for question in questions]
     return {
         "index": index,
         "questions": len(questions),
         "depth": scored[0].depth,
         "retrievers": {run.retriever: dict(run.summary) for run in scored},
-        "ceiling": {f"recall@{k}": _mean(recall_ceiling(judgements, k)) for k in scored[0].ks},
+        "ceiling": {f"recall@{k}": _mean_known(recall_ceiling(judgements, k)) for k in scored[0].ks},
         "comparisons": [asdict(comparison) for comparison in comparisons],
-        "warnings": _without_gold(judgements) + ([] if known_ids is None else unknown_gold(questions, known_ids)),
+        "warnings": _missing_gold_warnings(judgements)
+        + ([] if known_ids is None else unknown_gold(questions, known_ids)),
     }
 
 
@@ -201,13 +202,13 @@ def unknown_gold(questions: Sequence[Question], known_ids: Callable[[str], bool]
     ]
 
 
-def _without_gold(judgements: Sequence[Judgement]) -> list[str]:
-    count = sum(not judgement.gold for judgement in judgements)
+def _missing_gold_warnings(judgements: Sequence[RelevanceJudgments]) -> list[str]:
+    count = sum(not judgement.gold_count for judgement in judgements)
     text = f"{count} of {len(judgements)} questions have no gold ids and are left out of the ranking measures"
     return [text] if count else []
 
 
-def _summary(
+def _summarize(
     values: "Mapping[str, DoubleArray]", seconds: "DoubleArray", generator: "Generator", resamples: int
 ) -> dict[str, Any]:
     table = np.stack(list(values.values()), axis=1)
@@ -223,5 +224,5 @@ def _summary(
     }
 
 
-def _mean(values: "DoubleArray") -> float:
+def _mean_known(values: "DoubleArray") -> float:
     return float(values[~np.isnan(values)].mean())

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 10_000
 _CELLS = 100_000  # drawn numbers held at once; they stay in the processor's cache
-_SLACK = 1e-9  # sums of the same numbers in another order differ by less, real differences by more
+_TOLERANCE = 1e-9  # sums of the same numbers in another order differ by less, real differences by more
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ def mean_intervals(
     Raises:
         InputError: There is no question, a value is not finite, or an argument is out of range.
     """
-    _check(values, resamples)
+    _check_values(values, resamples)
     if values.ndim != 2:
         raise InputError(f"values have shape {values.shape}; give (questions, measures)")
     if not 0 < level < 1:
         raise InputError(f"level is {level}; give a share above 0 and below 1, such as 0.95")
     n = len(values)
-    means = [_counts(n, rows, generator) @ values / n for rows in _batches(n, resamples)]
+    means = [_resample_counts(n, rows, generator) @ values / n for rows in _batch_sizes(n, resamples)]
     tail = (1 - level) / 2
     return np.quantile(np.concatenate(means), [tail, 1 - tail], axis=0).T
 
@@ -91,16 +91,16 @@ def randomisation_p(differences: "DoubleArray", generator: "Generator", resample
     Raises:
         InputError: There is no question, or a value is not finite.
     """
-    _check(differences, resamples)
+    _check_values(differences, resamples)
     moved = differences[differences != 0]  # a zero stays zero under either sign
     if not len(moved):
         return 1.0
     exact = len(moved) < 63 and 2 ** len(moved) <= resamples
-    bound = abs(moved.sum()) - _SLACK * np.abs(moved).sum()
+    bound = abs(moved.sum()) - _TOLERANCE * np.abs(moved).sum()
     extreme = 0
     start = 0
-    for rows in _batches(len(moved), 2 ** len(moved) if exact else resamples):
-        signs = _patterns(len(moved), start, rows) if exact else _flips(len(moved), rows, generator)
+    for rows in _batch_sizes(len(moved), 2 ** len(moved) if exact else resamples):
+        signs = _sign_patterns(len(moved), start, rows) if exact else _random_signs(len(moved), rows, generator)
         extreme += int((np.abs(signs @ moved) >= bound).sum())
         start += rows
     return extreme / 2 ** len(moved) if exact else (extreme + 1) / (resamples + 1)
@@ -135,7 +135,7 @@ def compare_means(
     return Comparison(*names, measure, float(differences.mean()), low, high, p)
 
 
-def _check(values: "DoubleArray", resamples: int) -> None:
+def _check_values(values: "DoubleArray", resamples: int) -> None:
     if not len(values):
         raise InputError("there are no values; measure at least one question")
     if not np.isfinite(values).all():
@@ -144,21 +144,21 @@ def _check(values: "DoubleArray", resamples: int) -> None:
         raise InputError(f"resamples is {resamples}; give at least 1, 10000 for a stable interval")
 
 
-def _batches(n: int, resamples: int) -> list[int]:
+def _batch_sizes(n: int, resamples: int) -> list[int]:
     size = max(1, _CELLS // n)
     return [min(size, resamples - start) for start in range(0, resamples, size)]
 
 
-def _counts(n: int, rows: int, generator: "Generator") -> "DoubleArray":
+def _resample_counts(n: int, rows: int, generator: "Generator") -> "DoubleArray":
     """Return (rows, n) how often each question is drawn in each resample of n questions."""
     drawn = generator.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
     return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 
-def _flips(n: int, rows: int, generator: "Generator") -> "DoubleArray":
+def _random_signs(n: int, rows: int, generator: "Generator") -> "DoubleArray":
     return 2 * generator.integers(0, 2, (rows, n), dtype=np.int8).astype(np.float64) - 1
 
 
-def _patterns(n: int, start: int, rows: int) -> "DoubleArray":
+def _sign_patterns(n: int, start: int, rows: int) -> "DoubleArray":
     numbers = np.arange(start, start + rows, dtype=np.int64)[:, None]
     return 2 * (numbers >> np.arange(n) & 1).astype(np.float64) - 1

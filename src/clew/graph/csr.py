@@ -27,7 +27,7 @@ class Adjacency:
     weights: "FloatArray"
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """The number of rows."""
         return len(self.indptr) - 1
 
@@ -39,25 +39,25 @@ class Adjacency:
         """Return the number of neighbours of every row, (rows,)."""
         return np.diff(self.indptr)
 
-    def transposed(self, columns: int) -> "Adjacency":
-        """Return the same pairs by their column, with `columns` rows."""
-        rows = np.repeat(np.arange(self.rows, dtype=np.int32), self.degrees())
-        return adjacency(self.indices, rows, self.weights, columns)
+    def transpose(self, column_count: int) -> "Adjacency":
+        """Return the same pairs by their column, with `column_count` rows."""
+        rows = np.repeat(np.arange(self.row_count, dtype=np.int32), self.degrees())
+        return build_adjacency(self.indices, rows, self.weights, column_count)
 
 
-def adjacency(
+def build_adjacency(
     rows: "NDArray[np.integer] | Iterable[int]",
     columns: "NDArray[np.integer] | Iterable[int]",
     weights: "NDArray[np.floating] | Iterable[float]",
-    count: int,
+    row_count: int,
 ) -> Adjacency:
     """Sort pairs into rows; of equal pairs the heaviest stays.
 
     Args:
-        rows: (edges,) row of each pair, below `count`.
+        rows: (edges,) row of each pair, below `row_count`.
         columns: (edges,) the neighbour.
         weights: (edges,).
-        count: The number of rows.
+        row_count: The number of rows.
     """
     row = np.asarray(rows, dtype=np.int64)
     column = np.asarray(columns, dtype=np.int64)
@@ -67,6 +67,6 @@ def adjacency(
     first = np.ones(len(row), dtype=bool)
     first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
     row, column, weight = row[first], column[first], weight[first]
-    indptr = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=count), out=indptr[1:])
+    indptr = np.zeros(row_count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(row, minlength=row_count), out=indptr[1:])
     return Adjacency(indptr, column.astype(np.int32), weight)

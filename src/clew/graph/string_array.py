@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from clew.types import LongArray
 
 
-class Strings(Sequence[str]):
+class StringArray(Sequence[str]):
     """Immutable strings: UTF-8 bytes one after the other, and where each begins.
 
     Args:
@@ -27,7 +27,7 @@ class Strings(Sequence[str]):
         self.offsets = offsets
 
     @classmethod
-    def of(cls, strings: Iterable[str]) -> "Strings":
+    def pack(cls, strings: Iterable[str]) -> "StringArray":
         """Pack strings in the order given."""
         encoded = [string.encode() for string in strings]
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)

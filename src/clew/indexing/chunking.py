@@ -18,14 +18,14 @@ from typing import cast
 from clew.errors import InputError
 from clew.types import Document, Passage
 
-_CHARACTERS_A_TOKEN = 16
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_CHARACTERS_PER_TOKEN = 16
+_UNSPACED_SCRIPTS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_TOKEN = re.compile(rf"[{_UNSPACED_SCRIPTS}]|[^\W{_UNSPACED_SCRIPTS}]+")
 _LINE_BREAK = re.compile(r"[\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_BLANK = re.compile(r"[^\S\n ]")
-_LONG_RUN = re.compile(r"\n{16,}| {16,}")
-_STOPS = str.maketrans("。｡！？；，、：؟۔।॥،؛", "....;,,:....,;")
-_OTHER_STOP = re.compile("[。｡！？；，、：؟۔।॥،؛]")
+_OTHER_SPACE = re.compile(r"[^\S\n ]")
+_LONG_SPACE_RUN = re.compile(r"\n{16,}| {16,}")
+_LATIN_STOPS = str.maketrans("。｡！？；，、：؟۔।॥،؛", "....;,,:....,;")
+_NON_LATIN_STOP = re.compile("[。｡！？；，、：؟۔।॥،؛]")
 
 
 def count_tokens(text: str) -> int:
@@ -34,7 +34,7 @@ def count_tokens(text: str) -> int:
     A word counts 1, a letter of a script without spaces 1, punctuation and white space nothing; but a text counts at
     least 1 for each 16 characters begun, so that encoded data, emoji and rows of dots have a size too.
     """
-    return max(len(_TOKEN.findall(text)), -(-len(text) // _CHARACTERS_A_TOKEN))
+    return max(len(_TOKEN.findall(text)), -(-len(text) // _CHARACTERS_PER_TOKEN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +42,26 @@ class Chunker:
     """Cuts a document into passages.
 
     Attributes:
-        tokens: The most tokens (as `count_tokens` counts) a passage may have, at least 1.
-        overlap: How many of them neighbouring passages share at most, from 0 to `tokens - 1`.
+        max_tokens: The most tokens (as `count_tokens` counts) a passage may have, at least 1.
+        overlap: How many of them neighbouring passages share at most, from 0 to `max_tokens - 1`.
     """
 
-    tokens: int = 256
+    max_tokens: int = 256
     overlap: int = 0
 
     def __post_init__(self) -> None:
-        if self.tokens < 1:
-            raise InputError(f"a passage of {self.tokens} tokens cannot be made; give at least 1")
-        if not 0 <= self.overlap < self.tokens:
+        if self.max_tokens < 1:
+            raise InputError(f"a passage of {self.max_tokens} tokens cannot be made; give at least 1")
+        if not 0 <= self.overlap < self.max_tokens:
             raise InputError(
-                f"an overlap of {self.overlap} tokens cannot be made; give 0 to {self.tokens - 1} for {self.tokens}"
+                f"an overlap of {self.overlap} tokens cannot be made; give 0 to {self.max_tokens - 1} for "
+                f"{self.max_tokens}"
             )
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever the passages of some document would."""
-        return f"chunker-1:semchunk-{version('semchunk')}:tokens={self.tokens}:overlap={self.overlap}"
+        return f"chunker-1:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}"
 
     def split(self, document: Document) -> list[Passage]:
         """Return the passages of a document in order, each `text == document.text[start:end]`.
@@ -69,7 +70,7 @@ class Chunker:
         neither start nor end with white space. Without overlap they hold every other character exactly once. A
         document of white space alone has no passage.
         """
-        start, end = _stripped(document.text, 0, len(document.text))
+        start, end = _strip_span(document.text, 0, len(document.text))
         if start == end:
             return []
         whole = Passage(
@@ -81,49 +82,51 @@ class Chunker:
             end=end,
             metadata=document.metadata,
         )
-        if count_tokens(whole.text) <= self.tokens:
+        if count_tokens(whole.text) <= self.max_tokens:
             return [whole]
         return [
             replace(whole, id=f"{document.id}#{number}", text=document.text[first:last], start=first, end=last)
-            for number, (first, last) in enumerate(self._places(document.text, start, end), 1)
+            for number, (first, last) in enumerate(self._passage_spans(document.text, start, end), 1)
         ]
 
-    def _places(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    def _passage_spans(self, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         from semchunk.semchunk import chunk
 
-        for piece_start, piece_end in _pieces(text, start, end, self.tokens * _CHARACTERS_A_TOKEN):
-            piece = _simplified(text[piece_start:piece_end])
+        for piece_start, piece_end in _cut_long_runs(text, start, end, self.max_tokens * _CHARACTERS_PER_TOKEN):
+            piece = _simplify(text[piece_start:piece_end])
             # The token counter is not memoised: semchunk's memory of counts is global and never emptied.
-            chunked = chunk(piece, self.tokens, count_tokens, memoize=False, offsets=True, overlap=self.overlap or None)
+            chunked = chunk(
+                piece, self.max_tokens, count_tokens, memoize=False, offsets=True, overlap=self.overlap or None
+            )
             for first, last in cast("tuple[list[str], list[tuple[int, int]]]", chunked)[1]:
-                first, last = _stripped(text, piece_start + first, piece_start + last)
+                first, last = _strip_span(text, piece_start + first, piece_start + last)
                 if first < last:
                     yield first, last
 
 
-def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+def _strip_span(text: str, start: int, end: int) -> tuple[int, int]:
     """Move both inwards past white space; they are equal if there is nothing else."""
     piece = text[start:end].rstrip()
     return start + len(piece) - len(piece.lstrip()), start + len(piece)
 
 
-def _pieces(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield [start, end) in pieces, cut only within runs of letters longer than `longest`."""
+def _cut_long_runs(text: str, start: int, end: int, max_run: int) -> Iterator[tuple[int, int]]:
+    """Yield [start, end) in pieces, cut only within runs of letters longer than `max_run`."""
     # Possessive: a run is looked at once, whether it is long enough or not.
-    for run in re.finditer(rf"\w{{{longest}}}(?=\w)", text[start:end]):
+    for run in re.finditer(rf"\w{{{max_run}}}(?=\w)", text[start:end]):
         yield start, run.end()
         start = run.end()
     yield start, end
 
 
-def _simplified(text: str) -> str:
+def _simplify(text: str) -> str:
     """Return a text of the same length with white space and full stops that semchunk tells apart quickly."""
-    text = _BLANK.sub(" ", _LINE_BREAK.sub("\n", text))
-    text = _LONG_RUN.sub(_broken, text)
-    return _OTHER_STOP.sub(lambda stop: stop.group().translate(_STOPS), text)
+    text = _OTHER_SPACE.sub(" ", _LINE_BREAK.sub("\n", text))
+    text = _LONG_SPACE_RUN.sub(_break_run, text)
+    return _NON_LATIN_STOP.sub(lambda stop: stop.group().translate(_LATIN_STOPS), text)
 
 
-def _broken(run: re.Match[str]) -> str:
+def _break_run(run: re.Match[str]) -> str:
     """Put a stronger break after each 15 characters of a run, which leaves few distinct lengths of runs."""
     length = run.end() - run.start()
     unit = "\n" * 15 + " " if run.group()[0] == "\n" else " " * 15 + "\t"

@@ -8,16 +8,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.statements import Malformed, Named, Stated, Statement, states_nothing
+from clew.indexing.kg_formats.statements import (
+    EntityNames,
+    MalformedStatement,
+    RawTriple,
+    Statement,
+    no_triples_message,
+)
 from clew.indexing.snapshot_builder import Progress
-from clew.store.kg_shards import HOLDS_NAMES, HOLDS_TRIPLES, GraphPart, is_part, parts_by_graph, parts_to_table
+from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, KGShard, is_shard, shards_by_graph, shards_to_table
 from clew.store.passage_table import PassageTable
 
-PART_TRIPLES = 16_384
-PART_CHARACTERS = 1 << 22
+SHARD_TRIPLES = 16_384
+SHARD_CHARACTERS = 1 << 22
 COMMIT_TRIPLES = 250_000
 COMMIT_CHARACTERS = 1 << 25
-SHOWN = 20
+MAX_REPORTED_FAULTS = 20
 """Faults of a file that are told one by one; all are counted."""
 
 
@@ -44,7 +50,7 @@ class GraphReport:
     duplicates: int = 0
     names: int = 0
     malformed: int = 0
-    faults: list[Malformed] = field(default_factory=list)
+    faults: list[MalformedStatement] = field(default_factory=list)
     added: int = 0
     updated: int = 0
     unchanged: int = 0
@@ -52,28 +58,28 @@ class GraphReport:
     seconds: float = 0.0
 
 
-def graph_name(given: str) -> str:
+def clean_graph_name(raw_name: str) -> str:
     """Return the name of a graph without spaces around it.
 
     Raises:
         InputError: No graph can have it.
     """
-    name = given.strip()
+    name = raw_name.strip()
     if not name or not name.isprintable():
         raise InputError(f"the name {name!r} cannot be a graph's: give another by --name, of letters and signs")
     return name
 
 
 @dataclass(slots=True)
-class _Filling:
+class _ShardBuilder:
     """A part that is being filled: its triples, each once, in the order of the file, and whether there may be more."""
 
-    holds: str
-    triples: dict[Stated, None] = field(default_factory=dict)
+    kind: str
+    triples: dict[RawTriple, None] = field(default_factory=dict)
     characters: int = 0
-    full: bool = False
+    is_full: bool = False
 
-    def add(self, triple: Stated) -> bool:
+    def add(self, triple: RawTriple) -> bool:
         """Return whether the part lacked a triple, and put it in."""
         before = len(self.triples)
         self.triples[triple] = None
@@ -81,7 +87,7 @@ class _Filling:
             return False
         head, relation, tail = triple
         self.characters += len(head) + len(relation) + len(tail)
-        self.full = before + 1 == PART_TRIPLES or self.characters >= PART_CHARACTERS
+        self.is_full = before + 1 == SHARD_TRIPLES or self.characters >= SHARD_CHARACTERS
         return True
 
 
@@ -96,12 +102,12 @@ class GraphImporter:
     def __init__(self, table: PassageTable, progress: Progress) -> None:
         self._table = table
         self._progress = progress
-        self._known: Mapping[str, str] = {}
-        self._changed: list[tuple[GraphPart, str]] = []
-        self._held = 0
-        self._parts = 0
+        self._stored_hashes: Mapping[str, str] = {}
+        self._pending: list[tuple[KGShard, str]] = []
+        self._pending_characters = 0
+        self._shard_count = 0
 
-    def bring(self, name: str, statements: Iterable[Statement]) -> GraphReport:
+    def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
         """Store what a file states in the place of what the graph of that name held; commits as it goes.
 
         Args:
@@ -111,69 +117,73 @@ class GraphImporter:
         Raises:
             InputError: A document goes by the name, or nothing is stated; then nothing was changed.
         """
-        self._known = self._table.documents()
-        if name in self._known or any(
-            not is_part(hash_) and id_.startswith(f"{name}#") and id_[len(name) + 1 :].isdigit()
-            for id_, hash_ in self._known.items()
+        self._stored_hashes = self._table.document_hashes()
+        if name in self._stored_hashes or any(
+            not is_shard(hash_) and id_.startswith(f"{name}#") and id_[len(name) + 1 :].isdigit()
+            for id_, hash_ in self._stored_hashes.items()
         ):
             raise InputError(f"a document of this index goes by {name!r}: give the graph another --name")
         report = GraphReport(name)
-        self._changed, self._held, self._parts = [], 0, 0
-        self._read(statements, report)
-        if not self._parts:
-            raise InputError(states_nothing(name, report.malformed, next(iter(report.faults), None)))
+        self._pending, self._pending_characters, self._shard_count = [], 0, 0
+        self._read_statements(statements, report)
+        if not self._shard_count:
+            raise InputError(no_triples_message(name, report.malformed, next(iter(report.faults), None)))
         self._commit()
-        stale = [id_ for id_ in parts_by_graph(self._known).get(name, ()) if int(id_[len(name) + 1 :]) >= self._parts]
+        stale = [
+            id_
+            for id_ in shards_by_graph(self._stored_hashes).get(name, ())
+            if int(id_[len(name) + 1 :]) >= self._shard_count
+        ]
         self._table.delete(stale)
         report.removed = len(stale)
         return report
 
-    def _read(self, statements: Iterable[Statement], report: GraphReport) -> None:
-        triples, names = _Filling(HOLDS_TRIPLES), _Filling(HOLDS_NAMES)
+    def _read_statements(self, statements: Iterable[Statement], report: GraphReport) -> None:
+        triples, names = _ShardBuilder(TRIPLE_SHARD), _ShardBuilder(NAME_SHARD)
         for statement in statements:
             if isinstance(statement, tuple):
                 new = triples.add(statement)
                 report.triples += new
                 report.duplicates += not new
-                if triples.full:
-                    self._finish(triples, report)
-                    triples = _Filling(HOLDS_TRIPLES)
-            elif isinstance(statement, Named):
-                for triple in statement.triples():
+                if triples.is_full:
+                    self._finish_shard(triples, report)
+                    triples = _ShardBuilder(TRIPLE_SHARD)
+            elif isinstance(statement, EntityNames):
+                for triple in statement.to_triples():
                     report.names += names.add(triple)
-                if names.full:
-                    self._finish(names, report)
-                    names = _Filling(HOLDS_NAMES)
+                if names.is_full:
+                    self._finish_shard(names, report)
+                    names = _ShardBuilder(NAME_SHARD)
             else:
                 report.malformed += 1
-                if len(report.faults) < SHOWN:
+                if len(report.faults) < MAX_REPORTED_FAULTS:
                     report.faults.append(statement)
         for filling in (triples, names):
             if filling.triples:
-                self._finish(filling, report)
+                self._finish_shard(filling, report)
 
-    def _finish(self, filling: _Filling, report: GraphReport) -> None:
+    def _finish_shard(self, builder: _ShardBuilder, report: GraphReport) -> None:
         """Give a part its number; write it, with others in one commit, unless it is there already."""
-        part = GraphPart(report.name, self._parts, filling.holds, tuple(filling.triples))
-        self._parts += 1
+        part = KGShard(report.name, self._shard_count, builder.kind, tuple(builder.triples))
+        self._shard_count += 1
         self._progress("importing", report.triples, 0)
         hash_ = part.hash()
-        known = self._known.get(part.id)
+        known = self._stored_hashes.get(part.id)
         if known == hash_:
             report.unchanged += 1
             return
         report.updated += known is not None
         report.added += known is None
-        self._changed.append((part, hash_))
-        self._held += filling.characters
+        self._pending.append((part, hash_))
+        self._pending_characters += builder.characters
         if (
-            sum(len(changed.triples) for changed, _ in self._changed) >= COMMIT_TRIPLES
-            or self._held >= COMMIT_CHARACTERS
+            sum(len(changed.triples) for changed, _ in self._pending) >= COMMIT_TRIPLES
+            or self._pending_characters >= COMMIT_CHARACTERS
         ):
             self._commit()
 
     def _commit(self) -> None:
-        if self._changed:
-            parts, hashes = zip(*self._changed, strict=True)
-            self._table.replace(parts_to_table(parts, hashes, self._table.dimension), [part.id for part in parts])
-        self._changed, self._held = [], 0
+        if self._pending:
+            parts, hashes = zip(*self._pending, strict=True)
+            self._table.replace(shards_to_table(parts, hashes, self._table.dimension), [part.id for part in parts])
+        self._pending, self._pending_characters = [], 0

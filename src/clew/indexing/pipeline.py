@@ -21,9 +21,9 @@ from clew.errors import InputError
 from clew.indexing.chunking import Chunker
 from clew.indexing.snapshot_builder import Progress
 from clew.protocols import Encoder, Extractor
-from clew.store.kg_shards import is_part, parts_by_graph
+from clew.store.kg_shards import is_shard, shards_by_graph
 from clew.store.passage_table import PassageTable
-from clew.store.schema import Row, mention_cells, rows_to_table, triple_cells
+from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
 from clew.types import Document, Extraction, Failure, Passage
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ BATCH_PASSAGES = 256
 # A commit costs a few milliseconds and a file: fast extraction fills larger batches, slow encoding commits more often.
 BATCH_SECONDS = 5.0
 BATCH_LIMIT = 8192
-_PASSAGE = ["id", "document_id", "title", "text", "start", "end"]
+_PASSAGE_COLUMNS = ["id", "document_id", "title", "text", "start", "end"]
 
 
 @dataclass(slots=True)
-class Report:
+class IndexingReport:
     """What a run did.
 
     Attributes:
@@ -49,7 +49,7 @@ class Report:
         passages: Passages written.
         retried: Passages that an earlier run failed at and this one tried again, whether it failed again or not.
         failures: What could not be read or extracted, and why.
-        stopped: The error that ended the run early, a budget that is spent for example; None when nothing did.
+        stop_error: The error that ended the run early, a budget that is spent for example; None when nothing did.
         remaining: Documents that the run did not come to.
         seconds: Time of the run.
     """
@@ -62,13 +62,13 @@ class Report:
     passages: int = 0
     retried: int = 0
     failures: list[Failure] = field(default_factory=list)
-    stopped: Exception | None = None
+    stop_error: Exception | None = None
     remaining: int = 0
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Updater:
+class IndexWriter:
     """Brings documents into a table.
 
     Attributes:
@@ -77,7 +77,7 @@ class Updater:
         extractor: Finds entities and triples.
         encoder: Makes vectors; dimension 0 makes none.
         progress: Told of the characters done.
-        slow: Whether extraction takes so long that small batches are worth their commits.
+        slow_extraction: Whether extraction takes so long that small batches are worth their commits.
     """
 
     table: PassageTable
@@ -85,9 +85,9 @@ class Updater:
     extractor: Extractor
     encoder: Encoder
     progress: Progress
-    slow: bool = False
+    slow_extraction: bool = False
 
-    def update(self, documents: Iterable[Document | Failure], *, retry_failed: bool = False) -> Report:
+    def update(self, documents: Iterable[Document | Failure], *, retry_failed: bool = False) -> IndexingReport:
         """Add what is new, replace what has changed, and report what failed; commits as it goes.
 
         Args:
@@ -96,9 +96,9 @@ class Updater:
                 the other passages of their documents stays.
         """
         started = time.perf_counter()
-        report = Report()
-        known = self.table.documents()
-        changed = new_or_changed(documents, known, self.chunker, self.extractor, report)
+        report = IndexingReport()
+        known = self.table.document_hashes()
+        changed = select_changed(documents, known, self.chunker, self.extractor, report)
         total = sum(len(document.text) for document, _ in changed)
         done = 0
         report.remaining = len(changed)
@@ -106,7 +106,7 @@ class Updater:
             done += sum(len(document.text) for document, _, _ in batch)
             self._write(batch, known, report)
             self.progress("indexing", done, total)
-            if report.stopped is not None:
+            if report.stop_error is not None:
                 break
         if retry_failed:
             # What this run failed at, it need not try twice.
@@ -116,16 +116,20 @@ class Updater:
         return report
 
     def _batches(
-        self, changed: Sequence[tuple[Document, str]], known: Mapping[str, str], report: Report
+        self, changed: Sequence[tuple[Document, str]], stored_hashes: Mapping[str, str], report: IndexingReport
     ) -> Iterator[list[tuple[Document, str, list[Passage]]]]:
         """Yield documents with their passages, as many as make a batch worth a commit."""
-        ids = known.keys() | {document.id for document, _ in changed}
-        graphs = parts_by_graph(known)
-        taken = self._numbered() if any(d.id.rpartition("#")[0] in known for d, _ in changed) else frozenset()
+        ids = stored_hashes.keys() | {document.id for document, _ in changed}
+        graphs = shards_by_graph(stored_hashes)
+        taken = (
+            self._numbered_passage_ids()
+            if any(d.id.rpartition("#")[0] in stored_hashes for d, _ in changed)
+            else frozenset()
+        )
         batch: list[tuple[Document, str, list[Passage]]] = []
         count, since = 0, time.perf_counter()
         for document, hash_ in changed:
-            if document.id in graphs or is_part(known.get(document.id, "")):
+            if document.id in graphs or is_shard(stored_hashes.get(document.id, "")):
                 reason = "an imported graph goes by this id; rename the document, or import the graph by another --name"
                 report.failures.append(Failure(document.id, reason))
                 report.remaining -= 1
@@ -142,65 +146,68 @@ class Updater:
                 continue
             batch.append((document, hash_, passages))
             count += len(passages)
-            slow = self.slow or self.encoder.dimension or time.perf_counter() - since > BATCH_SECONDS
+            slow = self.slow_extraction or self.encoder.dimension or time.perf_counter() - since > BATCH_SECONDS
             if count >= (BATCH_PASSAGES if slow else BATCH_LIMIT):
                 yield batch
                 batch, count, since = [], 0, time.perf_counter()
         if batch:
             yield batch
 
-    def _numbered(self) -> frozenset[str]:
+    def _numbered_passage_ids(self) -> frozenset[str]:
         """Return the ids in the table of passages that are parts of documents: no document can have one of them."""
         rows = self.table.read(["id", "document_id"])
         pairs = zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
         return frozenset(id_ for id_, document_id in pairs if id_ != document_id)
 
     def _write(
-        self, batch: Sequence[tuple[Document, str, list[Passage]]], known: Mapping[str, str], report: Report
+        self,
+        batch: Sequence[tuple[Document, str, list[Passage]]],
+        stored_hashes: Mapping[str, str],
+        report: IndexingReport,
     ) -> None:
         """Commit the documents all of whose passages were tried."""
         extracted = iter(self.extractor.extract([passage for _, _, found in batch for passage in found]))
-        rows: list[Row] = []
+        rows: list[PassageRow] = []
         passages: list[Passage] = []
         done: list[str] = []
         for document, hash_, found in batch:
             results = [next(extracted) for _ in found]
-            if (ended := _ended(results)) is not None:
-                report.stopped = report.stopped or ended
+            if (ended := _find_stop_error(results)) is not None:
+                report.stop_error = report.stop_error or ended
                 continue
             done.append(document.id)
             passages += found
             rows += [
-                _row(passage, ordinal, document, hash_, result, self.extractor.fingerprint)
+                _make_row(passage, ordinal, document, hash_, result, self.extractor.fingerprint)
                 for ordinal, (passage, result) in enumerate(zip(found, results, strict=True))
             ]
             report.failures += [result for result in results if isinstance(result, Failure)]
         if not done:
             return
-        if (vectors := self._vectors(passages)) is not None:
+        if (vectors := self._encode_passages(passages)) is not None:
             rows = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
         self.table.replace(rows_to_table(rows, self.encoder.dimension), done)
         report.passages += len(rows)
-        updated = sum(id_ in known for id_ in done)
+        updated = sum(id_ in stored_hashes for id_ in done)
         report.updated += updated
         report.added += len(done) - updated
         report.remaining -= len(done)
 
-    def _retry(self, documents: Sequence[str], report: Report) -> None:
+    def _retry(self, documents: Sequence[str], report: IndexingReport) -> None:
         """Extract again the passages of these documents that an extractor failed at; commits as it goes."""
         if not documents:
             return
         report.remaining += len(documents)
-        if report.stopped is not None:
+        if report.stop_error is not None:
             return
         stored = self.table.read()
         stored = stored.filter(pc.is_in(stored["document_id"], value_set=pa.array(documents)))
         total, done = stored.num_rows - stored["failure"].null_count, 0
-        for part in _parts(stored):
-            failed = _passages(part.filter(pc.is_valid(part["failure"])))
+        for part in _document_batches(stored):
+            failed = _rows_to_passages(part.filter(pc.is_valid(part["failure"])))
             results = dict(zip((p.id for p in failed), self.extractor.extract(failed), strict=True))
-            report.stopped = _ended(list(results.values()))
-            tried = {id_: result for id_, result in results.items() if _ended([result]) is None}
+            report.stop_error = _find_stop_error(list(results.values()))
+            tried = {id_: result for id_, result in results.items() if _find_stop_error([result]) is None}
             rows = _with_results(part, tried, self.extractor.fingerprint)
             if not rows.equals(part):
                 self.table.replace(rows, part["document_id"].unique().to_pylist())
@@ -210,21 +217,21 @@ class Updater:
             report.remaining -= len(set(part["document_id"].to_pylist()) - left)
             done += len(tried)
             self.progress("extracting again", done, total)
-            if report.stopped is not None:
+            if report.stop_error is not None:
                 return
 
-    def _vectors(self, passages: Sequence[Passage]) -> "FloatArray | None":
+    def _encode_passages(self, passages: Sequence[Passage]) -> "FloatArray | None":
         if not self.encoder.dimension:
             return None
         return np.asarray(self.encoder.encode([f"{p.title}\n{p.text}" if p.title else p.text for p in passages]))
 
 
-def _ended(results: Sequence[Extraction | Failure]) -> Exception | None:
+def _find_stop_error(results: Sequence[Extraction | Failure]) -> Exception | None:
     """Return the error for which a passage was not tried; None where all were."""
-    return next((r.because for r in results if isinstance(r, Failure) and r.because is not None), None)
+    return next((r.run_error for r in results if isinstance(r, Failure) and r.run_error is not None), None)
 
 
-def _parts(rows: pa.Table) -> Iterator[pa.Table]:
+def _document_batches(rows: pa.Table) -> Iterator[pa.Table]:
     """Yield the rows, sorted by document, in parts of whole documents with as many failures as make a batch."""
     documents, failures = rows["document_id"].to_pylist(), rows["failure"].to_pylist()
     start = count = 0
@@ -236,9 +243,9 @@ def _parts(rows: pa.Table) -> Iterator[pa.Table]:
             start, count = position + 1, 0
 
 
-def _passages(rows: pa.Table) -> list[Passage]:
+def _rows_to_passages(rows: pa.Table) -> list[Passage]:
     metadata = map(json.loads, rows["metadata"].to_pylist())
-    found = rows.select(_PASSAGE).to_pylist()
+    found = rows.select(_PASSAGE_COLUMNS).to_pylist()
     return [Passage(**row, metadata=about) for row, about in zip(found, metadata, strict=True)]
 
 
@@ -248,7 +255,7 @@ def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], e
     cells: dict[str, list[Any]] = {name: rows[name].to_pylist() for name in names}
     for position, id_ in enumerate(rows["id"].to_pylist()):
         if (result := results.get(id_)) is not None:
-            for name, cell in zip(names, _cells(result, extractor), strict=True):
+            for name, cell in zip(names, _result_cells(result, extractor), strict=True):
                 cells[name][position] = cell
     for name in names:
         at = rows.schema.get_field_index(name)
@@ -256,24 +263,24 @@ def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], e
     return rows
 
 
-def _cells(result: Extraction | Failure, extractor: str) -> tuple[Any, ...]:
+def _result_cells(result: Extraction | Failure, extractor: str) -> tuple[Any, ...]:
     if isinstance(result, Failure):
         return [], [], result.reason, extractor
     return mention_cells(result.mentions), triple_cells(result.triples), None, extractor
 
 
-def new_or_changed(
+def select_changed(
     documents: Iterable[Document | Failure],
-    known: Mapping[str, str],
+    stored_hashes: Mapping[str, str],
     chunker: Chunker,
     extractor: Extractor,
-    report: Report,
+    report: IndexingReport,
 ) -> list[tuple[Document, str]]:
     """Return the documents that are not in the index as they are, in order, and their hashes.
 
     Args:
         documents: As they were read; failures, and documents of an id that was there before, go to the report.
-        known: Hashes of the documents in the index, by id.
+        stored_hashes: Hashes of the documents in the index, by id.
         chunker: Cuts documents; another one makes a document count as changed.
         extractor: Likewise.
         report: Told of failures and of what is unchanged.
@@ -290,22 +297,22 @@ def new_or_changed(
             continue
         seen.add(document.id)
         hash_ = _document_hash(document, recipe)
-        if known.get(document.id) == hash_:
+        if stored_hashes.get(document.id) == hash_:
             report.unchanged += 1
         else:
             changed.append((document, hash_))
     return changed
 
 
-def failed_passages(table: PassageTable, but: AbstractSet[str] = frozenset()) -> list[Passage]:
+def failed_passages(table: PassageTable, exclude: AbstractSet[str] = frozenset()) -> list[Passage]:
     """Return the passages that an extractor failed at, sorted by document and place.
 
     Args:
         table: The version to be read.
-        but: Documents to leave out.
+        exclude: Documents to leave out.
     """
-    rows = table.read([*_PASSAGE, "metadata", "failure"])
-    return [p for p in _passages(rows.filter(pc.is_valid(rows["failure"]))) if p.document_id not in but]
+    rows = table.read([*_PASSAGE_COLUMNS, "metadata", "failure"])
+    return [p for p in _rows_to_passages(rows.filter(pc.is_valid(rows["failure"]))) if p.document_id not in exclude]
 
 
 def _document_hash(document: Document, recipe: str) -> str:
@@ -314,11 +321,11 @@ def _document_hash(document: Document, recipe: str) -> str:
     return blake2b(packed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _row(
+def _make_row(
     passage: Passage, ordinal: int, document: Document, hash_: str, result: Extraction | Failure, extractor: str
-) -> Row:
+) -> PassageRow:
     found = result if isinstance(result, Extraction) else Extraction()
-    return Row(
+    return PassageRow(
         id=passage.id,
         document_id=document.id,
         ordinal=ordinal,
@@ -337,7 +344,7 @@ def _row(
     )
 
 
-def counted(progress: Progress) -> Callable[[int], None]:
+def counting(progress: Progress) -> Callable[[int], None]:
     """Return what adds up the passages that a language model is done with."""
     done = 0
 
@@ -349,19 +356,20 @@ def counted(progress: Progress) -> Callable[[int], None]:
     return count
 
 
-def extractor_for(asked: str | None, made_with: str) -> str:
+def choose_extractor(requested: str | None, index_extractor: str) -> str:
     """Return the extractor to use on an index: the one asked for, else the one that the index was made with.
 
     Raises:
         InputError: They are of different kinds or two models, whose triples do not go together.
     """
-    if asked is None or asked == made_with:
-        return made_with
-    kind = asked.partition(":")[0]
+    if requested is None or requested == index_extractor:
+        return index_extractor
+    kind = requested.partition(":")[0]
     # Another model would extract everything again, and the next run without --extractor once more with the first one.
-    if kind != made_with.partition(":")[0] or kind == "llm":
+    if kind != index_extractor.partition(":")[0] or kind == "llm":
         raise InputError(
-            f"the index was made with the extractor {made_with!r}, not {asked!r}; leave --extractor out, or make a new "
+            f"the index was made with the extractor {index_extractor!r}, not {requested!r}; leave --extractor out, or "
+            f"make a new "
             "index"
         )
-    return asked
+    return requested

@@ -19,21 +19,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import IndexFormatError, ProviderError
-from clew.graph.snapshot.builder import PassageColumns, build, with_equivalences
+from clew.graph.snapshot.builder import PassageColumns, build_snapshot, with_equivalences
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.snapshot.snapshot import Snapshot, save_snapshot
-from clew.indexing.kg_formats.entities import imported_graph
+from clew.indexing.kg_formats.entities import build_imported_graph
 from clew.indexing.resolution.corpus_facts import corpus_facts
-from clew.indexing.resolution.pair_cache import load_known, save_known
-from clew.indexing.resolution.synonyms import equivalences
+from clew.indexing.resolution.pair_cache import load_pairs, save_pairs
+from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.resolution.title_linking import NamedText
 from clew.protocols import Encoder
 from clew.query.context import LEXICAL
-from clew.store.atomic import atomic_folder, discard, sweep
-from clew.store.kg_shards import HOLDS_NAMES, HOLDS_TRIPLES, is_part, part_triples, stored_graphs
+from clew.store.atomic import atomic_folder, discard, remove_leftovers
+from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, is_shard, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
-from clew.store.vector_cache import VectorStore
-from clew.text.bm25 import LexicalIndex
+from clew.store.vector_cache import VectorCache
+from clew.text.bm25 import BM25Index
 from clew.text.normalization import tokens
 from clew.types import Extraction, Mention
 
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray
 
-RECIPE = "snapshot-5"
-MANIFEST = "manifest.json"
-SEAL = "seal"
-_LETTER, _FIGURE = re.compile("[A-Za-z]"), re.compile("[0-9]")
+SNAPSHOT_FORMAT = "snapshot-5"
+MANIFEST_FILE = "manifest.json"
+CHECKSUM_KEY = "seal"
+_LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 Progress = Callable[[str, int, int], None]
 """Told the stage, and how much of how much is done."""
 
@@ -53,7 +53,7 @@ Progress = Callable[[str, int, int], None]
 def snapshot_folder(table: PassageTable) -> Path:
     """Return where the snapshot of the table's version lies, made or not."""
     # The number alone would find the snapshot of another table, where one was restored or made again in this place.
-    source = f"{RECIPE} {LexicalIndex.fingerprint()} {table.contents}"
+    source = f"{SNAPSHOT_FORMAT} {BM25Index.fingerprint()} {table.files_hash}"
     key = blake2b(source.encode(), digest_size=8).hexdigest()
     return table.location.derived / "snapshots" / f"{table.version:08d}-{key}"
 
@@ -67,20 +67,20 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
         progress: Told of the entity names encoded.
     """
     folder = snapshot_folder(table)
-    if not (folder / MANIFEST).is_file():
+    if not (folder / MANIFEST_FILE).is_file():
         rows = table.read()
         progress("linking", 0, rows.num_rows)
         with _without_garbage_collection():
-            snapshot = _build(rows, table.dimension, _imported(table, progress))
-        snapshot = _resolve(snapshot, table, encoder, progress)
+            snapshot = _build_snapshot(rows, table.dimension, _read_imported_graph(table, progress))
+        snapshot = _add_synonyms(snapshot, table, encoder, progress)
         with atomic_folder(folder) as temporary:
             save_snapshot(snapshot, temporary)
             texts = (f"{title}\n{text}" for title, text in zip(snapshot.titles, snapshot.texts, strict=True))
-            LexicalIndex.build(texts).save(temporary / LEXICAL)
-            _write_manifest(_manifest(rows, table, temporary), temporary)
-        _drop_older(folder)
-    sweep(folder.parent)  # also what a writer left that was killed after its snapshot stood
-    sweep(table.location.derived)
+            BM25Index.build(texts).save(temporary / LEXICAL)
+            _write_manifest(_make_manifest(rows, table, temporary), temporary)
+        _drop_old_snapshots(folder)
+    remove_leftovers(folder.parent)  # also what a writer left that was killed after its snapshot stood
+    remove_leftovers(table.location.derived)
     return folder
 
 
@@ -91,23 +91,23 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         IndexFormatError: It is missing or damaged.
     """
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"the manifest of a snapshot is missing or damaged ({error})"
         raise IndexFormatError(f"{message}: run `clew repair`") from error
-    if not isinstance(manifest, dict) or manifest.pop(SEAL, None) != _seal(manifest):
+    if not isinstance(manifest, dict) or manifest.pop(CHECKSUM_KEY, None) != _manifest_checksum(manifest):
         raise IndexFormatError(f"the manifest of {folder.name} is not as it was written: run `clew repair`")
     return manifest
 
 
-def named_texts(rows: "pa.Table") -> list[NamedText]:
+def read_named_texts(rows: "pa.Table") -> list[NamedText]:
     """Return the passages of a table as far as names matter, in the order of the rows."""
     names = ("document_id", "title", "text", "aliases", "links", "ordinal")
     columns = [rows.column(name).to_pylist() for name in names]
     return [NamedText(d, t, x, a, li, o == 0) for d, t, x, a, li, o in zip(*columns, strict=True)]
 
 
-def extractions(rows: "pa.Table") -> list[Extraction]:
+def read_extractions(rows: "pa.Table") -> list[Extraction]:
     """Return what was found in each passage of a table; nothing where the extraction failed."""
     found: list[Extraction] = []
     columns = rows.column("mentions").to_pylist(), rows.column("triples").to_pylist()
@@ -133,35 +133,35 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _imported(table: PassageTable, progress: Progress) -> ImportedGraph | None:
+def _read_imported_graph(table: PassageTable, progress: Progress) -> ImportedGraph | None:
     """Return the imported graphs of a version, None where there is none."""
-    held: dict[str, list[pa.StructArray]] = {HOLDS_TRIPLES: [], HOLDS_NAMES: []}
+    held: dict[str, list[pa.StructArray]] = {TRIPLE_SHARD: [], NAME_SHARD: []}
     done = 0
-    for rows in table.graph_parts():
-        for holds, triples in part_triples(rows):
+    for rows in table.iter_shards():
+        for holds, triples in shard_triples(rows):
             held[holds].append(triples)
             done += len(triples)
         progress("reading graphs", done, 0)
-    return imported_graph(held[HOLDS_TRIPLES], held[HOLDS_NAMES]) if done else None
+    return build_imported_graph(held[TRIPLE_SHARD], held[NAME_SHARD]) if done else None
 
 
-def _build(rows: "pa.Table", dimension: int, graph: ImportedGraph | None) -> Snapshot:
-    corpus = corpus_facts(named_texts(rows), extractions(rows))
+def _build_snapshot(rows: "pa.Table", dimension: int, graph: ImportedGraph | None) -> Snapshot:
+    corpus = corpus_facts(read_named_texts(rows), read_extractions(rows))
     names = ("id", "document_id", "title", "text", "metadata", "start", "end")
     ids, documents, titles, texts, metadata, starts, ends = (rows.column(name).to_pylist() for name in names)
-    vectors = _vectors(rows, dimension)
+    vectors = _vector_matrix(rows, dimension)
     columns = PassageColumns(ids, documents, titles, texts, metadata, starts, ends, vectors)
-    return build(columns, corpus.facts, corpus.surfaces, corpus.names, graph)
+    return build_snapshot(columns, corpus.facts, corpus.surfaces, corpus.names, graph)
 
 
-def _vectors(rows: "pa.Table", dimension: int) -> "FloatArray":
+def _vector_matrix(rows: "pa.Table", dimension: int) -> "FloatArray":
     if not dimension:
         return np.zeros((rows.num_rows, 0), dtype=np.float32)
     flat = rows.column("vector").combine_chunks().flatten().to_numpy(zero_copy_only=False)
     return np.asarray(flat, dtype=np.float32).reshape(rows.num_rows, dimension)
 
 
-def _resolve(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
+def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
     """Add the edges between entities whose names mean the same to the encoder.
 
     The entities of a graph have an identity of their own, and may be millions: those that no passage mentions stay out.
@@ -169,7 +169,7 @@ def _resolve(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress
     first: dict[str, int] = {}
     graph_alone = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for position, name in enumerate(snapshot.entities):
-        if not graph_alone[position] and comparable(name):
+        if not graph_alone[position] and is_comparable(name):
             first.setdefault(name, position)
     if not encoder.dimension or not first:
         return snapshot
@@ -182,24 +182,24 @@ def _resolve(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress
         done += count
         progress("encoding names", done, 0)  # how many are new is not known beforehand
 
-    vectors = VectorStore(derived / "vectors.lance").get_or_encode(names, encoder, encoded)
+    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, encoded)
     progress("comparing names", 0, len(names))
     before = derived / "equivalences"
-    known = load_known(before) if before.is_dir() and not snapshot_problems(before) else None
-    pairs = equivalences(names, vectors, float(table.settings["tau"]), int(table.settings["neighbours"]), known)
+    known = load_pairs(before) if before.is_dir() and not snapshot_problems(before) else None
+    pairs = find_synonyms(names, vectors, float(table.settings["tau"]), int(table.settings["neighbours"]), known)
     with atomic_folder(before) as temporary:
-        save_known(pairs.known, temporary)
+        save_pairs(pairs.cache, temporary)
         _write_manifest({"files": _file_hashes(temporary)}, temporary)
     titled = np.zeros(len(snapshot.entities), dtype=bool)
     titled[snapshot.title_entities[snapshot.title_entities >= 0]] = True
     left, right = entity[pairs.left], entity[pairs.right]
-    apart = [told_apart(names[a], names[b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
+    apart = [are_distinguishable(names[a], names[b]) for a, b in zip(pairs.left, pairs.right, strict=True)]
     # Two documents with titles of their own are about two things, however near their names are.
     kept = np.array(apart, dtype=bool) & ~(titled[left] & titled[right])
     return with_equivalences(snapshot, left[kept], right[kept], pairs.score[kept])
 
 
-def told_apart(one: str, other: str) -> bool:
+def are_distinguishable(one: str, other: str) -> bool:
     """Return False for two names in a script without spaces that share no letter.
 
     An encoder that does not know such a script reads all its letters as one unknown word: any two names are equal.
@@ -211,28 +211,28 @@ def told_apart(one: str, other: str) -> bool:
     return not unspaced or bool(letters[0] & letters[1])
 
 
-def comparable(name: str) -> bool:
+def is_comparable(name: str) -> bool:
     """Return whether a name can be compared by meaning: figures make different things look alike (1963 and 1964)."""
     if name.isascii():
-        return _LETTER.search(name) is not None and _FIGURE.search(name) is None
+        return _LETTER.search(name) is not None and _DIGIT.search(name) is None
     return any(letter.isalpha() for letter in name) and not any(letter.isdigit() for letter in name)
 
 
-def _manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[str, Any]:
+def _make_manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[str, Any]:
     pairs = zip(rows.column("document_id").to_pylist(), rows.column("document_hash").to_pylist(), strict=True)
-    parts = sorted((id_, hash_) for id_, hash_ in table.documents().items() if is_part(hash_))
+    parts = sorted((id_, hash_) for id_, hash_ in table.document_hashes().items() if is_shard(hash_))
     documents = sorted(set(pairs))
     corpus = blake2b(
         "".join(f"{id_}\0{hash_}\0" for id_, hash_ in [*documents, *parts]).encode(), digest_size=16
     ).hexdigest()
     return {
-        "recipe": RECIPE,
-        "lexical": LexicalIndex.fingerprint(),
+        "recipe": SNAPSHOT_FORMAT,
+        "lexical": BM25Index.fingerprint(),
         "settings": table.settings,
         "corpus": corpus,
         "documents": len(documents),
         "passages": rows.num_rows,
-        "graphs": [asdict(graph) for graph in stored_graphs(table.graph_parts(["metadata"]))],
+        "graphs": [asdict(graph) for graph in stored_graphs(table.iter_shards(["metadata"]))],
         "extractors": dict(sorted(Counter(rows.column("extractor").to_pylist()).items())),
         "failures": rows.num_rows - rows.column("failure").null_count,
         "files": _file_hashes(folder),
@@ -240,11 +240,13 @@ def _manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[str, 
 
 
 def _write_manifest(manifest: dict[str, Any], folder: Path) -> None:
-    text = json.dumps({**manifest, SEAL: _seal(manifest)}, indent=1, sort_keys=True, ensure_ascii=False)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(
+        {**manifest, CHECKSUM_KEY: _manifest_checksum(manifest)}, indent=1, sort_keys=True, ensure_ascii=False
+    )
+    (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
 
 
-def _seal(manifest: dict[str, Any]) -> str:
+def _manifest_checksum(manifest: dict[str, Any]) -> str:
     return blake2b(json.dumps(manifest, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -281,13 +283,13 @@ def _file_hashes(folder: Path) -> dict[str, str]:
     hashes: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        if path.is_file() and name != MANIFEST:
+        if path.is_file() and name != MANIFEST_FILE:
             with path.open("rb") as stream:
                 hashes[name] = file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
     return hashes
 
 
-def _drop_older(folder: Path) -> None:
+def _drop_old_snapshots(folder: Path) -> None:
     """Remove all snapshots but the newest two; who has one open keeps it, since its files stay mapped."""
     made = sorted(folder.parent.glob("[0-9]*"), key=lambda other: (other.stat().st_mtime_ns, other.name))
     for other in made[:-2]:

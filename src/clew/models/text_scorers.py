@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import ProviderError
-from clew.models.weights_checksum import add_weights
+from clew.models.weights_checksum import hash_weights
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-_TRAINED_HEADS = ("ForSequenceClassification", "ForCausalLM")
+_SCORING_ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
 """Ends of the architectures that score; `sentence-transformers` puts a head of random weights on any other."""
-_CHARACTERS_A_TOKEN = 8
+_MAX_CHARACTERS_PER_TOKEN = 8
 """Read of a text for each token that the model takes; to tokenize more takes seconds and changes nothing."""
 
 
@@ -63,7 +63,7 @@ class CrossEncoderScorer:
             ProviderError: The model cannot be opened.
         """
         digest = blake2b(digest_size=16)
-        add_weights(digest, self._model.state_dict())
+        hash_weights(digest, self._model.state_dict())
         tokenizer = getattr(self._model.tokenizer, "backend_tokenizer", None)
         read = "" if tokenizer is None else tokenizer.to_str()
         digest.update(f"{self._model.activation_fn} {self._model.max_seq_length} {read}".encode())
@@ -81,7 +81,7 @@ class CrossEncoderScorer:
         """
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        most = _CHARACTERS_A_TOKEN * int(self._model.max_seq_length or 512)
+        most = _MAX_CHARACTERS_PER_TOKEN * int(self._model.max_seq_length or 512)
         read = [text[:most].encode(errors="replace").decode() for text in (question, *texts)]
         scores = self._model.predict([(read[0], text) for text in read[1:]], show_progress_bar=False)
         if np.ndim(scores) != 1:
@@ -114,7 +114,7 @@ class CrossEncoderScorer:
                 "name on the hub, or do without it"
             ) from error
         kinds = getattr(getattr(model.model, "config", None), "architectures", None) or ()
-        if not any(kind.endswith(_TRAINED_HEADS) for kind in kinds):
+        if not any(kind.endswith(_SCORING_ARCHITECTURES) for kind in kinds):
             raise ProviderError(
                 f"the cross-encoder {self._name} is a {', '.join(kinds) or 'model of no known kind'}, which was never "
                 "trained to score texts; wanted one for sequence classification: choose another"

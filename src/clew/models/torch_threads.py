@@ -19,7 +19,7 @@ def one_thread() -> Iterator[None]:
     import torch
 
     torch.get_num_threads()  # torch sets a thread's count on first use and would undo ours
-    library = _kernels()
+    library = _kernel_library()
     if library is None:
         yield
         return
@@ -33,15 +33,15 @@ def one_thread() -> Iterator[None]:
         library.omp_set_num_threads(openmp)
 
 
-def workers() -> int:
+def worker_count() -> int:
     """Return how many threads may each run kernels of one thread: torch's own number, or 1 where that cannot be set."""
     import torch
 
-    return torch.get_num_threads() if _kernels() else 1
+    return torch.get_num_threads() if _kernel_library() else 1
 
 
 @cache
-def _kernels() -> ctypes.CDLL | None:
+def _kernel_library() -> ctypes.CDLL | None:
     import torch
 
     path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"

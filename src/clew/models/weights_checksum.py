@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hashlib import blake2b
 
 
-def add_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
+def hash_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
     """Let a hash run over tensors as they lie in memory, so that the way their files were written does not count.
 
     Args:
@@ -29,7 +29,7 @@ def add_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
         digest.update(values.cpu().view(torch.uint8).numpy())
 
 
-def check_weights(path: Path, sha256: str, memory: Path | None = None) -> None:
+def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
     """Refuse a weights file that is not the published one.
 
     Hashing 90 MB takes up to a second, so a file that passed is remembered by its place, size and time of change.
@@ -37,7 +37,7 @@ def check_weights(path: Path, sha256: str, memory: Path | None = None) -> None:
     Args:
         path: The file.
         sha256: Its SHA-256 in hexadecimal.
-        memory: Folder in which passed files are remembered; by default one in the user's cache folder. A folder that
+        cache: Folder in which passed files are remembered; by default one in the user's cache folder. A folder that
             cannot be written costs time, not correctness.
 
     Raises:
@@ -46,8 +46,8 @@ def check_weights(path: Path, sha256: str, memory: Path | None = None) -> None:
     try:
         status = path.stat()
         identity = f"{path.resolve()}\n{status.st_size}\n{status.st_mtime_ns}\n{sha256}\n"
-        note = (memory or user_cache()) / f"weights-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
-        if _remembered(note) == identity:
+        note = (cache or user_cache()) / f"weights-{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+        if _read_note(note) == identity:
             return
         with path.open("rb") as file:
             seen = hashlib.file_digest(file, "sha256").hexdigest()
@@ -58,7 +58,7 @@ def check_weights(path: Path, sha256: str, memory: Path | None = None) -> None:
             f"the weights {path} have SHA-256 {seen}; wanted {sha256}; the file is damaged or another model's: "
             "reinstall it"
         )
-    _remember(note, identity)
+    _write_note(note, identity)
 
 
 def user_cache() -> Path:
@@ -70,14 +70,14 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
-def _remembered(note: Path) -> str:
+def _read_note(note: Path) -> str:
     try:
         return note.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def _remember(note: Path, identity: str) -> None:
+def _write_note(note: Path, identity: str) -> None:
     try:
         note.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=note.parent, delete=False, encoding="utf-8") as file:

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 NETWORKS = ("relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp")
 """What can pass messages: ours, the source's, four of PyTorch Geometric's, and nothing at all."""
 
-SHAPE = 2
+ARCHITECTURE_VERSION = 2
 """Of what a network makes of its weights, and begins with; runs of another one are begun anew."""
 
-_HEADS = 8  # of attention, as in the source's table 5
+_GAT_HEADS = 8  # of attention, as in the source's table 5
 
 
 @final
@@ -80,8 +80,10 @@ class DocumentGNNSettings:
                 raise InputError(f"{name}: {value}; wanted at least 1")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout: {self.dropout}; wanted at least 0 and below 1")
-        if self.network == "gat" and self.width % _HEADS:
-            raise InputError(f"the width is {self.width}; gat has {_HEADS} heads, so give a multiple of {_HEADS}")
+        if self.network == "gat" and self.width % _GAT_HEADS:
+            raise InputError(
+                f"the width is {self.width}; gat has {_GAT_HEADS} heads, so give a multiple of {_GAT_HEADS}"
+            )
 
 
 @final
@@ -129,7 +131,7 @@ class DocumentGNN(nn.Module):
             self.number_score = nn.Linear(numbers, 1, bias=False)
             self.state_score = nn.Linear(width, 1)
             nn.init.zeros_(self.number_score.weight)
-        made = _LAYERS.get(settings.network, _FromGeometric)
+        made = _LAYER_CLASSES.get(settings.network, _GeometricLayer)
         last = replace(settings, edge_update=False)  # nobody would hear of what edges become in it
         self.layers = nn.ModuleList(made(each) for each in [settings] * (settings.layers - 1) + [last])
 
@@ -140,47 +142,47 @@ class DocumentGNN(nn.Module):
         `sage` hears passages in their order, and so depends on it.
         """
         edges = batch.edges * (batch.present[:, :, None] & batch.present[:, None])[..., None]
-        edges = both_ways_normalised(edges) if self.settings.network == "g-rag" else edges
-        states = self._start(batch)
+        edges = normalize_edges(edges) if self.settings.network == "g-rag" else edges
+        states = self._initial_states(batch)
         for layer in self.layers:
             states, edges = layer(states, edges)
-        return self._scores(states, batch)
+        return self._score(states, batch)
 
-    def _start(self, batch: DocumentBatch) -> "Tensor":
+    def _initial_states(self, batch: DocumentBatch) -> "Tensor":
         read: list[Tensor] = []
         if self.settings.text:
-            read.append(self.text_projection(self._spread(batch.vectors)))
+            read.append(self.text_projection(self._scale(batch.vectors)))
         if self.settings.numbers:
             read.append(functional.relu(self.number_projection(batch.numbers)))
         return torch.stack(read).sum(0)
 
-    def _spread(self, vectors: "Tensor") -> "Tensor":
+    def _scale(self, vectors: "Tensor") -> "Tensor":
         """Return unit vectors with entries of about 1 where nothing else is read; beside numbers they stay small."""
         return vectors if self.settings.numbers else vectors * math.sqrt(self.settings.text)
 
-    def _scores(self, states: "Tensor", batch: DocumentBatch) -> "Tensor":
+    def _score(self, states: "Tensor", batch: DocumentBatch) -> "Tensor":
         scores = torch.zeros_like(states[..., 0])
         if self.settings.text:
-            question = self.question_projection(self._spread(batch.questions))
+            question = self.question_projection(self._scale(batch.questions))
             scores = (states * question[:, None]).sum(-1)
         if self.settings.numbers:
             scores = scores + (self.state_score(states) + self.number_score(batch.numbers))[..., 0]
         return scores
 
 
-def both_ways_normalised(edges: "Tensor") -> "Tensor":
+def normalize_edges(edges: "Tensor") -> "Tensor":
     """Return features of edges (b, n, n, l), each divided by the roots of the sums over either dimension."""
     sums = edges.sum(1, keepdim=True).clamp_min(1e-9) * edges.sum(2, keepdim=True).clamp_min(1e-9)
     return edges / sums.sqrt()
 
 
-class _Published(nn.Module):
+class _GRAGLayer(nn.Module):
     """The source's layer: features of edges are weights, and hear of each other."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
         self.update = nn.Linear(2 * settings.width, settings.width)
-        _pass_on(self.update.weight[:, : settings.width])
+        _init_near_identity(self.update.weight[:, : settings.width])
         self.edge_update = nn.Linear(2 * settings.edges, settings.edges) if settings.edge_update else None
         self.dropout = nn.Dropout(settings.dropout)
 
@@ -197,7 +199,7 @@ class _Published(nn.Module):
         return updated, changed * near[..., None]
 
 
-class _Relational(nn.Module):
+class _RelationalLayer(nn.Module):
     """A matrix for each feature of an edge, whose weights over the neighbours of a passage sum to at most 1."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
@@ -214,7 +216,7 @@ class _Relational(nn.Module):
         return states + self.dropout(functional.relu(self.layer_norm(mixed))), edges
 
 
-class _Alone(nn.Module):
+class _MLPLayer(nn.Module):
     """No messages."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
@@ -227,12 +229,12 @@ class _Alone(nn.Module):
         return states + self.dropout(functional.relu(self.layer_norm(self.own(states)))), edges
 
 
-class _FromGeometric(nn.Module):
+class _GeometricLayer(nn.Module):
     """A layer of PyTorch Geometric, which sees whether two passages are joined and nothing else of the edge."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
-        self.convolution = _convolution(settings.network, settings.width)
+        self.convolution = _build_convolution(settings.network, settings.width)
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
@@ -244,13 +246,13 @@ class _FromGeometric(nn.Module):
         return self.dropout(functional.relu(heard)), edges
 
 
-def _pass_on(weight: "Tensor") -> None:
+def _init_near_identity(weight: "Tensor") -> None:
     """Let drawn weights (width, width) begin near the identity, so that a layer begins by passing a state on."""
     with torch.no_grad():
         weight.mul_(0.3).add_(torch.eye(len(weight)))
 
 
-def _in_order(width: int) -> Any:
+def _lstm_aggregation(width: int) -> Any:
     """Return an LSTM over each receiver's neighbours whose result is its state after the last of them, else zeros."""
     from torch_geometric.nn.aggr import LSTMAggregation
 
@@ -275,7 +277,7 @@ def _in_order(width: int) -> Any:
     return ToTheLast(width, width)
 
 
-def _convolution(network: str, width: int) -> Any:
+def _build_convolution(network: str, width: int) -> Any:
     from torch_geometric import nn as geometric
 
     made: Any
@@ -284,15 +286,17 @@ def _convolution(network: str, width: int) -> Any:
         own = [first.weight, second.weight]
         made = geometric.GINConv(nn.Sequential(first, nn.ReLU(), second), aggr="mean", train_eps=True)
     elif network == "sage":
-        made = geometric.SAGEConv(width, width, aggr=_in_order(width))
+        made = geometric.SAGEConv(width, width, aggr=_lstm_aggregation(width))
         own = [made.lin_r.weight]
     else:
         gcn = network == "gcn"
-        made = geometric.GCNConv(width, width) if gcn else geometric.GATConv(width, width // _HEADS, heads=_HEADS)
+        made = (
+            geometric.GCNConv(width, width) if gcn else geometric.GATConv(width, width // _GAT_HEADS, heads=_GAT_HEADS)
+        )
         own = [made.lin.weight]
     for weight in own:
-        _pass_on(weight)
+        _init_near_identity(weight)
     return made
 
 
-_LAYERS: dict[str, Any] = {"g-rag": _Published, "relational": _Relational, "mlp": _Alone}
+_LAYER_CLASSES: dict[str, Any] = {"g-rag": _GRAGLayer, "relational": _RelationalLayer, "mlp": _MLPLayer}

@@ -88,7 +88,7 @@ class GraphToken(nn.Module):
             InputError: Vectors have another width.
         """
         device = next(self.parameters()).device
-        nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _joined(self, contexts))
+        nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _collate(self, contexts))
         states = nodes
         for number, layer in enumerate(self.layers):
             states = layer(states, edges, relations)
@@ -100,7 +100,7 @@ class GraphToken(nn.Module):
         return tokens.view(len(contexts), self.settings.tokens, self.settings.outputs)
 
 
-def _joined(
+def _collate(
     module: GraphToken, contexts: Sequence["GraphContext"]
 ) -> "tuple[FloatArray, LongArray, FloatArray, LongArray]":
     """Return graphs side by side: nodes (n, d), edges (2, m), relations (m, d) and the graph of each node (n,)."""
@@ -110,18 +110,18 @@ def _joined(
     relations = [np.zeros((0, width), np.float32)]
     owners = [np.zeros(0, np.int64)]
     for place, context in enumerate(contexts):
-        encoded = context.asked.graph
-        if encoded.nodes.size and encoded.nodes.shape[1] != width:
+        encoded = context.query.graph
+        if encoded.node_vectors.size and encoded.node_vectors.shape[1] != width:
             raise InputError(
-                f"the graph's vectors have {encoded.nodes.shape[1]} numbers; the graph token reads {width}"
+                f"the graph's vectors have {encoded.node_vectors.shape[1]} numbers; the graph token reads {width}"
             )
-        chosen, between = context.part.nodes, context.part.edges
+        chosen, between = context.subgraph.nodes, context.subgraph.edges
         if module.settings.pool == "whole":
-            chosen = np.arange(len(encoded.nodes), dtype=np.int32)
-            between = np.arange(len(encoded.relation_of), dtype=np.int32)
-        nodes.append(encoded.nodes.reshape(-1, width)[chosen])
+            chosen = np.arange(len(encoded.node_vectors), dtype=np.int32)
+            between = np.arange(len(encoded.edge_relations), dtype=np.int32)
+        nodes.append(encoded.node_vectors.reshape(-1, width)[chosen])
         edges.append(np.searchsorted(chosen, encoded.graph.edges.reshape(-1, 2)[between].T) + start)
-        relations.append(encoded.relations.reshape(-1, width)[encoded.relation_of[between]])
+        relations.append(encoded.relation_vectors.reshape(-1, width)[encoded.edge_relations[between]])
         owners.append(np.full(len(chosen), place, dtype=np.int64))
         start += len(chosen)
     return np.concatenate(nodes), np.concatenate(edges, axis=1), np.concatenate(relations), np.concatenate(owners)

@@ -29,7 +29,7 @@ class NodeGCN(nn.Module):
     """Importances of nodes; edges go both ways, whichever way they are given.
 
     Args:
-        inputs: Width of the nodes' vectors.
+        input_width: Width of the nodes' vectors.
         width: Of the hidden layers.
         layers: At least 2; the last gives one number a node.
         bias: Whether layers have one; the source's have none.
@@ -38,13 +38,13 @@ class NodeGCN(nn.Module):
         InputError: There are fewer than 2 layers, or a width below 1.
     """
 
-    def __init__(self, inputs: int, width: int = 64, layers: int = 2, *, bias: bool = False) -> None:
+    def __init__(self, input_width: int, width: int = 64, layers: int = 2, *, bias: bool = False) -> None:
         super().__init__()
-        if layers < 2 or min(inputs, width) < 1:
+        if layers < 2 or min(input_width, width) < 1:
             raise InputError(
-                f"a GCN of {layers} layers from {inputs} to {width} numbers: wanted 2 layers or more, of 1 or more"
+                f"a GCN of {layers} layers from {input_width} to {width} numbers: wanted 2 layers or more, of 1 or more"
             )
-        widths = [inputs, *[width] * (layers - 1), 1]
+        widths = [input_width, *[width] * (layers - 1), 1]
         self.layers = nn.ModuleList(GCNConv(a, b, bias=bias) for a, b in pairwise(widths))
 
     def forward(self, nodes: "Tensor", edges: "Tensor") -> "Tensor":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.nn.relational.graph import RelationalGraph
 
 
-_ROWS = 4096
+_CHUNK_ROWS = 4096
 
 
 @final
@@ -62,25 +62,25 @@ class _Layer(nn.Module):
         self.linear = nn.Linear(2 * width, width)
         self.relation_projection = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
 
-    def projected(self, relations: "Tensor") -> "Tensor":
+    def project(self, relations: "Tensor") -> "Tensor":
         vectors: Tensor = self.relation_projection(relations)
         return vectors
 
-    def forward(self, states: "Tensor", heard: "Tensor", boundary: "Tensor") -> "Tensor":
+    def forward(self, states: "Tensor", messages: "Tensor", boundary: "Tensor") -> "Tensor":
         if torch.is_grad_enabled():
-            return self._mixed(states, heard + boundary)
+            return self._update(states, messages + boundary)
         # Some rows at a time, in place: what lies in between fits the processor's cache, and a large graph the memory.
-        for start in range(0, len(states), _ROWS):
-            part = slice(start, start + _ROWS)
-            heard[part] = self._mixed(states[part], heard[part].add_(boundary[part]))
-        return heard
+        for start in range(0, len(states), _CHUNK_ROWS):
+            part = slice(start, start + _CHUNK_ROWS)
+            messages[part] = self._update(states[part], messages[part].add_(boundary[part]))
+        return messages
 
-    def _mixed(self, states: "Tensor", heard: "Tensor") -> "Tensor":
+    def _update(self, states: "Tensor", messages: "Tensor") -> "Tensor":
         weight = self.linear.weight
         width = states.shape[1]
         # Two products instead of one of both side by side: the pair never lies in memory at once.
         mixed = functional.linear(states, weight[:, :width], self.linear.bias)
-        mixed = torch.addmm(mixed, heard, weight[:, width:].T)
+        mixed = torch.addmm(mixed, messages, weight[:, width:].T)
         return states + functional.relu(self.layer_norm(mixed))
 
 
@@ -91,15 +91,15 @@ class _EntityModel(nn.Module):
         self.layers = nn.ModuleList([_Layer(width) for _ in range(settings.layers)])
         self.mlp = nn.Sequential(nn.Linear(2 * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
 
-    def scores(self, states: "Tensor", asked: "Tensor") -> "Tensor":
+    def score(self, states: "Tensor", questions: "Tensor") -> "Tensor":
         if torch.is_grad_enabled():
-            scores: Tensor = self.mlp(torch.cat([states, asked], dim=1))[:, 0]
+            scores: Tensor = self.mlp(torch.cat([states, questions], dim=1))[:, 0]
             return scores
-        parts = (slice(start, start + _ROWS) for start in range(0, len(states), _ROWS))
-        rows = [self.mlp(torch.cat([states[part], asked[part]], dim=1))[:, 0] for part in parts]
+        parts = (slice(start, start + _CHUNK_ROWS) for start in range(0, len(states), _CHUNK_ROWS))
+        rows = [self.mlp(torch.cat([states[part], questions[part]], dim=1))[:, 0] for part in parts]
         return torch.cat(rows) if rows else states.new_zeros(0)
 
-    def steps(self) -> "Iterator[_Layer]":
+    def typed_layers(self) -> "Iterator[_Layer]":
         for layer in self.layers:
             assert isinstance(layer, _Layer)
             yield layer
@@ -137,9 +137,9 @@ class QueryGNN(nn.Module):
         It depends on neither question nor graph, so it is computed once and kept.
         """
         start = self.rel_mlp(vectors)
-        return torch.stack([layer.projected(start) for layer in self.entity_model.steps()], dim=1)
+        return torch.stack([layer.project(start) for layer in self.entity_model.typed_layers()], dim=1)
 
-    def inverses(self, projected: "Tensor") -> "Tensor":
+    def project_inverses(self, projected: "Tensor") -> "Tensor":
         """Return the projections (R, layers, width) of the inverses of relations, for `learned_inverse`.
 
         Raises:
@@ -178,7 +178,7 @@ class QueryGNN(nn.Module):
             gate, shift = self.feature_mlp(features).chunk(2, dim=1)
             boundary = boundary + gate * asked + shift
         states = boundary
-        for number, layer in enumerate(self.entity_model.steps()):
+        for number, layer in enumerate(self.entity_model.typed_layers()):
             weights = None if edge_weights is None else edge_weights[number]
             heard = relational_conv(
                 graph,
@@ -189,7 +189,7 @@ class QueryGNN(nn.Module):
                 aggregate=self.settings.aggregate,
             )
             states = layer(states, heard, boundary)
-        logits = self.entity_model.scores(states, asked)
+        logits = self.entity_model.score(states, asked)
         if prior is not None and self.settings.prior:
             logits = logits + self.prior_scale * prior
         return logits

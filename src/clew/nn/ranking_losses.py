@@ -12,10 +12,10 @@ from torch.nn import functional
 if TYPE_CHECKING:
     from torch import Tensor
 
-_LEAST = 1e-10
+_EPSILON = 1e-10
 
 
-def binary(logits: "Tensor", relevant: "Tensor", temperature: float | None = None) -> "Tensor":
+def binary_loss(logits: "Tensor", relevant: "Tensor", temperature: float | None = None) -> "Tensor":
     """Return the cross-entropy of a question's nodes: the mean over the relevant plus that over the others.
 
     Args:
@@ -33,7 +33,7 @@ def binary(logits: "Tensor", relevant: "Tensor", temperature: float | None = Non
     return losses[relevant].mean() + (weights * losses[~relevant]).sum()
 
 
-def ratio(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) -> "Tensor":
+def ratio_loss(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) -> "Tensor":
     """Return how small the relevant nodes' share of the probability is.
 
     Args:
@@ -43,11 +43,11 @@ def ratio(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) -> "T
     """
     scores = torch.sigmoid(logits)
     if as_paper:
-        return -(scores[relevant] / scores[~relevant].sum().clamp_min(_LEAST)).mean()
-    return -torch.log((scores[relevant] / scores.sum().clamp_min(_LEAST)).clamp_min(_LEAST)).mean()
+        return -(scores[relevant] / scores[~relevant].sum().clamp_min(_EPSILON)).mean()
+    return -torch.log((scores[relevant] / scores.sum().clamp_min(_EPSILON)).clamp_min(_EPSILON)).mean()
 
 
-def listwise(logits: "Tensor", relevant: "Tensor") -> "Tensor":
+def listwise_loss(logits: "Tensor", relevant: "Tensor") -> "Tensor":
     """Return the mean of -log softmax over the relevant nodes, each against itself and the others alone.
 
     One relevant node never competes with another, so that the last passage of a chain is pulled up like the first.

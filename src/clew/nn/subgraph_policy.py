@@ -34,7 +34,7 @@ class NodeBatch:
         cosines: (n,) with the question of the node's graph.
         prior: (n,) logarithm of the share of a walk from the question that comes by.
         graph_of: (n,) int64 number of the node's graph, ascending.
-        graphs: b.
+        graph_count: b.
     """
 
     inputs: "Tensor"
@@ -42,7 +42,7 @@ class NodeBatch:
     cosines: "Tensor"
     prior: "Tensor"
     graph_of: "Tensor"
-    graphs: int
+    graph_count: int
 
 
 @final
@@ -50,16 +50,16 @@ class SubgraphScorer(nn.Module):
     """Scores nodes, and the end of a selection, before the softmax.
 
     Args:
-        inputs: Numbers that are known of a node.
+        input_width: Numbers that are known of a node.
         width: Of the hidden layers of the network.
         layers: Of the network.
         combination: `product` of cosine and importance, or the `sum` of importance, cosine and prior.
         stops: Whether a selection may end before the budget is spent.
     """
 
-    def __init__(self, inputs: int, width: int, layers: int, combination: str, *, stops: bool) -> None:
+    def __init__(self, input_width: int, width: int, layers: int, combination: str, *, stops: bool) -> None:
         super().__init__()
-        self.gcn = NodeGCN(inputs, width, layers, bias=combination == SUM)
+        self.gcn = NodeGCN(input_width, width, layers, bias=combination == SUM)
         self.combination = combination
         self.stops = stops
         self.weights = nn.Parameter(torch.tensor([1.0, 1.0]))
@@ -75,11 +75,13 @@ class SubgraphScorer(nn.Module):
             scores = batch.cosines * importance
         else:
             scores = importance + self.weights[0] * batch.prior + self.weights[1] * batch.cosines
-        end = self.end.expand(batch.graphs) if self.stops else scores.new_full((batch.graphs,), -torch.inf)
+        end = self.end.expand(batch.graph_count) if self.stops else scores.new_full((batch.graph_count,), -torch.inf)
         return scores, end
 
 
-def drawn(scores: "Tensor", end: "Tensor", budget: int, generator: "torch.Generator | None") -> "Tensor":
+def sample_without_replacement(
+    scores: "Tensor", end: "Tensor", budget: int, generator: "torch.Generator | None"
+) -> "Tensor":
     """Return positions (k,) of the nodes of one graph that are selected, in the order in which they are drawn.
 
     Args:
@@ -98,7 +100,7 @@ def drawn(scores: "Tensor", end: "Tensor", budget: int, generator: "torch.Genera
     return order[: max(1, int((perturbed[order] > ends).sum()))]
 
 
-def log_probability(scores: "Tensor", end: "Tensor", order: "Tensor", budget: int) -> "Tensor":
+def selection_log_probability(scores: "Tensor", end: "Tensor", order: "Tensor", budget: int) -> "Tensor":
     """Return the logarithm () of the probability that nodes are drawn in an order, and then no others.
 
     Args:

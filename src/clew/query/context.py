@@ -11,38 +11,38 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import load_snapshot
-from clew.graph.triple_embeddings import TripleVectors
+from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.protocols import Encoder, LanguageModel
-from clew.query.graph_walk import PageRankWeights, Walker
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.retrievers.evidence import Scope
-from clew.retrievers.frag.factory import GraphParts
+from clew.retrievers.frag.factory import GraphSearchContext
 from clew.retrievers.spec import Options
 from clew.retrievers.subgraph.retriever import TextVectors
-from clew.store.array_cache import kept_array
-from clew.store.pretrained import CONFIG, SHIPPED, own_weights
-from clew.store.vector_cache import VectorStore
-from clew.text.bm25 import LexicalIndex
+from clew.store.array_cache import load_or_compute
+from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
+from clew.store.vector_cache import VectorCache
+from clew.text.bm25 import BM25Index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.retrievers.gfm.factory import Surroundings
+    from clew.retrievers.gfm.factory import GFMContext
     from clew.retrievers.gfm.weights import TrainedGNN
     from clew.types import FloatArray
 
 LEXICAL = "lexical"
-_REMEMBERED = 1024  # questions
+_CACHED_QUESTIONS = 1024  # questions
 
 
-class Parts:
+class IndexContext:
     """What retrievers are made of, for one version of an index.
 
     Attributes:
         scope: The snapshot and its filters.
         lexical: The words of the passages.
-        paths: How many paths explain each passage, where each of them costs time.
+        paths_per_passage: How many paths explain each passage, where each of them costs time.
         options: What the user says of the retriever.
-        known_questions: The vectors of the last questions.
+        question_cache: The vectors of the last questions.
         open_model: Gives the language model of a name.
 
     Args:
@@ -63,68 +63,72 @@ class Parts:
     ) -> None:
         # Both are mapped now, not when first used: the files may be replaced while this version is still held.
         self.scope = Scope(load_snapshot(folder))
-        self.lexical = LexicalIndex.load(folder / LEXICAL)
-        self.paths = 1
+        self.lexical = BM25Index.load(folder / LEXICAL)
+        self.paths_per_passage = 1
         self.options = Options()
-        self.known_questions: dict[str, FloatArray] = {}
+        self.question_cache: dict[str, FloatArray] = {}
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
         self.open_model = open_model
         self._on_progress = on_progress
 
-    def explaining(self, paths: int) -> "Parts":
+    def with_paths_per_passage(self, paths: int) -> "IndexContext":
         """Return the same parts for retrievers that give so many paths a passage; 0 saves the time that they cost."""
         if paths < 0:
             raise InputError(f"paths is {paths}: ask for 0 or more a passage")
         parts = copy(self)
-        parts.paths = paths
+        parts.paths_per_passage = paths
         return parts
 
-    def told(self, options: Options, *, anew: bool = False) -> "Parts":
+    def with_options(self, options: Options, *, fresh_cache: bool = False) -> "IndexContext":
         """Return the same parts with what the user says of the retriever; anew, with no question's vector known."""
         parts = copy(self)
         parts.options = options
-        parts.known_questions = {} if anew else self.known_questions
+        parts.question_cache = {} if fresh_cache else self.question_cache
         return parts
 
-    def weights(self, name: str) -> Path:
+    def weights_folder(self, name: str) -> Path:
         """Return the folder of a network's weights: the one asked for, the index's own, or those of the package.
 
         Raises:
             InputError: The one asked for holds none.
         """
-        own = self.own_weights(name)
+        own = self.own_weights_folder(name)
         asked = self.options.text("weights", "")
-        if asked and not (Path(asked).expanduser() / CONFIG).is_file():
+        if asked and not (Path(asked).expanduser() / CONFIG_FILE).is_file():
             raise InputError(
-                f"{name}: weights is {asked!r}, which holds no {CONFIG}; give a folder that clew train made"
+                f"{name}: weights is {asked!r}, which holds no {CONFIG_FILE}; give a folder that clew train made"
             )
-        return Path(asked).expanduser() if asked else own if (own / CONFIG).is_file() else SHIPPED / name
+        return Path(asked).expanduser() if asked else own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / name
 
-    def own_weights(self, name: str) -> Path:
+    def own_weights_folder(self, name: str) -> Path:
         """Return the folder of the weights that were adapted to this index, whether they are there or not."""
-        return own_weights(self._vectors.parent, name)
+        return adapted_weights_folder(self._vectors.parent, name)
 
-    def surroundings(self) -> "Surroundings":
+    def gfm_context(self) -> "GFMContext":
         """Return what the graph neural network is given of the index."""
-        from clew.models.encoders.registry import open_reading
-        from clew.models.encoders.sentence_transformer import Reading
-        from clew.retrievers.gfm.factory import Surroundings
+        from clew.models.encoders.registry import open_configured_encoder
+        from clew.models.encoders.sentence_transformer import EmbeddingConfig
+        from clew.retrievers.gfm.factory import GFMContext
 
         def own(trained: "TrainedGNN") -> Encoder:
             encoder = trained.encoder
-            return open_reading(encoder.name, Reading(encoder.normalize, encoder.query, encoder.text))
+            return open_configured_encoder(
+                encoder.name, EmbeddingConfig(encoder.normalize, encoder.query, encoder.text)
+            )
 
         encoder = self._open_encoder()
-        walker = Walker(self.scope, self.lexical, PageRankWeights())
-        return Surroundings(walker, encoder if encoder.dimension else None, own, self.encode_by, self.kept)
+        walker = GraphWalk(self.scope, self.lexical, GraphWalkConfig())
+        return GFMContext(
+            walker, encoder if encoder.dimension else None, own, self.encode_texts_with, self.cached_array
+        )
 
-    def graph_parts(self) -> GraphParts:
+    def graph_search_context(self) -> GraphSearchContext:
         """Return what retrievers of paths are given of the index."""
         encoder = self._open_encoder()
         read = encoder if encoder.dimension else None
-        return GraphParts(self.scope, self.lexical, read, self.kept, self.weights)
+        return GraphSearchContext(self.scope, self.lexical, read, self.cached_array, self.weights_folder)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -143,28 +147,30 @@ class Parts:
 
     def encode_texts(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (n, d) for short texts, remembering them on disk."""
-        return VectorStore(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
+        return VectorCache(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
 
-    def question_vectors(self, questions: Sequence[str]) -> "FloatArray":
+    def encode_questions(self, questions: Sequence[str]) -> "FloatArray":
         """Return unit rows (n, d) to search with; what UTF-8 cannot write is replaced, as everywhere in a question.
 
         Those of the last questions are remembered: an agent asks for the same ones at every step.
         """
-        known = dict(self.known_questions)
+        known = dict(self.question_cache)
         fresh = [question for question in dict.fromkeys(questions) if question not in known]
         if fresh:
             rows = self.encoder.encode_queries([question.encode(errors="replace").decode() for question in fresh])
             known |= dict(zip(fresh, rows, strict=True))
-            self.known_questions.clear()
-            self.known_questions.update(list(known.items())[-_REMEMBERED:])
+            self.question_cache.clear()
+            self.question_cache.update(list(known.items())[-_CACHED_QUESTIONS:])
         found = [known[question] for question in questions]
         return np.stack(found) if found else np.zeros((0, self.encoder.dimension), dtype=np.float32)
 
     @cached_property
-    def triple_vectors(self) -> TripleVectors:
+    def triple_vectors(self) -> TripleEmbeddings:
         """The vectors of the index's triples."""
         s, texts = self.scope.snapshot, self.text_vectors
-        return TripleVectors(s.triples, texts.names(), texts.relations(), s.triple_passages, s.vectors)
+        return TripleEmbeddings(
+            s.triples, texts.entity_vectors(), texts.relation_vectors(), s.triple_passages, s.vectors
+        )
 
     @cached_property
     def text_vectors(self) -> TextVectors:
@@ -176,18 +182,18 @@ class Parts:
         s, encoder = self.scope.snapshot, self.encoder
 
         def of(kind: str, texts: Sequence[str]) -> "FloatArray":
-            return self.kept(f"{kind}-{encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
+            return self.cached_array(f"{kind}-{encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
 
         names = lru_cache(maxsize=1)(lambda: of("names", s.entities))
-        return TextVectors(names, lru_cache(maxsize=1)(lambda: of("relations", s.relations)), self.question_vectors)
+        return TextVectors(names, lru_cache(maxsize=1)(lambda: of("relations", s.relations)), self.encode_questions)
 
-    def encode_by(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
+    def encode_texts_with(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
         """Return rows (n, d) for short texts by another encoder than the index's, remembering them on disk."""
         place = self._vectors
         if encoder.fingerprint != self._open_encoder().fingerprint:
             place = place.with_name(f"vectors-{blake2b(encoder.fingerprint.encode(), digest_size=6).hexdigest()}.lance")
-        return VectorStore(place).get_or_encode(texts, encoder, self._on_progress)
+        return VectorCache(place).get_or_encode(texts, encoder, self._on_progress)
 
-    def kept(self, name: str, make: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
+    def cached_array(self, name: str, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
         """Return an array that depends on this version of the index and on `name`, made once and kept on disk."""
-        return kept_array(self._vectors.parent / "arrays" / self._folder.name / name, make)
+        return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from clew.graph.ppr.forward_push import Walk, push_pagerank
-from clew.query.linking import LinkedQuestion, link
+from clew.graph.ppr.forward_push import PushResult, push_pagerank
+from clew.query.linking import LinkedQuestion, link_question
 from clew.ranking import top_order
 from clew.retrievers.evidence import Scope
-from clew.text.bm25 import LexicalIndex
+from clew.text.bm25 import BM25Index
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray
 
-NOTHING = "the question names nothing in the index and shares no word with it"
+NO_MATCH = "the question names nothing in the index and shares no word with it"
 
 
 @dataclass(frozen=True, slots=True)
-class PageRankWeights:
+class GraphWalkConfig:
     """How the walk is steered; chosen on hotpotqa/dev and musique-dev (docs/decisions.md).
 
     Attributes:
@@ -62,10 +62,10 @@ class QuestionWalk:
     """What a question's walk found. P passages, n nodes of the walk graph, m nodes near the walk.
 
     Attributes:
-        linked: The question and its names.
-        matching: (P,) BM25 of the whole question as a share of the best.
-        remaining: (P,) the same without the names.
-        named: For each node the question names, its share of the restart on names.
+        linked_question: The question and its names.
+        bm25_full: (P,) BM25 of the whole question as a share of the best.
+        bm25_remainder: (P,) the same without the names.
+        named_nodes: For each node the question names, its share of the restart on names.
         restart: Nodes and probabilities; None when there is nowhere to start.
         attraction: (n,).
         walk: None when there is nowhere to start.
@@ -74,52 +74,54 @@ class QuestionWalk:
         notes: For people.
     """
 
-    linked: LinkedQuestion
-    matching: "FloatArray"
-    remaining: "FloatArray"
-    named: dict[int, float]
+    linked_question: LinkedQuestion
+    bm25_full: "FloatArray"
+    bm25_remainder: "FloatArray"
+    named_nodes: dict[int, float]
     restart: "tuple[IntArray, FloatArray] | None"
     attraction: "FloatArray"
-    walk: Walk | None
+    walk: PushResult | None
     nodes: "IntArray"
     scores: "FloatArray"
     notes: tuple[str, ...]
 
 
-class Walker:
+class GraphWalk:
     """Walks from questions through an index.
 
     Args:
         scope: What is searched.
         lexical: The words of the same passages, in the same order.
-        weights: How the walk is steered.
+        config: How the walk is steered.
     """
 
-    def __init__(self, scope: Scope, lexical: LexicalIndex, weights: PageRankWeights) -> None:
+    def __init__(self, scope: Scope, lexical: BM25Index, config: GraphWalkConfig) -> None:
         self.scope = scope
-        self.weights = weights
+        self.config = config
         self._lexical = lexical
         self._degrees = np.maximum(scope.snapshot.walk.degrees(), 1).astype(np.float32)
-        self._against_hubs = self._degrees**-weights.hub
+        self._hub_penalty = self._degrees**-config.hub
 
     def walk(self, question: str, allowed: "BoolArray") -> QuestionWalk:
         """Walk from a question that is not empty, through the allowed passages (P,) only."""
-        linked = link(self.scope.snapshot, question)
-        return self.walk_from(linked, allowed)
+        linked = link_question(self.scope.snapshot, question)
+        return self.walk_linked(linked, allowed)
 
-    def walk_from(self, linked: LinkedQuestion, allowed: "BoolArray") -> QuestionWalk:
+    def walk_linked(self, linked: LinkedQuestion, allowed: "BoolArray") -> QuestionWalk:
         """Walk from a question whose names are known, or were changed."""
-        weights, graph = self.weights, self.scope.snapshot.walk
-        matching = _share_of_best(self._lexical.scores(linked.text), allowed)
-        remaining = _share_of_best(self._lexical.scores(linked.remainder), allowed)
-        attraction = _attraction(self._against_hubs, matching, remaining, weights.question, weights.remainder)
-        named = self._named(linked)
-        restart = self._restart(named, matching)
-        notes = _notes(linked, [self.scope.snapshot.entities[e] for name in linked.known for e in name.entities])
+        weights, graph = self.config, self.scope.snapshot.walk
+        matching = _scale_to_best(self._lexical.scores(linked.text), allowed)
+        remaining = _scale_to_best(self._lexical.scores(linked.remainder), allowed)
+        attraction = _node_attraction(self._hub_penalty, matching, remaining, weights.question, weights.remainder)
+        named = self._named_nodes(linked)
+        restart = self._restart_distribution(named, matching)
+        notes = _walk_notes(
+            linked, [self.scope.snapshot.entities[e] for name in linked.linked_names for e in name.entities]
+        )
         nodes, scores = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         if restart is None:
             return QuestionWalk(linked, matching, remaining, named, None, attraction, None, nodes, scores, notes)
-        blocked = np.zeros(graph.rows, dtype=bool)
+        blocked = np.zeros(graph.row_count, dtype=bool)
         blocked[: len(allowed)] = ~allowed
         walk = push_pagerank(graph, restart, attraction, blocked, weights.damping, weights.epsilon)
         passages = walk.nodes < len(matching)
@@ -127,23 +129,25 @@ class Walker:
         scores = scores * (1.0 + weights.question_value * matching[nodes] + weights.remainder_value * remaining[nodes])
         return QuestionWalk(linked, matching, remaining, named, restart, attraction, walk, nodes, scores, notes)
 
-    def _named(self, linked: LinkedQuestion) -> dict[int, float]:
+    def _named_nodes(self, linked: LinkedQuestion) -> dict[int, float]:
         """Return the nodes a question names, rare ones with more weight; sums to 1."""
         named: dict[int, float] = {}
-        for name in linked.known:
+        for name in linked.linked_names:
             for entity in name.entities:
                 node = int(self.scope.snapshot.entity_nodes[entity])
-                rarity = float(self._degrees[node]) ** -self.weights.rarity
+                rarity = float(self._degrees[node]) ** -self.config.rarity
                 named[node] = named.get(node, 0.0) + rarity / len(name.entities)
         total = sum(named.values())
         return {node: weight / total for node, weight in named.items()}
 
-    def _restart(self, named: dict[int, float], matching: "FloatArray") -> "tuple[IntArray, FloatArray] | None":
+    def _restart_distribution(
+        self, named: dict[int, float], matching: "FloatArray"
+    ) -> "tuple[IntArray, FloatArray] | None":
         """Return where the walk starts, as nodes and probabilities; None when there is nowhere to start."""
-        depth = self.weights.lexical_depth
+        depth = self.config.lexical_depth
         best = top_order(matching, depth) if len(matching) else np.zeros(0, dtype=np.int64)
         lexical = {int(p): float(matching[p]) for p in best if matching[p] > 0}
-        share = self.weights.lexical_restart if named else 1.0
+        share = self.config.lexical_restart if named else 1.0
         restart: dict[int, float] = {}
         for part, portion in ((named, 1.0 - share if lexical else 1.0), (lexical, share)):
             total = sum(part.values())
@@ -156,7 +160,7 @@ class Walker:
 
 
 @njit(cache=True, nogil=True)
-def _share_of_best(scores, allowed):  # type: ignore[no-untyped-def]
+def _scale_to_best(scores, allowed):  # type: ignore[no-untyped-def]
     """Return scores (P,) divided by the best allowed one, 0 where not allowed."""
     best = np.float32(0.0)
     for passage in range(len(scores)):
@@ -171,7 +175,7 @@ def _share_of_best(scores, allowed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _attraction(against_hubs, matching, remaining, question, remainder):  # type: ignore[no-untyped-def]
+def _node_attraction(against_hubs, matching, remaining, question, remainder):  # type: ignore[no-untyped-def]
     """Return how much each node (n,) draws the walk; the first P are passages, with their match to the question."""
     attraction = against_hubs.copy()
     for passage in range(len(matching)):
@@ -179,8 +183,8 @@ def _attraction(against_hubs, matching, remaining, question, remainder):  # type
     return attraction
 
 
-def _notes(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
+def _walk_notes(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
     notes = [f"starts from {', '.join(dict.fromkeys(names))}"] if names else ["no name in the question is in the index"]
-    if linked.unknown:
-        notes.append(f"not in the index: {', '.join(linked.unknown)}")
+    if linked.unlinked_names:
+        notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
     return tuple(notes)

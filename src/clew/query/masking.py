@@ -16,7 +16,7 @@ _FUNCTION_WORDS = (
     "do does has have had it and name or as at from there this these those their his her its me tell also"
 )
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-_LONGEST = 400  # words; beyond that nobody asks one question
+_MAX_WORDS = 400  # words; beyond that nobody asks one question
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class MaskedQuestion:
         return (*self.before, *self.after)
 
 
-def masked(question: str, names: Iterable[tuple[int, int]]) -> MaskedQuestion:
+def mask_names(question: str, names: Iterable[tuple[int, int]]) -> MaskedQuestion:
     """Return a question without names.
 
     Args:
@@ -59,39 +59,39 @@ def masked(question: str, names: Iterable[tuple[int, int]]) -> MaskedQuestion:
     pieces.append(question[place:])
     words = [token_keys(piece) for piece in pieces]
     if len(words) == 1:
-        return MaskedQuestion(tuple(words[0][:_LONGEST]), ())
+        return MaskedQuestion(tuple(words[0][:_MAX_WORDS]), ())
     after = list(words[1])
     for piece in words[2:]:
         after += [PLACEHOLDER, *piece]
-    return MaskedQuestion(tuple(words[0][:_LONGEST]), tuple(after[:_LONGEST]))
+    return MaskedQuestion(tuple(words[0][:_MAX_WORDS]), tuple(after[:_MAX_WORDS]))
 
 
 @dataclass(frozen=True, slots=True)
-class AskingWords:
+class RelationWords:
     """The words of a question that may name a relation, nearest to what it is about first.
 
     Attributes:
         phrases: For each word the phrases that hold it, the word itself first.
-        other_way: The positions of the words in the other order of reading.
+        reverse_order: The positions of the words in the other order of reading.
     """
 
     phrases: tuple[tuple[str, ...], ...]
-    other_way: tuple[int, ...]
+    reverse_order: tuple[int, ...]
 
 
-def asking_words(question: MaskedQuestion) -> AskingWords:
+def find_relation_words(question: MaskedQuestion) -> RelationWords:
     """Return the asking words of a question, with the phrases of up to three words around each.
 
     English asks in two orders: `the birthplace of X 's father` goes from the name to the right, then from it to the
     left; `the films that share actors with X were released when` to the left first.
     """
-    before, after = _phrases(question.before), _phrases(question.after)
+    before, after = _phrases_by_word(question.before), _phrases_by_word(question.after)
     together = after + before[::-1]
     swapped = [*range(len(after), len(together)), *range(len(after))]
-    return AskingWords(tuple(together), tuple(swapped))
+    return RelationWords(tuple(together), tuple(swapped))
 
 
-def _phrases(words: tuple[str, ...]) -> list[tuple[str, ...]]:
+def _phrases_by_word(words: tuple[str, ...]) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for place, word in enumerate(words):
         if word in FUNCTION_WORDS or word == PLACEHOLDER:

@@ -19,7 +19,7 @@ from clew.types import Evidence, Failure, Passage, Reply, Scored
 
 
 @final
-class ModelReranker:
+class LLMReranker:
     """Asks a language model for a score of every passage alone; all passages of all questions are asked at once.
 
     Args:
@@ -46,29 +46,29 @@ class ModelReranker:
         """
         check_lengths(questions, evidence)
         pairs = [(q, scored.item) for q, found in zip(questions, evidence, strict=True) for scored in found.passages]
-        prompts = [relevance.prompt(question, passage) for question, passage in pairs]
+        prompts = [relevance.build_prompt(question, passage) for question, passage in pairs]
         results = iter(self._model.complete(prompts) if prompts else ())
-        return [self._reranked(found, [next(results) for _ in found.passages]) for found in evidence]
+        return [self._rerank_one(found, [next(results) for _ in found.passages]) for found in evidence]
 
-    def _reranked(self, evidence: Evidence, results: Sequence[Reply | Failure]) -> Evidence:
+    def _rerank_one(self, evidence: Evidence, results: Sequence[Reply | Failure]) -> Evidence:
         failures = [result for result in results if isinstance(result, Failure)]
         for failure in failures:
-            if failure.because is not None and not isinstance(failure.because, BudgetError):
-                raise failure.because
+            if failure.run_error is not None and not isinstance(failure.run_error, BudgetError):
+                raise failure.run_error
         notes = evidence.notes
         if failures:
             counted = f"{len(failures)} of {len(results)} passages have no score and keep their places"
             notes = (*notes, f"{self._model.name}: {counted}: {failures[0].reason}")
         usage = sum((result.usage for result in results), evidence.usage)
-        passages = _in_order(evidence.passages, [_score(result) for result in results])
+        passages = _order_by_score(evidence.passages, [_reply_score(result) for result in results])
         return replace(evidence, passages=passages, notes=notes, usage=usage)
 
 
-def _score(result: Reply | Failure) -> float | None:
+def _reply_score(result: Reply | Failure) -> float | None:
     return None if isinstance(result, Failure) else cast("Relevance", result.value).score
 
 
-def _in_order(passages: Sequence[Scored[Passage]], scores: Sequence[float | None]) -> tuple[Scored[Passage], ...]:
+def _order_by_score(passages: Sequence[Scored[Passage]], scores: Sequence[float | None]) -> tuple[Scored[Passage], ...]:
     """Return scored passages by descending score in the places that those without a score leave."""
     known = [(-score, place) for place, score in enumerate(scores) if score is not None]
     if not known:

@@ -17,7 +17,7 @@ def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> Non
         raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one a question")
 
 
-def by_score(evidence: Evidence, scores: Sequence[float]) -> Evidence:
+def sort_by_score(evidence: Evidence, scores: Sequence[float]) -> Evidence:
     """Return evidence with its passages by descending score; passages of one score keep their order.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import final
 
 from clew.protocols import TextScorer
-from clew.rerankers.ordering import by_score, check_lengths
+from clew.rerankers.ordering import check_lengths, sort_by_score
 from clew.retrievers.evidence import fingerprint_of
 from clew.types import Evidence, Passage
 
@@ -37,14 +37,14 @@ class TextReranker:
             ProviderError: The scorer's model cannot be used.
         """
         check_lengths(questions, evidence)
-        return [self._reranked(question, found) for question, found in zip(questions, evidence, strict=True)]
+        return [self._rerank_one(question, found) for question, found in zip(questions, evidence, strict=True)]
 
-    def _reranked(self, question: str, evidence: Evidence) -> Evidence:
+    def _rerank_one(self, question: str, evidence: Evidence) -> Evidence:
         read = question.encode(errors="replace").decode()  # what UTF-8 cannot write no tokenizer takes
-        scores = self._scorer.score(read, [titled(scored.item) for scored in evidence.passages])
-        return by_score(evidence, scores.tolist())
+        scores = self._scorer.score(read, [text_with_title(scored.item) for scored in evidence.passages])
+        return sort_by_score(evidence, scores.tolist())
 
 
-def titled(passage: Passage) -> str:
+def text_with_title(passage: Passage) -> str:
     """Return the title of a passage, if it has one, and its text."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text

@@ -8,11 +8,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
-from clew.text.bm25 import LexicalIndex
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter
 
-NOTHING_SHARED = "no passage shares a word with the question"
+NO_SHARED_WORD = "no passage shares a word with the question"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class BM25Retriever:
     """
 
     scope: Scope
-    lexical: LexicalIndex
+    lexical: BM25Index
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by BM25 score."""
@@ -34,7 +34,7 @@ class BM25Retriever:
         evidence: list[Evidence] = []
         for question in questions:
             started = time.perf_counter()
-            ranked = self.scope.ranked(self.lexical.scores(question), k, allowed)
-            note = EMPTY_QUESTION if not question.strip() else NOTHING_SHARED
-            evidence.append(found(self.scope.passages(ranked), (), () if ranked else (note,), started))
+            ranked = self.scope.rank(self.lexical.scores(question), k, allowed)
+            note = EMPTY_QUESTION if not question.strip() else NO_SHARED_WORD
+            evidence.append(make_evidence(self.scope.scored_passages(ranked), (), () if ranked else (note,), started))
         return evidence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
 from clew.types import Evidence, Filter
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ class DenseRetriever:
         for question in questions:
             started = time.perf_counter()
             if not question.strip():
-                evidence.append(found((), (), (EMPTY_QUESTION,), started))
+                evidence.append(make_evidence((), (), (EMPTY_QUESTION,), started))
                 continue
-            ranked = self.scope.ranked(self.similarity(question), k, allowed, floor=-np.inf)
-            evidence.append(found(self.scope.passages(ranked), (), (), started))
+            ranked = self.scope.rank(self.similarity(question), k, allowed, floor=-np.inf)
+            evidence.append(make_evidence(self.scope.scored_passages(ranked), (), (), started))
         return evidence
 
     def similarity(self, question: str) -> "FloatArray":

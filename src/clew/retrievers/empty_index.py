@@ -4,15 +4,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
 from clew.types import Evidence, Filter
 
 NO_PASSAGES = "the index holds no passages, so none was found: add documents with `clew index`"
-GRAPH_ALONE = f"{NO_PASSAGES}, or search its imported graph with the retriever frag"
+ONLY_GRAPH = f"{NO_PASSAGES}, or search its imported graph with the retriever frag"
 
 
 @dataclass(frozen=True, slots=True)
-class NoPassagesRetriever:
+class EmptyIndexRetriever:
     """Finds nothing, and says why.
 
     Attributes:
@@ -26,5 +26,7 @@ class NoPassagesRetriever:
         check_k(k)
         self.scope.mask(where)
         started = time.perf_counter()
-        why = GRAPH_ALONE if len(self.scope.snapshot.triples) else NO_PASSAGES
-        return [found((), (), (why if question.strip() else EMPTY_QUESTION,), started) for question in questions]
+        why = ONLY_GRAPH if len(self.scope.snapshot.triples) else NO_PASSAGES
+        return [
+            make_evidence((), (), (why if question.strip() else EMPTY_QUESTION,), started) for question in questions
+        ]

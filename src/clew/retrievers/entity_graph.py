@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.csr import Adjacency, adjacency
+from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.ppr.forward_push import push_pagerank
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.linking import link
+from clew.query.linking import link_question
 from clew.ranking import top_order
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
 from clew.retrievers.walk_paths import MENTIONS
-from clew.text.bm25 import LexicalIndex
+from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored, Triple
 
 if TYPE_CHECKING:
@@ -39,44 +39,44 @@ class EntityGraphRetriever:
         lexical: The words of the same passages, in the same order.
     """
 
-    def __init__(self, scope: Scope, lexical: LexicalIndex) -> None:
+    def __init__(self, scope: Scope, lexical: BM25Index) -> None:
         self._scope = scope
         self._lexical = lexical
-        self._graph = shared_mentions(scope.snapshot)
+        self._graph = build_mention_graph(scope.snapshot)
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by the value of their node."""
         check_k(k)
         allowed = self._scope.mask(where)
-        return [self._one(question, k, allowed) for question in questions]
+        return [self._retrieve_one(question, k, allowed) for question in questions]
 
-    def _one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return found((), (), (EMPTY_QUESTION,), started)
-        restart = self._restart(question, allowed)
+            return make_evidence((), (), (EMPTY_QUESTION,), started)
+        restart = self._restart_distribution(question, allowed)
         if not restart:
             note = "the question names nothing in the index and shares no word with it"
-            return found((), (), (note,), started)
+            return make_evidence((), (), (note,), started)
         nodes = np.array(sorted(restart), dtype=np.int32)
         start = nodes, np.array([restart[int(node)] for node in nodes], dtype=np.float32)
-        blocked = np.zeros(self._graph.rows, dtype=bool)
+        blocked = np.zeros(self._graph.row_count, dtype=bool)
         blocked[: len(allowed)] = ~allowed
-        even = np.ones(self._graph.rows, dtype=np.float32)
+        even = np.ones(self._graph.row_count, dtype=np.float32)
         walk = push_pagerank(self._graph, start, even, blocked, DAMPING, EPSILON)
         scores = np.zeros(len(allowed), dtype=np.float32)
         passages = walk.nodes < len(allowed)
         scores[walk.nodes[passages]] = walk.values[passages]
-        ranked = self._scope.ranked(scores, k, allowed)
+        ranked = self._scope.rank(scores, k, allowed)
         walks = likeliest_walks(self._graph, walk, start, even, DAMPING, [p for p, _ in ranked])
-        paths = [Scored(self._path(steps), probability) for probability, steps in walks if len(steps) > 1]
-        return found(self._scope.passages(ranked), sorted(paths, key=lambda p: -p.score), (), started)
+        paths = [Scored(self._build_path(steps), probability) for probability, steps in walks if len(steps) > 1]
+        return make_evidence(self._scope.scored_passages(ranked), sorted(paths, key=lambda p: -p.score), (), started)
 
-    def _restart(self, question: str, allowed: "BoolArray") -> dict[int, float]:
+    def _restart_distribution(self, question: str, allowed: "BoolArray") -> dict[int, float]:
         snapshot = self._scope.snapshot
         count = len(allowed)
         degrees = snapshot.mentioned_in.degrees()
-        entities = [e for name in link(snapshot, question).known for e in name.entities]
+        entities = [e for name in link_question(snapshot, question).linked_names for e in name.entities]
         named = {count + e: float(max(degrees[e], 1)) ** -0.5 for e in entities}
         scores = np.where(allowed, self._lexical.scores(question), np.float32(0.0))
         best = top_order(scores, LEXICAL_DEPTH) if count else np.zeros(0, dtype=np.int64)
@@ -88,7 +88,7 @@ class EntityGraphRetriever:
             for node, weight in part.items()
         }
 
-    def _path(self, nodes: Sequence[int]) -> Path:
+    def _build_path(self, nodes: Sequence[int]) -> Path:
         snapshot = self._scope.snapshot
         count = len(snapshot.passage_ids)
         steps: list[Triple] = []
@@ -99,11 +99,13 @@ class EntityGraphRetriever:
         return tuple(steps)
 
 
-def shared_mentions(snapshot: Snapshot) -> Adjacency:
+def build_mention_graph(snapshot: Snapshot) -> Adjacency:
     """Return passages 0 to P - 1 and entities P to P + E - 1, joined where a passage mentions what it is not called."""
     count, entities = len(snapshot.passage_ids), len(snapshot.entities)
     passages = np.repeat(np.arange(count), snapshot.mentions.degrees())
     mentioned = snapshot.mentions.indices.astype(np.int64)
     other = mentioned != snapshot.title_entities[passages]
     one, two, weights = passages[other], mentioned[other] + count, snapshot.mentions.weights[other]
-    return adjacency(np.concatenate([one, two]), np.concatenate([two, one]), np.tile(weights, 2), count + entities)
+    return build_adjacency(
+        np.concatenate([one, two]), np.concatenate([two, one]), np.tile(weights, 2), count + entities
+    )

@@ -26,13 +26,13 @@ class Scope:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._masks: dict[Filter, BoolArray] = {}
-        self._closed: dict[Filter | None, BoolArray | None] = {}
+        self._blocked_triples: dict[Filter | None, BoolArray | None] = {}
 
     def __len__(self) -> int:
         return len(self.snapshot.passage_ids)
 
     @cached_property
-    def _rows(self) -> list[Mapping[str, Any]]:
+    def _metadata_rows(self) -> list[Mapping[str, Any]]:
         s = self.snapshot
         columns = zip(s.metadata, s.passage_ids, s.document_ids, s.titles, strict=True)
         return [{**json.loads(m), "id": i, "document_id": d, "title": t} for m, i, d, t in columns]
@@ -47,29 +47,29 @@ class Scope:
             return np.ones(len(self), dtype=bool)
         if where not in self._masks:
             predicate = parse_filter(where)
-            absent = predicate.absent(self._rows)
+            absent = predicate.unknown_fields(self._metadata_rows)
             # An index without passages has no fields, so none is misspelt: the answer is empty.
             if absent and len(self):
-                known = sorted({field for row in self._rows for field in row})
+                known = sorted({field for row in self._metadata_rows for field in row})
                 raise InputError(
                     f"no passage has the field {absent[0]!r} that the filter {where!r} asks for; "
                     f"there are: {', '.join(known[:20])}"
                 )
-            self._masks[where] = predicate.mask(self._rows)
+            self._masks[where] = predicate.mask(self._metadata_rows)
         return self._masks[where]
 
-    def closed(self, where: Filter | None) -> "BoolArray | None":
+    def blocked_triples(self, where: Filter | None) -> "BoolArray | None":
         """Return which triples (T,) no passage states that a filter allows; None where there is none of them.
 
         Raises:
             InputError: As `mask`.
         """
-        if where not in self._closed:
-            shut = ~self.snapshot.stated_by(self.mask(where))
-            self._closed[where] = shut if shut.any() else None
-        return self._closed[where]
+        if where not in self._blocked_triples:
+            shut = ~self.snapshot.stated_triple_mask(self.mask(where))
+            self._blocked_triples[where] = shut if shut.any() else None
+        return self._blocked_triples[where]
 
-    def ranked(self, scores: "FloatArray", k: int, allowed: "BoolArray", floor: float = 0.0) -> list[tuple[int, float]]:
+    def rank(self, scores: "FloatArray", k: int, allowed: "BoolArray", floor: float = 0.0) -> list[tuple[int, float]]:
         """Return the positions and scores of the best allowed passages, best first, ties by id.
 
         Args:
@@ -84,7 +84,7 @@ class Scope:
         best = open_[top_order(scores[open_], k)]
         return [(int(p), float(scores[p])) for p in best]
 
-    def passages(self, ranked: Sequence[tuple[int, float]]) -> tuple[Scored[Passage], ...]:
+    def scored_passages(self, ranked: Sequence[tuple[int, float]]) -> tuple[Scored[Passage], ...]:
         """Return the passages at ranked positions."""
         return tuple(Scored(self.snapshot.passage(position), score) for position, score in ranked)
 
@@ -107,7 +107,7 @@ def check_k(k: int) -> None:
         raise InputError(f"k is {k}: ask for at least 1 passage")
 
 
-def found(
+def make_evidence(
     passages: Sequence[Scored[Passage]], paths: Sequence[Scored[Path]], notes: Sequence[str], started: float
 ) -> Evidence:
     """Return evidence with the seconds since `started` (a `time.perf_counter`)."""

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.protocols import Retriever
-from clew.retrievers.evidence import check_k, found
+from clew.retrievers.evidence import check_k, make_evidence
 from clew.types import Evidence, Filter, Passage, Path, Scored
 
 RANK_CONSTANT = 60
-DEPTH = 100
+FUSION_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class FusedRetriever:
     """
 
     retrievers: Sequence[Retriever]
-    depth: int = DEPTH
+    depth: int = FUSION_DEPTH
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by fused score; ties by id."""
@@ -39,7 +39,7 @@ class FusedRetriever:
         passages = reciprocal_rank_fusion([[s.item for s in ranking.passages] for ranking in rankings])[:k]
         paths: list[Scored[Path]] = [path for ranking in rankings for path in ranking.paths]
         notes = dict.fromkeys(note for ranking in rankings for note in ranking.notes)
-        return found(passages, sorted(paths, key=lambda p: -p.score), list(notes), started)
+        return make_evidence(passages, sorted(paths, key=lambda p: -p.score), list(notes), started)
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Sequence[Passage]]) -> list[Scored[Passage]]:

@@ -20,15 +20,15 @@ from clew.graph.ppr.power_iteration import power_iteration, summed_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.ranking import top_order
 from clew.retrievers.dense import DenseRetriever
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
 from clew.retrievers.walk_paths import MENTIONS
 from clew.types import Evidence, Filter, Path, Scored, Triple
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray
 
-TRIPLES = 5
-PHRASES = 5
+TOP_TRIPLES = 5
+TOP_PHRASES = 5
 PASSAGE_WEIGHT = 0.05
 DAMPING = 0.5
 
@@ -57,43 +57,45 @@ class HippoRAG2Retriever:
 
     @cached_property
     def _graph(self) -> Adjacency:
-        return phrase_graph(self._scope.snapshot, np.ones(len(self._scope), dtype=bool))
+        return build_phrase_graph(self._scope.snapshot, np.ones(len(self._scope), dtype=bool))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; with no triple to start from, the dense ranking."""
         check_k(k)
         allowed = self._scope.mask(where)
-        graph = self._graph if allowed.all() else phrase_graph(self._scope.snapshot, allowed)
-        return [self._one(question, k, allowed, graph) for question in questions]
+        graph = self._graph if allowed.all() else build_phrase_graph(self._scope.snapshot, allowed)
+        return [self._retrieve_one(question, k, allowed, graph) for question in questions]
 
-    def _one(self, question: str, k: int, allowed: "BoolArray", graph: Adjacency) -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray", graph: Adjacency) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return found((), (), (EMPTY_QUESTION,), started)
+            return make_evidence((), (), (EMPTY_QUESTION,), started)
         near = self._dense.similarity(question)
         triples = self._nearest_triples(question, allowed)
         if not len(triples):
-            ranked = self._scope.ranked(near, k, allowed, floor=-np.inf)
-            return found(self._scope.passages(ranked), (), ("no triple to start from: dense ranking",), started)
-        restart = np.zeros(graph.rows, dtype=np.float64)
-        restart[: len(allowed)] = PASSAGE_WEIGHT * _spread(near, allowed)
-        for phrase, weight in self._phrases(triples).items():
+            ranked = self._scope.rank(near, k, allowed, floor=-np.inf)
+            return make_evidence(
+                self._scope.scored_passages(ranked), (), ("no triple to start from: dense ranking",), started
+            )
+        restart = np.zeros(graph.row_count, dtype=np.float64)
+        restart[: len(allowed)] = PASSAGE_WEIGHT * _min_max_scale(near, allowed)
+        for phrase, weight in self._phrase_weights(triples).items():
             restart[len(allowed) + phrase] = weight
         values = power_iteration(graph, restart / restart.sum(), DAMPING)[: len(allowed)].astype(np.float32)
-        ranked = self._scope.ranked(values, k, allowed, floor=-np.inf)
-        passages = self._scope.passages(ranked)
-        return found(passages, self._paths(triples, ranked, allowed), (), started)
+        ranked = self._scope.rank(values, k, allowed, floor=-np.inf)
+        passages = self._scope.scored_passages(ranked)
+        return make_evidence(passages, self._paths(triples, ranked, allowed), (), started)
 
     def _nearest_triples(self, question: str, allowed: "BoolArray") -> list[tuple[int, float]]:
         if not len(self._scope.snapshot.triples):
             return []
         scores = self._triple_vectors @ self._dense.question_vector(question)
         if not allowed.all():
-            scores = np.where(self._scope.snapshot.stated_by(allowed), scores, -np.inf).astype(np.float32)
-        best = top_order(scores, TRIPLES)
+            scores = np.where(self._scope.snapshot.stated_triple_mask(allowed), scores, -np.inf).astype(np.float32)
+        best = top_order(scores, TOP_TRIPLES)
         return [(int(t), float(scores[t])) for t in best if np.isfinite(scores[t])]
 
-    def _phrases(self, triples: Sequence[tuple[int, float]]) -> dict[int, float]:
+    def _phrase_weights(self, triples: Sequence[tuple[int, float]]) -> dict[int, float]:
         """Return the weights of the best phrases: mean over their triples of score / number of passages."""
         snapshot = self._scope.snapshot
         given: dict[int, list[float]] = {}
@@ -102,7 +104,7 @@ class HippoRAG2Retriever:
                 passages = max(len(snapshot.mentioned_in.row(phrase)), 1)
                 given.setdefault(phrase, []).append(max(score, 0.0) / passages)
         means = {phrase: sum(scores) / len(scores) for phrase, scores in given.items()}
-        return {phrase: means[phrase] for phrase in sorted(means, key=lambda p: (-means[p], p))[:PHRASES]}
+        return {phrase: means[phrase] for phrase in sorted(means, key=lambda p: (-means[p], p))[:TOP_PHRASES]}
 
     def _paths(
         self, triples: Sequence[tuple[int, float]], ranked: Sequence[tuple[int, float]], allowed: "BoolArray"
@@ -126,7 +128,7 @@ class HippoRAG2Retriever:
         return paths
 
 
-def phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
+def build_phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
     """Return passages 0 to P - 1 and phrases P to P + E - 1 with triple, mention and synonym edges, both ways.
 
     Args:
@@ -137,9 +139,9 @@ def phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
     passages = np.repeat(np.arange(count), snapshot.mentions.degrees())
     open_ = allowed[passages]
     stated = snapshot.triple_passages
-    triples = np.repeat(np.arange(stated.rows), stated.degrees())[allowed[stated.indices]]
+    triples = np.repeat(np.arange(stated.row_count), stated.degrees())[allowed[stated.indices]]
     triples = np.concatenate([triples, np.flatnonzero(snapshot.imported)])  # a graph states each of its triples once
-    synonyms = np.repeat(np.arange(snapshot.equivalences.rows), snapshot.equivalences.degrees())
+    synonyms = np.repeat(np.arange(snapshot.equivalences.row_count), snapshot.equivalences.degrees())
     heads, tails = snapshot.triples[triples, 0].astype(np.int64), snapshot.triples[triples, 2].astype(np.int64)
     one = np.concatenate([passages[open_], heads + count])
     two = np.concatenate([snapshot.mentions.indices[open_].astype(np.int64) + count, tails + count])
@@ -153,7 +155,7 @@ def phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
     )
 
 
-def _spread(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
+def _min_max_scale(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
     """Return allowed scores between 0 (the lowest) and 1 (the best), all 1 when they are equal; 0 for the others."""
     if not allowed.any():
         return np.zeros_like(scores)

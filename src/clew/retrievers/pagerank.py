@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clew.graph.paths.likeliest_walks import likeliest_walks
-from clew.query.graph_walk import NOTHING, PageRankWeights, QuestionWalk, Walker
+from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.ranking import top_order
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
-from clew.retrievers.walk_paths import WalkReader
-from clew.text.bm25 import LexicalIndex
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.retrievers.walk_paths import WalkPathBuilder
+from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:
@@ -25,42 +25,48 @@ class PageRankRetriever:
     Args:
         scope: What is searched.
         lexical: The words of the same passages, in the same order.
-        weights: How the walk is steered.
+        config: How the walk is steered.
     """
 
-    def __init__(self, scope: Scope, lexical: LexicalIndex, weights: PageRankWeights) -> None:
+    def __init__(self, scope: Scope, lexical: BM25Index, config: GraphWalkConfig) -> None:
         self._scope = scope
-        self._walker = Walker(scope, lexical, weights)
-        self._reader = WalkReader(scope.snapshot)
+        self._graph_walk = GraphWalk(scope, lexical, config)
+        self._path_builder = WalkPathBuilder(scope.snapshot)
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, and the walks that lead to them, likeliest first."""
         check_k(k)
         allowed = self._scope.mask(where)
-        return [self._one(question, k, allowed) for question in questions]
+        return [self._retrieve_one(question, k, allowed) for question in questions]
 
-    def walked(self, question: str, allowed: "BoolArray") -> QuestionWalk:
+    def walk(self, question: str, allowed: "BoolArray") -> QuestionWalk:
         """Return the walk of a question through the allowed passages (P,) only."""
-        return self._walker.walk(question, allowed)
+        return self._graph_walk.walk(question, allowed)
 
-    def evidence(self, asked: QuestionWalk, k: int, allowed: "BoolArray", started: float) -> Evidence:
+    def walk_evidence(self, question_walk: QuestionWalk, k: int, allowed: "BoolArray", started: float) -> Evidence:
         """Return at most `k` passages of a walk that began at `started` (a `time.perf_counter`)."""
-        if asked.walk is None or asked.restart is None:
-            return found((), (), (*asked.notes, NOTHING), started)
-        best = top_order(asked.scores, k) if len(asked.scores) else ()
-        ranked = [(int(asked.nodes[i]), float(asked.scores[i])) for i in best if asked.scores[i] > 0]
+        if question_walk.walk is None or question_walk.restart is None:
+            return make_evidence((), (), (*question_walk.notes, NO_MATCH), started)
+        best = top_order(question_walk.scores, k) if len(question_walk.scores) else ()
+        ranked = [
+            (int(question_walk.nodes[i]), float(question_walk.scores[i])) for i in best if question_walk.scores[i] > 0
+        ]
         graph, targets = self._scope.snapshot.walk, [passage for passage, _ in ranked]
-        damping = self._walker.weights.damping
-        walks = likeliest_walks(graph, asked.walk, asked.restart, asked.attraction, damping, targets)
-        return found(self._scope.passages(ranked), self._paths(walks, allowed), asked.notes, started)
+        damping = self._graph_walk.config.damping
+        walks = likeliest_walks(
+            graph, question_walk.walk, question_walk.restart, question_walk.attraction, damping, targets
+        )
+        return make_evidence(
+            self._scope.scored_passages(ranked), self._paths(walks, allowed), question_walk.notes, started
+        )
 
-    def _one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return found((), (), (EMPTY_QUESTION,), started)
-        return self.evidence(self.walked(question, allowed), k, allowed, started)
+            return make_evidence((), (), (EMPTY_QUESTION,), started)
+        return self.walk_evidence(self.walk(question, allowed), k, allowed, started)
 
     def _paths(self, walks: Sequence[tuple[float, tuple[int, ...]]], allowed: "BoolArray") -> tuple[Scored[Path], ...]:
         """Return the walks as triples, likeliest first; a passage the walk starts at needs no path."""
-        read = [Scored(self._reader.path(nodes, allowed), probability) for probability, nodes in walks]
+        read = [Scored(self._path_builder.build_path(nodes, allowed), probability) for probability, nodes in walks]
         return tuple(sorted((path for path in read if path.item), key=lambda path: -path.score))

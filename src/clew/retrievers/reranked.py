@@ -16,13 +16,13 @@ from clew.protocols import Reranker, Retriever
 from clew.retrievers.evidence import check_k, fingerprint_of
 from clew.types import Evidence, Filter, Path, Scored
 
-POOL = 100
+RERANK_DEPTH = 100
 """Passages a question that are reranked (Dong et al., "Don't Forget to Connect!", 2024, section 4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RerankedRetriever:
-    """Asks a retriever for `pool` passages a question, or `k` if that is more, and has the first `pool` reranked.
+    """Retrieves `rerank_depth` passages a question, or `k` if that is more, and reranks the first `rerank_depth`.
 
     Scores are the reranker's, at single precision; those behind the pool go down from its lowest, one a passage. Where
     a reranker gives several passages one score, they come in its order, each the least double above the next: so the
@@ -32,7 +32,7 @@ class RerankedRetriever:
     Attributes:
         base: Finds the passages.
         reranker: Orders them.
-        pool: At least 1.
+        rerank_depth: At least 1.
         name: Of the reranker, for the notes.
         explainer: Gives the paths, where the base would explain a whole pool at a price; it is asked for the `k`
             passages that it finds itself. None where the base gives them.
@@ -40,7 +40,7 @@ class RerankedRetriever:
 
     base: Retriever
     reranker: Reranker
-    pool: int = POOL
+    rerank_depth: int = RERANK_DEPTH
     name: str = "reranker"
     explainer: Retriever | None = None
 
@@ -55,25 +55,25 @@ class RerankedRetriever:
         Of paths over passages those are kept that a returned passage states a triple of.
         """
         check_k(k)
-        found = self.base.retrieve(questions, max(k, self.pool), where)
+        found = self.base.retrieve(questions, max(k, self.rerank_depth), where)
         if self.explainer is not None:
             explained = self.explainer.retrieve(questions, k, where)
-            found = [_explained(own, other) for own, other in zip(found, explained, strict=True)]
+            found = [_replace_paths(own, other) for own, other in zip(found, explained, strict=True)]
         started = time.perf_counter()
-        pools = [replace(evidence, passages=evidence.passages[: self.pool]) for evidence in found]
+        pools = [replace(evidence, passages=evidence.passages[: self.rerank_depth]) for evidence in found]
         ranked = self.reranker.rerank(questions, pools)
         each = (time.perf_counter() - started) / max(len(questions), 1)
-        return [self._joined(first, then, k, each) for first, then in zip(found, ranked, strict=True)]
+        return [self._merge(first, then, k, each) for first, then in zip(found, ranked, strict=True)]
 
-    def _joined(self, found: Evidence, ranked: Evidence, k: int, seconds: float) -> Evidence:
+    def _merge(self, found: Evidence, ranked: Evidence, k: int, seconds: float) -> Evidence:
         """Return the reranked pool and what the base found behind it."""
-        behind = found.passages[self.pool :]
+        behind = found.passages[self.rerank_depth :]
         scores = [float(np.float32(scored.score)) for scored in ranked.passages]
         scores += [scores[-1] - step for step in range(1, len(behind) + 1)]
-        order = zip((*ranked.passages, *behind), apart(scores), strict=True)
+        order = zip((*ranked.passages, *behind), strictly_decreasing(scores), strict=True)
         passages = tuple(Scored(scored.item, score) for scored, score in order)[:k]
         kept = {scored.item.id for scored in passages}
-        paths = tuple(path for path in found.paths if _about(path.item, kept))
+        paths = tuple(path for path in found.paths if _is_supported(path.item, kept))
         notes = (*ranked.notes, *self._note(len(ranked.passages)))
         usage = replace(ranked.usage, seconds=found.usage.seconds + seconds)
         return replace(ranked, passages=passages, paths=paths, notes=notes, usage=usage)
@@ -82,19 +82,19 @@ class RerankedRetriever:
         return (f"{self.name} reranked the first {count} passages",) if count else ()
 
 
-def _explained(found: Evidence, explained: Evidence) -> Evidence:
+def _replace_paths(found: Evidence, explained: Evidence) -> Evidence:
     """Return what was found with the paths of another search, and the time that it took."""
     usage = replace(found.usage, seconds=found.usage.seconds + explained.usage.seconds)
     return replace(found, paths=explained.paths, usage=usage)
 
 
-def _about(path: Path, passages: set[str]) -> bool:
+def _is_supported(path: Path, passages: set[str]) -> bool:
     """Return whether one of some passages states a triple of a path, or none of its triples is of a passage at all."""
     stated = {passage for triple in path for passage in triple.passages}
     return not stated or not stated.isdisjoint(passages)
 
 
-def apart(scores: Sequence[float]) -> list[float]:
+def strictly_decreasing(scores: Sequence[float]) -> list[float]:
     """Return descending scores as strictly descending ones: each is the least double above the next where it has to be.
 
     Args:

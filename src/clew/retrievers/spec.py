@@ -20,7 +20,7 @@ class Options:
     def __init__(self, text: str = "", retriever: str = "") -> None:
         self._retriever = retriever
         self._values: dict[str, str] = {}
-        self._taken: set[str] = set()
+        self._read_names: set[str] = set()
         for part in filter(None, (part.strip() for part in text.split(","))):
             name, equals, value = part.partition("=")
             if not equals or not name or name in self._values:
@@ -38,7 +38,7 @@ class Options:
         Raises:
             InputError: It is none of the choices, when there are some.
         """
-        self._taken.add(name)
+        self._read_names.add(name)
         value = self._values.get(name, default)
         if choices and value not in choices:
             raise InputError(
@@ -46,13 +46,13 @@ class Options:
             )
         return value
 
-    def count(self, name: str, default: int | None) -> int | None:
+    def positive_or_all(self, name: str, default: int | None) -> int | None:
         """Return the value of a name as a whole number of at least 1; None for `all`.
 
         Raises:
             InputError: It is neither.
         """
-        self._taken.add(name)
+        self._read_names.add(name)
         if name not in self._values:
             return default
         value = self._values[name]
@@ -62,28 +62,28 @@ class Options:
             raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number of at least 1, or all")
         return int(value)
 
-    def whole(self, name: str, default: int, most: int | None = None) -> int:
-        """Return the value of a name as a whole number of at least 1, and at most `most` where it is given.
+    def integer(self, name: str, default: int, maximum: int | None = None) -> int:
+        """Return the value of a name as a whole number of at least 1, and at most `maximum` where it is given.
 
         Raises:
             InputError: It is none.
         """
-        self._taken.add(name)
+        self._read_names.add(name)
         value = self._values.get(name)
         if value is None:
             return default
-        if not (value.isascii() and value.isdigit() and int(value)) or (most is not None and int(value) > most):
-            bounds = "of at least 1" if most is None else f"from 1 to {most}"
+        if not (value.isascii() and value.isdigit() and int(value)) or (maximum is not None and int(value) > maximum):
+            bounds = "of at least 1" if maximum is None else f"from 1 to {maximum}"
             raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number {bounds}")
         return int(value)
 
-    def number(self, name: str, default: float) -> float:
+    def float_(self, name: str, default: float) -> float:
         """Return the value of a name as a number of at least 0.
 
         Raises:
             InputError: It is none.
         """
-        self._taken.add(name)
+        self._read_names.add(name)
         value = self._values.get(name)
         try:
             number = default if value is None else float(value)
@@ -99,8 +99,8 @@ class Options:
         Raises:
             InputError: There is one.
         """
-        if strange := sorted(self._values.keys() - self._taken):
-            known = ", ".join(sorted(self._taken)) or "none"
+        if strange := sorted(self._values.keys() - self._read_names):
+            known = ", ".join(sorted(self._read_names)) or "none"
             raise InputError(f"{self._retriever} has no setting {strange[0]!r}; it has: {known}")
 
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clew.retrievers.evidence import Scope
-from clew.text.bm25 import LexicalIndex
+from clew.text.bm25 import BM25Index
 from clew.types import Passage, Path, Scored
 
 if TYPE_CHECKING:
     from clew.types import BoolArray
 
 
-def stating_passages(
-    scope: Scope, lexical: LexicalIndex, question: str, paths: Sequence[Scored[Path]], k: int, allowed: "BoolArray"
+def find_supporting_passages(
+    scope: Scope, lexical: BM25Index, question: str, paths: Sequence[Scored[Path]], k: int, allowed: "BoolArray"
 ) -> tuple[Sequence[Scored[Passage]], int]:
     """Return the passages that state the best paths, then those that share words with the question.
 
@@ -36,5 +36,5 @@ def stating_passages(
     scores = scores / (1.0 + float(scores.max(initial=0.0)))
     for id_, score in best.items():
         scores[scope.snapshot.position(id_)] = 1.0 + score
-    ranked = scope.ranked(scores, k, allowed)
-    return scope.passages(ranked), sum(score >= 1.0 for _, score in ranked)
+    ranked = scope.rank(scores, k, allowed)
+    return scope.scored_passages(ranked), sum(score >= 1.0 for _, score in ranked)

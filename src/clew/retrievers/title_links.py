@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.protocols import Retriever
-from clew.retrievers.evidence import Scope, check_k, found
-from clew.retrievers.walk_paths import WalkReader
+from clew.retrievers.evidence import Scope, check_k, make_evidence
+from clew.retrievers.walk_paths import WalkPathBuilder
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:
     from clew.types import BoolArray
 
-STARTS = 5
-POOL = 100
-INHERITED = 0.5
+START_PASSAGES = 5
+BASE_DEPTH = 100
+INHERITED_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,53 +42,53 @@ class TitleLinksRetriever:
         """Return at most `k` passages a question; each linked one with the path that leads to it."""
         check_k(k)
         allowed = self.scope.mask(where)
-        based = self.base.retrieve(questions, max(k, POOL), where)
+        based = self.base.retrieve(questions, max(k, BASE_DEPTH), where)
         return [self._expand(evidence, k, allowed) for evidence in based]
 
     def _expand(self, base: Evidence, k: int, allowed: "BoolArray") -> Evidence:
         started = time.perf_counter() - base.usage.seconds
         places = {self.scope.snapshot.passage_ids[p]: p for p in self._positions(base)}
-        own = _scaled({places[scored.item.id]: scored.score for scored in base.passages})
+        own = _min_max_scale({places[scored.item.id]: scored.score for scored in base.passages})
         best = dict(own)
         parents: dict[int, int] = {}
-        frontier = sorted(own, key=lambda p: (-own[p], p))[:STARTS]
+        frontier = sorted(own, key=lambda p: (-own[p], p))[:START_PASSAGES]
         for _ in range(self.hops):
             reached: list[int] = []
             for parent in frontier:
-                for child in self._linked(parent, allowed):
-                    score = own.get(child, 0.0) + INHERITED * best[parent]
+                for child in self._linked_passages(parent, allowed):
+                    score = own.get(child, 0.0) + INHERITED_SHARE * best[parent]
                     if score > best.get(child, 0.0):
                         best[child] = score
                         parents[child] = parent
                         reached.append(child)
             frontier = list(dict.fromkeys(reached))
         order = sorted(best, key=lambda p: (-best[p], p))[:k]
-        passages = self.scope.passages([(p, best[p]) for p in order])
-        return found(passages, self._paths(order, best, parents, allowed), base.notes, started)
+        passages = self.scope.scored_passages([(p, best[p]) for p in order])
+        return make_evidence(passages, self._paths(order, best, parents, allowed), base.notes, started)
 
     def _positions(self, base: Evidence) -> list[int]:
         ids = self.scope.snapshot.passage_ids
-        return [_position(ids, scored.item.id) for scored in base.passages]
+        return [_find_position(ids, scored.item.id) for scored in base.passages]
 
-    def _linked(self, passage: int, allowed: "BoolArray") -> list[int]:
+    def _linked_passages(self, passage: int, allowed: "BoolArray") -> list[int]:
         neighbours = self.scope.snapshot.walk.row(passage)
         return [int(n) for n in neighbours if n < len(allowed) and allowed[n]]
 
     def _paths(
         self, order: Sequence[int], best: dict[int, float], parents: dict[int, int], allowed: "BoolArray"
     ) -> list[Scored[Path]]:
-        reader = WalkReader(self.scope.snapshot)
+        reader = WalkPathBuilder(self.scope.snapshot)
         paths: list[Scored[Path]] = []
         for passage in order:
             nodes = [passage]
             while nodes[0] in parents and parents[nodes[0]] not in nodes:
                 nodes.insert(0, parents[nodes[0]])
             if len(nodes) > 1:
-                paths.append(Scored(reader.path(nodes, allowed), best[passage]))
+                paths.append(Scored(reader.build_path(nodes, allowed), best[passage]))
         return paths
 
 
-def _position(ids: Sequence[str], wanted: str) -> int:
+def _find_position(ids: Sequence[str], wanted: str) -> int:
     """Return where an id stands among sorted ids."""
     first, last = 0, len(ids)
     while first < last:
@@ -97,7 +97,7 @@ def _position(ids: Sequence[str], wanted: str) -> int:
     return first
 
 
-def _scaled(scores: dict[int, float]) -> dict[int, float]:
+def _min_max_scale(scores: dict[int, float]) -> dict[int, float]:
     """Return scores between 0 (the lowest) and 1 (the best)."""
     values = np.array(list(scores.values()))
     spread = float(np.ptp(values)) if len(values) else 0.0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MENTIONS = "mentions"
 
 
-class WalkReader:
+class WalkPathBuilder:
     """Reads a sequence of nodes as triples.
 
     Args:
@@ -25,19 +25,19 @@ class WalkReader:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    def path(self, nodes: Sequence[int], allowed: "BoolArray") -> Path:
+    def build_path(self, nodes: Sequence[int], allowed: "BoolArray") -> Path:
         """Return the triples that the steps of a walk stand on; () for a walk of one node.
 
         Args:
             nodes: A walk, in order.
             allowed: (P,) passages that may state a triple.
         """
-        return tuple(self._step(one, other, allowed) for one, other in pairwise(nodes))
+        return tuple(self._edge_triple(one, other, allowed) for one, other in pairwise(nodes))
 
-    def _step(self, one: int, other: int, allowed: "BoolArray") -> Triple:
+    def _edge_triple(self, one: int, other: int, allowed: "BoolArray") -> Triple:
         s = self._snapshot
         stating = [node for node in (one, other) if node < len(s.passage_ids) and allowed[node]]
-        candidates = [self._stated(passage, one, other) for passage in stating]
+        candidates = [self._connecting_triple(passage, one, other) for passage in stating]
         chosen = [position for position in candidates if position >= 0]
         if chosen:
             return s.triple(chosen[0], allowed)
@@ -52,7 +52,7 @@ class WalkReader:
             s.titles[passage] or s.passage_ids[passage], MENTIONS, s.entities[entity], (s.passage_ids[passage],)
         )
 
-    def _stated(self, passage: int, one: int, other: int) -> int:
+    def _connecting_triple(self, passage: int, one: int, other: int) -> int:
         """Return the position of a triple of the passage that touches both nodes, else -1."""
         snapshot = self._snapshot
         positions = snapshot.passage_triples.row(passage)

@@ -16,7 +16,7 @@ from clew.errors import ProviderError
 
 _DAY_SECONDS = 86_400
 _CHUNK_BYTES = 1 << 20
-_TEMPORARY = re.compile(r"^\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.(?P<token>[0-9a-f]{8})\.tmp$")
+_TEMPORARY_NAME = re.compile(r"^\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.(?P<token>[0-9a-f]{8})\.tmp$")
 _open_tokens: set[str] = set()  # a process in a container often has the pid of the killed one before it
 
 
@@ -33,13 +33,13 @@ def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
     Raises:
         ProviderError: The disk refused a write.
     """
-    with _temporary(target) as temporary:
+    with _temporary_path(target) as temporary:
         temporary.mkdir()
         yield temporary
         for path in sorted(temporary.rglob("*")):
             _sync(path)
         _sync(temporary)
-        _take_place(temporary, target, replace=replace)
+        _replace_target(temporary, target, replace=replace)
         _sync(target.parent)
 
 
@@ -50,7 +50,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
     Raises:
         ProviderError: The disk refused a write.
     """
-    with _temporary(target) as temporary:
+    with _temporary_path(target) as temporary:
         yield temporary
         _sync(temporary)
         temporary.replace(target)
@@ -75,18 +75,18 @@ def discard(target: Path) -> None:
     Raises:
         ProviderError: It cannot be moved; it stays as it was.
     """
-    with _temporary(target) as aside:
+    with _temporary_path(target) as aside:
         target.rename(aside)
 
 
-def sweep(folder: Path) -> list[str]:
+def remove_leftovers(folder: Path) -> list[str]:
     """Remove temporary files and folders directly in `folder` whose writer is gone; returns their names, sorted.
 
     A writer on another machine cannot be asked: its leftovers go after a day.
     """
     if not folder.is_dir():
         return []
-    gone = [path for path in sorted(folder.iterdir()) if _abandoned(path)]
+    gone = [path for path in sorted(folder.iterdir()) if _is_abandoned(path)]
     for path in gone:
         _remove(path)
     return [path.name for path in gone]
@@ -105,9 +105,9 @@ def folder_hash(path: Path) -> str:
 
 
 @contextmanager
-def _temporary(target: Path) -> Iterator[Path]:
+def _temporary_path(target: Path) -> Iterator[Path]:
     token = secrets.token_hex(4)
-    temporary = target.parent / f".{target.name}.{_host()}.{os.getpid()}.{token}.tmp"
+    temporary = target.parent / f".{target.name}.{_host_id()}.{os.getpid()}.{token}.tmp"
     _open_tokens.add(token)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def _temporary(target: Path) -> Iterator[Path]:
         _open_tokens.discard(token)
 
 
-def _take_place(temporary: Path, target: Path, *, replace: bool) -> None:
+def _replace_target(temporary: Path, target: Path, *, replace: bool) -> None:
     """Rename a folder to `target`; one that is there is moved aside first, since no rename replaces a full folder."""
     if not target.exists():
         try:
@@ -132,21 +132,21 @@ def _take_place(temporary: Path, target: Path, *, replace: bool) -> None:
             return
     if not replace:
         return
-    with _temporary(target) as aside:
+    with _temporary_path(target) as aside:
         target.rename(aside)
         temporary.rename(target)
 
 
-def _abandoned(path: Path) -> bool:
-    match = _TEMPORARY.match(path.name)
+def _is_abandoned(path: Path) -> bool:
+    match = _TEMPORARY_NAME.match(path.name)
     if match is None or match["token"] in _open_tokens:
         return False
-    if match["host"] != _host():
+    if match["host"] != _host_id():
         return time.time() - path.stat().st_mtime > _DAY_SECONDS
-    return int(match["pid"]) == os.getpid() or not _alive(int(match["pid"]))
+    return int(match["pid"]) == os.getpid() or not _is_alive(int(match["pid"]))
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     if sys.platform == "win32":
         return False  # os.kill would end the process; an open file there cannot be removed anyway
     try:
@@ -155,10 +155,10 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
-    return not _ended(pid)
+    return not _is_zombie(pid)
 
 
-def _ended(pid: int) -> bool:
+def _is_zombie(pid: int) -> bool:
     """Return whether a process has ended and waits for its parent, which in a container may never ask."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -167,7 +167,7 @@ def _ended(pid: int) -> bool:
     return state[:1] in (["Z"], ["X"])
 
 
-def _host() -> str:
+def _host_id() -> str:
     return blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
 
 

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
-def deadly_fragments(dataset: "LanceDataset", storage_options: dict[str, str]) -> set[int]:
+def crashing_fragments(dataset: "LanceDataset", storage_options: dict[str, str]) -> set[int]:
     """Return the ids of the fragments whose deletion file stops a process that reads it."""
     pending = [f.fragment_id for f in dataset.get_fragments() if f.metadata.deletion_file is not None]
     deadly: set[int] = set()
     while pending:
         task = {"table": dataset.uri, "version": dataset.version, "options": storage_options, "fragments": pending}
-        answered = _ask(json.dumps(task))
+        answered = _run_child(json.dumps(task))
         pending = pending[len(answered) :]
         if pending:
             deadly.add(pending.pop(0))
     return deadly
 
 
-def _ask(task: str) -> list[str]:
+def _run_child(task: str) -> list[str]:
     search_path = os.pathsep.join(entry for entry in sys.path if entry)
     child = subprocess.run(
         [sys.executable, "-m", "clew.store.crash_probe"],
@@ -41,7 +41,7 @@ def _ask(task: str) -> list[str]:
     return child.stdout.split()
 
 
-def _answer(task: str) -> None:
+def _probe(task: str) -> None:
     import lance
 
     asked = json.loads(task)
@@ -55,4 +55,4 @@ def _answer(task: str) -> None:
 
 
 if __name__ == "__main__":
-    _answer(sys.stdin.read())
+    _probe(sys.stdin.read())

@@ -6,14 +6,14 @@ from types import TracebackType
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError, InputError, ProviderError
 
-_FULL = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
-_FORBIDDEN = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
-_CONFLICT = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
-_NETWORK = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
-_GONE = ("not found", "no such file")
+_DISK_FULL_SIGNS = ("no space left", "os error 28", "disk quota", "not enough space on the disk")
+_FORBIDDEN_SIGNS = ("permission denied", "read-only file system", "not a directory", "operation not permitted")
+_CONFLICT_SIGNS = ("concurrent writers", "commit conflict", "conflicting transaction", "concurrent transaction")
+_NETWORK_SIGNS = ("generic s3", "generic gcs", "generic microsoftazure", "error sending request", "timed out")
+_MISSING_FILE_SIGNS = ("not found", "no such file")
 
 
-class ForeignErrors:
+class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`
     """A `with` block whose OSError, ValueError, RuntimeError or Rust panic leaves as a Clew error.
 
     A class, because a panic in Lance is raised outside `Exception`, and only `__exit__` meets it without catching
@@ -33,27 +33,27 @@ class ForeignErrors:
         if error is None or kind is None:
             return
         if isinstance(error, (OSError, ValueError, RuntimeError)) or kind.__name__ == "PanicException":
-            raise translated(error, self._name, self._action) from error
+            raise to_clew_error(error, self._name, self._action) from error
 
 
-def translated(error: BaseException, name: str, action: str) -> ClewError:
+def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
     """Return the Clew error that says what `error` means for the index `name` while doing `action`."""
-    detail = plain(error)
+    detail = shorten_message(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         return InputError(f"{action} {name}: a file is where a folder must be ({detail}); choose another place")
     text = f"{detail} {errno.errorcode.get(getattr(error, 'errno', None) or 0, '')}".lower()
-    if any(sign in text for sign in _FULL) or getattr(error, "errno", None) == errno.EDQUOT:
+    if any(sign in text for sign in _DISK_FULL_SIGNS) or getattr(error, "errno", None) == errno.EDQUOT:
         message = f"the disk is full while {action} {name} ({detail}): free some space and run the same command again"
         return ProviderError(f"{message}; what was committed before is kept")
-    if any(sign in text for sign in _FORBIDDEN):
+    if any(sign in text for sign in _FORBIDDEN_SIGNS):
         message = f"{action} {name} is not possible here ({detail})"
         return ProviderError(f"{message}: check the path and who may write there, or choose another folder")
-    if any(sign in text for sign in _CONFLICT):
+    if any(sign in text for sign in _CONFLICT_SIGNS):
         message = f"another machine changed {name} while {action} it, and nothing of this step was kept"
         return IndexLockedError(f"{message}: run the same command again when it has finished ({detail})")
-    if any(sign in text for sign in _NETWORK):
+    if any(sign in text for sign in _NETWORK_SIGNS):
         return ProviderError(f"{action} {name} failed at the object store ({detail}): check its address and keys")
-    if any(sign in text for sign in _GONE):
+    if any(sign in text for sign in _MISSING_FILE_SIGNS):
         message = f"a file of {name} is missing while {action} it ({detail})"
         return IndexFormatError(f"{message}: if it was compacted meanwhile open it again, else run `clew repair`")
     if isinstance(error, OSError) and (error.errno is not None or "(os error " in text):
@@ -61,7 +61,7 @@ def translated(error: BaseException, name: str, action: str) -> ClewError:
     return IndexFormatError(f"{name} looks damaged while {action} it ({detail}): run `clew verify`, then `clew repair`")
 
 
-def plain(error: BaseException) -> str:
+def shorten_message(error: BaseException) -> str:
     """Return an error's message on one short line, without Rust source positions."""
     text = re.sub(r",? (/\S+?\.rs:\d+:\d+|location: \S+)", "", " ".join(str(error).split()))
     return (text[:297] + "...") if len(text) > 300 else (text or type(error).__name__)

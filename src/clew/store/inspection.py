@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import ClewError
-from clew.store.crash_probe import deadly_fragments
-from clew.store.error_mapping import ForeignErrors
-from clew.store.integrity import damaged_rows
-from clew.store.kg_shards import EXTRACTOR
+from clew.store.crash_probe import crashing_fragments
+from clew.store.error_mapping import map_errors
+from clew.store.integrity import find_damaged_rows
+from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lance.fragment import LanceFragment
 
 _UNIT_TOLERANCE = 1e-3
-_ROWS_AT_ONCE = 64  # a part of a graph may be of some MB
+_BATCH_ROWS = 64  # a part of a graph may be of some MB
 _ROW_COLUMNS = ("id", "document_id", "extractor", "text", "start", "end", "metadata", "mentions")
 _DOCUMENT_COLUMNS = ("id", "document_id", "ordinal", "document_hash", "document_rows")
 
@@ -42,18 +42,18 @@ class Problem:
     fragment: int | None = None
 
 
-def inspect(dataset: "LanceDataset", place: Location) -> list[Problem]:
+def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
     """Read every row of a version and return its problems: unreadable files, damaged rows, incomplete documents."""
     problems: list[Problem] = []
     readable: list[pa.Table] = []
-    deadly = deadly_fragments(dataset, dict(place.storage_options))
+    deadly = crashing_fragments(dataset, dict(location.storage_options))
     for fragment in dataset.get_fragments():
         files = ", ".join(file.path for file in fragment.data_files())
         if fragment.fragment_id in deadly:
             problems.append(Problem(f"the deletion file of data file {files} is damaged", (), fragment.fragment_id))
             continue
         try:
-            found, columns = _read(fragment, place)
+            found, columns = _read_fragment(fragment, location)
         except ClewError as error:
             cause = str(error.__cause__).split(", /")[0]
             problems.append(Problem(f"data file {files} cannot be read: {cause[:200]}", (), fragment.fragment_id))
@@ -65,14 +65,14 @@ def inspect(dataset: "LanceDataset", place: Location) -> list[Problem]:
     return problems
 
 
-def _read(fragment: "LanceFragment", place: Location) -> tuple[list[Problem], list[pa.Table]]:
+def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:
     """Return the problems of a fragment's rows, and of all rows the columns that tell of their documents."""
     problems: list[Problem] = []
     columns: list[pa.Table] = []
-    with ForeignErrors(place.name, "reading"):
-        batches = iter(fragment.to_batches(batch_size=_ROWS_AT_ONCE))
+    with map_errors(location.name, "reading"):
+        batches = iter(fragment.to_batches(batch_size=_BATCH_ROWS))
     while True:
-        with ForeignErrors(place.name, "reading"):
+        with map_errors(location.name, "reading"):
             if (batch := next(batches, None)) is None:
                 return problems, columns
             rows = pa.Table.from_batches([batch])
@@ -82,28 +82,28 @@ def _read(fragment: "LanceFragment", place: Location) -> tuple[list[Problem], li
 
 
 def _row_problems(rows: pa.Table) -> Iterator[Problem]:
-    damaged = set(damaged_rows(rows))
-    lengths = _lengths(rows)
+    damaged = set(find_damaged_rows(rows))
+    lengths = _vector_lengths(rows)
     stated = pc.list_value_length(rows["triples"]).to_pylist()
     values = zip(*(rows[name].to_pylist() for name in _ROW_COLUMNS), strict=True)
     for position, (id_, document_id, extractor, *rest) in enumerate(values):
         if position in damaged:
             yield Problem(f"passage {id_!r} is not what was written: its checksum differs", (document_id,))
             continue
-        is_part = extractor == EXTRACTOR and bool(stated[position])
-        for fault in _faults(*rest, is_part=is_part):
+        is_part = extractor == SHARD_EXTRACTOR and bool(stated[position])
+        for fault in _row_faults(*rest, is_shard=is_part):
             yield Problem(f"passage {id_!r} {fault}", (document_id,))
         if lengths is not None and not abs(lengths[position] - 1) <= _UNIT_TOLERANCE:
             yield Problem(f"passage {id_!r} has a vector of length {lengths[position]:.4g}, not 1", (document_id,))
 
 
-def _faults(
-    text: str, start: int, end: int, metadata: str, mentions: Sequence[dict[str, Any]], *, is_part: bool
+def _row_faults(
+    text: str, start: int, end: int, metadata: str, mentions: Sequence[dict[str, Any]], *, is_shard: bool
 ) -> Iterator[str]:
     if None in (text, start, end, metadata, mentions):
         yield "lacks a value in a column that must have one"
         return
-    if not text and not is_part:
+    if not text and not is_shard:
         yield "has no text"
     if not 0 <= start <= end:
         yield f"lies at {start}:{end} of its document"
@@ -118,7 +118,7 @@ def _faults(
         yield f"has metadata that is not a JSON object: {metadata[:60]!r}"
 
 
-def _lengths(rows: pa.Table) -> list[float] | None:
+def _vector_lengths(rows: pa.Table) -> list[float] | None:
     """Return the lengths of the vectors, 1 where there is none; None without a vector column."""
     if "vector" not in rows.column_names:
         return None

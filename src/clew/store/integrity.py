@@ -12,26 +12,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexFormatError, InputError
-from clew.store.row_checksums import SIZE, row_checksums
+from clew.store.row_checksums import CHECKSUM_BYTES, row_checksums
 from clew.store.schema import canonical_json, passages_schema
 
-FORMAT = 1
-SEALS = ("document_rows", "checksum")
-_MAY_LACK = ("failure", "vector")
+TABLE_FORMAT = 1
+INTEGRITY_COLUMNS = ("document_rows", "checksum")
+_NULLABLE_COLUMNS = ("failure", "vector")
 _PRIMARY_KEY = {"lance-schema:unenforced-primary-key": "true"}  # lets Lance see two inserts of one id as a conflict
 
 
-def sealed_schema(settings: Mapping[str, Any], dimension: int) -> pa.Schema:
+def stored_schema(settings: Mapping[str, Any], dimension: int) -> pa.Schema:
     """Return the stored columns, with the format's number and the settings in the schema's metadata."""
     columns = [
         column.with_metadata(_PRIMARY_KEY) if column.name == "id" else column for column in passages_schema(dimension)
     ]
     text = canonical_json(settings, "the index settings")
-    about = {"clew.format": str(FORMAT), "clew.settings": text, "clew.seal": _seal(text)}
-    return pa.schema([*columns, (SEALS[0], pa.int32()), (SEALS[1], pa.binary(SIZE))], metadata=about)
+    about = {"clew.format": str(TABLE_FORMAT), "clew.settings": text, "clew.seal": _settings_checksum(text)}
+    return pa.schema(
+        [*columns, (INTEGRITY_COLUMNS[0], pa.int32()), (INTEGRITY_COLUMNS[1], pa.binary(CHECKSUM_BYTES))],
+        metadata=about,
+    )
 
 
-def opened_settings(schema: pa.Schema, name: str) -> dict[str, Any]:
+def settings_from_schema(schema: pa.Schema, name: str) -> dict[str, Any]:
     """Return the settings in a stored schema.
 
     Raises:
@@ -44,9 +47,9 @@ def opened_settings(schema: pa.Schema, name: str) -> dict[str, Any]:
     except (KeyError, ValueError) as error:
         message = f"the table passages.lance at {name} was not made by Clew"
         raise IndexFormatError(f"{message}: give the folder of a Clew index, or make one with `clew index`") from error
-    if number != FORMAT:
-        message = f"the index at {name} has format {number}, this version of Clew reads format {FORMAT}"
-        step = "install a newer Clew" if number > FORMAT else "make it again with `clew index`"
+    if number != TABLE_FORMAT:
+        message = f"the index at {name} has format {number}, this version of Clew reads format {TABLE_FORMAT}"
+        step = "install a newer Clew" if number > TABLE_FORMAT else "make it again with `clew index`"
         raise IndexFormatError(f"{message}: {step}")
     return dict(settings)
 
@@ -58,7 +61,7 @@ def check_schema(schema: pa.Schema, name: str) -> None:
         IndexFormatError: A name, a type or a setting is not as it was written.
     """
     about = schema.metadata or {}
-    if about.get(b"clew.format") != str(FORMAT).encode() or b"clew.settings" not in about:
+    if about.get(b"clew.format") != str(TABLE_FORMAT).encode() or b"clew.settings" not in about:
         return  # `opened_settings` says what it is
     text = about[b"clew.settings"].decode(errors="replace")
     try:
@@ -66,18 +69,18 @@ def check_schema(schema: pa.Schema, name: str) -> None:
     except (ValueError, TypeError) as error:
         raise IndexFormatError(f"the settings of {name} are damaged ({error}): run `clew repair`") from error
     width = getattr(schema.field("vector").type, "list_size", 0) if "vector" in schema.names else 0
-    sound = schema.equals(sealed_schema(settings, width))
-    if not sound or about.get(b"clew.seal", _seal(text).encode()) != _seal(text).encode():
+    sound = schema.equals(stored_schema(settings, width))
+    if not sound or about.get(b"clew.seal", _settings_checksum(text).encode()) != _settings_checksum(text).encode():
         raise IndexFormatError(
             f"a version of {name} is damaged: its columns or settings are not as they were written: run `clew repair`"
         )
 
 
-def _seal(text: str) -> str:
-    return blake2b(text.encode(), digest_size=SIZE).hexdigest()
+def _settings_checksum(text: str) -> str:
+    return blake2b(text.encode(), digest_size=CHECKSUM_BYTES).hexdigest()
 
 
-def sealed(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Table:
+def add_integrity_columns(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Table:
     """Return the rows with the store's own columns.
 
     Args:
@@ -96,7 +99,7 @@ def sealed(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Ta
         rows = rows.select(schema.names).cast(schema)
     except (ValueError, TypeError) as error:
         raise InputError(f"the rows do not have the table's types ({error}): build them with rows_to_table") from error
-    if gaps := [name for name in schema.names if name not in _MAY_LACK and rows[name].null_count]:
+    if gaps := [name for name in schema.names if name not in _NULLABLE_COLUMNS and rows[name].null_count]:
         raise InputError(f"column {gaps[0]!r} lacks a value in some row: write an empty text or list instead")
     if strangers := sorted(set(rows["document_id"].to_pylist()) - set(document_ids)):
         raise InputError(f"rows of document {strangers[0]!r}, which is not among those to replace: name it too")
@@ -106,24 +109,24 @@ def sealed(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Ta
     counted = rows["document_id"].value_counts()
     sizes = {count["values"]: count["counts"] for count in counted.to_pylist()}
     lengths = pa.array([sizes[id_] for id_ in rows["document_id"].to_pylist()], type=pa.int32())
-    rows = rows.append_column(SEALS[0], lengths)
-    return rows.append_column(SEALS[1], pa.array(row_checksums(rows), type=pa.binary(SIZE)))
+    rows = rows.append_column(INTEGRITY_COLUMNS[0], lengths)
+    return rows.append_column(INTEGRITY_COLUMNS[1], pa.array(row_checksums(rows), type=pa.binary(CHECKSUM_BYTES)))
 
 
-def damaged_rows(rows: pa.Table) -> list[int]:
+def find_damaged_rows(rows: pa.Table) -> list[int]:
     """Return the positions of the stored rows whose checksum does not fit."""
-    found = pa.array(row_checksums(rows.drop_columns([SEALS[1]])), type=pa.binary(SIZE))
-    fits = pc.fill_null(pc.equal(rows[SEALS[1]].combine_chunks(), found), False)  # noqa: FBT003
+    found = pa.array(row_checksums(rows.drop_columns([INTEGRITY_COLUMNS[1]])), type=pa.binary(CHECKSUM_BYTES))
+    fits = pc.fill_null(pc.equal(rows[INTEGRITY_COLUMNS[1]].combine_chunks(), found), False)  # noqa: FBT003
     return [position for position, fit in enumerate(fits.to_pylist()) if not fit]
 
 
-def checked(rows: pa.Table, name: str) -> None:
+def check_rows(rows: pa.Table, name: str) -> None:
     """Raise when a stored row is damaged.
 
     Raises:
         IndexFormatError: With the number of such rows and the first one's id.
     """
-    if damaged := damaged_rows(rows):
+    if damaged := find_damaged_rows(rows):
         first = rows["id"][damaged[0]].as_py()
         message = f"{len(damaged)} passages of {name} are not what was written, the first is {first!r}"
         raise IndexFormatError(f"{message}: run `clew repair`, then `clew index` to add them again")

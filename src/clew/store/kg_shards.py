@@ -14,29 +14,29 @@ from typing import Any
 import pyarrow as pa
 
 from clew.errors import InputError
-from clew.store.schema import TRIPLES, canonical_json, passages_schema
+from clew.store.schema import TRIPLES_TYPE, canonical_json, passages_schema
 
-EXTRACTOR = "graph:1"
+SHARD_EXTRACTOR = "graph:1"
 """Stands in the column of extractors, and tells the rows that are parts of graphs from passages."""
 
-HOLDS_TRIPLES, HOLDS_NAMES = "triples", "names"
-_HASH = "graph:"
+TRIPLE_SHARD, NAME_SHARD = "triples", "names"
+_HASH_PREFIX = "graph:"
 
 
 @dataclass(frozen=True, slots=True)
-class GraphPart:
+class KGShard:
     """Some of the triples of a graph, or of the names of its entities.
 
     Attributes:
         graph: The graph's name.
         number: Of the part, from 0.
-        holds: `HOLDS_TRIPLES` or `HOLDS_NAMES`.
+        kind: `HOLDS_TRIPLES` or `HOLDS_NAMES`.
         triples: None of whose texts holds a NUL.
     """
 
     graph: str
     number: int
-    holds: str
+    kind: str
     triples: Sequence[tuple[str, str, str]]
 
     @property
@@ -46,8 +46,8 @@ class GraphPart:
 
     def hash(self) -> str:
         """Return a hash of all it holds, told from those of documents by how it begins."""
-        text = "\0".join(chain((EXTRACTOR, self.id, self.holds), *self.triples))
-        return _HASH + blake2b(text.encode(), digest_size=16).hexdigest()
+        text = "\0".join(chain((SHARD_EXTRACTOR, self.id, self.kind), *self.triples))
+        return _HASH_PREFIX + blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +66,22 @@ class StoredGraph:
     parts: int
 
 
-def parts_to_table(parts: Sequence[GraphPart], hashes: Sequence[str], dimension: int) -> pa.Table:
+def shards_to_table(shards: Sequence[KGShard], hashes: Sequence[str], dimension: int) -> pa.Table:
     """Return parts as columns of `passages_schema(dimension)`, in the order given.
 
     Raises:
         InputError: A text is not valid Unicode.
     """
-    count = len(parts)
-    ids = [part.id for part in parts]
-    about = [canonical_json({"graph": p.graph, "holds": p.holds, "count": len(p.triples)}, p.id) for p in parts]
+    count = len(shards)
+    ids = [part.id for part in shards]
+    about = [canonical_json({"graph": p.graph, "holds": p.kind, "count": len(p.triples)}, p.id) for p in shards]
     columns: dict[str, Any] = {
         "id": ids,
         "document_id": ids,
         "metadata": about,
         "document_hash": list(hashes),
-        "extractor": [EXTRACTOR] * count,
-        "triples": _triples(parts),
+        "extractor": [SHARD_EXTRACTOR] * count,
+        "triples": _triple_array(shards),
     }
     empty: dict[str, Any] = {"string": "", "int32": 0, "int64": 0}
     schema = passages_schema(dimension)
@@ -93,7 +93,7 @@ def parts_to_table(parts: Sequence[GraphPart], hashes: Sequence[str], dimension:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def part_triples(rows: pa.Table) -> Iterator[tuple[str, pa.StructArray]]:
+def shard_triples(rows: pa.Table) -> Iterator[tuple[str, pa.StructArray]]:
     """Yield of each of the rows what it holds, and its triples as an array of head, relation and tail.
 
     Args:
@@ -106,27 +106,27 @@ def part_triples(rows: pa.Table) -> Iterator[tuple[str, pa.StructArray]]:
             yield json.loads(metadata)["holds"], triples
 
 
-def stored_graphs(parts: Iterable[pa.Table]) -> list[StoredGraph]:
+def stored_graphs(shards: Iterable[pa.Table]) -> list[StoredGraph]:
     """Return the graphs of some parts by their names, in order.
 
     Args:
-        parts: With the column `metadata`.
+        shards: With the column `metadata`.
     """
     counts: dict[str, dict[str, int]] = {}
-    for rows in parts:
+    for rows in shards:
         for about in map(json.loads, rows["metadata"].to_pylist()):
-            count = counts.setdefault(about["graph"], {HOLDS_TRIPLES: 0, HOLDS_NAMES: 0, "parts": 0})
+            count = counts.setdefault(about["graph"], {TRIPLE_SHARD: 0, NAME_SHARD: 0, "parts": 0})
             count[about["holds"]] += about["count"]
             count["parts"] += 1
-    return [StoredGraph(name, c[HOLDS_TRIPLES], c[HOLDS_NAMES], c["parts"]) for name, c in sorted(counts.items())]
+    return [StoredGraph(name, c[TRIPLE_SHARD], c[NAME_SHARD], c["parts"]) for name, c in sorted(counts.items())]
 
 
-def is_part(document_hash: str) -> bool:
+def is_shard(document_hash: str) -> bool:
     """Tell from a document's hash whether the document is a part of a graph."""
-    return document_hash.startswith(_HASH)
+    return document_hash.startswith(_HASH_PREFIX)
 
 
-def parts_by_graph(documents: Mapping[str, str]) -> dict[str, list[str]]:
+def shards_by_graph(documents: Mapping[str, str]) -> dict[str, list[str]]:
     """Return the ids of the parts of each graph, in order.
 
     Args:
@@ -134,21 +134,21 @@ def parts_by_graph(documents: Mapping[str, str]) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for id_, hash_ in sorted(documents.items()):
-        if is_part(hash_):
+        if is_shard(hash_):
             found.setdefault(id_.rpartition("#")[0], []).append(id_)
     return found
 
 
-def _triples(parts: Sequence[GraphPart]) -> pa.Array:
+def _triple_array(shards: Sequence[KGShard]) -> pa.Array:
     """Return the triples of parts as one array of lists, without an object a triple."""
-    offsets = [0, *accumulate(len(part.triples) for part in parts)]
-    texts: list[list[str]] = [[triple[place] for part in parts for triple in part.triples] for place in range(3)]
-    names = [field.name for field in TRIPLES.value_type]
+    offsets = [0, *accumulate(len(part.triples) for part in shards)]
+    texts: list[list[str]] = [[triple[place] for part in shards for triple in part.triples] for place in range(3)]
+    names = [field.name for field in TRIPLES_TYPE.value_type]
     try:
         columns = [pa.array(column, type=pa.string()) for column in texts]
     except UnicodeEncodeError as error:
-        message = f"a name of the graph {parts[0].graph!r} holds a character that UTF-8 cannot write ({error})"
+        message = f"a name of the graph {shards[0].graph!r} holds a character that UTF-8 cannot write ({error})"
         raise InputError(f"{message}: decode the source with the right encoding") from error
     return pa.ListArray.from_arrays(
-        pa.array(offsets, type=pa.int32()), pa.StructArray.from_arrays(columns, names), type=TRIPLES
+        pa.array(offsets, type=pa.int32()), pa.StructArray.from_arrays(columns, names), type=TRIPLES_TYPE
     )

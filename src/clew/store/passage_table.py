@@ -10,10 +10,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexLockedError, InputError
-from clew.store.dataset import no_index, open_dataset
-from clew.store.error_mapping import ForeignErrors
-from clew.store.integrity import SEALS, checked, opened_settings, sealed, sealed_schema
-from clew.store.kg_shards import EXTRACTOR
+from clew.store.dataset import no_index_error, open_dataset
+from clew.store.error_mapping import map_errors
+from clew.store.integrity import (
+    INTEGRITY_COLUMNS,
+    add_integrity_columns,
+    check_rows,
+    settings_from_schema,
+    stored_schema,
+)
+from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location, locate
 from clew.store.reader_pins import pin, pinned_versions
 
@@ -21,8 +27,8 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
-_PASSAGES, _PARTS = f"extractor != '{EXTRACTOR}'", f"extractor = '{EXTRACTOR}'"
-_PARTS_AT_ONCE, _COMPACTED_AT_ONCE = 16, 256  # rows; a part is of a few MB
+_PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
+_SHARD_BATCH_ROWS, _COMPACTION_BATCH_ROWS = 16, 256  # rows; a part is of a few MB
 
 
 class PassageTable:
@@ -31,19 +37,19 @@ class PassageTable:
     Attributes:
         location: Where the index lies.
         version: The version held, counted from 1.
-        contents: Names the files the version is made of; another table's version of the same number has another one.
+        files_hash: Names the files the version is made of; another table's version of the same number has another one.
         settings: What the index was created with.
         dimension: Width of the vectors, 0 when there are none.
     """
 
     def __init__(self, location: Location, dataset: "LanceDataset") -> None:
         self.location = location
-        self.settings = opened_settings(dataset.schema, location.name)
+        self.settings = settings_from_schema(dataset.schema, location.name)
         has_vectors = "vector" in dataset.schema.names
         self.dimension = int(dataset.schema.field("vector").type.list_size) if has_vectors else 0
         self._dataset = dataset
         self.version = int(dataset.version)
-        self.contents = _contents(dataset)
+        self.files_hash = _files_hash(dataset)
         pin(location.derived, self.version, self)
 
     @classmethod
@@ -63,10 +69,10 @@ class PassageTable:
         import lance
 
         place = locate(location)
-        schema = sealed_schema(settings, dimension)
+        schema = stored_schema(settings, dimension)
         if open_dataset(place) is not None:
             raise InputError(f"{place.name} holds an index already: add to it, or choose another folder")
-        with ForeignErrors(place.name, "making"):
+        with map_errors(place.name, "making"):
             made = lance.write_dataset(
                 schema.empty_table(),
                 place.table,
@@ -90,24 +96,24 @@ class PassageTable:
         place = locate(location)
         dataset = open_dataset(place)
         if dataset is None:
-            raise no_index(place)
+            raise no_index_error(place)
         return cls(place, dataset)
 
-    def latest(self) -> "PassageTable":
+    def open_latest(self) -> "PassageTable":
         """Return a new object on the newest version; this one stays where it is."""
         return PassageTable.open(self.location)
 
     def count_rows(self) -> int:
         """Return the number of passages; parts of graphs are none."""
-        with ForeignErrors(self.location.name, "counting the passages of"):
-            return int(self._dataset.count_rows(filter=_PASSAGES))
+        with map_errors(self.location.name, "counting the passages of"):
+            return int(self._dataset.count_rows(filter=_PASSAGE_FILTER))
 
-    def documents(self) -> dict[str, str]:
+    def document_hashes(self) -> dict[str, str]:
         """Return document id -> document hash, sorted by id, of the documents all of whose passages are there.
 
         Parts of graphs are among them (see `graph_parts.is_part`).
         """
-        with ForeignErrors(self.location.name, "reading"):
+        with map_errors(self.location.name, "reading"):
             columns = self._dataset.to_table(columns=["document_id", "document_hash", "document_rows"])
         groups = columns.group_by(columns.column_names).aggregate([([], "count_all")]).to_pylist()
         states: dict[str, list[str]] = {}
@@ -131,20 +137,20 @@ class PassageTable:
         import lance
 
         ids = sorted(set(document_ids))
-        new = sealed(rows, self.dimension, ids)
-        existing = _existing(self._dataset, self.location.name, ids, new["id"].to_pylist())
+        new = add_integrity_columns(rows, self.dimension, ids)
+        existing = _count_existing(self._dataset, self.location.name, ids, new["id"].to_pylist())
         if new.num_rows == 0:
             self.delete(ids)
             return
-        with ForeignErrors(self.location.name, "writing"):
+        with map_errors(self.location.name, "writing"):
             if existing == 0 and not self.location.remote:
                 self._dataset = lance.write_dataset(new, self._dataset, mode="append")
             else:
                 # Two machines that insert the same ids at once conflict here; two appends would both be taken.
                 merge = self._dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-                merge = merge.when_not_matched_by_source_delete(_any_of("document_id", ids))
+                merge = merge.when_not_matched_by_source_delete(_in_predicate("document_id", ids))
                 merge.conflict_retries(0).execute(new)
-        _follow(self, self._dataset)
+        _move_to_version(self, self._dataset)
 
     def delete(self, document_ids: Sequence[str]) -> int:
         """Remove documents in one commit; returns the number of passages removed, 0 without a commit.
@@ -154,11 +160,11 @@ class PassageTable:
             ProviderError: The disk or the object store refused; nothing was changed.
         """
         ids = sorted(set(document_ids))
-        if (existing := _existing(self._dataset, self.location.name, ids, [])) == 0:
+        if (existing := _count_existing(self._dataset, self.location.name, ids, [])) == 0:
             return 0
-        with ForeignErrors(self.location.name, "removing documents from"):
-            self._dataset.delete(_any_of("document_id", ids), conflict_retries=0)
-        _follow(self, self._dataset)
+        with map_errors(self.location.name, "removing documents from"):
+            self._dataset.delete(_in_predicate("document_id", ids), conflict_retries=0)
+        _move_to_version(self, self._dataset)
         return existing
 
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
@@ -172,20 +178,24 @@ class PassageTable:
             InputError: There is no such column.
             IndexFormatError: There is no such version, or its data are damaged.
         """
-        names = [name for name in self._dataset.schema.names if name not in SEALS]
+        names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]
         wanted = names if columns is None else list(columns)
         if unknown := sorted(set(wanted) - set(names)):
             raise InputError(f"no column {unknown[0]!r} in the passages table: choose from {', '.join(names)}")
-        scanned = names + list(SEALS) if columns is None else list(dict.fromkeys([*wanted, "document_id", "ordinal"]))
-        with ForeignErrors(self.location.name, "reading"):
+        scanned = (
+            names + list(INTEGRITY_COLUMNS)
+            if columns is None
+            else list(dict.fromkeys([*wanted, "document_id", "ordinal"]))
+        )
+        with map_errors(self.location.name, "reading"):
             dataset = self._dataset if version is None else self._dataset.checkout_version(version)
-            rows = dataset.to_table(columns=scanned, filter=_PASSAGES)
+            rows = dataset.to_table(columns=scanned, filter=_PASSAGE_FILTER)
         if columns is None:
-            checked(rows, self.location.name)
+            check_rows(rows, self.location.name)
         order = pc.sort_indices(rows, sort_keys=[("document_id", "ascending"), ("ordinal", "ascending")])
         return rows.select(wanted).take(order).replace_schema_metadata(None)
 
-    def graph_parts(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the parts of graphs, a few at a time, in no order.
 
         Args:
@@ -194,20 +204,20 @@ class PassageTable:
         Raises:
             IndexFormatError: The data are damaged.
         """
-        with ForeignErrors(self.location.name, "reading"):
+        with map_errors(self.location.name, "reading"):
             scanner = self._dataset.scanner(
-                columns=None if columns is None else list(columns), filter=_PARTS, batch_size=_PARTS_AT_ONCE
+                columns=None if columns is None else list(columns), filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS
             )
             batches = iter(scanner.to_batches())
         while True:
-            with ForeignErrors(self.location.name, "reading"):
+            with map_errors(self.location.name, "reading"):
                 batch = next(batches, None)
             if batch is None:
                 return
             rows = pa.Table.from_batches([batch])
             if columns is None:
-                checked(rows, self.location.name)
-            yield rows.drop_columns([name for name in SEALS if name in rows.column_names])
+                check_rows(rows, self.location.name)
+            yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
 
     def compact(self) -> int:
         """Rewrite small files as larger ones and drop older versions; returns how many were dropped.
@@ -219,15 +229,15 @@ class PassageTable:
         Raises:
             IndexLockedError: The table has changed since it was opened.
         """
-        _existing(self._dataset, self.location.name, [], [])
-        with ForeignErrors(self.location.name, "compacting"):
+        _count_existing(self._dataset, self.location.name, [], [])
+        with map_errors(self.location.name, "compacting"):
             self._dataset.optimize.compact_files(
                 target_rows_per_fragment=_ROWS_PER_FILE,
                 materialize_deletions_threshold=0.0,
-                batch_size=_COMPACTED_AT_ONCE,
+                batch_size=_COMPACTION_BATCH_ROWS,
             )
-        _follow(self, self._dataset)
-        with ForeignErrors(self.location.name, "removing old versions of"):
+        _move_to_version(self, self._dataset)
+        with map_errors(self.location.name, "removing old versions of"):
             kept = pinned_versions(self.location.derived) | {self.version}
             old = [int(v["version"]) for v in self._dataset.versions() if v["version"] not in kept]
             if old:
@@ -235,7 +245,7 @@ class PassageTable:
         return len(old)
 
 
-def restored(location: Location, version: int) -> PassageTable:
+def restore_version(location: Location, version: int) -> PassageTable:
     """Make an older version of a table the newest again, in one commit, and return it; under the writer's lock.
 
     Args:
@@ -248,21 +258,21 @@ def restored(location: Location, version: int) -> PassageTable:
     """
     dataset = open_dataset(location)
     if dataset is None:
-        raise no_index(location)
-    with ForeignErrors(location.name, "restoring a version of"):
+        raise no_index_error(location)
+    with map_errors(location.name, "restoring a version of"):
         older = dataset.checkout_version(version)
         older.restore()  # type: ignore[no-untyped-call]
     return PassageTable.open(location)
 
 
-def _existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], ids: Sequence[str]) -> int:
+def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], ids: Sequence[str]) -> int:
     """Count the passages of the documents, before a commit; raises when the commit would go wrong."""
-    with ForeignErrors(name, "reading"):
+    with map_errors(name, "reading"):
         newest = dataset.latest_version
         if newest != dataset.version:
             message = f"{name} is at version {newest}, but was opened at version {dataset.version}"
             raise IndexLockedError(f"{message}: another writer changed it; open it again and repeat the step")
-        clauses = [_any_of(column, some) for column, some in (("document_id", document_ids), ("id", ids)) if some]
+        clauses = [_in_predicate(column, some) for column, some in (("document_id", document_ids), ("id", ids)) if some]
         if not clauses:
             return 0
         found = dataset.to_table(columns=["id", "document_id"], filter=" OR ".join(clauses))
@@ -274,13 +284,13 @@ def _existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], i
     return int(found.num_rows)
 
 
-def _any_of(column: str, values: Sequence[str]) -> str:
+def _in_predicate(column: str, values: Sequence[str]) -> str:
     """Return an SQL predicate; a quote inside a value is doubled, and nothing else has a meaning in an SQL string."""
     quoted = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
     return f"{column} IN ({quoted})"
 
 
-def _contents(dataset: "LanceDataset") -> str:
+def _files_hash(dataset: "LanceDataset") -> str:
     files: list[object] = []
     for fragment in dataset.get_fragments():
         deleted = fragment.metadata.deletion_file
@@ -289,7 +299,7 @@ def _contents(dataset: "LanceDataset") -> str:
     return blake2b(json.dumps(files).encode(), digest_size=16).hexdigest()
 
 
-def _follow(table: PassageTable, dataset: "LanceDataset") -> None:
+def _move_to_version(table: PassageTable, dataset: "LanceDataset") -> None:
     table.version = int(dataset.version)
-    table.contents = _contents(dataset)
+    table.files_hash = _files_hash(dataset)
     pin(table.location.derived, table.version, table)

@@ -8,13 +8,13 @@ import sys
 import weakref
 from pathlib import Path
 
-from clew.store.writer_lock import lock_exclusively
+from clew.store.writer_lock import try_lock
 
 if sys.platform != "win32":
     import fcntl
 
-FOLDER = "pins"
-_held: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weakref.WeakKeyDictionary()
+PINS_FOLDER = "pins"
+_pins: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weakref.WeakKeyDictionary()
 
 
 def pin(derived: Path, version: int, holder: object) -> None:
@@ -25,11 +25,11 @@ def pin(derived: Path, version: int, holder: object) -> None:
     """
     if sys.platform == "win32":
         return
-    if earlier := _held.pop(holder, None):
+    if earlier := _pins.pop(holder, None):
         earlier()
     try:
-        (derived / FOLDER).mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(derived / FOLDER / str(version), os.O_RDONLY | os.O_CREAT, 0o644)
+        (derived / PINS_FOLDER).mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(derived / PINS_FOLDER / str(version), os.O_RDONLY | os.O_CREAT, 0o644)
     except OSError:
         return
     try:
@@ -37,16 +37,16 @@ def pin(derived: Path, version: int, holder: object) -> None:
     except OSError:  # a compaction looks at the file this instant, or the file system has no locks
         os.close(descriptor)
         return
-    _held[holder] = weakref.finalize(holder, os.close, descriptor)
+    _pins[holder] = weakref.finalize(holder, os.close, descriptor)
 
 
 def pinned_versions(derived: Path) -> set[int]:
     """Return the versions that some object on this machine reads; marks that nobody holds are removed."""
     pinned: set[int] = set()
-    for path in sorted((derived / FOLDER).glob("[0-9]*")):
+    for path in sorted((derived / PINS_FOLDER).glob("[0-9]*")):
         descriptor = os.open(path, os.O_RDWR)
         try:
-            if lock_exclusively(descriptor):
+            if try_lock(descriptor):
                 path.unlink()
             else:
                 pinned.add(int(path.name))

@@ -14,14 +14,14 @@ from clew.types import Mention
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-MENTIONS = pa.list_(
+MENTIONS_TYPE = pa.list_(
     pa.struct([("name", pa.string()), ("kind", pa.string()), ("start", pa.int32()), ("end", pa.int32())])
 )
-TRIPLES = pa.list_(pa.struct([("head", pa.string()), ("relation", pa.string()), ("tail", pa.string())]))
+TRIPLES_TYPE = pa.list_(pa.struct([("head", pa.string()), ("relation", pa.string()), ("tail", pa.string())]))
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PassageRow:
     """A passage, what defines its document, and what was found in it.
 
     Attributes:
@@ -65,15 +65,15 @@ def passages_schema(dimension: int) -> pa.Schema:
         ("aliases", strings),
         ("links", strings),
         ("document_hash", pa.string()),
-        ("mentions", MENTIONS),
-        ("triples", TRIPLES),
+        ("mentions", MENTIONS_TYPE),
+        ("triples", TRIPLES_TYPE),
         ("failure", pa.string()),
         ("extractor", pa.string()),
     ]
     return pa.schema([*columns, ("vector", pa.list_(pa.float32(), dimension))] if dimension else columns)
 
 
-def rows_to_table(rows: Sequence[Row], dimension: int) -> pa.Table:
+def rows_to_table(rows: Sequence[PassageRow], dimension: int) -> pa.Table:
     """Return the rows as columns of `passages_schema(dimension)`, in the order given.
 
     Raises:
@@ -85,7 +85,7 @@ def rows_to_table(rows: Sequence[Row], dimension: int) -> pa.Table:
     columns["mentions"] = [mention_cells(row.mentions) for row in rows]
     columns["triples"] = [triple_cells(row.triples) for row in rows]
     arrays = [
-        _vectors(rows, dimension) if column.name == "vector" else _column(columns[column.name], column)
+        _vector_array(rows, dimension) if column.name == "vector" else _to_array(columns[column.name], column)
         for column in schema
     ]
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -101,12 +101,12 @@ def triple_cells(triples: Sequence[tuple[str, str, str]]) -> list[dict[str, str]
     return [{"head": head, "relation": relation, "tail": tail} for head, relation, tail in triples]
 
 
-def canonical_json(value: Mapping[str, Any], what: str) -> str:
+def canonical_json(value: Mapping[str, Any], description: str) -> str:
     """Return a mapping as JSON that is the same for equal mappings: sorted keys, no spaces, no escapes.
 
     Args:
         value: JSON values by name.
-        what: What the mapping is, for the message of an error.
+        description: What the mapping is, for the message of an error.
 
     Raises:
         InputError: A value has no JSON form; NaN and infinity have none.
@@ -114,11 +114,11 @@ def canonical_json(value: Mapping[str, Any], what: str) -> str:
     try:
         return json.dumps(dict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        message = f"{what} cannot be written as JSON ({error})"
+        message = f"{description} cannot be written as JSON ({error})"
         raise InputError(f"{message}: use strings, finite numbers, booleans and lists of them") from error
 
 
-def _column(values: list[Any], column: pa.Field) -> pa.Array:
+def _to_array(values: list[Any], column: pa.Field) -> pa.Array:
     try:
         return pa.array(values, type=column.type)
     except UnicodeEncodeError as error:
@@ -128,7 +128,7 @@ def _column(values: list[Any], column: pa.Field) -> pa.Array:
         raise InputError(f"{column.name} holds a value that is not {column.type} ({error}): correct the row") from error
 
 
-def _vectors(rows: Sequence[Row], dimension: int) -> pa.Array:
+def _vector_array(rows: Sequence[PassageRow], dimension: int) -> pa.Array:
     values = np.zeros((len(rows), dimension), dtype=np.float32)
     for position, row in enumerate(rows):
         if row.vector is None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from clew.errors import IndexFormatError, ProviderError
 from clew.protocols import Encoder
 from clew.store.atomic import atomic_folder
-from clew.store.error_mapping import ForeignErrors
+from clew.store.error_mapping import map_errors
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from clew.types import FloatArray, LongArray
 
 _KEY_BYTES = 16
-_CHECKED_AT_ONCE = 256  # rows: what fits the processor's cache
-_BLOCK = 4096  # texts encoded between two commits: what a crash can cost
+_CHECKSUM_BLOCK_ROWS = 256  # rows: what fits the processor's cache
+_COMMIT_TEXTS = 4096  # texts encoded between two commits: what a crash can cost
 _SCAN_SHARE = 4  # from a quarter of the rows on, reading a whole column is faster than picking
 _log = logging.getLogger(__name__)
 
 
-class VectorStore:
+class VectorCache:
     """A growing table of vectors at a folder; several processes may add to it at once."""
 
     def __init__(self, path: Path) -> None:
@@ -54,9 +54,9 @@ class VectorStore:
         keys = text_keys(distinct, encoder.fingerprint)
         vectors, known = self._load(keys, encoder.dimension)
         unknown = np.flatnonzero(~known)
-        for start in range(0, len(unknown), _BLOCK):
-            block = unknown[start : start + _BLOCK]
-            made = _encoded(encoder, [distinct[position] for position in block.tolist()])
+        for start in range(0, len(unknown), _COMMIT_TEXTS):
+            block = unknown[start : start + _COMMIT_TEXTS]
+            made = _encode(encoder, [distinct[position] for position in block.tolist()])
             vectors[block] = made
             self._append(keys[block], made)
             if on_progress is not None:
@@ -70,9 +70,9 @@ class VectorStore:
         if dimension == 0 or not len(keys) or not self._path.exists():
             return vectors, known | (dimension == 0)
         try:
-            dataset = _opened(self._path, dimension)
-            positions, wanted = _find(dataset, keys)
-            vectors[wanted] = _take(dataset, positions)
+            dataset = _open_dataset(self._path, dimension)
+            positions, wanted = _find_rows(dataset, keys)
+            vectors[wanted] = _read_vectors(dataset, positions)
         except IndexFormatError as error:
             _log.warning("the stored vectors at %s are thrown away and made again: %s", self._path, error)
             self._discard()
@@ -86,14 +86,14 @@ class VectorStore:
         columns = {
             "key": pa.array([key.ljust(_KEY_BYTES, b"\0") for key in keys.tolist()], type=pa.binary(_KEY_BYTES)),
             "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]),
-            "check": pa.array(_check(vectors)),
+            "check": pa.array(_row_checksums(vectors)),
         }
         rows = pa.table(columns, schema=_schema(vectors.shape[1]))
         if not self._path.exists():
             # Lance's own creation is not exclusive: of two at once, the later one replaces the rows of the earlier.
-            with atomic_folder(self._path, replace=False) as folder, ForeignErrors(str(self._path), "writing"):
+            with atomic_folder(self._path, replace=False) as folder, map_errors(str(self._path), "writing"):
                 lance.write_dataset(rows.slice(0, 0), str(folder), mode="create")
-        with ForeignErrors(str(self._path), "writing"):
+        with map_errors(str(self._path), "writing"):
             lance.write_dataset(rows, lance.dataset(str(self._path)), mode="append")
 
     def _discard(self) -> None:
@@ -118,21 +118,21 @@ def _schema(dimension: int) -> pa.Schema:
     )
 
 
-def _opened(path: Path, dimension: int) -> "LanceDataset":
+def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
     import lance
 
     if not path.is_dir():
         raise IndexFormatError(f"{path} is a file, not a table")
-    with ForeignErrors(str(path), "opening"):
+    with map_errors(str(path), "opening"):
         dataset = lance.dataset(str(path))
     if not dataset.schema.equals(_schema(dimension)):
         raise IndexFormatError(f"{path} holds the columns {dataset.schema.names}, not vectors of width {dimension}")
     return dataset
 
 
-def _find(dataset: "LanceDataset", keys: "NDArray[np.bytes_]") -> "tuple[LongArray, LongArray]":
+def _find_rows(dataset: "LanceDataset", keys: "NDArray[np.bytes_]") -> "tuple[LongArray, LongArray]":
     """Return the rows that hold some of the keys, ascending, and which of the keys they hold."""
-    with ForeignErrors(dataset.uri, "reading"):
+    with map_errors(dataset.uri, "reading"):
         column = dataset.to_table(columns=["key"])["key"].to_numpy()
     stored = np.array(column, dtype=f"S{_KEY_BYTES}")
     if not len(stored):
@@ -145,21 +145,21 @@ def _find(dataset: "LanceDataset", keys: "NDArray[np.bytes_]") -> "tuple[LongArr
     return positions[ascending], wanted[ascending]
 
 
-def _take(dataset: "LanceDataset", positions: "LongArray") -> "FloatArray":
+def _read_vectors(dataset: "LanceDataset", positions: "LongArray") -> "FloatArray":
     columns = ["vector", "check"]
-    with ForeignErrors(dataset.uri, "reading"):
+    with map_errors(dataset.uri, "reading"):
         if len(positions) * _SCAN_SHARE > dataset.count_rows():
             rows = dataset.to_table(columns=columns).take(pa.array(positions))
         else:
             rows = dataset.take(positions.tolist(), columns=columns)
         column = rows["vector"].combine_chunks()
         vectors: FloatArray = column.flatten().to_numpy().reshape(len(positions), column.type.list_size)
-    if not np.array_equal(_check(vectors), rows["check"].to_numpy()):
+    if not np.array_equal(_row_checksums(vectors), rows["check"].to_numpy()):
         raise IndexFormatError(f"some vectors at {dataset.uri} are not what was written")
     return vectors
 
 
-def _encoded(encoder: Encoder, texts: list[str]) -> "FloatArray":
+def _encode(encoder: Encoder, texts: list[str]) -> "FloatArray":
     vectors = np.ascontiguousarray(encoder.encode(texts), dtype=np.float32)
     if vectors.shape != (len(texts), encoder.dimension):
         message = f"encoder {encoder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts"
@@ -167,12 +167,12 @@ def _encoded(encoder: Encoder, texts: list[str]) -> "FloatArray":
     return vectors
 
 
-def _check(vectors: "FloatArray") -> "NDArray[np.uint64]":
+def _row_checksums(vectors: "FloatArray") -> "NDArray[np.uint64]":
     """Return a checksum (n,) of the bits of each row that any single changed value changes."""
     odd = np.arange(vectors.shape[1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
     bits = np.ascontiguousarray(vectors).view(np.uint32)
     total = np.empty(len(bits), dtype=np.uint64)
-    for start in range(0, len(bits), _CHECKED_AT_ONCE):
-        part = slice(start, start + _CHECKED_AT_ONCE)
+    for start in range(0, len(bits), _CHECKSUM_BLOCK_ROWS):
+        part = slice(start, start + _CHECKSUM_BLOCK_ROWS)
         total[part] = (bits[part].astype(np.uint64) * odd).sum(axis=1)
     return total

@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, IndexFormatError, ProviderError
-from clew.store.atomic import sweep
-from clew.store.dataset import no_index, open_dataset
-from clew.store.error_mapping import ForeignErrors
+from clew.store.atomic import remove_leftovers
+from clew.store.dataset import no_index_error, open_dataset
+from clew.store.error_mapping import map_errors
 from clew.store.inspection import Problem, inspect
-from clew.store.integrity import opened_settings
+from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
-from clew.store.reader_pins import FOLDER as PINS
-from clew.store.writer_lock import writing
+from clew.store.reader_pins import PINS_FOLDER as PINS
+from clew.store.writer_lock import writer_lock
 
 if TYPE_CHECKING:
     from lance import LanceDataset
 
-_SHOWN = 100
-_NEWEST_NAME = (1 << 64) - 1  # Lance names the manifest of version v so that the newest sorts first
+_MAX_PROBLEMS = 100
+_MAX_MANIFEST_NAME = (1 << 64) - 1  # Lance names the manifest of version v so that the newest sorts first
 
 
 def verify(location: str | Path | Location) -> list[str]:
@@ -35,11 +35,11 @@ def verify(location: str | Path | Location) -> list[str]:
     except IndexFormatError as error:
         return [f"the newest version cannot be opened: {error}"]
     if dataset is None:
-        raise no_index(place)
-    opened_settings(dataset.schema, place.name)
+        raise no_index_error(place)
+    settings_from_schema(dataset.schema, place.name)
     problems = inspect(dataset, place)
-    more = [f"... and {len(problems) - _SHOWN} more"] if len(problems) > _SHOWN else []
-    return [problem.text for problem in problems[:_SHOWN]] + more
+    more = [f"... and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
+    return [problem.text for problem in problems[:_MAX_PROBLEMS]] + more
 
 
 def repair(location: str | Path | Location) -> list[str]:
@@ -55,25 +55,27 @@ def repair(location: str | Path | Location) -> list[str]:
     """
     place = locate(location)
     if not place.remote and not Path(place.table).is_dir():
-        raise no_index(place)
-    with writing(place):
+        raise no_index_error(place)
+    with writer_lock(place):
         actions = _drop_derived(place.derived)
-        dataset = _openable(place, actions)
+        dataset = _open_newest_readable(place, actions)
         problems = inspect(dataset, place)
         if lost := [problem for problem in problems if problem.fragment is not None]:
             actions.extend(_drop_fragments(dataset, lost, place))
-            problems = inspect(_newest(place), place)
+            problems = inspect(_open_newest(place), place)
         table = PassageTable.open(place)
         if documents := sorted({document for problem in problems for document in problem.documents}):
             count = table.delete(documents)
-            actions.append(f"removed {count} passages of {len(documents)} damaged documents: {_some(documents)}")
+            actions.append(
+                f"removed {count} passages of {len(documents)} damaged documents: {_format_names(documents)}"
+            )
         if table.version != dataset.version:
             actions.append("run `clew index`, or `clew kg import`, on the same sources to add what was lost")
     return actions
 
 
 def _drop_derived(derived: Path) -> list[str]:
-    actions = [f"removed {name}, left by a run that was stopped" for name in _leftovers(derived)]
+    actions = [f"removed {name}, left by a run that was stopped" for name in _remove_all_leftovers(derived)]
     for path in sorted(derived.iterdir()) if derived.is_dir() else []:
         if path.name == PINS:
             continue  # other processes are reading the versions named there
@@ -85,38 +87,38 @@ def _drop_derived(derived: Path) -> list[str]:
     return actions
 
 
-def _leftovers(derived: Path) -> Iterator[str]:
-    yield from sweep(derived)
-    yield from sweep(derived / "snapshots")
+def _remove_all_leftovers(derived: Path) -> Iterator[str]:
+    yield from remove_leftovers(derived)
+    yield from remove_leftovers(derived / "snapshots")
 
 
-def _openable(place: Location, actions: list[str]) -> "LanceDataset":
+def _open_newest_readable(location: Location, actions: list[str]) -> "LanceDataset":
     """Return the newest version that opens, after setting aside the lists of files of all versions that do not."""
-    manifests = [] if place.remote else sorted((Path(place.table) / "_versions").glob("*.manifest"))
+    manifests = [] if location.remote else sorted((Path(location.table) / "_versions").glob("*.manifest"))
     broken: dict[Path, ClewError] = {}
     for manifest in manifests:
         try:
-            dataset = open_dataset(place, _NEWEST_NAME - int(manifest.stem))
+            dataset = open_dataset(location, _MAX_MANIFEST_NAME - int(manifest.stem))
         except IndexFormatError as error:
             broken[manifest] = error
             continue
         if dataset is not None:
-            opened_settings(dataset.schema, place.name)  # a newer format is not damage: this raises
+            settings_from_schema(dataset.schema, location.name)  # a newer format is not damage: this raises
     if broken and len(broken) == len(manifests):
         raise broken[manifests[0]]
-    actions.extend(_set_aside(manifest, place) for manifest in broken)
-    return _newest(place)
+    actions.extend(_set_aside(manifest, location) for manifest in broken)
+    return _open_newest(location)
 
 
-def _set_aside(manifest: Path, place: Location) -> str:
-    aside = Path(place.table).parent / "damaged"
-    with ForeignErrors(place.name, "repairing"):
+def _set_aside(manifest: Path, location: Location) -> str:
+    aside = Path(location.table).parent / "damaged"
+    with map_errors(location.name, "repairing"):
         aside.mkdir(exist_ok=True)
         manifest.rename(aside / manifest.name)
-    return f"version {_NEWEST_NAME - int(manifest.stem)} cannot be opened: moved {manifest.name} to {aside}"
+    return f"version {_MAX_MANIFEST_NAME - int(manifest.stem)} cannot be opened: moved {manifest.name} to {aside}"
 
 
-def _drop_fragments(dataset: "LanceDataset", lost: list[Problem], place: Location) -> Iterator[str]:
+def _drop_fragments(dataset: "LanceDataset", lost: list[Problem], location: Location) -> Iterator[str]:
     """Commit a version without the fragments; nothing of them is read for it."""
     import lance
 
@@ -125,18 +127,18 @@ def _drop_fragments(dataset: "LanceDataset", lost: list[Problem], place: Locatio
     for about in dropped:
         count = about.physical_rows - (about.deletion_file.num_deleted_rows if about.deletion_file else 0)
         yield f"dropped {count} passages: {causes[about.id]}"
-    with ForeignErrors(place.name, "repairing"):
+    with map_errors(location.name, "repairing"):
         removal = lance.LanceOperation.Delete([], [about.id for about in dropped], "true")
         lance.LanceDataset.commit(
-            dataset, removal, read_version=dataset.version, storage_options=dict(place.storage_options) or None
+            dataset, removal, read_version=dataset.version, storage_options=dict(location.storage_options) or None
         )
 
 
-def _newest(place: Location) -> "LanceDataset":
-    if (dataset := open_dataset(place)) is None:
-        raise no_index(place)
+def _open_newest(location: Location) -> "LanceDataset":
+    if (dataset := open_dataset(location)) is None:
+        raise no_index_error(location)
     return dataset
 
 
-def _some(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

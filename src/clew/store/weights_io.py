@@ -13,7 +13,7 @@ from clew.store.atomic import atomic_file
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-CONFIG, ARRAYS = "config.json", "model.safetensors"
+CONFIG_FILE, ARRAYS_FILE = "config.json", "model.safetensors"
 T = TypeVar("T")
 
 
@@ -26,19 +26,19 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str,
     from safetensors.numpy import save
 
     packed = save({name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()})
-    with atomic_file(folder / ARRAYS) as file:
+    with atomic_file(folder / ARRAYS_FILE) as file:
         file.write_bytes(packed)
-    with atomic_file(folder / CONFIG) as file:
+    with atomic_file(folder / CONFIG_FILE) as file:
         file.write_text(json.dumps(dict(config), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def read_weights(folder: Path, what: str, make: "Callable[[dict[str, Any], dict[str, FloatArray]], T]") -> T:
+def read_weights(folder: Path, description: str, build: "Callable[[dict[str, Any], dict[str, FloatArray]], T]") -> T:
     """Return what is made of a folder's configuration and arrays, all of whose values are finite.
 
     Args:
         folder: As `write_weights` left it.
-        what: It is called in messages.
-        make: Makes it; a KeyError, TypeError or ValueError says that they do not fit.
+        description: It is called in messages.
+        build: Makes it; a KeyError, TypeError or ValueError says that they do not fit.
 
     Raises:
         ProviderError: A file is missing or damaged, or does not fit.
@@ -47,10 +47,10 @@ def read_weights(folder: Path, what: str, make: "Callable[[dict[str, Any], dict[
     from safetensors.numpy import load_file
 
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        arrays = {name: np.asarray(array, dtype=np.float32) for name, array in load_file(folder / ARRAYS).items()}
+        config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        arrays = {name: np.asarray(array, dtype=np.float32) for name, array in load_file(folder / ARRAYS_FILE).items()}
         if broken := sorted(name for name, array in arrays.items() if not np.isfinite(array).all()):
             raise ValueError(f"{broken[0]} holds NaN or infinite numbers")
-        return make(config, arrays)
+        return build(config, arrays)
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        raise ProviderError(f"{what} in {folder} cannot be read ({error}): train or install it again") from error
+        raise ProviderError(f"{description} in {folder} cannot be read ({error}): train or install it again") from error

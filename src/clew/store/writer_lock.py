@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from clew.errors import IndexLockedError
-from clew.store.error_mapping import ForeignErrors
+from clew.store.error_mapping import map_errors
 from clew.store.location import Location, locate
 
 if sys.platform == "win32":
@@ -21,11 +21,11 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_FAR_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the holder's note readable
+_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the holder's note readable
 
 
 @contextmanager
-def writing(location: str | Path | Location) -> Iterator[None]:
+def writer_lock(location: str | Path | Location) -> Iterator[None]:
     """Hold the writer's lock of an index for the length of the block; makes the index's folder when it is missing.
 
     Raises:
@@ -34,26 +34,28 @@ def writing(location: str | Path | Location) -> Iterator[None]:
         ProviderError: The lock file cannot be made.
     """
     place = locate(location)
-    with ForeignErrors(place.name, "locking"):
+    with map_errors(place.name, "locking"):
         place.lock.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
-        if not lock_exclusively(descriptor):
-            message = f"{place.name} is being written by {_holder(place.lock)}"
+        if not try_lock(descriptor):
+            message = f"{place.name} is being written by {_describe_holder(place.lock)}"
             raise IndexLockedError(f"{message}: wait until it has finished, then run the same command again")
-        _note(descriptor, {"pid": os.getpid(), "since": datetime.now().astimezone().isoformat(timespec="seconds")})
+        _write_holder(
+            descriptor, {"pid": os.getpid(), "since": datetime.now().astimezone().isoformat(timespec="seconds")}
+        )
         try:
             yield
         finally:
-            _note(descriptor, None)
+            _write_holder(descriptor, None)
     finally:
         os.close(descriptor)
 
 
-def lock_exclusively(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
     """Try to lock an open file for this descriptor alone, without waiting; False when another descriptor holds it."""
     if sys.platform == "win32":
-        os.lseek(descriptor, _FAR_BYTE, os.SEEK_SET)
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -66,7 +68,7 @@ def lock_exclusively(descriptor: int) -> bool:
     return True
 
 
-def _note(descriptor: int, holder: dict[str, object] | None) -> None:
+def _write_holder(descriptor: int, holder: dict[str, object] | None) -> None:
     with suppress(OSError):  # a full disk: the lock holds without the note
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -74,7 +76,7 @@ def _note(descriptor: int, holder: dict[str, object] | None) -> None:
             os.write(descriptor, json.dumps(holder).encode())
 
 
-def _holder(lock: Path) -> str:
+def _describe_holder(lock: Path) -> str:
     try:
         holder = json.loads(lock.read_text())
         return f"process {holder['pid']}, since {holder['since']}"

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray, LongArray
 
 # Function words, question words, and the letters that an apostrophe cuts off: they say nothing of what is asked for.
-_WORDS = (
+_STOP_WORD_LIST = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
     "to was will with s t what which who whom whose when where why how did does do"
 )
-STOP_WORDS = frozenset(_WORDS.split())
-K1, B = 1.5, 0.75
-_FORMAT = 1
+STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
+DEFAULT_K1, DEFAULT_B = 1.5, 0.75
+_FORMAT_VERSION = 1
 _ARRAYS = {"terms": "<u8", "offsets": "<i8", "passages": "<i4", "weights": "<f4"}
 
 
 @final
-class LexicalIndex:
+class BM25Index:
     """Passages by the words they hold; made by `build` or `load`."""
 
     def __init__(
@@ -79,7 +79,9 @@ class LexicalIndex:
         return self._size
 
     @classmethod
-    def build(cls, texts: Iterable[str], *, stem: bool = True, k1: float = K1, b: float = B) -> "LexicalIndex":
+    def build(
+        cls, texts: Iterable[str], *, stem: bool = True, k1: float = DEFAULT_K1, b: float = DEFAULT_B
+    ) -> "BM25Index":
         """Weigh the terms of `texts`; the texts are read once.
 
         Args:
@@ -93,8 +95,11 @@ class LexicalIndex:
             InputError: `k1` or `b` is out of range.
         """
         if not (k1 >= 0 and 0 <= b <= 1):
-            raise InputError(f"k1 is {k1} and b is {b}; k1 must be at least 0 and b between 0 and 1 (usual: {K1}, {B})")
-        analysis = _Analysis(stem)
+            raise InputError(
+                f"k1 is {k1} and b is {b}; k1 must be at least 0 and b between 0 and 1 (usual: {DEFAULT_K1}, "
+                f"{DEFAULT_B})"
+            )
+        analysis = _Analyzer(stem)
         numbers: dict[int, int] = {}
         known: dict[str, int] = {}
         rows: list[array[int]] = []
@@ -106,21 +111,21 @@ class LexicalIndex:
                     number = known[term] = numbers.setdefault(key_hash(term), len(numbers))
                 row.append(number)
             rows.append(row)
-        return cls(*_weighed(numbers, rows, k1, b), len(rows), stem)
+        return cls(*_compute_postings(numbers, rows, k1, b), len(rows), stem)
 
     @staticmethod
     def fingerprint(*, stem: bool = True) -> str:
         """Return what changes whenever a text's terms would: a folder made under another one must be built again."""
         if not stem:
-            return f"bm25-{_FORMAT}"
+            return f"bm25-{_FORMAT_VERSION}"
         from Stemmer import version
 
-        return f"bm25-{_FORMAT}-snowball-{version()}"
+        return f"bm25-{_FORMAT_VERSION}-snowball-{version()}"
 
     def scores(self, question: str) -> "FloatArray":
         """Return the BM25 score (n,) of every passage, 0 where it holds no term of the question; any text will do."""
         scores = np.zeros(self._size, dtype=np.float32)
-        counts = Counter(key_hash(term) for term in _Analysis(self._stem).terms(question))
+        counts = Counter(key_hash(term) for term in _Analyzer(self._stem).terms(question))
         if not counts or not len(self._terms):
             return scores
         asked = np.fromiter(counts, dtype=np.uint64, count=len(counts))
@@ -128,7 +133,9 @@ class LexicalIndex:
         columns = np.minimum(np.searchsorted(self._terms, asked), len(self._terms) - 1)
         for column in columns[self._terms[columns] == asked].tolist():
             start, end = self._offsets[column], self._offsets[column + 1]
-            _add(scores, self._passages, self._weights, start, end, np.float32(counts[int(self._terms[column])]))
+            _add_postings(
+                scores, self._passages, self._weights, start, end, np.float32(counts[int(self._terms[column])])
+            )
         return scores
 
     def save(self, folder: Path) -> None:
@@ -147,7 +154,7 @@ class LexicalIndex:
             raise ProviderError(f"{folder}: the BM25 index could not be written ({error}); free some space") from error
 
     @classmethod
-    def load(cls, folder: Path) -> "LexicalIndex":
+    def load(cls, folder: Path) -> "BM25Index":
         """Map a saved index into memory; nothing but headers is read until a question is scored.
 
         Raises:
@@ -155,22 +162,22 @@ class LexicalIndex:
         """
         try:
             settings = json.loads((folder / "settings.json").read_bytes())
-            arrays = {name: _mapped(folder / f"{name}.npy") for name in _ARRAYS}
+            arrays = {name: _memory_map(folder / f"{name}.npy") for name in _ARRAYS}
         except (OSError, ValueError, EOFError) as error:
-            raise _unusable(folder, str(error)) from error
-        wrong = _fault(settings, arrays)
+            raise _unusable_error(folder, str(error)) from error
+        wrong = _find_fault(settings, arrays)
         if wrong:
-            raise _unusable(folder, wrong)
+            raise _unusable_error(folder, wrong)
         return cls(**arrays, size=settings["passages"], stem=settings["stem"])
 
 
 @njit(cache=True, nogil=True)
-def _add(scores, passages, weights, start, end, times):  # type: ignore[no-untyped-def]
+def _add_postings(scores, passages, weights, start, end, times):  # type: ignore[no-untyped-def]
     for posting in range(start, end):
         scores[passages[posting]] += times * weights[posting]
 
 
-class _Analysis:
+class _Analyzer:
     """Text to terms; made anew for every question, since a stemmer must not be shared between threads."""
 
     def __init__(self, stem: bool) -> None:
@@ -193,7 +200,7 @@ class _Analysis:
         return found
 
 
-def _weighed(
+def _compute_postings(
     numbers: dict[int, int], rows: list["array[int]"], k1: float, b: float
 ) -> tuple["NDArray[np.uint64]", "LongArray", "IntArray", "FloatArray"]:
     """Return terms, offsets, passages and weights of the index over `rows`, whose entries are values of `numbers`."""
@@ -219,19 +226,19 @@ def _weighed(
     )
 
 
-def _mapped(path: Path) -> Any:
+def _memory_map(path: Path) -> Any:
     # A plain view of the mapping: slicing a memmap object costs more than the addition it is sliced for.
     return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-def _fault(settings: Any, arrays: dict[str, Any]) -> str:
+def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:
     """Say what does not fit, "" when everything does."""
     seen = json.dumps(settings)[:200]
     if not isinstance(settings, dict) or not {"fingerprint", "passages", "stem"} <= settings.keys():
         return f"settings.json is {seen}; wanted fingerprint, passages and stem"
     if not isinstance(settings["passages"], int) or not isinstance(settings["stem"], bool):
         return f"settings.json is {seen}; wanted a whole number of passages, and true or false for stem"
-    wanted = LexicalIndex.fingerprint(stem=settings["stem"])
+    wanted = BM25Index.fingerprint(stem=settings["stem"])
     if settings["fingerprint"] != wanted:
         return f"it was made under {settings['fingerprint']}, this is {wanted}"
     for name, kind in _ARRAYS.items():
@@ -245,8 +252,8 @@ def _fault(settings: Any, arrays: dict[str, Any]) -> str:
     return ""
 
 
-def _unusable(folder: Path, why: str) -> IndexFormatError:
-    return IndexFormatError(f"{folder}: no usable BM25 index ({why}); delete the folder and build it again")
+def _unusable_error(folder: Path, reason: str) -> IndexFormatError:
+    return IndexFormatError(f"{folder}: no usable BM25 index ({reason}); delete the folder and build it again")
 
 
 @final
@@ -255,4 +262,4 @@ class BM25Scorer:
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return BM25 scores (len(texts),)."""
-        return LexicalIndex.build(texts).scores(question)
+        return BM25Index.build(texts).scores(question)

@@ -32,16 +32,16 @@ class Gazetteer:
 
     Args:
         names: For each thing (its position is its number) the names it goes by.
-        candidates: A name that stands for more things than this says nothing, and is not matched.
+        max_targets: A name that stands for more things than this says nothing, and is not matched.
     """
 
-    def __init__(self, names: Iterable[Sequence[str]], candidates: int = 4) -> None:
+    def __init__(self, names: Iterable[Sequence[str]], max_targets: int = 4) -> None:
         targets: dict[str, list[int]] = {}
         for number, variants in enumerate(names):
             for key in dict.fromkeys(name_key(variant) for variant in variants):
                 if key:
                     targets.setdefault(key, []).append(number)
-        self._targets = {k: tuple(t) for k, t in targets.items() if len(t) <= candidates and k not in COMMON_WORDS}
+        self._targets = {k: tuple(t) for k, t in targets.items() if len(t) <= max_targets and k not in COMMON_WORDS}
         self._lengths: dict[str, list[int]] = {}
         for key in self._targets:
             words = key.split(" ")
@@ -54,12 +54,12 @@ class Gazetteer:
     def __len__(self) -> int:
         return len(self._targets)
 
-    def find(self, text: str, *, cased: bool = True) -> list[Match]:
+    def find(self, text: str, *, require_capital: bool = True) -> list[Match]:
         """Return the known names in `text`, left to right, none inside another.
 
         Args:
             text: Any text.
-            cased: Ask a name of one or two words to be written with a capital (or a digit, or in a script
+            require_capital: Ask a name of one or two words to be written with a capital (or a digit, or in a script
                 without capitals), which keeps common words in running text from being taken for titles.
         """
         keys = token_keys(text)
@@ -70,21 +70,25 @@ class Gazetteer:
         found: list[Match] = []
         free = 0
         for position in places:
-            length = self._longest(text, spans, keys, position, cased=cased) if position >= free else 0
+            length = (
+                self._longest_match(text, spans, keys, position, require_capital=require_capital)
+                if position >= free
+                else 0
+            )
             if length:
                 free = position + length
                 start, end = spans[position][0], spans[free - 1][1]
                 found.append(Match(start, end, self._targets[" ".join(keys[position:free])]))
         return found
 
-    def _longest(
-        self, text: str, spans: Sequence[tuple[int, int]], keys: list[str], position: int, *, cased: bool
+    def _longest_match(
+        self, text: str, spans: Sequence[tuple[int, int]], keys: list[str], position: int, *, require_capital: bool
     ) -> int:
         for length in self._lengths[keys[position]]:
             key = " ".join(keys[position : position + length])
             if position + length <= len(keys) and key in self._targets:
                 surface = text[spans[position][0] : spans[position + length - 1][1]]
-                if not cased or length > 2 or looks_like_name(surface):
+                if not require_capital or length > 2 or looks_like_name(surface):
                     return length
         return 0
 
@@ -95,7 +99,7 @@ def looks_like_name(surface: str) -> bool:
     return first.isupper() or first.isdigit() or (first.isalpha() and first.lower() == first.upper())
 
 
-def common_words(counts: Mapping[str, tuple[int, int]]) -> set[str]:
+def find_common_words(counts: Mapping[str, tuple[int, int]]) -> set[str]:
     """Return the one-word names that a corpus uses as ordinary words.
 
     Args:

@@ -24,35 +24,35 @@ class Token(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _marks() -> str:
+def _combining_marks() -> str:
     # Python's \w leaves out combining marks, which would cut Devanagari, Thai or pointed Hebrew words into pieces.
     return re.escape("".join(chr(c) for c in range(0x300, 0x10000) if unicodedata.category(chr(c)) in ("Mn", "Mc")))
 
 
 @lru_cache(maxsize=1)
 def _token_pattern() -> re.Pattern[str]:
-    return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_][{_marks()}]*)+")
+    return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_][{_combining_marks()}]*)+")
 
 
 _WORD = re.compile(r"[^\W_]+")
-_ALONE = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 
 
 @lru_cache(maxsize=1)
 def _special_pattern() -> re.Pattern[str]:
     """Find what the plain pattern of a word would get wrong: letters that count alone, and combining marks."""
-    return re.compile(rf"[{_UNSPACED}{_marks()}]")
+    return re.compile(rf"[{_UNSPACED}{_combining_marks()}]")
 
 
-def is_of_word(letter: str) -> bool:
+def is_word_character(letter: str) -> bool:
     """Tell whether a character is part of a longer word: a letter, digit, mark or `_`, of a script that has spaces."""
     of_word = letter.isalnum() or letter == "_" or unicodedata.category(letter) in ("Mn", "Mc")
-    return of_word and not counts_alone(letter)
+    return of_word and not is_unspaced_letter(letter)
 
 
-def counts_alone(letter: str) -> bool:
+def is_unspaced_letter(letter: str) -> bool:
     """Tell whether a character is of a script without spaces, in which a name may stand anywhere."""
-    return _ALONE.match(letter) is not None
+    return _UNSPACED_LETTER.match(letter) is not None
 
 
 def is_plain(text: str) -> bool:
@@ -60,12 +60,12 @@ def is_plain(text: str) -> bool:
     return text.isascii() or not _special_pattern().search(text)
 
 
-def _words(text: str) -> "re.Pattern[str]":
+def _word_pattern(text: str) -> "re.Pattern[str]":
     # The plain pattern is several times as fast.
     return _WORD if is_plain(text) else _token_pattern()
 
 
-class _LatinWithoutAccents(dict[int, str]):
+class _AccentStripper(dict[int, str]):
     """A translation table that fills itself: Latin letters lose their marks, everything else stays."""
 
     def __missing__(self, code: int) -> str:
@@ -76,14 +76,14 @@ class _LatinWithoutAccents(dict[int, str]):
         return letter
 
 
-_WITHOUT_ACCENTS = _LatinWithoutAccents()
+_STRIP_ACCENTS = _AccentStripper()
 
 
 def fold(text: str) -> str:
     """Return `text` as it is matched: NFKC, casefold, Latin letters without accents."""
     if text.isascii():
         return text.lower()
-    return unicodedata.normalize("NFKC", text).casefold().translate(_WITHOUT_ACCENTS)
+    return unicodedata.normalize("NFKC", text).casefold().translate(_STRIP_ACCENTS)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -96,7 +96,7 @@ def tokens(text: str) -> list[Token]:
 
     Scripts written without spaces give one token a letter.
     """
-    found = _words(text).finditer(text)
+    found = _word_pattern(text).finditer(text)
     make = Token._make
     if text.isascii():
         return [make((m.group().lower(), *m.span())) for m in found]
@@ -105,13 +105,13 @@ def tokens(text: str) -> list[Token]:
 
 def token_keys(text: str) -> list[str]:
     """Return the keys of `tokens(text)` alone, which is faster."""
-    found = _words(text).findall(text.lower() if text.isascii() else text)
+    found = _word_pattern(text).findall(text.lower() if text.isascii() else text)
     return found if text.isascii() else [_fold_word(word) for word in found]
 
 
 def token_spans(text: str) -> list[tuple[int, int]]:
     """Return the places of `tokens(text)` alone, which is faster."""
-    return [found.span() for found in _words(text).finditer(text)]
+    return [found.span() for found in _word_pattern(text).finditer(text)]
 
 
 @lru_cache(maxsize=1 << 17)
@@ -126,7 +126,7 @@ def name_key(name: str) -> str:
     return " ".join(words) or fold(name).strip()
 
 
-def without_parentheses(title: str) -> str:
+def strip_parentheses(title: str) -> str:
     """Return a title without its trailing disambiguation: `Fram (ship)` gives `Fram`; others stay as they are."""
     shorter = re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", title)
     return shorter if shorter.strip() else title

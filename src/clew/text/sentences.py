@@ -8,47 +8,47 @@ import re
 from collections.abc import Iterator
 
 
-def _words(words: str) -> frozenset[str]:
+def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
 # Never the end of a sentence: a name or a word follows.
-_TITLES = _words(
+_TITLES = _word_set(
     "mr mrs ms mx dr prof ste gen col capt cmdr lt maj sgt cpl pvt adm rev fr hon pres gov sen rep supt messrs mme "
     "mlle e.g i.e vs cf viz hr sra srta d.h z.b u.a bzw г-н г-жа им ул пр просп проф акад св см напр т.е т.к"
 )
 # The end only if the next word commonly starts a sentence: "by Acme Inc. The firm" against "by Acme Inc. of Ohio".
-_OFTEN_INSIDE = _words(
+_INNER_ABBREVIATIONS = _word_set(
     "inc ltd corp co bros jr sr st esq etc al dept univ assn d.c a.m p.m ph.d b.c.e mt ft ave blvd rd jan feb mar apr "
     "jun jul aug sept sep oct nov dec г гг в вв др т.д т.п т.н руб тыс млн млрд usw approx"
 )
 # Not the end before a figure: "No. 5", "c. 1900", "pp. 12".
-_BEFORE_FIGURES = _words("no nos nr c ca circa p pp vol vols ch chap sec art fig figs eq op стр с т рис №")
-_STARTERS = _words(
+_BEFORE_NUMBERS = _word_set("no nos nr c ca circa p pp vol vols ch chap sec art fig figs eq op стр с т рис №")
+_SENTENCE_STARTERS = _word_set(
     "the a an in on at it its he she his her they their we our this that these those there then when while after "
     "before however but and although during since from by as for with if i you my who what where why how one two both "
     "many most some another later meanwhile today also он она они оно это этот эта в на по но как когда после его её их"
 )
 
-_MARK = re.compile(
+_BOUNDARY = re.compile(
     r"(?P<end>[.!?…‽]++)(?P<closed>[\"'”’»)\]*_]*+)"
     r"|(?P<full>[。！？｡؟۔।॥።።]++[」』”’）》\"')\]]*+)"
     r"|(?P<line>(?:\r\n|[\n\r\u2028\u2029\v\f\x85])\s*+)"
 )
-_BREAK = re.compile(r"\r\n|[\n\r\u2028\u2029\v\f\x85]")
-_OPENING = "\"'“‘«„([{*_¿¡—–-/|"
+_LINE_BREAK = re.compile(r"\r\n|[\n\r\u2028\u2029\v\f\x85]")
+_OPENING_MARKS = "\"'“‘«„([{*_¿¡—–-/|"
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 # After a quotation that ends in a full stop, these go on with the sentence around it: 「行く。」と言った。
-_GOES_ON = frozenset("とてがのにはをもで、，）」』")
+_QUOTATION_CONTINUES = frozenset("とてがのにはをもで、，）」』")
 _NEXT_WORD = re.compile(r"[\"'“‘«„(\[*_¿¡—–-]{0,8}(?P<word>\w{1,30}+)(?P<initial>\.)?")
 _BLOCK_START = re.compile(r"[ \t]*(?:#{1,6}\s|[-*+•‣◦]\s|\(?[0-9]{1,9}[.)]\s|[|>]|```|~~~|={3,}|-{3,}|\*{3,}|_{3,})")
 _LIST_NUMBER = re.compile(r"\s*\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})\Z")
-_LOOK_BACK = 40
+_LOOKBACK = 40
 # A line at least this long was probably broken to fit a page, so the sentence goes on in the next.
-_WRAPPED = 50
+_MIN_WRAPPED_LINE = 50
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return the places (start, end) of the sentences of a text, in order.
 
     The places do not overlap, neither start nor end with white space, and together hold every other character. A
@@ -57,7 +57,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     """
     found = []
     start = 0
-    for end in (*_ends(text), len(text)):
+    for end in (*_sentence_ends(text), len(text)):
         piece = text[start:end]
         if body := piece.strip():
             first = start + len(piece) - len(piece.lstrip())
@@ -66,32 +66,32 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return found
 
 
-def _ends(text: str) -> Iterator[int]:
+def _sentence_ends(text: str) -> Iterator[int]:
     line_start, block = 0, _BLOCK_START.match(text) is not None
-    for mark in _MARK.finditer(text):
+    for mark in _BOUNDARY.finditer(text):
         if mark["line"] is not None:
-            next_block = _BLOCK_START.match(text, _indent(text, mark.end())) is not None
+            next_block = _BLOCK_START.match(text, _before_indent(text, mark.end())) is not None
             if block or next_block or _line_ends_sentence(text, line_start, mark):
                 yield mark.start()
             line_start, block = mark.end(), next_block
         elif mark["full"] is not None:
-            if mark.group()[-1] not in "」』”’" or text[mark.end() : mark.end() + 1] not in _GOES_ON:
+            if mark.group()[-1] not in "」』”’" or text[mark.end() : mark.end() + 1] not in _QUOTATION_CONTINUES:
                 yield mark.end()
         elif _ends_sentence(text, line_start, mark):
             yield mark.end()
 
 
-def _indent(text: str, position: int) -> int:
+def _before_indent(text: str, position: int) -> int:
     """Step back over the blanks at the start of a line, eight at most."""
     first = max(0, position - 8)
     return position - (position - first - len(text[first:position].rstrip(" \t")))
 
 
 def _line_ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
-    if len(_BREAK.findall(mark["line"])) > 1 or mark.end() == len(text):
+    if len(_LINE_BREAK.findall(mark["line"])) > 1 or mark.end() == len(text):
         return True
     following = text[mark.end()]
-    return not following.islower() and mark.start() - line_start < _WRAPPED
+    return not following.islower() and mark.start() - line_start < _MIN_WRAPPED_LINE
 
 
 def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
@@ -101,7 +101,7 @@ def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
         return True
     if not text[end].isspace():
         return False
-    begin = _next_visible(text, end)
+    begin = _skip_whitespace(text, end)
     following = _NEXT_WORD.match(text, begin)
     word = following["word"] if following else ""
     if word[:1].islower():
@@ -110,10 +110,10 @@ def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
         word = ""  # "J. A. Smith": this A starts no sentence
     if mark["end"] != "." or (mark["closed"] and mark["closed"][0] in '"”»'):
         return True
-    return _full_stop_ends(text[max(line_start, mark.start() - _LOOK_BACK) : mark.start()], word)
+    return _full_stop_ends_sentence(text[max(line_start, mark.start() - _LOOKBACK) : mark.start()], word)
 
 
-def _next_visible(text: str, position: int) -> int:
+def _skip_whitespace(text: str, position: int) -> int:
     """Return the next place that is no white space; looking 200 characters ahead is enough to judge."""
     if not text[position + 1 : position + 2].isspace():
         return position + 1
@@ -121,17 +121,17 @@ def _next_visible(text: str, position: int) -> int:
     return position + len(stretch) - len(stretch.lstrip())
 
 
-def _full_stop_ends(before: str, following: str) -> bool:
+def _full_stop_ends_sentence(before: str, following: str) -> bool:
     if _LIST_NUMBER.fullmatch(before):
         return False
-    word = before.rpartition("—")[2].rpartition(" ")[2].lstrip(_OPENING)
+    word = before.rpartition("—")[2].rpartition(" ")[2].lstrip(_OPENING_MARKS)
     key = word.casefold()
     if key in _TITLES:
         return False
-    if following[:1].isdecimal() and key in _BEFORE_FIGURES:
+    if following[:1].isdecimal() and key in _BEFORE_NUMBERS:
         return False
     initial = len(word) == 1 and word.isupper()
-    abbreviation = key in _OFTEN_INSIDE or _INITIALS.fullmatch(word) is not None
+    abbreviation = key in _INNER_ABBREVIATIONS or _INITIALS.fullmatch(word) is not None
     if initial or abbreviation:
-        return following.casefold() in _STARTERS
+        return following.casefold() in _SENTENCE_STARTERS
     return True

@@ -15,7 +15,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from clew.errors import InputError, ProviderError
-from clew.store.writer_lock import lock_exclusively
+from clew.store.writer_lock import try_lock
 
 LAST, BEST = "last", "best"
 
@@ -38,7 +38,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moving:
+class TrainingState:
     """What moves while a model is trained.
 
     Attributes:
@@ -54,27 +54,31 @@ class Moving:
     schedule: torch.optim.lr_scheduler.LambdaLR
 
 
-def save_checkpoint(folder: Path, recipe: dict[str, Any], state: Checkpoint, moving: Moving, *, best: bool) -> None:
+def save_checkpoint(
+    folder: Path, recipe: dict[str, Any], checkpoint: Checkpoint, training_state: TrainingState, *, best: bool
+) -> None:
     """Write the state after an epoch, and again as the best when it is.
 
     Raises:
         ProviderError: The disk refused; the state before it is whole.
     """
-    tensors = {f"model.{name}": value for name, value in moving.model.state_dict().items()}
-    tensors |= {f"average.{name}": value for name, value in moving.average.state_dict().items()}
-    for place, values in moving.optimizer.state_dict()["state"].items():
+    tensors = {f"model.{name}": value for name, value in training_state.model.state_dict().items()}
+    tensors |= {f"average.{name}": value for name, value in training_state.average.state_dict().items()}
+    for place, values in training_state.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{place}.{name}": torch.as_tensor(value) for name, value in values.items()}
     tensors = {name: value.detach().clone().contiguous() for name, value in tensors.items()}
-    header = {"recipe": recipe, "state": asdict(state), "step": moving.schedule.last_epoch}
+    header = {"recipe": recipe, "state": asdict(checkpoint), "step": training_state.schedule.last_epoch}
     # The header travels inside the file of tensors, so that one rename changes both.
     # In the order of the figures: the first of them is the one that chooses.
     metadata = {"clew": json.dumps(header)}
     # The best goes first: a kill between the two repeats the epoch, to the same weights, and loses none.
     for name in (BEST, LAST) if best else (LAST,):
-        _replace(folder / f"{name}.safetensors", tensors, metadata)
+        _write_atomically(folder / f"{name}.safetensors", tensors, metadata)
 
 
-def load_checkpoint(folder: Path, recipe: dict[str, Any], moving: Moving, *, best: bool = False) -> Checkpoint | None:
+def load_checkpoint(
+    folder: Path, recipe: dict[str, Any], training_state: TrainingState, *, best: bool = False
+) -> Checkpoint | None:
     """Put a run back to where it was; None when there is none.
 
     Raises:
@@ -92,26 +96,26 @@ def load_checkpoint(folder: Path, recipe: dict[str, Any], moving: Moving, *, bes
         raise ProviderError(f"{path} is damaged ({error}): remove {folder} and train again") from error
     if header["recipe"] != recipe:
         raise InputError(f"{folder} holds a run of {header['recipe']}, this one is {recipe}: give another folder")
-    weights = _part(tensors, "model.")
-    if {n: v.shape for n, v in moving.model.state_dict().items()} != {n: v.shape for n, v in weights.items()}:
+    weights = _select_prefix(tensors, "model.")
+    if {n: v.shape for n, v in training_state.model.state_dict().items()} != {n: v.shape for n, v in weights.items()}:
         raise InputError(f"{folder} holds the run of a model of another shape: give another folder")
-    moving.model.load_state_dict(weights)
-    moving.average.load_state_dict(_part(tensors, "average."))
-    moments = moving.optimizer.state_dict()
+    training_state.model.load_state_dict(weights)
+    training_state.average.load_state_dict(_select_prefix(tensors, "average."))
+    moments = training_state.optimizer.state_dict()
     moments["state"] = {}
-    for name, value in _part(tensors, "optimizer.").items():
+    for name, value in _select_prefix(tensors, "optimizer.").items():
         place, key = name.split(".")
         moments["state"].setdefault(int(place), {})[key] = value
-    moving.optimizer.load_state_dict(moments)
-    moving.schedule.last_epoch = int(header["step"])
-    rates = zip(moving.schedule.base_lrs, moving.schedule.lr_lambdas, strict=True)
-    for group, (base, factor) in zip(moving.optimizer.param_groups, rates, strict=True):
-        group["lr"] = base * factor(moving.schedule.last_epoch)
+    training_state.optimizer.load_state_dict(moments)
+    training_state.schedule.last_epoch = int(header["step"])
+    rates = zip(training_state.schedule.base_lrs, training_state.schedule.lr_lambdas, strict=True)
+    for group, (base, factor) in zip(training_state.optimizer.param_groups, rates, strict=True):
+        group["lr"] = base * factor(training_state.schedule.last_epoch)
     return Checkpoint(**header["state"])
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def exclusive_lock(folder: Path) -> Iterator[None]:
     """Keep the run of a folder for this process, as long as the block goes.
 
     Raises:
@@ -124,18 +128,18 @@ def alone(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise ProviderError(f"{folder} cannot be written ({error}): give another folder") from error
     try:
-        if not lock_exclusively(descriptor):
+        if not try_lock(descriptor):
             raise InputError(f"{folder} is being trained by another process: wait until it has finished")
         yield
     finally:
         os.close(descriptor)
 
 
-def _part(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+def _select_prefix(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def _replace(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+def _write_atomically(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
     temporary = path.with_suffix(".part")
     try:
         save_file(tensors, temporary, metadata=metadata)

@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ProcessGroup:
     """The processes of a run.
 
     Attributes:
@@ -34,7 +34,7 @@ class Group:
     device: torch.device
 
     @contextmanager
-    def first(self) -> Iterator[None]:
+    def rank_zero_first(self) -> Iterator[None]:
         """Let the processes do something one after the other, the first one first."""
         for _ in range(self.rank):
             distributed.barrier()
@@ -42,14 +42,14 @@ class Group:
         for _ in range(self.rank, self.size if self.size > 1 else 0):
             distributed.barrier()
 
-    def share(self, batches: Iterator[Item]) -> Iterator[Item | None]:
+    def shard(self, batches: Iterator[Item]) -> Iterator[Item | None]:
         """Yield this process's part of the batches, None where the last round has none left for it."""
         while round_ := list(islice(batches, self.size)):
             yield round_[self.rank] if self.rank < len(round_) else None
 
 
 @contextmanager
-def group(device: str = "auto") -> Iterator[Group]:
+def join_process_group(device: str = "auto") -> Iterator[ProcessGroup]:
     """Join the processes that `torchrun` started; alone otherwise.
 
     Args:
@@ -66,11 +66,11 @@ def group(device: str = "auto") -> Iterator[Group]:
     chosen = "cuda" if there and device != "cpu" else "cpu"
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        yield Group(0, 1, torch.device(chosen))
+        yield ProcessGroup(0, 1, torch.device(chosen))
         return
     place = torch.device(chosen, int(os.environ.get("LOCAL_RANK", "0"))) if chosen == "cuda" else torch.device("cpu")
     distributed.init_process_group("nccl" if chosen == "cuda" else "gloo")
     try:
-        yield Group(distributed.get_rank(), size, place)
+        yield ProcessGroup(distributed.get_rank(), size, place)
     finally:
         distributed.destroy_process_group()

@@ -22,26 +22,26 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from clew.errors import InputError, ProviderError
-from clew.training.checkpoint import Checkpoint, Moving, alone, load_checkpoint, save_checkpoint
-from clew.training.distributed import Group
+from clew.training.checkpoint import Checkpoint, TrainingState, exclusive_lock, load_checkpoint, save_checkpoint
+from clew.training.distributed import ProcessGroup
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Item = TypeVar("Item")
-LOG = "log.jsonl"
-_warnings = logging.getLogger(__name__)
-ALONE = Group(0, 1, torch.device("cpu"))
+LOG_FILE = "log.jsonl"
+_logger = logging.getLogger(__name__)
+SINGLE_PROCESS = ProcessGroup(0, 1, torch.device("cpu"))
 
 
 class Objective(Protocol[Item]):
     """What a loop minimises.
 
     Attributes:
-        nothing: What is said to a user when no batch of an epoch has anything to learn from, and what to do.
+        no_signal_message: What is said to a user when no batch of an epoch has anything to learn from, and what to do.
     """
 
-    nothing: str
+    no_signal_message: str
 
     def batches(self, epoch_seed: int) -> Iterator[Item]:
         """Yield the batches of an epoch; equal seeds give equal ones."""
@@ -51,7 +51,7 @@ class Objective(Protocol[Item]):
         """Return how many batches an epoch has."""
         ...
 
-    def halves(self, batch: Item) -> tuple[Item, Item] | None:
+    def halve(self, batch: Item) -> tuple[Item, Item] | None:
         """Return a batch as two, for a device whose memory it exceeds; None where it cannot be cut."""
         ...
 
@@ -108,20 +108,20 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainingResult:
     """What a run gave: the model itself holds the weights of its best epoch.
 
     Attributes:
-        best: The epoch, from 0; -1 when the weights it started from were the best.
+        best_epoch: The epoch, from 0; -1 when the weights it started from were the best.
         figures: What `validate` said of it.
         seconds: Of the whole run.
-        started_at: What `validate` said of the weights it started from.
+        initial_figures: What `validate` said of the weights it started from.
     """
 
-    best: int
+    best_epoch: int
     figures: dict[str, float]
     seconds: float
-    started_at: dict[str, float]
+    initial_figures: dict[str, float]
 
 
 def train(
@@ -130,8 +130,8 @@ def train(
     recipe: Recipe,
     folder: Path,
     progress: Callable[[str, int, int], None],
-    group: Group = ALONE,
-) -> Trained:
+    group: ProcessGroup = SINGLE_PROCESS,
+) -> TrainingResult:
     """Train a model in place, and leave it with the weights of its best epoch.
 
     Args:
@@ -147,94 +147,99 @@ def train(
             number.
         ProviderError: A single question does not fit the device's memory.
     """
-    with alone(folder) if not group.rank else nullcontext():
-        return _trained(model, objective, recipe, folder, progress, group)
+    with exclusive_lock(folder) if not group.rank else nullcontext():
+        return _train_locked(model, objective, recipe, folder, progress, group)
 
 
-def _trained(
+def _train_locked(
     model: nn.Module,
     objective: Objective[Item],
     recipe: Recipe,
     folder: Path,
     progress: Callable[[str, int, int], None],
-    group: Group,
-) -> Trained:
+    group: ProcessGroup,
+) -> TrainingResult:
     model.to(group.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
     steps = -(-len(objective) // group.size)
     total = max(recipe.epochs * steps, 1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, recipe.warmup, total))
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: _learning_rate_factor(step, recipe.warmup, total)
+    )
     average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
-    moving, chosen = Moving(model, average, optimizer, schedule), asdict(recipe)
+    moving, chosen = TrainingState(model, average, optimizer, schedule), asdict(recipe)
     start = objective.validate(model)
-    with group.first():
+    with group.rank_zero_first():
         state = load_checkpoint(folder, chosen, moving)
         if state is None:
             state = Checkpoint(-1, -1, start, 0.0)
             if not group.rank:
                 save_checkpoint(folder, chosen, state, moving, best=True)
-    stepper = _Stepper(moving, objective, recipe, group)
+    stepper = _EpochRunner(moving, objective, recipe, group)
     for epoch in range(state.epoch + 1, recipe.epochs):
         if recipe.patience and epoch - max(state.best, 0) > recipe.patience:
             break
         started = time.perf_counter()
-        loss = stepper.epoch(epoch, lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps))  # type: ignore[misc]
+        loss = stepper.run_epoch(
+            epoch,
+            lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps),  # type: ignore[misc]
+        )
         figures = objective.validate(average.module)
         better = not figures or next(iter(figures.values())) > next(iter(state.figures.values()))
         seconds = state.seconds + time.perf_counter() - started
         state = Checkpoint(epoch, epoch if better else state.best, figures if better else state.figures, seconds)
-        with group.first():
+        with group.rank_zero_first():
             if not group.rank:
                 save_checkpoint(folder, chosen, state, moving, best=better)
-                _log(folder, {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)})
+                _append_log(folder, {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)})
     load_checkpoint(folder, chosen, moving, best=True)
     model.load_state_dict(average.module.state_dict())
     model.to("cpu")
-    return Trained(state.best, state.figures, state.seconds, start)
+    return TrainingResult(state.best, state.figures, state.seconds, start)
 
 
-class _Loss(nn.Module, Generic[Item]):
+class _LossModule(nn.Module, Generic[Item]):
     """An objective as a module, so that gradients of several processes can be averaged as it is left.
 
     Attributes:
-        learns: Whether the last batch had anything to learn from, which a loss of 0 does not deny.
+        has_signal: Whether the last batch had anything to learn from, which a loss of 0 does not deny.
     """
 
     def __init__(self, model: nn.Module, objective: Objective[Item]) -> None:
         super().__init__()
         self.model = model
-        self.learns = False
+        self.has_signal = False
         self._objective = objective
 
     def forward(self, batch: Item | None) -> "Tensor":
         """Return the loss; 0, with a gradient of 0, where there is nothing to learn from."""
         loss = None if batch is None else self._objective.loss(self.model, batch)
-        self.learns = loss is not None
+        self.has_signal = loss is not None
         if loss is not None:
             return loss
         return torch.stack([parameter.sum() for parameter in self.model.parameters()]).sum() * 0.0
 
 
-class _Stepper(Generic[Item]):
+class _EpochRunner(Generic[Item]):
     """Takes the steps of an epoch."""
 
-    def __init__(self, moving: Moving, objective: Objective[Item], recipe: Recipe, group: Group) -> None:
-        self._moving = moving
+    def __init__(self, state: TrainingState, objective: Objective[Item], recipe: Recipe, group: ProcessGroup) -> None:
+        self._state = state
         self._objective = objective
         self._recipe = recipe
         self._group = group
-        self._own = _Loss(moving.model, objective)
-        self._loss: nn.Module = self._own
+        self._loss_module = _LossModule(state.model, objective)
+        self._loss: nn.Module = self._loss_module
         if group.size > 1:
-            self._loss = DistributedDataParallel(self._own, find_unused_parameters=True)
+            self._loss = DistributedDataParallel(self._loss_module, find_unused_parameters=True)
 
-    def epoch(self, epoch: int, progress: Callable[[int], None]) -> float:
+    def run_epoch(self, epoch: int, progress: Callable[[int], None]) -> float:
         """Return the mean loss."""
-        moving, seed = self._moving, self._recipe.seed * 100_003 + epoch
+        moving, seed = self._state, self._recipe.seed * 100_003 + epoch
         torch.manual_seed(seed)
         moving.model.train()
         losses: list[float] = []
-        for done, batch in enumerate(self._group.share(self._objective.batches(seed)), 1):
+        for done, batch in enumerate(self._group.shard(self._objective.batches(seed)), 1):
             moving.optimizer.zero_grad()
             loss, learns = self._backward(batch)
             if not math.isfinite(loss):
@@ -250,7 +255,7 @@ class _Stepper(Generic[Item]):
         moving.model.eval()
         moving.average.eval()
         if not losses and epoch == 0:  # later, all that can be learned may have been
-            raise InputError(self._objective.nothing)
+            raise InputError(self._objective.no_signal_message)
         return float(np.mean(losses)) if losses else 0.0
 
     def _backward(self, batch: Item | None) -> tuple[float, bool]:
@@ -262,24 +267,24 @@ class _Stepper(Generic[Item]):
         try:
             loss = self._loss(batch)
             loss.backward()
-            return float(loss.detach()), self._own.learns
+            return float(loss.detach()), self._loss_module.has_signal
         except torch.OutOfMemoryError as error:
-            halves = None if batch is None or self._group.size > 1 else self._objective.halves(batch)
+            halves = None if batch is None or self._group.size > 1 else self._objective.halve(batch)
             if halves is None:
                 raise ProviderError(
                     "the device's memory does not hold one step: use a smaller --batch, --width or --nodes"
                 ) from error
-        self._moving.optimizer.zero_grad()
-        return self._in_halves(halves)
+        self._state.optimizer.zero_grad()
+        return self._backward_in_halves(halves)
 
-    def _in_halves(self, halves: tuple[Item, Item]) -> tuple[float, bool]:
+    def _backward_in_halves(self, halves: tuple[Item, Item]) -> tuple[float, bool]:
         """Add the gradient of a batch given as two, each weighing half."""
-        _warnings.warning("a step of training exceeds the device's memory and is taken in two halves")
+        _logger.warning("a step of training exceeds the device's memory and is taken in two halves")
         total, learns = 0.0, False
         gradients: list[Tensor] = []
-        parameters = [p for p in self._moving.model.parameters() if p.requires_grad]
+        parameters = [p for p in self._state.model.parameters() if p.requires_grad]
         for half in halves:
-            self._moving.optimizer.zero_grad()
+            self._state.optimizer.zero_grad()
             loss, some = self._backward(half)
             total, learns = total + 0.5 * loss, learns or some
             own = [torch.zeros_like(p) if p.grad is None else 0.5 * p.grad for p in parameters]
@@ -289,10 +294,10 @@ class _Stepper(Generic[Item]):
         return total, learns
 
 
-def _rate(step: int, warmup: int, total: int) -> float:
+def _learning_rate_factor(step: int, warmup: int, total: int) -> float:
     return min(1.0, (step + 1) / max(warmup, 1)) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))
 
 
-def _log(folder: Path, record: dict[str, float]) -> None:
-    with (folder / LOG).open("a", encoding="utf-8") as log:
+def _append_log(folder: Path, record: dict[str, float]) -> None:
+    with (folder / LOG_FILE).open("a", encoding="utf-8") as log:
         log.write(json.dumps(record) + "\n")

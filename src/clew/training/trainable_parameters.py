@@ -30,7 +30,7 @@ class ReaderParameters(nn.Module):
 
 
 @final
-class SelectionAndReader(nn.Module):
+class SelectorAndReader(nn.Module):
     """A network that selects and what its reader learns, trained together; called as the network is.
 
     Args:
@@ -49,7 +49,7 @@ class SelectionAndReader(nn.Module):
         return scores
 
 
-def learning(reader: GraphReader) -> "TrainableGraphReader | None":
+def as_trainable(reader: GraphReader) -> "TrainableGraphReader | None":
     """Return a reader as one that learns; None where it has nothing that does."""
     if not hasattr(reader, "losses") or not hasattr(reader, "parameters"):
         return None
@@ -58,7 +58,7 @@ def learning(reader: GraphReader) -> "TrainableGraphReader | None":
 
 
 @contextmanager
-def lent(parameters: "Sequence[Parameter]", values: nn.Module) -> Iterator[None]:
+def swap_parameters(parameters: "Sequence[Parameter]", values: nn.Module) -> Iterator[None]:
     """Let a reader read with the weights of a copy of what it learns, such as their average, for a while.
 
     Args:

@@ -7,21 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clew.graph.subgraphs.textual_graph import (
-    AskedGraph,
     EncodedGraph,
     GraphContext,
+    GraphQuery,
     Subgraph,
     TextualGraph,
-    context_of,
-    induced,
-    whole,
+    build_context,
+    full_subgraph,
+    induced_subgraph,
 )
 
 WIDTH = 8
 Edge = tuple[int, str, int]
 
 
-def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+def unit_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return unit rows that depend on their texts alone."""
     rows = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for place, text in enumerate(texts):
@@ -30,25 +30,25 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
-def context(names: Sequence[str], edges: Sequence[Edge], part: Sequence[int] | None = None) -> GraphContext:
+def make_context(names: Sequence[str], edges: Sequence[Edge], part: Sequence[int] | None = None) -> GraphContext:
     """Return a graph as a context: all of it, or some nodes and the edges among them."""
     relations = [relation for _, relation, _ in edges]
     ends = np.asarray([(source, target) for source, _, target in edges], dtype=np.int32).reshape(-1, 2)
     graph = TextualGraph(names, ends, relations)
     distinct = sorted(set(relations))
     rows = np.asarray([distinct.index(relation) for relation in relations], dtype=np.int32)
-    encoded = EncodedGraph(graph, vectors(names), vectors(distinct), rows)
-    asked = AskedGraph(encoded, vectors(["question"])[0], np.zeros(0, dtype=np.int32))
-    chosen: Subgraph = whole(graph) if part is None else induced(graph, part)
-    return context_of(asked, chosen)
+    encoded = EncodedGraph(graph, unit_vectors(names), unit_vectors(distinct), rows)
+    asked = GraphQuery(encoded, unit_vectors(["question"])[0], np.zeros(0, dtype=np.int32))
+    chosen: Subgraph = full_subgraph(graph) if part is None else induced_subgraph(graph, part)
+    return build_context(asked, chosen)
 
 
 QUESTIONS = ("Where was the Fram built?", "Who loves?", "", "Кто?", "Where?")
 ANSWERS = ("Larvik", "a boy, and a dog that nobody else has ever loved", "卡尔斯克鲁纳 🚢", "", "Tromsø")
 CONTEXTS = (
-    context(("Fram", "Larvik", "Nansen"), ((0, "built in", 1), (2, "sailed", 0))),
-    context(("boy", "dog, old", 'a "cat"\nasleep'), ((0, "loves", 1), (1, "loves", 0), (2, "loves", 2)), (0, 1)),
-    context(("ship", "sea"), ((0, "on", 1),), ()),
-    context((), ()),
-    context(("Tromsø",), ()),
+    make_context(("Fram", "Larvik", "Nansen"), ((0, "built in", 1), (2, "sailed", 0))),
+    make_context(("boy", "dog, old", 'a "cat"\nasleep'), ((0, "loves", 1), (1, "loves", 0), (2, "loves", 2)), (0, 1)),
+    make_context(("ship", "sea"), ((0, "on", 1),), ()),
+    make_context((), ()),
+    make_context(("Tromsø",), ()),
 )

@@ -11,9 +11,9 @@ from transformers import BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadMo
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.errors import InputError
 from clew.models.causal_lm.model import CausalModel, LoadedModel
-from clew.models.llm.prompts.graph_answer import prompt
-from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, context
-from tests.models.tiny_llama import PLACES, write_tiny_llama
+from clew.models.llm.prompts.graph_answer import build_prompt
+from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, make_context
+from tests.models.tiny_llama import MAX_POSITIONS, write_tiny_llama
 
 KINDS = [("Llama", side, padded) for side in ("left", "right") for padded in (True, False)] + [
     ("GPT-2", "left", False),
@@ -56,15 +56,15 @@ def next_costs(model: LoadedModel, ids: list[int]) -> "np.ndarray[tuple[int, ...
 
 
 def by_hand(model: LoadedModel, asked: str, answer: str) -> float:
-    ids, costs = model.tokens(asked), []
-    for token in [*model.tokens(answer), model.tokenizer.eos_token_id]:
+    ids, costs = model.tokenize(asked), []
+    for token in [*model.tokenize(answer), model.tokenizer.eos_token_id]:
         costs.append(next_costs(model, ids)[token])
         ids.append(token)
     return float(np.mean(costs))
 
 
 def prompts() -> list[str]:
-    return [prompt(question, part.text) for question, part in zip(QUESTIONS, CONTEXTS, strict=True)]
+    return [build_prompt(question, part.text) for question, part in zip(QUESTIONS, CONTEXTS, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def expected(model: CausalModel) -> list[float]:
 def test_the_loss_is_the_mean_cost_of_the_answers_tokens(
     model: CausalModel, expected: list[float], batch_size: int
 ) -> None:
-    found = CausalReader(model, prompt, batch_size=batch_size).loss(QUESTIONS, CONTEXTS, ANSWERS)
+    found = CausalReader(model, build_prompt, batch_size=batch_size).loss(QUESTIONS, CONTEXTS, ANSWERS)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert np.ptp(expected) > 0.4
@@ -84,17 +84,17 @@ def test_the_loss_is_the_mean_cost_of_the_answers_tokens(
 
 def test_what_it_writes_is_the_cheapest_token_after_another(model: CausalModel) -> None:
     loaded = model.load()
-    found = CausalReader(model, prompt, max_new_tokens=6, batch_size=3).generate(QUESTIONS, CONTEXTS)
+    found = CausalReader(model, build_prompt, max_new_tokens=6, batch_size=3).generate(QUESTIONS, CONTEXTS)
     for text, asked in zip(found, prompts(), strict=True):
-        ids = loaded.tokens(asked)
+        ids = loaded.tokenize(asked)
         for _ in range(6):
             ids.append(int(np.argmin(next_costs(loaded, ids))))
-        assert text == loaded.words(ids[-6:])
+        assert text == loaded.decode(ids[-6:])
     assert len(set(found)) > 1
 
 
 def test_nothing_of_a_frozen_reader_can_be_trained(model: CausalModel) -> None:
-    reader = CausalReader(model, prompt)
+    reader = CausalReader(model, build_prompt)
     assert reader.parameters() == []
     assert not reader.losses(QUESTIONS, CONTEXTS, ANSWERS).requires_grad
 
@@ -105,7 +105,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_model_that_is_taught_answers_and_stops(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder), trainable=True), prompt)
+    reader = CausalReader(CausalModel(str(folder), trainable=True), build_prompt)
     optimizer = torch.optim.Adam(reader.parameters(), lr=0.01)
     asked = (QUESTIONS[:2], CONTEXTS[:2], ("Larvik", "卡尔斯"))
     for _ in range(150):
@@ -120,24 +120,24 @@ def test_a_model_that_is_taught_answers_and_stops(folder: Path) -> None:
 
 
 def test_without_its_text_a_graph_counts_for_nothing(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder)), prompt, with_text=False)
-    other = [context(("some", "thing"), ()) for _ in CONTEXTS]
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, with_text=False)
+    other = [make_context(("some", "thing"), ()) for _ in CONTEXTS]
     assert reader.loss(QUESTIONS, CONTEXTS, ANSWERS).tolist() == reader.loss(QUESTIONS, other, ANSWERS).tolist()
 
 
 def test_graphs_that_are_too_long_are_shortened_and_counted(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder)), prompt, max_context_tokens=60)
-    long = context([f"ship number {number}" for number in range(50)], ())
-    start = context([f"ship number {number}" for number in range(51)], ())
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, max_context_tokens=60)
+    long = make_context([f"ship number {number}" for number in range(50)], ())
+    start = make_context([f"ship number {number}" for number in range(51)], ())
     assert reader.loss(["a"], [long], ["b"]) == reader.loss(["a"], [start], ["b"])
-    assert reader.shortened == 2
+    assert reader.truncated_graphs == 2
     reader.generate(["c"], [long])
-    assert reader.shortened == 2, "graphs are counted, and not how often they are read"
+    assert reader.truncated_graphs == 2, "graphs are counted, and not how often they are read"
 
 
 def test_what_a_model_cannot_read_is_refused(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder)), prompt)
-    short, long = context(["a"], ()), "ship " * PLACES
+    reader = CausalReader(CausalModel(str(folder)), build_prompt)
+    short, long = make_context(["a"], ()), "ship " * MAX_POSITIONS
     with pytest.raises(InputError, match=r"need up to \d\d,\d\d\d tokens without any of the graph; .* 2,048 at most"):
         reader.loss([long], [short], ["b"])
     with pytest.raises(InputError, match="2,048 at most"):
@@ -149,13 +149,13 @@ def test_what_a_model_cannot_read_is_refused(folder: Path) -> None:
 
 
 def test_there_are_places_for_the_answer_too(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder)), prompt, chat=False, max_new_tokens=20)
-    count = reader.model.load().tokens
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, chat=False, max_new_tokens=20)
+    count = reader.model.load().tokenize
     fits, long = (
-        max(("ship " * n for n in range(500) if len(count(prompt("ship " * n, ""))) <= room), key=len)
-        for room in (PLACES - 20, PLACES)
+        max(("ship " * n for n in range(500) if len(count(build_prompt("ship " * n, ""))) <= room), key=len)
+        for room in (MAX_POSITIONS - 20, MAX_POSITIONS)
     )
-    nothing = [context((), ())]
+    nothing = [make_context((), ())]
     assert len(reader.generate([fits], nothing)) == 1
     with pytest.raises(InputError, match="2,048 at most"):
         reader.generate([long], nothing)
@@ -166,39 +166,39 @@ def test_there_are_places_for_the_answer_too(folder: Path) -> None:
 @pytest.mark.parametrize("soft", [0, 40])
 def test_a_graph_that_the_model_has_no_places_for_is_shortened(folder: Path, soft: int) -> None:
     """However many tokens of it are allowed; the same for an answer that is weighed and for one that is written."""
-    options: dict[str, Any] = {"max_new_tokens": 64, "max_context_tokens": 10 * PLACES}
-    reader = CausalReader(CausalModel(str(folder)), prompt, chat=False, **options)
+    options: dict[str, Any] = {"max_new_tokens": 64, "max_context_tokens": 10 * MAX_POSITIONS}
+    reader = CausalReader(CausalModel(str(folder)), build_prompt, chat=False, **options)
     loaded = reader.model.load()
     before = (lambda some: torch.zeros(len(some), soft, 32)) if soft else None
-    long = context([f"ship {number}" for number in range(PLACES)], ())
+    long = make_context([f"ship {number}" for number in range(MAX_POSITIONS)], ())
     lines = long.text.splitlines(keepends=True)
-    room = PLACES - 64 - soft
-    fits = max(n for n in range(800) if len(loaded.tokens(prompt("who?", "".join(lines[:n])))) <= room)
-    cut = context([f"ship {number}" for number in range(fits - 1)], ())
+    room = MAX_POSITIONS - 64 - soft
+    fits = max(n for n in range(800) if len(loaded.tokenize(build_prompt("who?", "".join(lines[:n])))) <= room)
+    cut = make_context([f"ship {number}" for number in range(fits - 1)], ())
     assert "".join(lines[:fits]) + "\nsrc,edge_attr,dst\n" == cut.text
     alone = CausalReader(
-        reader.model, lambda question, _: prompt(question, "".join(lines[:fits])), chat=False, **options
+        reader.model, lambda question, _: build_prompt(question, "".join(lines[:fits])), chat=False, **options
     )
     found = reader.loss(["who?"], [long], ["Bo"], before)
-    assert found == alone.loss(["who?"], [context((), ())], ["Bo"], before)
-    assert reader.generate(["who?"], [long], before) == alone.generate(["who?"], [context((), ())], before)
-    assert reader.shortened == 1
+    assert found == alone.loss(["who?"], [make_context((), ())], ["Bo"], before)
+    assert reader.generate(["who?"], [long], before) == alone.generate(["who?"], [make_context((), ())], before)
+    assert reader.truncated_graphs == 1
 
 
 def test_tokens_are_those_that_are_read(folder: Path) -> None:
     model = CausalModel(str(folder))
-    long = context([f"ship number {number}" for number in range(50)], ())
+    long = make_context([f"ship number {number}" for number in range(50)], ())
     some, asked = [*CONTEXTS, long], [*QUESTIONS, "a"]
-    whole = [len(model.load().tokens(one.text)) for one in some]
-    assert CausalReader(model, prompt, max_context_tokens=PLACES).tokens(asked, some) == whole
-    few = CausalReader(model, prompt, max_context_tokens=60).tokens(asked, some)
+    whole = [len(model.load().tokenize(one.text)) for one in some]
+    assert CausalReader(model, build_prompt, max_context_tokens=MAX_POSITIONS).count_tokens(asked, some) == whole
+    few = CausalReader(model, build_prompt, max_context_tokens=60).count_tokens(asked, some)
     assert few[:-1] == [count if count <= 60 else few[place] for place, count in enumerate(whole[:-1])]
     assert 40 < few[-1] <= 60 < whole[-1]
-    assert CausalReader(model, prompt, with_text=False).tokens(asked, some) == [0] * len(some)
+    assert CausalReader(model, build_prompt, with_text=False).count_tokens(asked, some) == [0] * len(some)
 
 
 def test_questions_graphs_and_answers_go_together(folder: Path) -> None:
-    reader = CausalReader(CausalModel(str(folder)), prompt)
+    reader = CausalReader(CausalModel(str(folder)), build_prompt)
     with pytest.raises(InputError, match="2 questions have 1 graphs"):
         reader.generate(["a", "b"], CONTEXTS[:1])
     with pytest.raises(InputError, match="1 questions have 2 answers"):
@@ -209,4 +209,4 @@ def test_questions_graphs_and_answers_go_together(folder: Path) -> None:
 def test_numbers_below_one_are_refused(folder: Path, option: str) -> None:
     numbers: dict[str, int] = {option: 0}
     with pytest.raises(InputError, match=f"{option} is 0; wanted at least 1"):
-        CausalReader(CausalModel(str(folder)), prompt, **numbers)  # type: ignore[arg-type]
+        CausalReader(CausalModel(str(folder)), build_prompt, **numbers)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader, ChoiceWeights
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
-from tests.answering.graph_readers.graph_contexts import CONTEXTS, QUESTIONS, WIDTH, context
+from tests.answering.graph_readers.graph_contexts import CONTEXTS, QUESTIONS, WIDTH, make_context
 
 CHOICES = ("support", "counter", "neither")
 HIDDEN = 3
@@ -23,10 +23,10 @@ def weights(seed: int = 0, scale: float = 1.0) -> ChoiceWeights:
 
 def likelihoods(told: ChoiceWeights, one: GraphContext) -> list[float]:
     """Return the likelihood of each choice, a number at a time."""
-    graph = one.asked.graph
+    graph = one.query.graph
     sums = [0.0] * HIDDEN
-    for edge in one.part.edges.tolist():
-        vector = graph.relations[int(graph.relation_of[edge])].tolist()
+    for edge in one.subgraph.edges.tolist():
+        vector = graph.relation_vectors[int(graph.edge_relations[edge])].tolist()
         for place in range(HIDDEN):
             inner = sum(a * b for a, b in zip(told.edge[place].tolist(), vector, strict=True))
             sums[place] += math.tanh(inner + float(told.edge_bias[place]))
@@ -56,16 +56,18 @@ def test_a_choice_costs_what_the_sums_over_edges_say(seed: int) -> None:
 def test_an_edge_outside_of_the_part_says_nothing_and_a_second_one_says_it_again() -> None:
     told, edge = weights(), (0, "loves", 1)
     names = ("boy", "dog", "cat")
-    once = context(names, (edge,))
-    assert losses(told, [context(names, (edge, (1, "hates", 2)), (0, 1))], "counter") == losses(told, [once], "counter")
-    assert losses(told, [context(names, (edge, edge))], "counter") != losses(told, [once], "counter")
+    once = make_context(names, (edge,))
+    assert losses(told, [make_context(names, (edge, (1, "hates", 2)), (0, 1))], "counter") == losses(
+        told, [once], "counter"
+    )
+    assert losses(told, [make_context(names, (edge, edge))], "counter") != losses(told, [once], "counter")
 
 
 def test_without_an_edge_the_bias_speaks() -> None:
     told = weights()
     bias = told.choice_bias.astype(np.float64)
     expected = np.log(np.exp(bias).sum()) - bias
-    nothing = context(("boy",), ())
+    nothing = make_context(("boy",), ())
     assert [losses(told, [nothing], choice)[0] for choice in CHOICES] == pytest.approx(expected.tolist(), rel=1e-5)
 
 

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from clew.answering.graph_readers.path_reader import PathGraphReader, check_counts
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, GraphContext, TextualGraph, context_of, induced
+from clew.graph.subgraphs.textual_graph import (
+    EncodedGraph,
+    GraphContext,
+    GraphQuery,
+    TextualGraph,
+    build_context,
+    induced_subgraph,
+)
 from clew.models.encoders.hashing import HashingEncoder
 
 ENCODER = HashingEncoder(256)
@@ -27,8 +34,8 @@ def context(
     distinct = list(dict.fromkeys(graph.relations))
     rows = np.array([distinct.index(relation) for relation in graph.relations], dtype=np.int32)
     encoded = EncodedGraph(graph, ENCODER.encode(names), ENCODER.encode(distinct), rows)
-    asked = AskedGraph(encoded, ENCODER.encode([QUESTION])[0], np.array(topics, dtype=np.int32))
-    return context_of(asked, induced(graph, range(len(names)) if part is None else part))
+    asked = GraphQuery(encoded, ENCODER.encode([QUESTION])[0], np.array(topics, dtype=np.int32))
+    return build_context(asked, induced_subgraph(graph, range(len(names)) if part is None else part))
 
 
 def reader(hops: int = 3, temperature: float = 0.05, floor: float = 1e-3) -> PathGraphReader:
@@ -37,14 +44,14 @@ def reader(hops: int = 3, temperature: float = 0.05, floor: float = 1e-3) -> Pat
 
 def walks(context: GraphContext, start: int, hops: int) -> list[tuple[int, tuple[str, ...]]]:
     """Return the end and the relations of every walk of the part, of one step or more."""
-    graph = context.asked.graph.graph
+    graph = context.query.graph.graph
     found: list[tuple[int, tuple[str, ...]]] = []
     stack: list[tuple[int, int, tuple[str, ...]]] = [(start, -1, ())]
     while stack:
         node, last, relations = stack.pop()
         if relations:
             found.append((node, relations))
-        for edge in context.part.edges.tolist() if len(relations) < hops else ():
+        for edge in context.subgraph.edges.tolist() if len(relations) < hops else ():
             one, other = graph.edges[edge].tolist()
             if edge != last and node in (one, other):
                 stack.append((other if node == one else one, edge, (*relations, graph.relations[edge])))
@@ -53,21 +60,21 @@ def walks(context: GraphContext, start: int, hops: int) -> list[tuple[int, tuple
 
 def worths(context: GraphContext, hops: int, temperature: float = 0.05) -> dict[int, float]:
     """Return how likely, before they are made to add up to 1, every node is to which a walk leads."""
-    asked, inside = context.asked, context.part.nodes.tolist()
+    asked, inside = context.query, context.subgraph.nodes.tolist()
     starts = [topic for topic in asked.topics.tolist() if topic in inside]
     if not starts and inside:
-        starts = [max(inside, key=lambda node: (float(asked.graph.nodes[node] @ asked.question), -node))]
+        starts = [max(inside, key=lambda node: (float(asked.graph.node_vectors[node] @ asked.question_vector), -node))]
     found: dict[int, float] = {}
     for start in starts:
         for end, relations in walks(context, start, hops):
-            cosine = float(ENCODER.encode([", ".join(relations)])[0] @ asked.question)
+            cosine = float(ENCODER.encode([", ".join(relations)])[0] @ asked.question_vector)
             found[end] = max(found.get(end, 0.0), float(np.exp(cosine / temperature)))
     return found
 
 
 def shares(reader: PathGraphReader, context: GraphContext) -> dict[int, float]:
     """Return the likelihood of each node of a graph whose names differ, by what its name costs the reader."""
-    names = context.asked.graph.graph.nodes
+    names = context.query.graph.graph.nodes
     costs = reader.loss([""] * len(names), [context] * len(names), names)
     found = (np.exp(-costs.astype(np.float64)) - 1e-3) / (1 - 1e-3)
     return {node: float(share) for node, share in enumerate(found) if share > 1e-7}
@@ -76,7 +83,7 @@ def shares(reader: PathGraphReader, context: GraphContext) -> dict[int, float]:
 def check(context: GraphContext, hops: int) -> None:
     expected = worths(context, hops)
     total = sum(expected.values())
-    found, names = reader(hops), context.asked.graph.graph.nodes
+    found, names = reader(hops), context.query.graph.graph.nodes
     seen = shares(found, context)
     for node in range(len(names)):
         assert seen.get(node, 0.0) == pytest.approx(expected.get(node, 0.0) / max(total, 1e-30), abs=2e-4)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.answering.graph_readers.prompt_tokens import PromptTokens, first_lines
+from clew.answering.graph_readers.prompt_tokens import PromptTokenizer, truncate_lines
 from clew.errors import InputError
 from clew.models.causal_lm.model import CausalModel, LoadedModel
 from tests.models.tiny_llama import write_tiny_llama
@@ -32,46 +32,46 @@ def chatting(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 def test_the_longest_run_of_first_lines_that_fits_is_kept(text: str, most: int) -> None:
     lines = text.splitlines(keepends=True)
     runs = ["".join(lines[:number]) for number in range(len(lines) + 1)]
-    assert first_lines(text, most, len) == max((run for run in runs if len(run) <= most), key=len)
+    assert truncate_lines(text, most, len) == max((run for run in runs if len(run) <= most), key=len)
 
 
 @pytest.mark.parametrize("most", [1, 50, 300])
 def test_a_graph_that_is_too_long_loses_its_last_lines_and_is_counted(plain: LoadedModel, most: int) -> None:
-    prompts = PromptTokens(joined, most, None)
+    prompts = PromptTokenizer(joined, most, None)
     text = plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH))
     graph, asked = text.split("Q ")
     assert asked == "who?"
     assert GRAPH.startswith(graph)
     assert graph == "" or graph.endswith("ship\n")
     rest = GRAPH[len(graph) :].splitlines(keepends=True)
-    assert len(plain.tokens(graph)) <= most < len(plain.tokens(graph + rest[0]))
-    assert prompts.shortened == 1
+    assert len(plain.tokenize(graph)) <= most < len(plain.tokenize(graph + rest[0]))
+    assert prompts.truncated_graphs == 1
 
 
 def test_a_graph_that_fits_stays_whole(plain: LoadedModel) -> None:
-    prompts = PromptTokens(joined, len(plain.tokens(GRAPH)), None)
+    prompts = PromptTokenizer(joined, len(plain.tokenize(GRAPH)), None)
     assert plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH)) == joined("who?", GRAPH)
-    assert prompts.shortened == 0
+    assert prompts.truncated_graphs == 0
 
 
 def test_a_chat_template_is_used_where_there_is_one(chatting: LoadedModel, plain: LoadedModel) -> None:
     turn = f"<|user|>{joined('who?', GRAPH)}<|assistant|>"
     for chat in (None, True):
-        assert chatting.tokenizer.decode(PromptTokens(joined, 999, chat).encode(chatting, "who?", GRAPH)) == turn
-    bare = PromptTokens(joined, 999, chat=False).encode(chatting, "who?", GRAPH)
+        assert chatting.tokenizer.decode(PromptTokenizer(joined, 999, chat).encode(chatting, "who?", GRAPH)) == turn
+    bare = PromptTokenizer(joined, 999, chat=False).encode(chatting, "who?", GRAPH)
     assert chatting.tokenizer.decode(bare) == joined("who?", GRAPH)
     with pytest.raises(InputError, match="no chat template"):
-        PromptTokens(joined, 999, chat=True).encode(plain, "who?", GRAPH)
-    assert PromptTokens(joined, 999, None).encode(plain, "who?", GRAPH) == bare
+        PromptTokenizer(joined, 999, chat=True).encode(plain, "who?", GRAPH)
+    assert PromptTokenizer(joined, 999, None).encode(plain, "who?", GRAPH) == bare
 
 
 def test_a_tokenizers_own_mark_of_an_end_does_not_come_before_the_answer(tmp_path: Path) -> None:
     from tokenizers.processors import TemplateProcessing
 
     loaded = CausalModel(str(write_tiny_llama(tmp_path))).load()
-    marks = [("<|user|>", loaded.tokens("<|user|>")[0]), ("<|end|>", loaded.end)]
+    marks = [("<|user|>", loaded.tokenize("<|user|>")[0]), ("<|end|>", loaded.end_token)]
     loaded.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
         single="<|user|> $A <|end|>", special_tokens=marks
     )
-    assert loaded.tokens("ship", special=True) == [marks[0][1], *loaded.tokens("ship")]
-    assert loaded.tokens("", special=True) == [marks[0][1]]
+    assert loaded.tokenize("ship", special=True) == [marks[0][1], *loaded.tokenize("ship")]
+    assert loaded.tokenize("", special=True) == [marks[0][1]]

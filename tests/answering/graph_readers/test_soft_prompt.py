@@ -15,9 +15,9 @@ from clew.answering.graph_readers.protocols import TrainableGraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError, ProviderError
 from clew.models.causal_lm.model import CausalModel
-from clew.models.llm.prompts.graph_answer import prompt
+from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
-from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, context
+from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, make_context
 from tests.models.tiny_llama import write_tiny_llama
 
 SETTINGS = GraphTokenSettings(WIDTH, 32, width=16, layers=2, heads=2, tokens=3)
@@ -42,8 +42,8 @@ def graph_token(seed: int = 0) -> GraphToken:
 @pytest.fixture(params=KINDS)
 def soft(request: pytest.FixtureRequest, model: CausalModel) -> SoftPromptReader:
     tokens, graph = KINDS[request.param]
-    reader = CausalReader(model, prompt, batch_size=3, max_new_tokens=5)
-    return SoftPromptReader(reader, tokens=tokens, graph_token=graph_token() if graph else None)
+    reader = CausalReader(model, build_prompt, batch_size=3, max_new_tokens=5)
+    return SoftPromptReader(reader, num_virtual_tokens=tokens, graph_token=graph_token() if graph else None)
 
 
 def joined(soft: SoftPromptReader, place: int, ids: list[int]) -> Any:
@@ -59,8 +59,8 @@ def joined(soft: SoftPromptReader, place: int, ids: list[int]) -> Any:
 def by_hand(soft: SoftPromptReader) -> Any:
     model, found = soft.reader.model.load(), []
     for place, answer in enumerate(ANSWERS):
-        ids, costs = model.tokens(prompt(QUESTIONS[place], CONTEXTS[place].text)), []
-        for token in [*model.tokens(answer), model.end]:
+        ids, costs = model.tokenize(build_prompt(QUESTIONS[place], CONTEXTS[place].text)), []
+        for token in [*model.tokenize(answer), model.end_token]:
             logits = model.network(inputs_embeds=joined(soft, place, ids)).logits[0, -1]
             costs.append(-logits.log_softmax(dim=0)[token])
             ids.append(token)
@@ -70,9 +70,11 @@ def by_hand(soft: SoftPromptReader) -> Any:
 
 def test_tokens_of_a_graph_are_those_of_its_text_and_those_made_of_it(soft: SoftPromptReader) -> None:
     made = 0 if soft.graph_token is None else SETTINGS.tokens
-    assert soft.tokens(QUESTIONS, CONTEXTS) == [made + count for count in soft.reader.tokens(QUESTIONS, CONTEXTS)]
-    assert soft.tokens([], []) == []
-    assert soft.shortened == soft.reader.shortened == 0
+    assert soft.count_tokens(QUESTIONS, CONTEXTS) == [
+        made + count for count in soft.reader.count_tokens(QUESTIONS, CONTEXTS)
+    ]
+    assert soft.count_tokens([], []) == []
+    assert soft.truncated_graphs == soft.reader.truncated_graphs == 0
 
 
 def test_losses_and_their_gradients_are_those_of_single_examples(soft: SoftPromptReader) -> None:
@@ -102,11 +104,11 @@ def test_what_it_writes_is_the_likeliest_after_the_soft_tokens(soft: SoftPromptR
     model = soft.reader.model.load()
     found = soft.generate(QUESTIONS, CONTEXTS)
     for place, text in enumerate(found):
-        ids = model.tokens(prompt(QUESTIONS[place], CONTEXTS[place].text))
+        ids = model.tokenize(build_prompt(QUESTIONS[place], CONTEXTS[place].text))
         for _ in range(5):
             with torch.no_grad():
                 ids.append(int(model.network(inputs_embeds=joined(soft, place, ids)).logits[0, -1].argmax()))
-        assert text == model.words(ids[-5:])
+        assert text == model.decode(ids[-5:])
         assert text == soft.generate([QUESTIONS[place]], [CONTEXTS[place]])[0]
 
 
@@ -121,20 +123,20 @@ def test_a_trained_prompt_is_written_without_the_model_and_opened_again(soft: So
     tokens = 4 if (tmp_path / "adapter_model.safetensors").exists() else 0
     again = SoftPromptReader(
         soft.reader,
-        tokens=tokens,
+        num_virtual_tokens=tokens,
         graph_token=None if soft.graph_token is None else graph_token(seed=1),
         folder=tmp_path,
     )
     np.testing.assert_array_equal(again.loss(QUESTIONS, CONTEXTS, ANSWERS), expected)
     assert all(weight.requires_grad for weight in again.parameters())
-    fresh = SoftPromptReader(soft.reader, tokens=tokens, graph_token=soft.graph_token)
+    fresh = SoftPromptReader(soft.reader, num_virtual_tokens=tokens, graph_token=soft.graph_token)
     if tokens:
         assert np.abs(fresh.loss(QUESTIONS, CONTEXTS, ANSWERS) - expected).max() > 1e-4
 
 
 @pytest.fixture
 def reader(tmp_path: Path) -> CausalReader:
-    return CausalReader(CausalModel(str(write_tiny_llama(tmp_path / "plain", gain=4.0))), prompt)
+    return CausalReader(CausalModel(str(write_tiny_llama(tmp_path / "plain", gain=4.0))), build_prompt)
 
 
 def test_virtual_tokens_start_as_words_drawn_by_their_seed_alone(reader: CausalReader) -> None:
@@ -149,7 +151,10 @@ def test_virtual_tokens_start_as_words_drawn_by_their_seed_alone(reader: CausalR
 
 
 def test_training_lowers_the_loss_and_leaves_the_model_as_it_is(reader: CausalReader) -> None:
-    readers: list[TrainableGraphReader] = [reader, SoftPromptReader(reader, tokens=4, graph_token=graph_token())]
+    readers: list[TrainableGraphReader] = [
+        reader,
+        SoftPromptReader(reader, num_virtual_tokens=4, graph_token=graph_token()),
+    ]
     frozen, soft = readers
     before = frozen.loss(QUESTIONS, CONTEXTS, ANSWERS)
     optimizer = torch.optim.Adam(soft.parameters(), lr=0.05)
@@ -176,19 +181,21 @@ def test_readers_share_a_model_and_not_their_prompts(reader: CausalReader) -> No
 
 
 def test_tokens_of_the_whole_graph_stand_in_for_its_text(reader: CausalReader) -> None:
-    unread = CausalReader(reader.model, prompt, with_text=False)
+    unread = CausalReader(reader.model, build_prompt, with_text=False)
     settings = GraphTokenSettings(WIDTH, 32, width=16, tokens=2, pool="whole")
     torch.manual_seed(0)
-    soft = SoftPromptReader(unread, tokens=0, graph_token=GraphToken(settings))
+    soft = SoftPromptReader(unread, num_virtual_tokens=0, graph_token=GraphToken(settings))
     names, edges = ("a", "b", "c"), ((0, "r", 1), (1, "s", 2))
-    graphs = [context(names, edges, part) for part in (None, (0,), ())]
+    graphs = [make_context(names, edges, part) for part in (None, (0,), ())]
     same = soft.loss(["q"] * 3, graphs, ["x"] * 3)
     np.testing.assert_allclose(same, same[0], rtol=1e-6)
-    assert soft.loss(["q"], [context(("d", "b", "c"), edges)], ["x"])[0] != same[0]
+    assert soft.loss(["q"], [make_context(("d", "b", "c"), edges)], ["x"])[0] != same[0]
 
 
 def test_a_graph_token_of_another_width_is_refused(reader: CausalReader) -> None:
-    soft = SoftPromptReader(reader, tokens=0, graph_token=GraphToken(GraphTokenSettings(WIDTH, 31, width=16)))
+    soft = SoftPromptReader(
+        reader, num_virtual_tokens=0, graph_token=GraphToken(GraphTokenSettings(WIDTH, 31, width=16))
+    )
     with pytest.raises(InputError, match=r"shape \(1, 1, 31\); wanted \(1, tokens, 32\)"):
         soft.loss(["q"], CONTEXTS[:1], ["x"])
 
@@ -215,19 +222,19 @@ def test_a_folder_without_a_fitting_prompt_says_why_in_one_line(
 
 
 def test_a_graph_token_that_does_not_fit_its_folder_is_refused(reader: CausalReader, tmp_path: Path) -> None:
-    SoftPromptReader(reader, tokens=0, graph_token=graph_token()).save(tmp_path / "soft")
+    SoftPromptReader(reader, num_virtual_tokens=0, graph_token=graph_token()).save(tmp_path / "soft")
     other = GraphToken(GraphTokenSettings(WIDTH, 32, width=8))
     with pytest.raises(ProviderError, match="a graph token of the same settings") as caught:
-        SoftPromptReader(reader, tokens=0, graph_token=other, folder=tmp_path / "soft").parameters()
+        SoftPromptReader(reader, num_virtual_tokens=0, graph_token=other, folder=tmp_path / "soft").parameters()
     assert "\n" not in str(caught.value)
 
 
 def test_a_prompt_of_nothing_and_a_model_in_training_are_refused(reader: CausalReader) -> None:
     with pytest.raises(InputError, match="0 virtual tokens; wanted at least 1"):
-        SoftPromptReader(reader, tokens=0)
+        SoftPromptReader(reader, num_virtual_tokens=0)
     open_model = CausalModel(reader.name, trainable=True)
     with pytest.raises(InputError, match="trainable=False"):
-        SoftPromptReader(CausalReader(open_model, prompt))
+        SoftPromptReader(CausalReader(open_model, build_prompt))
 
 
 def test_without_peft_it_says_what_to_install(reader: CausalReader, monkeypatch: pytest.MonkeyPatch) -> None:

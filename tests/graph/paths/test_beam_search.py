@@ -12,13 +12,13 @@ from tests.oracles import beam as oracle
 NODES = 8
 
 
-def worth(chain: tuple[int, ...]) -> float:
+def chain_score(chain: tuple[int, ...]) -> float:
     """A score from 0 to 1 that differs for each chain, as a float32 holds it."""
     return float(np.float32(abs(np.sin(sum((i + 2.5) * (t + 1.3) for i, t in enumerate(chain))))))
 
 
-def scores(chain: tuple[int, ...], onward: np.ndarray) -> np.ndarray:
-    return np.array([worth((*chain, int(t))) for t in onward], dtype=np.float32)
+def score_chains(chain: tuple[int, ...], onward: np.ndarray) -> np.ndarray:
+    return np.array([chain_score((*chain, int(t))) for t in onward], dtype=np.float32)
 
 
 @st.composite
@@ -42,8 +42,8 @@ def test_it_is_the_pseudocode(
 ) -> None:
     starts = [t for t in starts if t < len(ends)]
     graph = TripleGraph(np.array(ends), NODES)
-    found = diverse_beam_search(graph, starts, scores, BeamSettings(width, length, gamma))
-    wanted = oracle.beams(ends, starts, worth, width, length, gamma)
+    found = diverse_beam_search(graph, starts, score_chains, BeamSettings(width, length, gamma))
+    wanted = oracle.beams(ends, starts, chain_score, width, length, gamma)
     assert [beam.triples for beam in found] == [chain for chain, _ in wanted]
     assert [beam.score for beam in found] == pytest.approx([score for _, score in wanted])
 
@@ -55,13 +55,13 @@ def test_discounts_fall_to_the_last_one() -> None:
 
 def test_a_hub_is_scored_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = TripleGraph(np.array([(0, 1), *((0, 2 + i) for i in range(500))]), 502)
-    whole = diverse_beam_search(graph, [0], scores, BeamSettings(7, 3, hub=1000))
-    monkeypatch.setattr(beam_module, "_AT_ONCE", 16)
+    whole = diverse_beam_search(graph, [0], score_chains, BeamSettings(7, 3, hub=1000))
+    monkeypatch.setattr(beam_module, "_SCORING_BATCH", 16)
     seen: list[int] = []
 
     def counted(chain: tuple[int, ...], onward: np.ndarray) -> np.ndarray:
         seen.append(len(onward))
-        return scores(chain, onward)
+        return score_chains(chain, onward)
 
     assert diverse_beam_search(graph, [0], counted, BeamSettings(7, 3, hub=1000)) == whole
     assert max(seen) <= 16
@@ -70,9 +70,9 @@ def test_a_hub_is_scored_in_parts_with_the_same_result(monkeypatch: pytest.Monke
 def test_triples_that_are_not_allowed_stand_on_no_chain() -> None:
     graph = TripleGraph(np.array([(0, 1), (1, 2), (2, 3), (1, 3)]), 4)
     allowed = np.array([True, False, True, True])
-    found = diverse_beam_search(graph, [0, 1], scores, BeamSettings(5, 3), allowed)
+    found = diverse_beam_search(graph, [0, 1], score_chains, BeamSettings(5, 3), allowed)
     assert {t for beam in found for t in beam.triples} == {0, 2, 3}
-    assert diverse_beam_search(graph, [1], scores, BeamSettings(5, 3), allowed) == []
+    assert diverse_beam_search(graph, [1], score_chains, BeamSettings(5, 3), allowed) == []
 
 
 def test_no_chain_goes_through_a_hub() -> None:
@@ -80,5 +80,5 @@ def test_no_chain_goes_through_a_hub() -> None:
     assert graph.neighbours(0, 6).tolist() == [*range(6), 6]
     assert graph.neighbours(0, 5).tolist() == [0, 6]
     assert graph.neighbours(1, 5).tolist() == [1]
-    found = diverse_beam_search(graph, [0], scores, BeamSettings(10, 3, hub=5))
+    found = diverse_beam_search(graph, [0], score_chains, BeamSettings(10, 3, hub=5))
     assert [beam.triples for beam in found] == [(0, 6)]

@@ -11,23 +11,23 @@ from hypothesis import given, settings
 from clew.graph.csr import Adjacency
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.ppr.forward_push import push_pagerank
-from tests.graph.symmetric_graphs import Asked, asked, symmetric
+from tests.graph.symmetric_graphs import PushProblem, push_problems, symmetric_graph
 from tests.oracles.walks import probability, simple_walks
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray
 
 
-def dictionary(graph: Adjacency) -> dict[int, dict[int, float]]:
-    weights = [graph.weights[graph.indptr[i] : graph.indptr[i + 1]] for i in range(graph.rows)]
-    return {i: dict(zip(graph.row(i).tolist(), weights[i].tolist(), strict=True)) for i in range(graph.rows)}
+def to_dictionary(graph: Adjacency) -> dict[int, dict[int, float]]:
+    weights = [graph.weights[graph.indptr[i] : graph.indptr[i + 1]] for i in range(graph.row_count)]
+    return {i: dict(zip(graph.row(i).tolist(), weights[i].tolist(), strict=True)) for i in range(graph.row_count)}
 
 
-def walks(a: Asked, targets: list[int]) -> list[tuple[float, tuple[int, ...]]]:
-    return likely(a.graph, a.restart, a.attraction, a.blocked, a.damping, targets)
+def find_problem_walks(a: PushProblem, targets: list[int]) -> list[tuple[float, tuple[int, ...]]]:
+    return find_walks(a.graph, a.restart, a.attraction, a.blocked, a.damping, targets)
 
 
-def likely(
+def find_walks(
     graph: Adjacency,
     restart: "tuple[IntArray, FloatArray]",
     attraction: "FloatArray",
@@ -39,21 +39,21 @@ def likely(
     return likeliest_walks(graph, walk, restart, attraction, damping, targets)
 
 
-def restart(a: Asked) -> dict[int, float]:
+def restart_shares(a: PushProblem) -> dict[int, float]:
     return dict(zip(a.restart[0].tolist(), a.restart[1].tolist(), strict=True))
 
 
 @settings(deadline=None, max_examples=120)
-@given(asked(largest=6))
-def test_the_likeliest_of_all_walks_is_found(a: Asked) -> None:
-    graph, blocked = dictionary(a.graph), set(np.flatnonzero(a.blocked).tolist())
-    attraction, start = a.attraction.tolist(), restart(a)
+@given(push_problems(largest=6))
+def test_the_likeliest_of_all_walks_is_found(a: PushProblem) -> None:
+    graph, blocked = to_dictionary(a.graph), set(np.flatnonzero(a.blocked).tolist())
+    attraction, start = a.attraction.tolist(), restart_shares(a)
     best = dict.fromkeys(graph, 0.0)
     for node in start:
         for walk in simple_walks(graph, node, blocked):
             likely = probability(graph, walk, start, attraction, blocked, a.damping)
             best[walk[-1]] = max(best[walk[-1]], likely)
-    for target, (likely, nodes) in zip(graph, walks(a, list(graph)), strict=True):
+    for target, (likely, nodes) in zip(graph, find_problem_walks(a, list(graph)), strict=True):
         assert likely == pytest.approx(best[target], rel=1e-5, abs=1e-12)
         assert bool(nodes) == (likely > 0)
         if nodes:
@@ -63,10 +63,10 @@ def test_the_likeliest_of_all_walks_is_found(a: Asked) -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(asked(largest=40))
-def test_it_equals_networkx_where_the_walk_is_short(a: Asked) -> None:
-    graph, blocked = dictionary(a.graph), set(np.flatnonzero(a.blocked).tolist())
-    attraction, start = a.attraction.tolist(), restart(a)
+@given(push_problems(largest=40))
+def test_it_equals_networkx_where_the_walk_is_short(a: PushProblem) -> None:
+    graph, blocked = to_dictionary(a.graph), set(np.flatnonzero(a.blocked).tolist())
+    attraction, start = a.attraction.tolist(), restart_shares(a)
     costs: nx.DiGraph = nx.DiGraph()
     costs.add_nodes_from(["start", *graph])
     for one in graph:
@@ -78,8 +78,8 @@ def test_it_equals_networkx_where_the_walk_is_short(a: Asked) -> None:
         if node not in blocked:
             costs.add_edge("start", node, weight=-math.log(share))
     lengths, paths = nx.single_source_dijkstra(costs, "start")
-    a = Asked(a.graph, a.restart, a.attraction, a.blocked, a.damping or 0.5)
-    for target, (likely, _) in zip(graph, walks(a, list(graph)), strict=True):
+    a = PushProblem(a.graph, a.restart, a.attraction, a.blocked, a.damping or 0.5)
+    for target, (likely, _) in zip(graph, find_problem_walks(a, list(graph)), strict=True):
         if target not in lengths:
             assert likely == 0
         elif len(paths[target]) <= 8:
@@ -87,22 +87,22 @@ def test_it_equals_networkx_where_the_walk_is_short(a: Asked) -> None:
 
 
 def test_a_walk_has_eight_steps_at_most() -> None:
-    line = symmetric({(i, i + 1): 1.0 for i in range(19)}, 20)
+    line = symmetric_graph({(i, i + 1): 1.0 for i in range(19)}, 20)
     start = np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)
     free = np.zeros(20, dtype=bool)
-    found = likely(line, start, np.ones(20, dtype=np.float32), free, 0.9, list(range(20)))
+    found = find_walks(line, start, np.ones(20, dtype=np.float32), free, 0.9, list(range(20)))
     assert [len(nodes) for _, nodes in found] == [*range(1, 10), *[0] * 11]
     assert found[8][1] == tuple(range(9))
 
 
 def test_a_walk_does_not_go_through_a_hub_but_may_start_or_end_there() -> None:
     pairs = {(0, other): 1.0 for other in range(1, 700)} | {(1, 700): 1.0}
-    graph = symmetric(pairs, 701)
+    graph = symmetric_graph(pairs, 701)
     even, free = np.ones(701, dtype=np.float32), np.zeros(701, dtype=bool)
 
     def steps(start: int, target: int) -> tuple[int, ...]:
         restart = np.array([start], dtype=np.int32), np.array([1.0], dtype=np.float32)
-        return likely(graph, restart, even, free, 0.5, [target])[0][1]
+        return find_walks(graph, restart, even, free, 0.5, [target])[0][1]
 
     assert steps(0, 5) == (0, 5)
     assert steps(700, 0) == (700, 1, 0)
@@ -110,9 +110,9 @@ def test_a_walk_does_not_go_through_a_hub_but_may_start_or_end_there() -> None:
 
 
 def test_the_same_target_twice_and_no_target_at_all() -> None:
-    line = symmetric({(0, 1): 1.0}, 2)
+    line = symmetric_graph({(0, 1): 1.0}, 2)
     start = np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)
     even, free = np.ones(2, dtype=np.float32), np.zeros(2, dtype=bool)
-    one, other = likely(line, start, even, free, 0.5, [1, 1])
+    one, other = find_walks(line, start, even, free, 0.5, [1, 1])
     assert one == other == (0.5, (0, 1))
-    assert likely(line, start, even, free, 0.5, []) == []
+    assert find_walks(line, start, even, free, 0.5, []) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.paths.path_entities import entities_of
+from clew.graph.paths.path_entities import path_entities
 from clew.types import Triple
 
 A_B, B_A, B_C, C_B, A_A = (Triple(h, "r", t) for h, t in ("AB", "BA", "BC", "CB", "AA"))
@@ -29,24 +29,24 @@ A_B, B_A, B_C, C_B, A_A = (Triple(h, "r", t) for h, t in ("AB", "BA", "BC", "CB"
     ],
 )
 def test_triples_say_which_way_they_are_walked(path: tuple[Triple, ...], walked: str) -> None:
-    assert entities_of(path) == tuple(walked)
+    assert path_entities(path) == tuple(walked)
 
 
 def test_one_fact_starts_at_its_head_unless_the_topics_say_otherwise() -> None:
-    assert entities_of((A_B,)) == entities_of((A_B,), ["A"]) == entities_of((A_B,), ["A", "B"]) == ("A", "B")
-    assert entities_of((A_B,), ["C"]) == ("A", "B")
-    assert entities_of((A_B,), ["B"]) == ("B", "A")
+    assert path_entities((A_B,)) == path_entities((A_B,), ["A"]) == path_entities((A_B,), ["A", "B"]) == ("A", "B")
+    assert path_entities((A_B,), ["C"]) == ("A", "B")
+    assert path_entities((A_B,), ["B"]) == ("B", "A")
 
 
 def test_there_and_back_starts_where_the_topics_say() -> None:
     for path in ((A_B, B_A), (A_B, A_B)):
-        assert entities_of(path) == entities_of(path, ["A"]) == entities_of(path, ["B", "A"]) == ("A", "B", "A")
-        assert entities_of(path, ["B"]) == ("B", "A", "B")
-    assert entities_of((B_A, A_B), ["A"]) == ("A", "B", "A")
+        assert path_entities(path) == path_entities(path, ["A"]) == path_entities(path, ["B", "A"]) == ("A", "B", "A")
+        assert path_entities(path, ["B"]) == ("B", "A", "B")
+    assert path_entities((B_A, A_B), ["A"]) == ("A", "B", "A")
 
 
 def test_topics_do_not_matter_where_the_triples_say_it() -> None:
-    assert entities_of((A_B, B_C), ["C"]) == entities_of((A_B, B_C), ["B"]) == ("A", "B", "C")
+    assert path_entities((A_B, B_C), ["C"]) == path_entities((A_B, B_C), ["B"]) == ("A", "B", "C")
 
 
 @settings(max_examples=300)
@@ -56,10 +56,10 @@ def test_a_walk_is_told_from_its_triples_and_its_start(hops: int, names: int, dr
     path = tuple(
         Triple(*((one, "r", other) if drawn.random() < 0.5 else (other, "r", one))) for one, other in pairwise(walked)
     )
-    assert entities_of(path, walked[:1]) == tuple(walked)
+    assert path_entities(path, walked[:1]) == tuple(walked)
 
 
 @pytest.mark.parametrize("topics", [(), ("A", "B")])
 def test_a_later_fact_says_where_it_starts(topics: tuple[str, ...]) -> None:
-    assert entities_of((B_A, A_B, B_C), topics) == ("B", "A", "B", "C")
-    assert entities_of((A_B, B_A, B_C), topics) == ("B", "A", "B", "C")
+    assert path_entities((B_A, A_B, B_C), topics) == ("B", "A", "B", "C")
+    assert path_entities((A_B, B_A, B_C), topics) == ("B", "A", "B", "C")

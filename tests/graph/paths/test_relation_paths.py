@@ -7,72 +7,72 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.paths.relation_paths import ChainLevel, first_level, next_level, relation_codes, walk_back
+from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, relation_codes, trace_back
 from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.induced import LocalGraph, local_graph
-from tests.graph.fact_graphs import Facts, facts, rows, some_nodes
+from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.oracles import relation_chains as oracle
 from tests.oracles.facts import Fact, Step
 
 MANY = 10**6
-SMALL = facts(entities=5, most=9, least=1)
+SMALL = fact_sets(max_entities=5, max_facts=9, min_entities=1)
 
 
-def local_of(found: list[Fact], entities: int, order: list[int] | None = None) -> LocalGraph:
+def build_local(found: list[Fact], entities: int, order: list[int] | None = None) -> LocalGraph:
     graph = fact_graph(np.array(found, dtype=np.int32).reshape(-1, 3), entities)
     return local_graph(graph, np.array(range(entities) if order is None else order, dtype=np.int32))
 
 
-def levels_of(
+def build_levels(
     local: LocalGraph, found: list[Fact], starts: list[int], hops: int, most_ends: int = MANY, most_edges: int = MANY
-) -> list[ChainLevel]:
+) -> list[RelationPathLevel]:
     """Go on from every chain."""
     codes = relation_codes(local, np.array(found, dtype=np.int32).reshape(-1, 3))
     levels = [first_level(np.array(starts, dtype=np.int64))]
     for _ in range(hops):
-        chains = np.arange(len(levels[-1].chains), dtype=np.int64)
+        chains = np.arange(len(levels[-1].relation_paths), dtype=np.int64)
         levels.append(next_level(local, codes, levels, chains, most_ends, most_edges))
     return levels
 
 
-def chains_of(level: ChainLevel) -> list[tuple[int, ...]]:
-    return [tuple(chain) for chain in level.chains.tolist()]
+def relation_paths(level: RelationPathLevel) -> list[tuple[int, ...]]:
+    return [tuple(chain) for chain in level.relation_paths.tolist()]
 
 
-def onward(local: LocalGraph, node: int, came_by: int) -> list[Step]:
+def next_steps(local: LocalGraph, node: int, came_by: int) -> list[Step]:
     """The edges of a node but the fact that was walked to it."""
     return [(other, edge) for other, edge in rows(local)[node] if edge // 2 != came_by // 2]
 
 
-def ends_of(level: ChainLevel) -> list[list[int]]:
+def end_positions(level: RelationPathLevel) -> list[list[int]]:
     """The positions where each chain ends, as they come."""
     return [level.positions[first:last].tolist() for first, last in pairwise(level.indptr.tolist())]
 
 
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SMALL, st.integers(1, 3))
-def test_chains_and_ends_as_by_trying_every_walk(data: st.DataObject, drawn: Facts, hops: int) -> None:
-    order = data.draw(st.permutations(range(drawn.entities)))
-    local = local_of(drawn.facts, drawn.entities, order)
-    starts = data.draw(some_nodes(drawn))
-    level = levels_of(local, drawn.facts, starts, hops)[-1]
+def test_chains_and_ends_as_by_trying_every_walk(data: st.DataObject, drawn: FactSet, hops: int) -> None:
+    order = data.draw(st.permutations(range(drawn.entity_count)))
+    local = build_local(drawn.facts, drawn.entity_count, order)
+    starts = data.draw(draw_entities(drawn))
+    level = build_levels(local, drawn.facts, starts, hops)[-1]
     local_rows = rows(local)
-    every, simple = oracle.ends_of_chains(lambda node: local_rows[node], drawn.facts, starts, hops)
-    assert level.chains.shape == (len(chains_of(level)), hops)
-    assert chains_of(level) == sorted(set(chains_of(level)))
+    every, simple = oracle.relation_path_ends(lambda node: local_rows[node], drawn.facts, starts, hops)
+    assert level.relation_paths.shape == (len(relation_paths(level)), hops)
+    assert relation_paths(level) == sorted(set(relation_paths(level)))
     exact = hops == 1 or (hops == 2 and len(starts) == 1)  # so short, no path hides another
-    assert chains_of(level) == sorted(every) or not exact
-    for place, (chain, ends) in enumerate(zip(chains_of(level), ends_of(level), strict=True)):
+    assert relation_paths(level) == sorted(every) or not exact
+    for place, (chain, ends) in enumerate(zip(relation_paths(level), end_positions(level), strict=True)):
         assert len(ends) == len(set(ends)) > 0, "one path stands for all to an end"
-        told = {end for end, is_simple in zip(ends, _simple(level, place), strict=True) if is_simple}
+        told = {end for end, is_simple in zip(ends, simple_flags(level, place), strict=True) if is_simple}
         assert set(ends) <= every[chain]
         assert told <= simple.get(chain, set())
         if exact:
             assert (set(ends), told) == (every[chain], simple.get(chain, set()))
-    assert not level.cut
+    assert not level.truncated
 
 
-def _simple(level: ChainLevel, chain: int) -> "list[bool]":
+def simple_flags(level: RelationPathLevel, chain: int) -> "list[bool]":
     flags: list[bool] = level.simple[level.indptr[chain] : level.indptr[chain + 1]].tolist()
     return flags
 
@@ -80,16 +80,16 @@ def _simple(level: ChainLevel, chain: int) -> "list[bool]":
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SMALL, st.integers(1, 4), st.integers(1, 3) | st.just(MANY), st.integers(0, 30) | st.just(MANY))
 def test_every_end_has_a_path_of_real_edges(
-    data: st.DataObject, drawn: Facts, hops: int, most_ends: int, most_edges: int
+    data: st.DataObject, drawn: FactSet, hops: int, most_ends: int, most_edges: int
 ) -> None:
-    local = local_of(drawn.facts, drawn.entities)
-    starts = data.draw(some_nodes(drawn, least=1))
-    levels = levels_of(local, drawn.facts, starts, hops, most_ends, most_edges)
+    local = build_local(drawn.facts, drawn.entity_count)
+    starts = data.draw(draw_entities(drawn, min_size=1))
+    levels = build_levels(local, drawn.facts, starts, hops, most_ends, most_edges)
     local_rows = rows(local)
     level = levels[-1]
-    owner = np.repeat(np.arange(len(level.chains)), np.diff(level.indptr))
+    owner = np.repeat(np.arange(len(level.relation_paths)), np.diff(level.indptr))
     for end in range(len(level.positions)):
-        positions, edges = walk_back(levels, end)
+        positions, edges = trace_back(levels, end)
         assert positions.shape == (hops + 1,)
         assert edges.shape == (hops,)
         assert positions[0] in starts
@@ -98,14 +98,16 @@ def test_every_end_has_a_path_of_real_edges(
             assert (other, edge) in local_rows[one]
         assert all(one // 2 != other // 2 for one, other in pairwise(edges.tolist())), "it turned on the spot"
         told = [oracle.relation_code(drawn.facts, edge) for edge in edges.tolist()]
-        assert told == level.chains[owner[end]].tolist()
+        assert told == level.relation_paths[owner[end]].tolist()
         assert level.simple[end] == (len(set(positions.tolist())) == hops + 1)
 
 
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SMALL)
-def test_ends_come_simple_ones_first_then_by_position(data: st.DataObject, drawn: Facts) -> None:
-    level = levels_of(local_of(drawn.facts, drawn.entities), drawn.facts, data.draw(some_nodes(drawn, least=1)), 3)[-1]
+def test_ends_come_simple_ones_first_then_by_position(data: st.DataObject, drawn: FactSet) -> None:
+    level = build_levels(
+        build_local(drawn.facts, drawn.entity_count), drawn.facts, data.draw(draw_entities(drawn, min_size=1)), 3
+    )[-1]
     for chain, (first, last) in enumerate(pairwise(level.indptr.tolist())):
         order = [(not s, p) for s, p in zip(level.simple[first:last], level.positions[first:last], strict=True)]
         assert order == sorted(order)
@@ -117,111 +119,117 @@ def test_ends_come_simple_ones_first_then_by_position(data: st.DataObject, drawn
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SMALL, st.integers(1, 3))
 def test_bounded_a_chain_goes_on_from_its_first_ends_and_says_so(
-    data: st.DataObject, drawn: Facts, most_ends: int
+    data: st.DataObject, drawn: FactSet, most_ends: int
 ) -> None:
-    local = local_of(drawn.facts, drawn.entities)
+    local = build_local(drawn.facts, drawn.entity_count)
     codes = relation_codes(local, drawn.triples)
-    levels = levels_of(local, drawn.facts, data.draw(some_nodes(drawn, least=1)), 1)
+    levels = build_levels(local, drawn.facts, data.draw(draw_entities(drawn, min_size=1)), 1)
     last = levels[-1]
-    chosen = sorted(data.draw(st.sets(st.sampled_from(range(len(last.chains)))))) if len(last.chains) else []
+    chosen = (
+        sorted(data.draw(st.sets(st.sampled_from(range(len(last.relation_paths)))))) if len(last.relation_paths) else []
+    )
     level = next_level(local, codes, levels, np.array(chosen, dtype=np.int64), most_ends)
     wanted: dict[tuple[int, ...], set[int]] = {}
     for place in chosen:
         first = int(last.indptr[place])
-        for end, node in enumerate(ends_of(last)[place][:most_ends]):
-            for other, edge in onward(local, node, int(last.edges[first + end])):
-                chain = (*chains_of(last)[place], oracle.relation_code(drawn.facts, edge))
+        for end, node in enumerate(end_positions(last)[place][:most_ends]):
+            for other, edge in next_steps(local, node, int(last.edges[first + end])):
+                chain = (*relation_paths(last)[place], oracle.relation_code(drawn.facts, edge))
                 wanted.setdefault(chain, set()).add(other)
-    assert dict(zip(chains_of(level), map(set, ends_of(level)), strict=True)) == wanted
-    assert level.cut == any(len(ends_of(last)[place]) > most_ends for place in chosen)
+    assert dict(zip(relation_paths(level), map(set, end_positions(level)), strict=True)) == wanted
+    assert level.truncated == any(len(end_positions(last)[place]) > most_ends for place in chosen)
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.data(), SMALL, st.integers(0, 12))
-def test_no_more_edges_are_looked_at_than_allowed(data: st.DataObject, drawn: Facts, most_edges: int) -> None:
-    local = local_of(drawn.facts, drawn.entities)
+def test_no_more_edges_are_looked_at_than_allowed(data: st.DataObject, drawn: FactSet, most_edges: int) -> None:
+    local = build_local(drawn.facts, drawn.entity_count)
     codes = relation_codes(local, drawn.triples)
-    starts = data.draw(some_nodes(drawn, least=1))
-    levels = levels_of(local, drawn.facts, starts, 1)
+    starts = data.draw(draw_entities(drawn, min_size=1))
+    levels = build_levels(local, drawn.facts, starts, 1)
     last = levels[-1]
-    level = next_level(local, codes, levels, np.arange(len(last.chains)), MANY, most_edges)
+    level = next_level(local, codes, levels, np.arange(len(last.relation_paths)), MANY, most_edges)
     degrees = local.degrees()
     spent, wanted, cut = 0, set(), False
-    for place, chain in enumerate(chains_of(last)):
+    for place, chain in enumerate(relation_paths(last)):
         for end in range(int(last.indptr[place]), int(last.indptr[place + 1])):
             node = int(last.positions[end])
             spent += int(degrees[node])
             cut = cut or spent > most_edges
             if not cut:
-                steps = onward(local, node, int(last.edges[end]))
+                steps = next_steps(local, node, int(last.edges[end]))
                 wanted |= {(*chain, oracle.relation_code(drawn.facts, edge), other) for other, edge in steps}
-    told = {(*chain, end) for chain, ends in zip(chains_of(level), ends_of(level), strict=True) for end in ends}
-    assert (told, level.cut) == (wanted, cut)
+    told = {
+        (*chain, end) for chain, ends in zip(relation_paths(level), end_positions(level), strict=True) for end in ends
+    }
+    assert (told, level.truncated) == (wanted, cut)
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.data(), facts(entities=8, most=20, least=1))
-def test_the_same_again_gives_the_same_bytes(data: st.DataObject, drawn: Facts) -> None:
-    starts = data.draw(some_nodes(drawn, least=1))
-    local = local_of(drawn.facts, drawn.entities)
-    for one, other in zip(*(levels_of(local, drawn.facts, starts, 3) for _ in range(2)), strict=True):
+@given(st.data(), fact_sets(max_entities=8, max_facts=20, min_entities=1))
+def test_the_same_again_gives_the_same_bytes(data: st.DataObject, drawn: FactSet) -> None:
+    starts = data.draw(draw_entities(drawn, min_size=1))
+    local = build_local(drawn.facts, drawn.entity_count)
+    for one, other in zip(*(build_levels(local, drawn.facts, starts, 3) for _ in range(2)), strict=True):
         for name in ("chains", "indptr", "positions", "parents", "edges", "simple"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_the_other_films_of_a_director() -> None:
     films = [(0, 1, 9), (3, 1, 9), (7, 1, 9), (3, 0, 8)]  # directed by 1; starring 0
-    levels = levels_of(local_of(films, 10), films, [3], 2)
+    levels = build_levels(build_local(films, 10), films, [3], 2)
     level = levels[-1]
-    there_and_back = chains_of(level).index((2, 3))
-    assert ends_of(level)[there_and_back] == [0, 7], "the film itself is no answer"
-    assert (0, 1) not in chains_of(level), "nothing else stars that one"
-    positions, edges = walk_back(levels, int(level.ends(there_and_back)[1]))
+    there_and_back = relation_paths(level).index((2, 3))
+    assert end_positions(level)[there_and_back] == [0, 7], "the film itself is no answer"
+    assert (0, 1) not in relation_paths(level), "nothing else stars that one"
+    positions, edges = trace_back(levels, int(level.ends(there_and_back)[1]))
     assert (positions.tolist(), edges.tolist()) == ([3, 9, 7], [2, 5])
 
 
 def test_the_ends_of_paths_that_return_come_last_and_serve_where_there_are_no_others() -> None:
     family = [(0, 0, 1), (1, 1, 0), (1, 1, 2)]  # 0 loves 1; 1 loves 0 and 2
-    level = levels_of(local_of(family, 3), family, [0], 2)[-1]
-    place = chains_of(level).index((0, 2))
-    assert (ends_of(level)[place], _simple(level, place)) == ([2, 0], [True, False])
+    level = build_levels(build_local(family, 3), family, [0], 2)[-1]
+    place = relation_paths(level).index((0, 2))
+    assert (end_positions(level)[place], simple_flags(level, place)) == ([2, 0], [True, False])
     assert level.positions[level.ends(place)].tolist() == [2]
-    level = levels_of(local_of(family[:2], 2), family[:2], [0], 2)[-1]
-    assert level.positions[level.ends(chains_of(level).index((0, 2)))].tolist() == [0]
+    level = build_levels(build_local(family[:2], 2), family[:2], [0], 2)[-1]
+    assert level.positions[level.ends(relation_paths(level).index((0, 2)))].tolist() == [0]
 
 
 @pytest.mark.xfail(strict=True, reason="known, see the module: the way back by the path that stands for all is shut")
 def test_an_end_is_not_lost_where_another_path_leads_on_to_it() -> None:
     films = [(1, 0, 0), (2, 0, 0), (1, 1, 3), (2, 1, 3)]  # 1 and 2 star 0 and are directed by 3
-    level = levels_of(local_of(films, 4), films, [0], 3)[-1]
-    assert ends_of(level)[chains_of(level).index((1, 2, 3))] == [1, 2], "0, 2, 3, 1 and 0, 1, 3, 2 are simple paths"
+    level = build_levels(build_local(films, 4), films, [0], 3)[-1]
+    assert end_positions(level)[relation_paths(level).index((1, 2, 3))] == [1, 2], (
+        "0, 2, 3, 1 and 0, 1, 3, 2 are simple paths"
+    )
 
 
 def test_self_edges_and_equal_facts() -> None:
     found = [(0, 0, 0), (0, 0, 1), (0, 0, 1), (1, 2, 0)]
-    level = levels_of(local_of(found, 2), found, [0], 1)[-1]
-    assert chains_of(level) == [(0,), (5,)]
-    assert ends_of(level) == [[1, 0], [1]]
+    level = build_levels(build_local(found, 2), found, [0], 1)[-1]
+    assert relation_paths(level) == [(0,), (5,)]
+    assert end_positions(level) == [[1, 0], [1]]
     assert level.edges.tolist() == [2, 0, 7], "of two equal facts the first"
 
 
 def test_a_simple_path_takes_the_place_of_one_that_is_not() -> None:
     found = [(0, 0, 1), (1, 1, 1), (0, 0, 2), (2, 1, 1)]  # to 1 round its self-edge, or by way of 2
-    levels = levels_of(local_of(found, 3), found, [0], 2)
+    levels = build_levels(build_local(found, 3), found, [0], 2)
     level = levels[-1]
-    place = chains_of(level).index((0, 2))
-    assert (ends_of(level)[place], _simple(level, place)) == ([1], [True])
-    positions, edges = walk_back(levels, int(level.ends(place)[0]))
+    place = relation_paths(level).index((0, 2))
+    assert (end_positions(level)[place], simple_flags(level, place)) == ([1], [True])
+    positions, edges = trace_back(levels, int(level.ends(place)[0]))
     assert (positions.tolist(), edges.tolist()) == ([0, 2, 1], [4, 6])
 
 
 def test_nothing_to_go_on_from() -> None:
-    empty = local_of([], 3)
-    level = levels_of(empty, [], [0, 2], 2)[-1]
-    assert level.chains.shape == (0, 2)
+    empty = build_local([], 3)
+    level = build_levels(empty, [], [0, 2], 2)[-1]
+    assert level.relation_paths.shape == (0, 2)
     assert level.indptr.tolist() == [0]
-    none = levels_of(local_of([(0, 0, 1)], 2), [(0, 0, 1)], [], 3)[-1]
-    assert (none.chains.shape, len(none.positions), none.cut) == ((0, 3), 0, False)
+    none = build_levels(build_local([(0, 0, 1)], 2), [(0, 0, 1)], [], 3)[-1]
+    assert (none.relation_paths.shape, len(none.positions), none.truncated) == ((0, 3), 0, False)
     first = first_level(np.array([4, 2]))
     assert first.positions[first.ends(0)].tolist() == [4, 2]
-    assert [array.tolist() for array in walk_back([first], 1)] == [[2], []]
+    assert [array.tolist() for array in trace_back([first], 1)] == [[2], []]

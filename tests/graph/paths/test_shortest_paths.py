@@ -10,51 +10,51 @@ from clew.errors import InputError
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.induced import LocalGraph, local_graph
-from tests.graph.fact_graphs import Facts, facts, rows, some_nodes
-from tests.graph.paths.test_simple_paths import ways
+from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
+from tests.graph.paths.test_simple_paths import unpadded_paths
 from tests.oracles import facts as oracle
 
 
-def price(local: LocalGraph, costs: list[float]) -> dict[tuple[int, int], float]:
+def edge_costs(local: LocalGraph, costs: list[float]) -> dict[tuple[int, int], float]:
     """What each edge costs from a position."""
     owners = np.repeat(np.arange(len(local.nodes)), local.degrees()).tolist()
     return {(owner, code): cost for owner, code, cost in zip(owners, local.edges.tolist(), costs, strict=True)}
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.data(), facts(entities=6, most=10), st.integers(0, 4), st.booleans())
-def test_they_are_the_best_of_all_walks_and_simple(data: st.DataObject, drawn: Facts, hops: int, unit: bool) -> None:
-    nodes = data.draw(some_nodes(drawn))
+@given(st.data(), fact_sets(max_entities=6, max_facts=10), st.integers(0, 4), st.booleans())
+def test_they_are_the_best_of_all_walks_and_simple(data: st.DataObject, drawn: FactSet, hops: int, unit: bool) -> None:
+    nodes = data.draw(draw_entities(drawn))
     starts = data.draw(st.lists(st.integers(0, len(nodes) - 1), max_size=3)) if nodes else []
-    local = local_graph(drawn.graph, np.array(nodes, dtype=np.int32), drawn.mask)
+    local = local_graph(drawn.graph, np.array(nodes, dtype=np.int32), drawn.blocked_mask)
     count = len(local.edges)
     eighths = data.draw(st.lists(st.integers(1, data.draw(st.sampled_from([2, 16]))), min_size=count, max_size=count))
     costs = [1.0] * count if unit else [eighth / 8 for eighth in eighths]
     paths, total = shortest_paths(local, np.array(starts, dtype=np.int64), hops, None if unit else np.array(costs))
-    local_rows, prices = rows(local), price(local, costs)
-    best = oracle.cheapest(lambda place: local_rows[place], starts, hops, lambda one, _, code: prices[one, code])
+    local_rows, prices = rows(local), edge_costs(local, costs)
+    best = oracle.cheapest_walks(lambda place: local_rows[place], starts, hops, lambda one, _, code: prices[one, code])
     wanted = sorted(best.values(), key=lambda found: (found[0], found[1], found[3][-1]))
-    assert ways(paths) == [(tuple(nodes[place] for place in walk), codes) for _, _, codes, walk in wanted]
+    assert unpadded_paths(paths) == [(tuple(nodes[place] for place in walk), codes) for _, _, codes, walk in wanted]
     assert total.tolist() == [cost for cost, *_ in wanted]
-    assert all(len(set(walk)) == len(walk) for walk, _ in ways(paths))
-    assert not paths.cut
+    assert all(len(set(walk)) == len(walk) for walk, _ in unpadded_paths(paths))
+    assert not paths.truncated
     assert paths.nodes.shape == (len(paths), hops + 1)
 
 
 @settings(deadline=None, max_examples=100)
-@given(facts(least=1), st.integers(0, 10_000))
-def test_without_a_bound_that_matters_it_is_dijkstra(drawn: Facts, seed: int) -> None:
-    local = local_graph(drawn.graph, np.arange(drawn.entities, dtype=np.int32))
+@given(fact_sets(min_entities=1), st.integers(0, 10_000))
+def test_without_a_bound_that_matters_it_is_dijkstra(drawn: FactSet, seed: int) -> None:
+    local = local_graph(drawn.graph, np.arange(drawn.entity_count, dtype=np.int32))
     costs = np.random.default_rng(seed).uniform(0.1, 5.0, len(local.edges))
     graph: nx.DiGraph = nx.DiGraph()
-    graph.add_nodes_from(range(drawn.entities))
-    for (one, code), cost in price(local, costs.tolist()).items():
+    graph.add_nodes_from(range(drawn.entity_count))
+    for (one, code), cost in edge_costs(local, costs.tolist()).items():
         other = drawn.facts[code // 2][0 if code % 2 else 2]
         known = graph.get_edge_data(one, other, {"weight": np.inf})["weight"]
         graph.add_edge(one, other, weight=min(cost, known))
     wanted = nx.single_source_dijkstra_path_length(graph, 0)
-    paths, total = shortest_paths(local, np.array([0]), drawn.entities, costs)
-    found = {walk[-1]: cost for (walk, _), cost in zip(ways(paths), total.tolist(), strict=True)}
+    paths, total = shortest_paths(local, np.array([0]), drawn.entity_count, costs)
+    found = {walk[-1]: cost for (walk, _), cost in zip(unpadded_paths(paths), total.tolist(), strict=True)}
     assert found == pytest.approx({node: cost for node, cost in wanted.items() if node})
 
 
@@ -63,11 +63,11 @@ def test_ties_go_to_fewer_edges_then_to_the_smaller_edges_from_the_start_on(orde
     facts = [(0, 0, 2), (0, 0, 1), (1, 0, 3), (2, 0, 3), (0, 0, 4), (3, 0, 4)]
     local = local_graph(fact_graph(np.array(facts, dtype=np.int32), 5), np.array(order, dtype=np.int32))
     start = local.positions(np.array([0]))
-    assert ((0, 2, 3), (0, 6)) in ways(shortest_paths(local, start, 3)[0])
+    assert ((0, 2, 3), (0, 6)) in unpadded_paths(shortest_paths(local, start, 3)[0])
     costs = np.where(local.edges // 2 == 4, 3.0, 1.0)
-    assert ((0, 4), (8,)) in ways(shortest_paths(local, start, 3, costs)[0])
+    assert ((0, 4), (8,)) in unpadded_paths(shortest_paths(local, start, 3, costs)[0])
     cheaper = np.where(local.edges // 2 == 4, 3.5, 1.0)
-    assert ((0, 2, 3, 4), (0, 6, 10)) in ways(shortest_paths(local, start, 3, cheaper)[0])
+    assert ((0, 2, 3, 4), (0, 6, 10)) in unpadded_paths(shortest_paths(local, start, 3, cheaper)[0])
 
 
 def test_more_hops_may_be_cheaper_and_a_bound_on_them_is_kept() -> None:
@@ -75,7 +75,8 @@ def test_more_hops_may_be_cheaper_and_a_bound_on_them_is_kept() -> None:
     local = local_graph(graph, np.arange(5, dtype=np.int32))
     costs = np.where(local.edges // 2 == 0, 10.0, 1.0)
     by_hops = {
-        hops: [walk for walk, _ in ways(shortest_paths(local, np.array([0]), hops, costs)[0])] for hops in (1, 2, 3, 4)
+        hops: [walk for walk, _ in unpadded_paths(shortest_paths(local, np.array([0]), hops, costs)[0])]
+        for hops in (1, 2, 3, 4)
     }
     assert by_hops[2] == [(0, 1), (0, 1, 2), (0, 3), (0, 3, 4)]
     assert by_hops[3] == [(0, 1), (0, 1, 2), (0, 1, 2, 3), (0, 3, 4)]

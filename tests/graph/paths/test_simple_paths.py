@@ -12,11 +12,11 @@ from clew.errors import InputError
 from clew.graph.paths.simple_paths import PathSet, simple_paths
 from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.induced import local_graph
-from tests.graph.fact_graphs import Facts, facts, rows, some_nodes
+from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.oracles import facts as oracle
 
 
-def ways(paths: PathSet) -> list[oracle.Way]:
+def unpadded_paths(paths: PathSet) -> list[oracle.Walk]:
     """The paths without what fills the rows up."""
     return [
         (tuple(n for n in nodes if n >= 0), tuple(e for e in edges if e >= 0))
@@ -24,46 +24,48 @@ def ways(paths: PathSet) -> list[oracle.Way]:
     ]
 
 
-def by_entity(levels: Sequence[Sequence[oracle.Way]], nodes: Sequence[int]) -> list[oracle.Way]:
+def by_entity(levels: Sequence[Sequence[oracle.Walk]], nodes: Sequence[int]) -> list[oracle.Walk]:
     return [(tuple(nodes[place] for place in walk), codes) for level in levels for walk, codes in level]
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.data(), facts(entities=7, most=14), st.integers(0, 4), st.integers(0, 60) | st.just(10**6))
-def test_they_are_all_paths_the_nearest_first_in_turns(data: st.DataObject, drawn: Facts, hops: int, most: int) -> None:
-    nodes = data.draw(some_nodes(drawn))
+@given(st.data(), fact_sets(max_entities=7, max_facts=14), st.integers(0, 4), st.integers(0, 60) | st.just(10**6))
+def test_they_are_all_paths_the_nearest_first_in_turns(
+    data: st.DataObject, drawn: FactSet, hops: int, most: int
+) -> None:
+    nodes = data.draw(draw_entities(drawn))
     starts = data.draw(st.lists(st.integers(0, len(nodes) - 1), max_size=4)) if nodes else []
-    local = local_graph(drawn.graph, np.array(nodes, dtype=np.int32), drawn.mask)
+    local = local_graph(drawn.graph, np.array(nodes, dtype=np.int32), drawn.blocked_mask)
     local_rows = rows(local)
     found = simple_paths(local, np.array(starts, dtype=np.int64), hops, most)
     levels = oracle.simple_paths(lambda place: local_rows[place], starts, hops)
     wanted = by_entity(levels, nodes)
-    assert ways(found) == wanted[:most]
-    assert found.cut == (len(wanted) > most)
+    assert unpadded_paths(found) == wanted[:most]
+    assert found.truncated == (len(wanted) > most)
     assert found.lengths().tolist() == [len(codes) for _, codes in wanted[:most]]
     upto = np.cumsum([len(level) for level in levels]) - most
-    assert found.left_out == next((int(over) for over in upto if over > 0), 0)
+    assert found.omitted == next((int(over) for over in upto if over > 0), 0)
     assert found.nodes.shape == (len(found), hops + 1)
     assert found.edges.shape == (len(found), hops)
     assert {str(found.nodes.dtype), str(found.edges.dtype)} == {"int32"}
 
 
 @settings(deadline=None, max_examples=100)
-@given(facts(entities=6, most=10, least=2), st.integers(1, 4))
-def test_they_are_those_of_networkx(drawn: Facts, hops: int) -> None:
-    local = local_graph(drawn.graph, np.arange(drawn.entities, dtype=np.int32))
+@given(fact_sets(max_entities=6, max_facts=10, min_entities=2), st.integers(1, 4))
+def test_they_are_those_of_networkx(drawn: FactSet, hops: int) -> None:
+    local = local_graph(drawn.graph, np.arange(drawn.entity_count, dtype=np.int32))
     graph: nx.MultiGraph = nx.MultiGraph()
-    graph.add_nodes_from(range(drawn.entities))
+    graph.add_nodes_from(range(drawn.entity_count))
     for number, (head, _, tail) in enumerate(drawn.facts):
         graph.add_edge(head, tail, key=number)
     wanted = {
         (one, *((other, number) for _, other, number in path))
-        for one, two in ((0, other) for other in range(1, drawn.entities))
+        for one, two in ((0, other) for other in range(1, drawn.entity_count))
         for path in nx.all_simple_edge_paths(graph, one, two, cutoff=hops)
     }
     found = {
         (nodes[0], *zip(nodes[1:], (code // 2 for code in codes), strict=True))
-        for nodes, codes in ways(simple_paths(local, np.array([0]), hops, 10**6))
+        for nodes, codes in unpadded_paths(simple_paths(local, np.array([0]), hops, 10**6))
     }
     assert found == wanted
 
@@ -73,8 +75,15 @@ def test_a_hub_does_not_take_all_the_room() -> None:
     facts = [(0, 0, 1), (0, 0, 2), *star, (2, 0, 103), (104, 0, 2)]
     local = local_graph(fact_graph(np.array(facts, dtype=np.int32), 105), np.arange(105, dtype=np.int32))
     found = simple_paths(local, np.array([0]), 2, 6)
-    assert [nodes for nodes, _ in ways(found)] == [(0, 1), (0, 2), (0, 1, 3), (0, 2, 103), (0, 1, 4), (0, 2, 104)]
-    assert (found.cut, found.left_out) == (True, 98)
+    assert [nodes for nodes, _ in unpadded_paths(found)] == [
+        (0, 1),
+        (0, 2),
+        (0, 1, 3),
+        (0, 2, 103),
+        (0, 1, 4),
+        (0, 2, 104),
+    ]
+    assert (found.truncated, found.omitted) == (True, 98)
 
 
 def test_a_million_facts_between_two_entities_are_leapt_over() -> None:
@@ -84,7 +93,7 @@ def test_a_million_facts_between_two_entities_are_leapt_over() -> None:
     local = local_graph(fact_graph(facts, 3), np.arange(3, dtype=np.int32))
     found = simple_paths(local, np.array([0]), 3, 999_999 + 20_000)
     assert len(found) == 999_999 + 20_000
-    assert found.left_out == 999_999 - 20_000
+    assert found.omitted == 999_999 - 20_000
     assert found.nodes[-1].tolist() == [0, 1, 2, -1]
 
 

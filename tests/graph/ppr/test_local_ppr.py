@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.fact_graph import fact_graph
-from clew.graph.subgraphs.induced import LocalGraph, kept, local_graph
-from tests.graph.fact_graphs import Facts, facts, rows
+from clew.graph.subgraphs.induced import LocalGraph, filter_edges, local_graph
+from tests.graph.fact_graphs import FactSet, fact_sets, rows
 from tests.oracles import facts as oracle
 from tests.oracles.pagerank import exact_pagerank
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PPRProblem:
     """A graph and where the walk starts."""
 
     local: LocalGraph
@@ -32,7 +32,7 @@ class Asked:
     weights: "NDArray[np.float64]"
     damping: float
 
-    def exact(self) -> "NDArray[np.float64]":
+    def exact_scores(self) -> "NDArray[np.float64]":
         count = len(self.local.nodes)
         matrix, start = np.zeros((count, count)), np.zeros(count)
         for node, row in enumerate(rows(self.local)):
@@ -44,47 +44,49 @@ class Asked:
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> Asked:
+def ppr_problems(draw: st.DrawFn) -> PPRProblem:
     """Draw a graph with loops, parallel and self-edges and isolated nodes, some starts, one of them perhaps twice."""
-    drawn: Facts = draw(facts(least=1))
-    local = local_graph(drawn.graph, np.array(draw(st.permutations(range(drawn.entities))), dtype=np.int32), drawn.mask)
-    starts = draw(st.lists(st.integers(0, drawn.entities - 1), min_size=1, max_size=4))
+    drawn: FactSet = draw(fact_sets(min_entities=1))
+    local = local_graph(
+        drawn.graph, np.array(draw(st.permutations(range(drawn.entity_count))), dtype=np.int32), drawn.blocked_mask
+    )
+    starts = draw(st.lists(st.integers(0, drawn.entity_count - 1), min_size=1, max_size=4))
     weights = [draw(st.integers(1, 20)) / 4 for _ in starts]
     damping = draw(st.sampled_from([0.0, 0.5, 0.8, 0.95]))
-    return Asked(local, np.array(starts), np.array(weights), damping)
+    return PPRProblem(local, np.array(starts), np.array(weights), damping)
 
 
 @settings(deadline=None, max_examples=200)
-@given(asked(), st.sampled_from([1e-1, 1e-2, 1e-3, 1e-5]))
-def test_push_is_below_the_exact_value_by_epsilon_a_degree_at_most(a: Asked, epsilon: float) -> None:
-    lacking = a.exact() - push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
+@given(ppr_problems(), st.sampled_from([1e-1, 1e-2, 1e-3, 1e-5]))
+def test_push_is_below_the_exact_value_by_epsilon_a_degree_at_most(a: PPRProblem, epsilon: float) -> None:
+    lacking = a.exact_scores() - push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
     assert (lacking >= -1e-12).all()
     assert (lacking <= epsilon * a.local.degrees() + 1e-12).all()
 
 
 @settings(deadline=None, max_examples=100)
-@given(asked(), st.sampled_from([1e-2, 1e-5, 1e-10]))
-def test_the_walk_with_restart_is_exact_within_its_tolerance(a: Asked, tolerance: float) -> None:
+@given(ppr_problems(), st.sampled_from([1e-2, 1e-5, 1e-10]))
+def test_the_walk_with_restart_is_exact_within_its_tolerance(a: PPRProblem, tolerance: float) -> None:
     found = random_walk_with_restart(a.local, a.starts, a.weights, a.damping, tolerance=tolerance)
-    assert np.abs(found - a.exact()).sum() <= tolerance * a.damping / (1 - a.damping) + 1e-11
+    assert np.abs(found - a.exact_scores()).sum() <= tolerance * a.damping / (1 - a.damping) + 1e-11
     assert found.sum() == pytest.approx(1.0)
 
 
 @settings(deadline=None, max_examples=100)
-@given(asked())
-def test_the_walk_with_restart_equals_networkx_where_every_start_has_edges(a: Asked) -> None:
+@given(ppr_problems())
+def test_the_walk_with_restart_equals_networkx_where_every_start_has_edges(a: PPRProblem) -> None:
     if not a.local.degrees()[a.starts].all():
         return
     graph: nx.MultiDiGraph = nx.MultiDiGraph()
     graph.add_nodes_from(range(len(a.local.nodes)))
     graph.add_edges_from((node, other) for node, row in enumerate(rows(a.local)) for other, _ in row)
     personal = {int(place): float(a.weights[a.starts == place].sum()) for place in a.starts}
-    wanted = nx.pagerank(nx.DiGraph(_weighted(graph)), a.damping, personal, tol=1e-13, max_iter=5000)
+    wanted = nx.pagerank(nx.DiGraph(_count_parallel_edges(graph)), a.damping, personal, tol=1e-13, max_iter=5000)
     found = random_walk_with_restart(a.local, a.starts, a.weights, a.damping, tolerance=1e-13)
     np.testing.assert_allclose(found, [wanted[node] for node in range(len(found))], atol=1e-9)
 
 
-def _weighted(graph: "nx.MultiDiGraph") -> "nx.DiGraph":
+def _count_parallel_edges(graph: "nx.MultiDiGraph") -> "nx.DiGraph":
     simple: nx.DiGraph = nx.DiGraph()
     simple.add_nodes_from(graph)
     for one, other in graph.edges():
@@ -94,8 +96,8 @@ def _weighted(graph: "nx.MultiDiGraph") -> "nx.DiGraph":
 
 
 @settings(deadline=None, max_examples=200)
-@given(asked(), st.sampled_from([1e-2, 1e-4]))
-def test_the_sweep_cuts_where_conductance_is_least(a: Asked, epsilon: float) -> None:
+@given(ppr_problems(), st.sampled_from([1e-2, 1e-4]))
+def test_the_sweep_cuts_where_conductance_is_least(a: PPRProblem, epsilon: float) -> None:
     found = pagerank_nibble(a.local, a.starts, a.weights, a.damping, epsilon)
     scores = push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
     degrees = np.maximum(a.local.degrees(), 1)
@@ -124,7 +126,7 @@ def test_a_node_without_edges_keeps_its_mass_and_parallel_edges_count() -> None:
         scores = rank(local, np.array([0, 3]), np.array([3.0, 1.0]), 0.5)
         assert scores[3] == pytest.approx(0.25)
         assert scores[1] == pytest.approx(3 * scores[2], rel=1e-3)
-        alone = rank(kept(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
+        alone = rank(filter_edges(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
         assert alone.tolist() == [1.0, 0.0, 0.0, 0.0]
 
 

@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.csr import adjacency
-from clew.graph.snapshot.builder import Facts, PassageColumns, build
-from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, no_graph, numbered_together, united
-from clew.graph.snapshot.relational_edges import passage_graph, stated
+from clew.graph.csr import build_adjacency
+from clew.graph.snapshot.builder import PassageColumns, PassageFacts, build_snapshot
+from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows, empty_graph, merge_sorted, merge_texts
+from clew.graph.snapshot.relational_edges import passage_graph, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.graph.string_array import Strings
+from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash
 
 WORDS = st.lists(st.sampled_from(["", "a", "aa", "b", "é", "z", "🚢", "\0", "a\0b"]), unique=True).map(sorted)
@@ -21,11 +21,11 @@ WORDS = st.lists(st.sampled_from(["", "a", "aa", "b", "é", "z", "🚢", "\0", "
 @given(WORDS, WORDS)
 def test_two_lists_are_numbered_as_one(one: list[str], other: list[str]) -> None:
     both = sorted({*one, *other})
-    places = numbered_together(one, Strings.of(other))
+    places = merge_sorted(one, StringArray.pack(other))
     assert places.count == len(both)
-    assert [both[place] for place in places.one] == one
-    assert [both[place] for place in places.other] == other
-    shown = list(united([f"1{text}" for text in one], Strings.of(f"2{text}" for text in other), places))
+    assert [both[place] for place in places.first] == one
+    assert [both[place] for place in places.second] == other
+    shown = list(merge_texts([f"1{text}" for text in one], StringArray.pack(f"2{text}" for text in other), places))
     assert shown == [f"2{text}" if text in other else f"1{text}" for text in both]
 
 
@@ -44,25 +44,25 @@ def test_distinct_rows_are_those_of_numpy(rows: list[tuple[int, int, int]]) -> N
 def graph() -> ImportedGraph:
     """Oslo in Norway twice related, Norway in itself, and an entity of its own that no passage knows."""
     return ImportedGraph(
-        keys=Strings.of(["asker", "norway", "oslo"]),
-        labels=Strings.of(["Asker", "NORWAY", "OSLO"]),
+        keys=StringArray.pack(["asker", "norway", "oslo"]),
+        labels=StringArray.pack(["Asker", "NORWAY", "OSLO"]),
         name_hashes=np.array([key_hash(key) for key in ("asker", "norway", "oslo", "kristiania")], dtype=np.uint64),
         name_entities=np.array([0, 1, 2, 2], dtype=np.int32),
-        relations=Strings.of(["in", "left"]),
+        relations=StringArray.pack(["in", "left"]),
         triples=np.array([[0, 0, 1], [1, 0, 1], [2, 0, 1], [2, 1, 1]], dtype=np.int32),
     )
 
 
 def snapshot(imported: ImportedGraph | None) -> Snapshot:
     facts = [
-        Facts("", [("oslo", 1.0), ("fram", 1.0)], [("fram", "left", "oslo")]),
-        Facts("", [("norway", 1.0), ("oslo", 1.0)], [("oslo", "in", "norway")]),
+        PassageFacts("", [("oslo", 1.0), ("fram", 1.0)], [("fram", "left", "oslo")]),
+        PassageFacts("", [("norway", 1.0), ("oslo", 1.0)], [("oslo", "in", "norway")]),
     ]
     two = ["a", "b"]
     columns = PassageColumns(two, two, two, two, ["{}"] * 2, [0, 0], [1, 1], np.zeros((2, 0), np.float32))
     keys = ("fram", "norway", "oslo")
     surfaces = {key: Counter({key.title(): 1}) for key in keys}
-    return build(columns, facts, surfaces, {key_hash(key): (key,) for key in keys}, imported)
+    return build_snapshot(columns, facts, surfaces, {key_hash(key): (key,) for key in keys}, imported)
 
 
 def test_a_graph_and_passages_share_entities_relations_and_triples() -> None:
@@ -79,12 +79,12 @@ def test_a_graph_and_passages_share_entities_relations_and_triples() -> None:
     ]
     assert s.imported.tolist() == [True, False, True, True, True]
     assert [s.passage_triples.row(p).tolist() for p in range(2)] == [[1], [3]]
-    assert s.entities_called("the oslo").tolist() == s.entities_called("Kristiania").tolist() == [3]
+    assert s.entities_with_name("the oslo").tolist() == s.entities_with_name("Kristiania").tolist() == [3]
     assert len(s.name_hashes) == 5
 
 
 def test_without_a_graph_nothing_changes() -> None:
-    alone, none = snapshot(None), snapshot(no_graph())
+    alone, none = snapshot(None), snapshot(empty_graph())
     assert not alone.imported.any()
     for s in (alone, none):
         assert list(s.entities) == ["Fram", "Norway", "Oslo"]
@@ -97,10 +97,10 @@ def test_what_a_graph_holds_is_stated_whatever_passages_are_allowed() -> None:
     for allowed in ([True, True], [True, False], [False, True], [False, False]):
         mask = np.array(allowed)
         expected = [True, allowed[0], True, True, True]
-        assert s.stated_by(mask).tolist() == expected
+        assert s.stated_triple_mask(mask).tolist() == expected
         edges = passage_graph(s)
         every = np.arange(len(edges.triples))
-        told = stated(edges, every, s, mask)
+        told = stated_edge_mask(edges, every, s, mask)
         assert told.tolist() == [triple < 0 or expected[triple] for triple in edges.triples.tolist()]
 
 
@@ -115,7 +115,7 @@ def test_stated_by_is_what_looking_at_each_triple_gives(data: st.DataObject) -> 
     imported = data.draw(st.lists(st.booleans(), min_size=triples, max_size=triples))
     allowed = data.draw(st.lists(st.booleans(), min_size=passages, max_size=passages))
     pairs = [(t, p) for t, row in enumerate(rows) for p in row]
-    held = adjacency([t for t, _ in pairs], [p for _, p in pairs], [1.0] * len(pairs), triples)
+    held = build_adjacency([t for t, _ in pairs], [p for _, p in pairs], [1.0] * len(pairs), triples)
     s = replace(
         snapshot(None),
         triples=np.zeros((triples, 3), dtype=np.int32),
@@ -123,7 +123,7 @@ def test_stated_by_is_what_looking_at_each_triple_gives(data: st.DataObject) -> 
         triple_passages=held,
     )
     expected = [all(allowed) or i or any(allowed[p] for p in row) for i, row in zip(imported, rows, strict=True)]
-    assert s.stated_by(np.array(allowed, dtype=bool)).tolist() == expected
+    assert s.stated_triple_mask(np.array(allowed, dtype=bool)).tolist() == expected
 
 
 def test_only_those_shown_exactly_so_are_called_so_where_there_are_any() -> None:
@@ -133,13 +133,14 @@ def test_only_those_shown_exactly_so_are_called_so_where_there_are_any() -> None
     s = snapshot(
         replace(
             g,
-            keys=Strings.of(keys),
-            labels=Strings.of(labels),
+            keys=StringArray.pack(keys),
+            labels=StringArray.pack(labels),
             name_hashes=names,
             name_entities=np.arange(3, dtype=np.int32),
         )
     )
     found = {
-        name: [s.entities[e] for e in s.entities_called(name)] for name in ("face", "Face", " FACE ", "the face", "no")
+        name: [s.entities[e] for e in s.entities_with_name(name)]
+        for name in ("face", "Face", " FACE ", "the face", "no")
     }
     assert found == {"face": ["face"], "Face": ["Face"], " FACE ": ["FACE"], "the face": labels, "no": []}

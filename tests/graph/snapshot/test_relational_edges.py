@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot.relational_edges import (
-    EQUIVALENT,
-    MENTIONS,
+    EQUIVALENT_RELATION,
+    MENTIONS_RELATION,
     entity_graph,
-    induced,
+    induced_edges,
     passage_graph,
     relation_texts,
 )
@@ -20,7 +20,7 @@ def test_a_triple_is_heard_by_its_head_and_inversely_by_its_tail(small: Index) -
     for graph, node in ((passage_graph(snapshot), snapshot.entity_nodes), (entity_graph(snapshot), range(10**6))):
         edges = {
             (int(receiver), int(graph.relations[edge]), int(graph.senders[edge]))
-            for receiver in range(graph.nodes)
+            for receiver in range(graph.node_count)
             for edge in range(graph.indptr[receiver], graph.indptr[receiver + 1])
         }
         assert len(edges) == len(graph.senders), "no edge twice"
@@ -34,7 +34,7 @@ def test_a_triple_is_heard_by_its_head_and_inversely_by_its_tail(small: Index) -
 def test_whatever_a_passage_mentions_it_can_hear(small: Index) -> None:
     snapshot = small.snapshot
     graph = passage_graph(snapshot)
-    assert relation_texts(snapshot)[-2:] == [MENTIONS, EQUIVALENT]
+    assert relation_texts(snapshot)[-2:] == [MENTIONS_RELATION, EQUIVALENT_RELATION]
     assert graph.relation_count == len(snapshot.relations) + 2
     for passage in range(len(snapshot.passage_ids)):
         heard = set(graph.senders[graph.indptr[passage] : graph.indptr[passage + 1]].tolist())
@@ -45,7 +45,7 @@ def test_whatever_a_passage_mentions_it_can_hear(small: Index) -> None:
 def test_triples_of_edges_lead_back_to_what_was_stated(small: Index) -> None:
     snapshot = small.snapshot
     graph = passage_graph(snapshot)
-    receivers = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+    receivers = np.repeat(np.arange(graph.node_count), np.diff(graph.indptr))
     stated = np.flatnonzero(graph.triples >= 0)
     assert len(stated)
     for edge in stated.tolist():
@@ -59,9 +59,9 @@ def test_triples_of_edges_lead_back_to_what_was_stated(small: Index) -> None:
 @given(st.data())
 def test_induced_edges_are_those_with_both_ends_inside(small: Index, data: st.DataObject) -> None:
     graph = passage_graph(small.snapshot)
-    chosen = np.array(sorted(data.draw(st.sets(st.integers(0, graph.nodes - 1)))), dtype=np.int32)
-    senders, receivers, positions = induced(graph, chosen)
-    all_receivers = np.repeat(np.arange(graph.nodes), np.diff(graph.indptr))
+    chosen = np.array(sorted(data.draw(st.sets(st.integers(0, graph.node_count - 1)))), dtype=np.int32)
+    senders, receivers, positions = induced_edges(graph, chosen)
+    all_receivers = np.repeat(np.arange(graph.node_count), np.diff(graph.indptr))
     inside = np.isin(graph.senders, chosen) & np.isin(all_receivers, chosen)
     assert positions.tolist() == np.flatnonzero(inside).tolist()
     assert chosen[senders].tolist() == graph.senders[positions].tolist()

@@ -14,16 +14,26 @@ from hypothesis import strategies as st
 
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
-from clew.graph.snapshot.builder import Facts, PassageColumns, build, most_written, with_equivalences
-from clew.graph.snapshot.diff import difference
+from clew.graph.snapshot.builder import (
+    PassageColumns,
+    PassageFacts,
+    build_snapshot,
+    most_frequent_form,
+    with_equivalences,
+)
+from clew.graph.snapshot.diff import diff_snapshots
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot, save_snapshot
-from clew.graph.string_array import Strings
+from clew.graph.string_array import StringArray
 from clew.types import Passage, Triple
 
 FACTS = {
-    "c": Facts("fram", [("oslo", 1.0), ("nansen", 1.0)], [("fram", "left", "oslo"), ("fram", "carried", "nansen")]),
-    "a": Facts("nansen", [("oslo", 0.5), ("bergen", 0.5)], [("nansen", "lived in", "oslo"), ("fram", "left", "oslo")]),
-    "b": Facts("", [("🚢", 1.0)], []),
+    "c": PassageFacts(
+        "fram", [("oslo", 1.0), ("nansen", 1.0)], [("fram", "left", "oslo"), ("fram", "carried", "nansen")]
+    ),
+    "a": PassageFacts(
+        "nansen", [("oslo", 0.5), ("bergen", 0.5)], [("nansen", "lived in", "oslo"), ("fram", "left", "oslo")]
+    ),
+    "b": PassageFacts("", [("🚢", 1.0)], []),
 }
 SURFACES = {key: Counter({key.title(): 2, key.upper(): 1}) for key in ("fram", "oslo", "nansen", "bergen", "🚢")}
 NAMES = {7: ("fram",), 3: ("oslo", "bergen"), 2**64 - 1: ("nansen",)}
@@ -41,15 +51,15 @@ def snapshot(order: str = "cab", texts: dict[str, str] | None = None) -> Snapsho
         vectors=np.array([[ord(id_), 1.0] for id_ in order], dtype=np.float32).reshape(len(order), 2),
     )
     surfaces = SURFACES if order else {}
-    return build(columns, [FACTS[id_] for id_ in order], surfaces, NAMES if order else {})
+    return build_snapshot(columns, [FACTS[id_] for id_ in order], surfaces, NAMES if order else {})
 
 
-def parts(s: Snapshot) -> dict[str, object]:
+def plain_values(s: Snapshot) -> dict[str, object]:
     """Return all of a snapshot as plain values."""
     found: dict[str, object] = {}
     for field in fields(s):
         value = getattr(s, field.name)
-        if isinstance(value, Strings):
+        if isinstance(value, StringArray):
             found[field.name] = list(value)
         elif isinstance(value, Adjacency):
             found[field.name] = [(part, array.tolist()) for part in value.__slots__ for array in [getattr(value, part)]]
@@ -83,20 +93,20 @@ def test_a_snapshot_holds_what_was_said() -> None:
 
 def test_names_are_found_by_hash_and_may_be_ambiguous() -> None:
     s = snapshot()
-    assert s.named(3).tolist() == [0, 3]
-    assert s.named(7).tolist() == [1]
-    assert s.named(2**64 - 1).tolist() == [2]
-    assert s.named(4).tolist() == []
-    assert s.titled(s.named(3)).tolist() == [False, False]
-    assert s.titled(s.named(7)).tolist() == [True]
-    assert s.titled(s.named(4)).tolist() == []
+    assert s.entities_with_key(3).tolist() == [0, 3]
+    assert s.entities_with_key(7).tolist() == [1]
+    assert s.entities_with_key(2**64 - 1).tolist() == [2]
+    assert s.entities_with_key(4).tolist() == []
+    assert s.title_mask(s.entities_with_key(3)).tolist() == [False, False]
+    assert s.title_mask(s.entities_with_key(7)).tolist() == [True]
+    assert s.title_mask(s.entities_with_key(4)).tolist() == []
 
 
 @given(st.randoms())
 def test_the_order_of_the_columns_does_not_matter(random: Random) -> None:
     order = list("abc")
     random.shuffle(order)
-    assert parts(snapshot("".join(order))) == parts(snapshot())
+    assert plain_values(snapshot("".join(order))) == plain_values(snapshot())
 
 
 def test_equivalences_go_both_ways_and_not_into_the_walk() -> None:
@@ -112,7 +122,7 @@ def test_equivalences_go_both_ways_and_not_into_the_walk() -> None:
 def test_a_snapshot_survives_the_disk(tmp_path: Path, order: str) -> None:
     made = snapshot(order)
     save_snapshot(made, tmp_path)
-    assert parts(load_snapshot(tmp_path)) == parts(made)
+    assert plain_values(load_snapshot(tmp_path)) == plain_values(made)
 
 
 @pytest.mark.parametrize("way", ["missing", "cut short", "not an array", "empty"])
@@ -134,27 +144,27 @@ def test_a_loaded_snapshot_outlives_its_folder(tmp_path: Path) -> None:
     save_snapshot(snapshot(), tmp_path)
     loaded = load_snapshot(tmp_path)
     shutil.rmtree(tmp_path)
-    assert parts(loaded) == parts(snapshot())
+    assert plain_values(loaded) == plain_values(snapshot())
 
 
 def test_the_surface_written_most_often_is_shown() -> None:
-    assert most_written(Counter({"FRAM": 2, "Fram": 3})) == "Fram"
-    assert most_written(Counter({"b": 1, "a": 1, "c": 1})) == "a"
+    assert most_frequent_form(Counter({"FRAM": 2, "Fram": 3})) == "Fram"
+    assert most_frequent_form(Counter({"b": 1, "a": 1, "c": 1})) == "a"
 
 
 def test_no_difference() -> None:
-    same = difference(snapshot("abc"), snapshot("bca"))
-    assert same.empty
+    same = diff_snapshots(snapshot("abc"), snapshot("bca"))
+    assert same.is_empty
     assert same.added == same.removed == {"passages": (), "entities": (), "triples": ()}
 
 
 def test_differences_are_named() -> None:
-    found = difference(snapshot("ab"), snapshot("bc", {"b": "another text"}))
-    assert not found.empty
+    found = diff_snapshots(snapshot("ab"), snapshot("bc", {"b": "another text"}))
+    assert not found.is_empty
     assert found.changed == ("b",)
     assert found.added == {"passages": ("c",), "entities": (), "triples": ("Fram | carried | Nansen",)}
     assert found.removed == {"passages": ("a",), "entities": (), "triples": ("Nansen | lived in | Oslo",)}
-    back = difference(snapshot("bc", {"b": "another text"}), snapshot("ab"))
+    back = diff_snapshots(snapshot("bc", {"b": "another text"}), snapshot("ab"))
     assert (back.added, back.removed) == (found.removed, found.added)
 
 
@@ -164,5 +174,7 @@ def test_differences_are_named() -> None:
 def test_a_change_of_any_column_shows(column: str) -> None:
     old = snapshot()
     value = getattr(old, column)
-    other: Any = Strings.of([*value[:2], '{"x": 1}']) if isinstance(value, Strings) else value + np.array([0, 0, 1])
-    assert difference(old, replace(old, **{column: other})).changed == ("c",)
+    other: Any = (
+        StringArray.pack([*value[:2], '{"x": 1}']) if isinstance(value, StringArray) else value + np.array([0, 0, 1])
+    )
+    assert diff_snapshots(old, replace(old, **{column: other})).changed == ("c",)

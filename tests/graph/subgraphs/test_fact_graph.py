@@ -7,17 +7,17 @@ from hypothesis import given, settings
 from clew.errors import InputError
 from clew.graph.subgraphs import fact_graph as module
 from clew.graph.subgraphs.fact_graph import fact_graph
-from tests.graph.fact_graphs import Facts, facts, rows
+from tests.graph.fact_graphs import FactSet, fact_sets, rows
 from tests.oracles import facts as oracle
 
 
 @settings(deadline=None, max_examples=150)
-@given(facts())
-def test_rows_are_the_edges_of_every_entity_by_neighbour_and_edge(drawn: Facts) -> None:
+@given(fact_sets())
+def test_rows_are_the_edges_of_every_entity_by_neighbour_and_edge(drawn: FactSet) -> None:
     graph = drawn.graph
-    assert rows(graph) == [oracle.steps(drawn.facts, entity) for entity in range(drawn.entities)]
-    assert graph.nodes == drawn.entities
-    for entity in range(drawn.entities):
+    assert rows(graph) == [oracle.entity_edges(drawn.facts, entity) for entity in range(drawn.entity_count)]
+    assert graph.entity_count == drawn.entity_count
+    for entity in range(drawn.entity_count):
         neighbours, edges = graph.row(entity)
         assert list(zip(neighbours.tolist(), edges.tolist(), strict=True)) == rows(graph)[entity]
     assert [str(a.dtype) for a in (graph.indptr, graph.neighbours, graph.edges)] == ["int64", "int32", "int32"]
@@ -35,6 +35,6 @@ def test_wrong_entities_are_refused_with_the_numbers() -> None:
 
 
 def test_more_triples_than_codes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_TRIPLES", 1)
+    monkeypatch.setattr(module, "MAX_TRIPLES", 1)
     with pytest.raises(InputError, match="2 triples: at most 1"):
         fact_graph(np.zeros((2, 3), dtype=np.int32), 1)

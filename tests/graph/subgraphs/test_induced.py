@@ -8,33 +8,35 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.graph.subgraphs import induced as module
 from clew.graph.subgraphs.fact_graph import fact_graph
-from clew.graph.subgraphs.induced import explored_graph, kept, local_graph
+from clew.graph.subgraphs.induced import explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
-from tests.graph.fact_graphs import Facts, facts, rows, some_nodes
+from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets, rows
 from tests.oracles import facts as oracle
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.data(), facts())
-def test_the_induced_graph_in_the_given_order(data: st.DataObject, drawn: Facts) -> None:
-    nodes = data.draw(some_nodes(drawn))
-    local = local_graph(drawn.graph, np.array(nodes, dtype=np.int32), drawn.mask)
+@given(st.data(), fact_sets())
+def test_the_induced_graph_in_the_given_order(data: st.DataObject, drawn: FactSet) -> None:
+    nodes = data.draw(draw_entities(drawn))
+    local = local_graph(drawn.graph, np.array(nodes, dtype=np.int32), drawn.blocked_mask)
     assert local.nodes.tolist() == nodes
-    assert rows(local) == oracle.induced(drawn.facts, nodes, drawn.closed)
+    assert rows(local) == oracle.induced_edges(drawn.facts, nodes, drawn.blocked)
     assert local.degrees().tolist() == [len(row) for row in rows(local)]
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.data(), facts(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
-def test_the_explored_graph_is_what_was_looked_at(data: st.DataObject, drawn: Facts, hops: int, most: int) -> None:
-    starts = data.draw(some_nodes(drawn))
-    found = neighbourhood(drawn.graph, np.array(starts, dtype=np.int32), hops, most, drawn.mask)
-    local = explored_graph(drawn.graph, found, drawn.mask)
-    _, looked, _ = oracle.neighbourhood(drawn.facts, starts, hops, most, drawn.closed)
-    assert rows(local) == oracle.explored(drawn.facts, found.nodes.tolist(), looked, drawn.closed)
+@given(st.data(), fact_sets(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
+def test_the_explored_graph_is_what_was_looked_at(data: st.DataObject, drawn: FactSet, hops: int, most: int) -> None:
+    starts = data.draw(draw_entities(drawn))
+    found = neighbourhood(drawn.graph, np.array(starts, dtype=np.int32), hops, most, drawn.blocked_mask)
+    local = explored_graph(drawn.graph, found, drawn.blocked_mask)
+    _, looked, _ = oracle.neighbourhood(drawn.facts, starts, hops, most, drawn.blocked)
+    assert rows(local) == oracle.explored_edges(drawn.facts, found.nodes.tolist(), looked, drawn.blocked)
     opened = rows(explored_graph(drawn.graph, found))
-    assert opened == oracle.explored(drawn.facts, found.nodes.tolist(), looked, set()), "between these nodes alone"
-    assert len(local.edges) <= 2 * found.looked.sum()
+    assert opened == oracle.explored_edges(drawn.facts, found.nodes.tolist(), looked, set()), (
+        "between these nodes alone"
+    )
+    assert len(local.edges) <= 2 * found.edges_read.sum()
 
 
 def test_an_edge_that_one_end_had_no_room_for_is_there_if_the_other_end_looked_at_it() -> None:
@@ -42,27 +44,27 @@ def test_an_edge_that_one_end_had_no_room_for_is_there_if_the_other_end_looked_a
     graph = fact_graph(np.array(facts, dtype=np.int32), 7)
     for room in range(6):
         found = neighbourhood(graph, np.array([0, 5]), 1, 2 + room)
-        assert found.looked.tolist()[:2] == [min(room, 5), 2]
+        assert found.edges_read.tolist()[:2] == [min(room, 5), 2]
         local = rows(explored_graph(graph, found))
-        assert local == oracle.explored(facts, found.nodes.tolist(), {0: room, 5: 2}, set())
+        assert local == oracle.explored_edges(facts, found.nodes.tolist(), {0: room, 5: 2}, set())
         assert local[0][:2] == [(1, 4), (1, 7)]
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.data(), facts(entities=6, most=10, least=1), st.integers(1, 3))
-def test_no_walk_is_lost_in_the_explored_graph(data: st.DataObject, drawn: Facts, hops: int) -> None:
-    starts = data.draw(some_nodes(drawn, least=1))
+@given(st.data(), fact_sets(max_entities=6, max_facts=10, min_entities=1), st.integers(1, 3))
+def test_no_walk_is_lost_in_the_explored_graph(data: st.DataObject, drawn: FactSet, hops: int) -> None:
+    starts = data.draw(draw_entities(drawn, min_size=1))
     local = explored_graph(drawn.graph, neighbourhood(drawn.graph, np.array(starts), hops, 10**9))
     local_rows, nodes = rows(local), local.nodes.tolist()
     found = {
         (tuple(nodes[place] for place in walk), codes)
         for walk, codes in oracle.walks(lambda place: local_rows[place], range(len(starts)), hops)
     }
-    wanted = set(oracle.walks(lambda node: oracle.steps(drawn.facts, node), starts, hops))
+    wanted = set(oracle.walks(lambda node: oracle.entity_edges(drawn.facts, node), starts, hops))
     assert found == wanted
 
 
-def hubs(count: int, entities: int) -> list[oracle.Fact]:
+def hub_facts(count: int, entities: int) -> list[oracle.Fact]:
     """Hubs that are joined several times with each other and themselves; leaves joined with a hub and a leaf."""
     joined = [(one, 0, other) for one in range(count) for other in range(count)] * 2
     return [
@@ -73,27 +75,27 @@ def hubs(count: int, entities: int) -> list[oracle.Fact]:
 
 
 def test_a_long_row_gives_the_same_whether_read_or_looked_up() -> None:
-    facts, entities = hubs(3, 900), 900
+    facts, entities = hub_facts(3, 900), 900
     nodes = [7, 2, 899, 0, 1, 8, 500, *range(100, 130)]
     graph = fact_graph(np.array(facts, dtype=np.int32), entities)
     closed = np.zeros(len(facts), dtype=np.bool_)
     closed[[1, 4, 30]] = True
     for mask in (None, closed):
         found = rows(local_graph(graph, np.array(nodes, dtype=np.int32), mask))
-        assert found == oracle.induced(facts, nodes, set() if mask is None else {1, 4, 30})
+        assert found == oracle.induced_edges(facts, nodes, set() if mask is None else {1, 4, 30})
     degrees = np.diff(graph.indptr)[nodes]
-    assert (degrees > 2 * module.LOOKUP * 9).sum() == 3, "the hubs are looked up"
+    assert (degrees > 2 * module.LOOKUP_COST * 9).sum() == 3, "the hubs are looked up"
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.data(), facts())
-def test_edges_that_are_not_kept_go_and_nodes_stay(data: st.DataObject, drawn: Facts) -> None:
-    local = local_graph(drawn.graph, np.arange(drawn.entities, dtype=np.int32))
+@given(st.data(), fact_sets())
+def test_edges_that_are_not_kept_go_and_nodes_stay(data: st.DataObject, drawn: FactSet) -> None:
+    local = local_graph(drawn.graph, np.arange(drawn.entity_count, dtype=np.int32))
     count = len(local.edges)
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), dtype=np.bool_)
     left = iter(mask.tolist())
-    assert rows(kept(local, mask)) == [[step for step in row if next(left)] for row in rows(local)]
-    assert kept(local, mask).nodes is local.nodes
+    assert rows(filter_edges(local, mask)) == [[step for step in row if next(left)] for row in rows(local)]
+    assert filter_edges(local, mask).nodes is local.nodes
 
 
 def test_positions_of_entities() -> None:

@@ -8,20 +8,20 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
-from tests.graph.fact_graphs import Facts, facts, some_nodes
+from tests.graph.fact_graphs import FactSet, draw_entities, fact_sets
 from tests.oracles import facts as oracle
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.data(), facts(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
-def test_it_is_the_search_node_by_node(data: st.DataObject, drawn: Facts, hops: int, most: int) -> None:
-    starts = data.draw(some_nodes(drawn))
-    found = neighbourhood(drawn.graph, np.array(starts + starts, dtype=np.int32), hops, most, drawn.mask)
-    nodes, looked, unexpanded = oracle.neighbourhood(drawn.facts, starts, hops, most, drawn.closed)
+@given(st.data(), fact_sets(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
+def test_it_is_the_search_node_by_node(data: st.DataObject, drawn: FactSet, hops: int, most: int) -> None:
+    starts = data.draw(draw_entities(drawn))
+    found = neighbourhood(drawn.graph, np.array(starts + starts, dtype=np.int32), hops, most, drawn.blocked_mask)
+    nodes, looked, unexpanded = oracle.neighbourhood(drawn.facts, starts, hops, most, drawn.blocked)
     assert list(zip(found.hops.tolist(), found.nodes.tolist(), strict=True)) == nodes
-    assert found.looked.tolist() == [looked.get(node, 0) for _, node in nodes]
-    assert found.unexpanded == unexpanded
-    assert found.looked.sum() <= most
+    assert found.edges_read.tolist() == [looked.get(node, 0) for _, node in nodes]
+    assert found.truncated_nodes == unexpanded
+    assert found.edges_read.sum() <= most
 
 
 def test_a_hub_is_left_alone_where_there_is_no_room_for_it() -> None:
@@ -29,17 +29,17 @@ def test_a_hub_is_left_alone_where_there_is_no_room_for_it() -> None:
     graph = fact_graph(np.array([(1, 0, 0), (1, 0, 2), (2, 0, 3), *star], dtype=np.int32), 1000)
     found = neighbourhood(graph, np.array([1]), 2, 7)
     assert found.nodes.tolist() == [1, 0, 2, 3, 4, 5]
-    assert found.looked.tolist() == [2, 3, 2, 0, 0, 0]
-    assert found.unexpanded == 1
-    assert neighbourhood(graph, np.array([1]), 2, 2 + 2 + 997).unexpanded == 0
+    assert found.edges_read.tolist() == [2, 3, 2, 0, 0, 0]
+    assert found.truncated_nodes == 1
+    assert neighbourhood(graph, np.array([1]), 2, 2 + 2 + 997).truncated_nodes == 0
 
 
 def test_of_nodes_with_equally_many_edges_the_first_have_room() -> None:
     facts = [(hub, 0, 3 * hub + i + 4) for hub in range(4) for i in range(3)]
     graph = fact_graph(np.array(facts, dtype=np.int32), 16)
     found = neighbourhood(graph, np.array([3, 1, 2, 0]), 1, 5)
-    assert found.looked.tolist()[:4] == [3, 2, 0, 0]
-    assert found.unexpanded == 3
+    assert found.edges_read.tolist()[:4] == [3, 2, 0, 0]
+    assert found.truncated_nodes == 3
 
 
 def test_wrong_numbers_are_refused() -> None:

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.subgraphs.pcst import collecting_tree
-from tests.oracles.prize_trees import connected, least_loss
+from clew.graph.subgraphs.pcst import prize_collecting_tree
+from tests.oracles.prize_trees import is_connected, least_loss
 
 
-def loss(edges: list[tuple[int, int]], prizes: list[float], costs: list[float]) -> tuple[float, list[int]]:
+def solve(edges: list[tuple[int, int]], prizes: list[float], costs: list[float]) -> tuple[float, list[int]]:
     ends = np.array(edges, dtype=np.int32).reshape(-1, 2)
-    nodes, taken = collecting_tree(ends, np.array(prizes), np.array(costs))
+    nodes, taken = prize_collecting_tree(ends, np.array(prizes), np.array(costs))
     assert len(taken) == len(nodes) - 1
-    assert connected(nodes.tolist(), [edges[edge] for edge in taken.tolist()])
+    assert is_connected(nodes.tolist(), [edges[edge] for edge in taken.tolist()])
     assert nodes.tolist() == sorted(set(nodes.tolist()))
     assert taken.tolist() == sorted(set(taken.tolist()))
     paid = sum(costs[edge] for edge in taken.tolist())
@@ -38,7 +38,7 @@ def test_it_is_a_tree_and_at_most_twice_the_least_loss(
     edges, prizes, costs = problem
     highest = max(costs, default=0.0)
     best = least_loss(edges, prizes, [highest - cost for cost in costs], highest)
-    assert best - 1e-6 <= loss(edges, prizes, costs)[0] <= 2.0 * best + 1e-6
+    assert best - 1e-6 <= solve(edges, prizes, costs)[0] <= 2.0 * best + 1e-6
 
 
 @pytest.mark.parametrize("size", [2, 5, 9])
@@ -48,22 +48,22 @@ def test_a_chain_whose_ends_are_worth_the_way_is_taken_whole(size: int) -> None:
     enough, too_little = [0.0] * size, [0.0] * size
     enough[0] = enough[-1] = 0.25 * (size - 1) + 0.01
     too_little[0], too_little[-1] = 9.0, 0.5 * (size - 1) / 20
-    assert loss(edges, enough, costs)[1] == list(range(size))
-    assert loss(edges, too_little, costs)[1] == [0]
+    assert solve(edges, enough, costs)[1] == list(range(size))
+    assert solve(edges, too_little, costs)[1] == [0]
 
 
 def test_of_a_star_the_rays_that_are_worth_it_are_taken() -> None:
     edges = [(0, ray) for ray in range(1, 6)]  # a ray of less than half its cost stops before the middle meets it
-    assert loss(edges, [5.0, 0.6, 0.2, 0.51, 0.0, 3.0], [0.5] * 5)[1] == [0, 1, 3, 5]
+    assert solve(edges, [5.0, 0.6, 0.2, 0.51, 0.0, 3.0], [0.5] * 5)[1] == [0, 1, 3, 5]
 
 
 def test_a_ball_that_stopped_is_kept_where_the_way_leads_through_it() -> None:
     edges = [(0, 1), (1, 2), (1, 3)]
-    assert loss(edges, [2.0, 0.1, 2.0, 0.1], [1.0, 1.0, 1.0])[1] == [0, 1, 2]
+    assert solve(edges, [2.0, 0.1, 2.0, 0.1], [1.0, 1.0, 1.0])[1] == [0, 1, 2]
 
 
 # Nodes and edges as pcst_fast 1.0.10 finds them (no root, one cluster, pruning gw, numpy 1.26).
-FOUND = [
+REFERENCE_TREES = [
     ([(0, 1), (0, 1), (1, 2)], [3.0, 0.0, 2.0], [0.5, 0.2, 0.5], [0, 1, 2], [1, 2]),
     ([(0, 1), (2, 3)], [3.0, 1.0, 2.5, 2.0], [0.5, 0.2], [2, 3], [1]),
     ([(0, 1)], [1.0, 1.0], [1.5], [0, 1], [0]),  # worse than one node alone, but within the guarantee
@@ -77,19 +77,19 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("edges", "prizes", "costs", "nodes", "taken"), FOUND)
+@pytest.mark.parametrize(("edges", "prizes", "costs", "nodes", "taken"), REFERENCE_TREES)
 def test_the_tree_of_another_program(
     edges: list[tuple[int, int]], prizes: list[float], costs: list[float], nodes: list[int], taken: list[int]
 ) -> None:
-    found = collecting_tree(np.array(edges, dtype=np.int32), np.array(prizes), np.array(costs))
+    found = prize_collecting_tree(np.array(edges, dtype=np.int32), np.array(prizes), np.array(costs))
     assert [part.tolist() for part in found] == [nodes, taken]
 
 
 def test_odd_graphs() -> None:
-    none, no_edges = collecting_tree(np.zeros((0, 2), dtype=np.int32), np.zeros(0), np.zeros(0))
+    none, no_edges = prize_collecting_tree(np.zeros((0, 2), dtype=np.int32), np.zeros(0), np.zeros(0))
     assert not len(none)
     assert not len(no_edges)
-    assert loss([], [0.0], [])[1] == [0]
-    assert loss([], [1.0, 3.0, 2.0], [])[1] == [1]
-    assert loss([(0, 0), (0, 1)], [1.0, 1.0], [0.0, 0.1])[1] == [0, 1]
-    assert len(loss([(0, 1), (1, 2)], [0.0, 0.0, 0.0], [0.0, 0.0])[1]) >= 1
+    assert solve([], [0.0], [])[1] == [0]
+    assert solve([], [1.0, 3.0, 2.0], [])[1] == [1]
+    assert solve([(0, 0), (0, 1)], [1.0, 1.0], [0.0, 0.1])[1] == [0, 1]
+    assert len(solve([(0, 1), (1, 2)], [0.0, 0.0, 0.0], [0.0, 0.0])[1]) >= 1

@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.subgraphs.textual_graph import (
-    AskedGraph,
     EncodedGraph,
+    GraphQuery,
     TextualGraph,
-    context_of,
-    induced,
-    textualised,
-    whole,
+    build_context,
+    full_subgraph,
+    induced_subgraph,
+    textualise,
 )
 
 TEXTS = st.text(st.one_of(st.characters(codec="utf-8"), st.sampled_from("\",\r\n'; \t")), max_size=12)
 
 
-def graph_of(nodes: list[str], edges: list[tuple[int, str, int]]) -> TextualGraph:
+def build_graph(nodes: list[str], edges: list[tuple[int, str, int]]) -> TextualGraph:
     ends = np.array([(source, target) for source, _, target in edges], dtype=np.int32).reshape(-1, 2)
     return TextualGraph(nodes, ends, [relation for _, relation, _ in edges])
 
@@ -30,27 +30,30 @@ def graphs(draw: st.DrawFn) -> TextualGraph:
     nodes = draw(st.lists(TEXTS, max_size=6))
     place = st.integers(0, max(len(nodes) - 1, 0))
     edges = draw(st.lists(st.tuples(place, TEXTS, place), max_size=10)) if nodes else []
-    return graph_of(nodes, edges)
+    return build_graph(nodes, edges)
 
 
-def chosen(graph: TextualGraph) -> st.SearchStrategy[list[int]]:
+def draw_nodes(graph: TextualGraph) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(0, len(graph.nodes) - 1), max_size=8) if len(graph.nodes) else st.just([])
 
 
-BOAT = graph_of(["Fram", "Larvik, Norway", 'the "Polar"\nship'], [(0, "built in", 1), (0, "is, as told", 2)])
+SHIP_GRAPH = build_graph(["Fram", "Larvik, Norway", 'the "Polar"\nship'], [(0, "built in", 1), (0, "is, as told", 2)])
 
 
 def test_a_part_is_written_as_two_tables() -> None:
-    assert textualised(BOAT, induced(BOAT, [1, 0])) == (
+    assert textualise(SHIP_GRAPH, induced_subgraph(SHIP_GRAPH, [1, 0])) == (
         'node_id,node_attr\n0,Fram\n1,"Larvik, Norway"\n\nsrc,edge_attr,dst\n0,built in,1\n'
     )
-    assert textualised(BOAT, induced(BOAT, [2])) == 'node_id,node_attr\n2,"the ""Polar""\nship"\n\nsrc,edge_attr,dst\n'
+    assert (
+        textualise(SHIP_GRAPH, induced_subgraph(SHIP_GRAPH, [2]))
+        == 'node_id,node_attr\n2,"the ""Polar""\nship"\n\nsrc,edge_attr,dst\n'
+    )
 
 
 @given(graph=graphs(), data=st.data())
 def test_the_text_read_back_as_csv_is_the_part(graph: TextualGraph, data: st.DataObject) -> None:
-    part = induced(graph, data.draw(chosen(graph)))
-    rows = list(csv.reader(io.StringIO(textualised(graph, part), newline="")))
+    part = induced_subgraph(graph, data.draw(draw_nodes(graph)))
+    rows = list(csv.reader(io.StringIO(textualise(graph, part), newline="")))
     nodes, edges = rows[: len(part.nodes) + 1], rows[len(part.nodes) + 2 :]
     assert nodes == [["node_id", "node_attr"], *([str(i), graph.nodes[i]] for i in part.nodes.tolist())]
     assert rows[len(part.nodes) + 1] == []
@@ -63,8 +66,8 @@ def test_the_text_read_back_as_csv_is_the_part(graph: TextualGraph, data: st.Dat
 
 @given(graph=graphs(), data=st.data())
 def test_an_induced_part_has_every_edge_among_its_nodes(graph: TextualGraph, data: st.DataObject) -> None:
-    nodes = data.draw(chosen(graph))
-    part = induced(graph, nodes)
+    nodes = data.draw(draw_nodes(graph))
+    part = induced_subgraph(graph, nodes)
     assert part.nodes.tolist() == sorted(set(nodes))
     assert part.edges.tolist() == [i for i, (one, other) in enumerate(graph.edges) if one in nodes and other in nodes]
     assert part.nodes.dtype == part.edges.dtype == np.int32
@@ -72,7 +75,7 @@ def test_an_induced_part_has_every_edge_among_its_nodes(graph: TextualGraph, dat
 
 @given(graph=graphs())
 def test_the_whole_is_what_all_nodes_induce(graph: TextualGraph) -> None:
-    all_of_it, of_all = whole(graph), induced(graph, range(len(graph.nodes)))
+    all_of_it, of_all = full_subgraph(graph), induced_subgraph(graph, range(len(graph.nodes)))
     assert all_of_it.nodes.tolist() == of_all.nodes.tolist()
     assert all_of_it.edges.tolist() == of_all.edges.tolist()
     assert all_of_it.nodes.dtype == all_of_it.edges.dtype == np.int32
@@ -80,7 +83,7 @@ def test_the_whole_is_what_all_nodes_induce(graph: TextualGraph) -> None:
 
 def test_a_context_has_the_text_of_its_part() -> None:
     rows = np.eye(4, dtype=np.float32)
-    asked = AskedGraph(EncodedGraph(BOAT, rows[:3], rows[:2], np.array([0, 1])), rows[0], np.array([0]))
-    part = induced(BOAT, [0, 1])
-    context = context_of(asked, part)
-    assert (context.asked, context.part, context.text) == (asked, part, textualised(BOAT, part))
+    asked = GraphQuery(EncodedGraph(SHIP_GRAPH, rows[:3], rows[:2], np.array([0, 1])), rows[0], np.array([0]))
+    part = induced_subgraph(SHIP_GRAPH, [0, 1])
+    context = build_context(asked, part)
+    assert (context.query, context.subgraph, context.text) == (asked, part, textualise(SHIP_GRAPH, part))

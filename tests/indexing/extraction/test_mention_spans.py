@@ -1,13 +1,13 @@
 """Names that a model wrote, found again in the text."""
 
-from clew.indexing.extraction.mention_spans import placed
+from clew.indexing.extraction.mention_spans import locate_mentions
 from clew.types import Mention
 
 TEXT = "The fram left Oslo in May 1893 with 13 kg of tea. Oslofjord froze."
 
 
 def test_whole_words_first_then_another_case_then_inside_a_word() -> None:
-    found = placed(TEXT, ["Oslo", "Fram", "fjord", "May 1893", "13 kg", "Nansen"])
+    found = locate_mentions(TEXT, ["Oslo", "Fram", "fjord", "May 1893", "13 kg", "Nansen"])
     assert found == (
         Mention("fram", "name", 4, 8),
         Mention("Oslo", "name", 14, 18),
@@ -19,6 +19,6 @@ def test_whole_words_first_then_another_case_then_inside_a_word() -> None:
 
 
 def test_each_once_and_nothing_of_nothing() -> None:
-    assert placed(TEXT, ["Oslo", "Oslo", "oslo"]) == (Mention("Oslo", "name", 14, 18),)
-    assert placed(TEXT, []) == ()
-    assert placed("", ["Oslo"]) == (Mention("Oslo"),)
+    assert locate_mentions(TEXT, ["Oslo", "Oslo", "oslo"]) == (Mention("Oslo", "name", 14, 18),)
+    assert locate_mentions(TEXT, []) == ()
+    assert locate_mentions("", ["Oslo"]) == (Mention("Oslo"),)

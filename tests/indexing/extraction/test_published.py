@@ -19,31 +19,31 @@ TRIPLES = [["Fram", "left", "Oslo"], ["Colin Archer", "built", "Fram"]]
 FACTS = (("Fram", "left", "Oslo"), ("Colin Archer", "built", "Fram"))
 
 
-def passage(identifier: str, text: str = TEXT, title: str = "Fram (ship)") -> Passage:
+def make_passage(identifier: str, text: str = TEXT, title: str = "Fram (ship)") -> Passage:
     return Passage(identifier, "d", title, text, 0, len(text))
 
 
-def lines(path: Path, *entries: Any) -> Path:
+def write_lines(path: Path, *entries: Any) -> Path:
     path.write_text("".join(f"{json.dumps(entry)}\n" for entry in entries), encoding="utf-8")
     return path
 
 
-def hipporag(path: Path, *documents: Any, indent: int | None = None) -> Path:
+def write_hipporag(path: Path, *documents: Any, indent: int | None = None) -> Path:
     path.write_text(json.dumps({"docs": documents, "avg_ent_chars": 5.5}, indent=indent), encoding="utf-8")
     return path
 
 
-def document(text: str, entities: Any = ENTITIES, triples: Any = TRIPLES) -> dict[str, Any]:
+def make_document(text: str, entities: Any = ENTITIES, triples: Any = TRIPLES) -> dict[str, Any]:
     return {"idx": "chunk-0", "passage": text, "extracted_entities": entities, "extracted_triples": triples}
 
 
-def extraction(path: Path, wanted: Passage = PASSAGE) -> Extraction:
+def extract_one(path: Path, wanted: Passage = PASSAGE) -> Extraction:
     (found,) = PublishedExtractor(path).extract([wanted])
     assert isinstance(found, Extraction), found
     return found
 
 
-def failure(path: Path, wanted: Passage = PASSAGE) -> str:
+def failure_reason(path: Path, wanted: Passage = PASSAGE) -> str:
     (found,) = PublishedExtractor(path).extract([wanted])
     assert isinstance(found, Failure), found
     assert found.item == wanted.id
@@ -51,10 +51,10 @@ def failure(path: Path, wanted: Passage = PASSAGE) -> str:
 
 
 def test_lines_are_found_by_id(tmp_path: Path) -> None:
-    path = lines(
+    path = write_lines(
         tmp_path / "openie.jsonl", {"id": "p0", "triples": []}, {"id": "p1", "entities": ENTITIES, "triples": TRIPLES}
     )
-    found = extraction(path)
+    found = extract_one(path)
     assert found.triples == FACTS
     assert found.mentions == (
         Mention("1893", "date", 3, 7),
@@ -66,9 +66,9 @@ def test_lines_are_found_by_id(tmp_path: Path) -> None:
 
 def test_results_come_in_the_order_of_the_passages(tmp_path: Path) -> None:
     names = [f"p{number}" for number in range(20)]
-    path = lines(tmp_path / "a.jsonl", *({"id": name, "triples": [[name, "is", "x"]]} for name in names))
+    path = write_lines(tmp_path / "a.jsonl", *({"id": name, "triples": [[name, "is", "x"]]} for name in names))
     asked = [*reversed(names), "none", "p3"]
-    found = PublishedExtractor(path).extract([passage(name) for name in asked])
+    found = PublishedExtractor(path).extract([make_passage(name) for name in asked])
     assert [one.triples[0][0] if isinstance(one, Extraction) else one.item for one in found] == asked
     assert PublishedExtractor(path).extract([]) == []
 
@@ -76,16 +76,20 @@ def test_results_come_in_the_order_of_the_passages(tmp_path: Path) -> None:
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("stated", [f"Fram (ship)\n{TEXT}", f"FRAM (ship)  \n\n{TEXT.replace(' ', '  ')} ", TEXT])
 def test_hipporag_entries_are_found_by_text(tmp_path: Path, stated: str, indent: int | None) -> None:
-    path = hipporag(tmp_path / "openie_results.json", document("other\ntext"), document(stated), indent=indent)
-    assert extraction(path).triples == FACTS
-    assert "not in openie_results.json: no entry has the text of passage 'p2'" in failure(path, passage("p2", "new"))
+    path = write_hipporag(
+        tmp_path / "openie_results.json", make_document("other\ntext"), make_document(stated), indent=indent
+    )
+    assert extract_one(path).triples == FACTS
+    assert "not in openie_results.json: no entry has the text of passage 'p2'" in failure_reason(
+        path, make_passage("p2", "new")
+    )
 
 
 def test_a_title_tells_equal_texts_apart(tmp_path: Path) -> None:
-    texts = [document(f"{title}\nsee there", [title]) for title in ("One", "Two")]
-    path = hipporag(tmp_path / "a.json", *texts, document("see there", ["None"]))
+    texts = [make_document(f"{title}\nsee there", [title]) for title in ("One", "Two")]
+    path = write_hipporag(tmp_path / "a.json", *texts, make_document("see there", ["None"]))
     for title, expected in (("One", "One"), ("Two", "Two"), ("Three", "None")):
-        (mention,) = extraction(path, passage("p", "see there", title)).mentions
+        (mention,) = extract_one(path, make_passage("p", "see there", title)).mentions
         assert mention.name == expected
 
 
@@ -104,22 +108,22 @@ def test_a_title_tells_equal_texts_apart(tmp_path: Path) -> None:
     ],
 )
 def test_places(tmp_path: Path, name: str, written: str | None) -> None:
-    (mention,) = extraction(lines(tmp_path / "a.jsonl", {"id": "p1", "entities": [name]})).mentions
+    (mention,) = extract_one(write_lines(tmp_path / "a.jsonl", {"id": "p1", "entities": [name]})).mentions
     assert (mention.name if mention.start >= 0 else None) == written
     if mention.start >= 0:
         assert TEXT[mention.start : mention.end] == mention.name
 
 
 def test_whole_words_come_before_parts_of_words(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", {"id": "p1", "entities": ["ran"]})
+    path = write_lines(tmp_path / "a.jsonl", {"id": "p1", "entities": ["ran"]})
     for text, start in (("France ran", 7), ("France RAN", 7), ("France", 1), ("ran", 0), ("Rain", -1)):
-        (mention,) = extraction(path, passage("p1", text)).mentions
+        (mention,) = extract_one(path, make_passage("p1", text)).mentions
         assert mention.start == start
 
 
 def test_unspaced_scripts(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", {"id": "p1", "entities": ["東京", "서울"]})
-    found = extraction(path, passage("p1", "私は東京に、서울은"))
+    path = write_lines(tmp_path / "a.jsonl", {"id": "p1", "entities": ["東京", "서울"]})
+    found = extract_one(path, make_passage("p1", "私は東京に、서울은"))
     assert [(mention.name, mention.start) for mention in found.mentions] == [("東京", 2), ("서울", 6)]
 
 
@@ -128,8 +132,8 @@ def test_unspaced_scripts(tmp_path: Path) -> None:
 def test_places_hold_the_name(tmp_path_factory: pytest.TempPathFactory, text: str, name: str) -> None:
     clean = " ".join(name.split())
     assume(clean)
-    path = lines(tmp_path_factory.getbasetemp() / "given.jsonl", {"id": "p1", "entities": [name]})
-    (mention,) = extraction(path, passage("p1", text)).mentions
+    path = write_lines(tmp_path_factory.getbasetemp() / "given.jsonl", {"id": "p1", "entities": [name]})
+    (mention,) = extract_one(path, make_passage("p1", text)).mentions
     assert mention.start >= 0 or clean not in text
     if mention.start >= 0:
         assert text[mention.start : mention.end] == mention.name
@@ -155,7 +159,7 @@ def test_places_hold_the_name(tmp_path_factory: pytest.TempPathFactory, text: st
     ],
 )
 def test_kinds(tmp_path: Path, name: str, kind: str) -> None:
-    (mention,) = extraction(lines(tmp_path / "a.jsonl", {"id": "p1", "entities": [name]})).mentions
+    (mention,) = extract_one(write_lines(tmp_path / "a.jsonl", {"id": "p1", "entities": [name]})).mentions
     assert mention.kind == kind
 
 
@@ -174,7 +178,7 @@ def test_bad_parts_are_left_out_and_counted(tmp_path: Path) -> None:
         {"head": "Fram"},
         ["Fram", "built in", 1892],
     ]
-    path = lines(
+    path = write_lines(
         tmp_path / "a.jsonl", {"id": "p1", "entities": [" Fram ", "Fram", None, "", 1893, "\ud800"], "triples": triples}
     )
     extractor = PublishedExtractor(path)
@@ -183,13 +187,13 @@ def test_bad_parts_are_left_out_and_counted(tmp_path: Path) -> None:
         assert isinstance(found, Extraction)
         assert [mention.name for mention in found.mentions] == ["1893", "Fram"]
         assert found.triples == (("Fram", "built in", "1892"), ("Fram", "weighs", "402.5"))
-        assert extractor.dropped == 9 + 3  # looking a passage up again counts nothing twice
+        assert extractor.dropped_count == 9 + 3  # looking a passage up again counts nothing twice
 
 
 def test_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": 7, "entities": [1.10, NaN], "triples": [["a", "b", ' + "9" * 5000 + "]]}\n")
-    found = extraction(path, passage("7"))
+    found = extract_one(path, make_passage("7"))
     assert [mention.name for mention in found.mentions] == ["1.10"]
     assert found.triples == (("a", "b", "9" * 5000),)
 
@@ -203,18 +207,21 @@ def test_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_usable_is_a_failure(tmp_path: Path, entities: Any, triples: Any, why: str) -> None:
-    assert why in failure(lines(tmp_path / "a.jsonl", {"id": "p1", "entities": entities, "triples": triples}))
-    assert why in failure(hipporag(tmp_path / "a.json", document(TEXT, entities, triples)))
+    assert why in failure_reason(
+        write_lines(tmp_path / "a.jsonl", {"id": "p1", "entities": entities, "triples": triples})
+    )
+    assert why in failure_reason(write_hipporag(tmp_path / "a.json", make_document(TEXT, entities, triples)))
 
 
 def test_an_absent_passage_is_a_failure(tmp_path: Path) -> None:
     assert (
-        failure(lines(tmp_path / "a.jsonl", {"id": "x", "triples": []})) == "not in a.jsonl: no entry has the id 'p1'"
+        failure_reason(write_lines(tmp_path / "a.jsonl", {"id": "x", "triples": []}))
+        == "not in a.jsonl: no entry has the id 'p1'"
     )
 
 
 def test_fingerprint_is_of_the_bytes(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", {"id": "p1", "triples": []})
+    path = write_lines(tmp_path / "a.jsonl", {"id": "p1", "triples": []})
     first = PublishedExtractor(path).fingerprint
     assert first == f"published:{blake2b(path.read_bytes(), digest_size=16).hexdigest()}"
     path.write_text(path.read_text() + "\n")
@@ -222,9 +229,9 @@ def test_fingerprint_is_of_the_bytes(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_under_the_reader(tmp_path: Path) -> None:
-    path = lines(tmp_path / "a.jsonl", {"id": "p1", "entities": ["Fram"]})
+    path = write_lines(tmp_path / "a.jsonl", {"id": "p1", "entities": ["Fram"]})
     extractor = PublishedExtractor(path)
-    lines(path, {"id": "p0", "entities": []}, {"id": "p1", "entities": ["Oslo"]})
+    write_lines(path, {"id": "p0", "entities": []}, {"id": "p1", "entities": ["Oslo"]})
     with pytest.raises(InputError, match="has changed"):
         extractor.extract([PASSAGE])
     path.unlink()
@@ -235,8 +242,8 @@ def test_a_file_that_changes_under_the_reader(tmp_path: Path) -> None:
 def test_blank_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"id": "p0", "entities": ["x"]}\r\n\r\n \n{"id": "p1", "entities": ["Oslo"]}')
-    assert extraction(path).mentions == (Mention("Oslo", "name", 22, 26),)
-    assert extraction(path, passage("p0")).mentions == (Mention("x", "name", -1, -1),)
+    assert extract_one(path).mentions == (Mention("Oslo", "name", 22, 26),)
+    assert extract_one(path, make_passage("p0")).mentions == (Mention("x", "name", -1, -1),)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexing.extraction.rule_based import RuleExtractor, relation_words, sentence_mentions
+from clew.indexing.extraction.rule_based import RuleExtractor, find_mentions, relation_words
 from clew.types import Extraction, Failure, Passage
 
 N, Q, A, D, M, I = "name", "quoted", "acronym", "date", "number", "identifier"  # noqa: E741
@@ -16,7 +16,7 @@ def extract(text: str, title: str = "") -> Extraction:
     return found
 
 
-def check_places(text: str, found: Extraction) -> None:
+def check_spans(text: str, found: Extraction) -> None:
     """Places are exact, in order, and no mention lies over another."""
     place = 0
     for mention in found.mentions:
@@ -71,7 +71,7 @@ MENTIONS: dict[str, list[tuple[str, str]]] = {
 @pytest.mark.parametrize("text", MENTIONS)
 def test_mentions(text: str) -> None:
     found = extract(text)
-    check_places(text, found)
+    check_spans(text, found)
     assert [(mention.name, mention.kind) for mention in found.mentions] == MENTIONS[text]
 
 
@@ -150,7 +150,7 @@ ANYTHING = st.one_of(st.text(st.characters()), st.lists(PIECES, max_size=40).map
 @given(ANYTHING, ANYTHING)
 def test_any_text_is_read_and_places_are_exact(text: str, title: str) -> None:
     found = extract(text, title)
-    check_places(text, found)
+    check_spans(text, found)
     names = {mention.name for mention in found.mentions} | {title}
     for head, relation, tail in found.triples:
         assert head in names
@@ -164,7 +164,7 @@ def test_any_text_is_read_and_places_are_exact(text: str, title: str) -> None:
 @given(ANYTHING, st.integers(0, 20), st.integers(0, 20))
 def test_a_stretch_is_read_by_itself(text: str, before: int, after: int) -> None:
     start, end = min(before, len(text)), max(len(text) - after, min(before, len(text)))
-    for mention in sentence_mentions(text, start, end):
+    for mention in find_mentions(text, start, end):
         assert start <= mention.start < mention.end <= end
         assert text[mention.start : mention.end] == mention.name
 
@@ -173,4 +173,4 @@ def test_a_stretch_is_read_by_itself(text: str, before: int, after: int) -> None
 def test_long_runs_of_anything_are_read_in_linear_time(piece: str) -> None:
     """Without bounds in the patterns, some of these took minutes at this length; now a moment."""
     text = piece * (100_000 // len(piece))
-    check_places(text, extract(text))
+    check_spans(text, extract(text))

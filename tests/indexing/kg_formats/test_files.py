@@ -12,51 +12,51 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.files import GraphFile, graph_file, text_lines
-from clew.indexing.kg_formats.rdf import n_triples
+from clew.indexing.kg_formats.files import GraphFile, graph_file, read_text_lines
+from clew.indexing.kg_formats.rdf import read_n_triples
 from clew.indexing.kg_formats.statements import (
-    LONGEST_NAME,
-    Malformed,
-    Named,
-    Stated,
+    MAX_NAME_CHARACTERS,
+    EntityNames,
+    MalformedStatement,
+    RawTriple,
     Statement,
-    in_words,
     last_segment,
+    relation_to_words,
 )
-from tests.indexing.sources.reading import write
+from tests.indexing.sources.reading import write_file
 
-FRAM: Stated = ("Fram", "built by", "Colin Archer")
-BORN: Stated = ("Colin Archer", "born in", "Larvik")
+FRAM: RawTriple = ("Fram", "built by", "Colin Archer")
+BORN: RawTriple = ("Colin Archer", "born in", "Larvik")
 BOTH = [FRAM, BORN]
 
 
-def stated(path: Path, **options: object) -> list[Statement]:
+def read_statements(path: Path, **options: object) -> list[Statement]:
     return list(graph_file(path, **options).statements())  # type: ignore[arg-type]
 
 
-def faults(found: list[Statement]) -> list[str]:
-    return [str(one) for one in found if isinstance(one, Malformed)]
+def list_faults(found: list[Statement]) -> list[str]:
+    return [str(one) for one in found if isinstance(one, MalformedStatement)]
 
 
-def triples(found: list[Statement]) -> list[Stated]:
+def list_triples(found: list[Statement]) -> list[RawTriple]:
     return [one for one in found if isinstance(one, tuple)]
 
 
-def lines(rows: list[Stated], delimiter: str = "\t") -> str:
+def format_lines(rows: list[RawTriple], delimiter: str = "\t") -> str:
     return "".join(delimiter.join(row) + "\n" for row in rows)
 
 
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("g.tsv", lines(BOTH)),
-        ("g.txt", lines(BOTH)),
-        ("g.TSV", "head\trelation\ttail\n" + lines(BOTH)),
-        ("g.tsv", "\ufeff" + lines(BOTH).replace("\n", "\r\n")),
-        ("g.tsv", "\n" + lines(BOTH).rstrip("\n")),
+        ("g.tsv", format_lines(BOTH)),
+        ("g.txt", format_lines(BOTH)),
+        ("g.TSV", "head\trelation\ttail\n" + format_lines(BOTH)),
+        ("g.tsv", "\ufeff" + format_lines(BOTH).replace("\n", "\r\n")),
+        ("g.tsv", "\n" + format_lines(BOTH).rstrip("\n")),
         ("g.tsv", " Fram \t built by\tColin Archer\n\n  \nColin Archer\tborn in\tLarvik\n"),
-        ("g.csv", lines(BOTH, ",")),
-        ("g.csv", "Subject,Predicate,Object\n" + lines(BOTH, ",")),
+        ("g.csv", format_lines(BOTH, ",")),
+        ("g.csv", "Subject,Predicate,Object\n" + format_lines(BOTH, ",")),
         ("g.csv", "tail,head,relation\nColin Archer,Fram,built by\nLarvik,Colin Archer,born in\n"),
         ("g.csv", '"Fram","built by","Colin Archer"\n\nColin Archer,born in,"Larvik"\n'),
         ("g.jsonl", "".join(json.dumps(dict(zip("hrt", row, strict=True))) + "\n" for row in BOTH)),
@@ -72,40 +72,40 @@ def lines(rows: list[Stated], delimiter: str = "\t") -> str:
     ],
 )
 def test_every_spelling_states_the_same(tmp_path: Path, name: str, content: str) -> None:
-    assert stated(write(tmp_path / name, content)) == BOTH
+    assert read_statements(write_file(tmp_path / name, content)) == BOTH
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(content.encode()))
-    assert stated(packed) == BOTH
+    assert read_statements(packed) == BOTH
 
 
 @pytest.mark.parametrize("delimiter", ["|", ";", " ||| "])
 def test_another_delimiter(tmp_path: Path, delimiter: str) -> None:
-    assert stated(write(tmp_path / "g.tsv", lines(BOTH, delimiter)), delimiter=delimiter) == BOTH
+    assert read_statements(write_file(tmp_path / "g.tsv", format_lines(BOTH, delimiter)), delimiter=delimiter) == BOTH
 
 
 def test_cells_of_csv_keep_commas_quotes_and_line_ends(tmp_path: Path) -> None:
-    path = write(tmp_path / "g.csv", 'a,"says, ""no""","two\nlines"\nb,c\n')
-    assert stated(path) == [
+    path = write_file(tmp_path / "g.csv", 'a,"says, ""no""","two\nlines"\nb,c\n')
+    assert read_statements(path) == [
         ("a", 'says, "no"', "two\nlines"),
-        Malformed("g.csv:3", "2 cells, wanted 3: head, relation, tail"),
+        MalformedStatement("g.csv:3", "2 cells, wanted 3: head, relation, tail"),
     ]
 
 
 def test_tabs_are_not_quoted_and_names_keep_their_letters(tmp_path: Path) -> None:
     row = ('"Fram', "is_a", "SHIP, \u00e9\u0301 日本 🚢")
-    assert stated(write(tmp_path / "g.tsv", lines([row]))) == [row]
+    assert read_statements(write_file(tmp_path / "g.tsv", format_lines([row]))) == [row]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1", "utf-8-sig", "cp1252"])
 def test_other_encodings_are_read_when_they_are_named(tmp_path: Path, encoding: str) -> None:
     row = ("Émile", "né à", "Besançon")
-    path = write(tmp_path / "g.tsv", lines([row]).encode(encoding))
-    assert stated(path, encoding=encoding) == [row]
+    path = write_file(tmp_path / "g.tsv", format_lines([row]).encode(encoding))
+    assert read_statements(path, encoding=encoding) == [row]
 
 
 def test_numbers_in_json_are_names_as_written(tmp_path: Path) -> None:
-    path = write(tmp_path / "g.jsonl", '["Fram", "launched", 1892]\n["a", "b", 1.50]\n["a", "b", 1e999]\n')
-    assert stated(path) == [("Fram", "launched", "1892"), ("a", "b", "1.50"), ("a", "b", "1e999")]
+    path = write_file(tmp_path / "g.jsonl", '["Fram", "launched", 1892]\n["a", "b", 1.50]\n["a", "b", 1e999]\n')
+    assert read_statements(path) == [("Fram", "launched", "1892"), ("a", "b", "1.50"), ("a", "b", "1e999")]
 
 
 MALFORMED = {
@@ -116,7 +116,7 @@ MALFORMED = {
     "a NUL byte": (b"a\tb\0\tc\n", "a NUL byte"),
     "Latin-1": (b"a\tb\tcaf\xe9\n", "not valid text: byte 0xe9 at 7; say --encoding"),
     "half of UTF-8": (b"a\t\xe2\x82\tc\n", "byte 0xe2 at 2"),
-    "a name that is too long": (b"a\tb\t" + b"x" * (LONGEST_NAME + 1) + b"\n", "a name has 65,537 characters"),
+    "a name that is too long": (b"a\tb\t" + b"x" * (MAX_NAME_CHARACTERS + 1) + b"\n", "a name has 65,537 characters"),
     "a line without an end": (b"a\tb\t" + b"x" * 3_000_000 + b"\n", "a NUL byte"),
 }
 
@@ -124,10 +124,10 @@ MALFORMED = {
 @pytest.mark.parametrize("case", MALFORMED)
 def test_a_malformed_line_is_told_with_its_number_and_the_others_are_read(tmp_path: Path, case: str) -> None:
     content, reason = MALFORMED[case]
-    path = write(tmp_path / "g.tsv", lines([FRAM]).encode() + content + lines([BORN]).encode())
-    found = stated(path)
-    assert triples(found) == BOTH
-    (fault,) = faults(found)
+    path = write_file(tmp_path / "g.tsv", format_lines([FRAM]).encode() + content + format_lines([BORN]).encode())
+    found = read_statements(path)
+    assert list_triples(found) == BOTH
+    (fault,) = list_faults(found)
     assert fault.startswith("g.tsv:2: ")
     assert reason in fault
     with pytest.raises(InputError, match=r"g\.tsv:2: .*nothing was imported"):
@@ -135,9 +135,13 @@ def test_a_malformed_line_is_told_with_its_number_and_the_others_are_read(tmp_pa
 
 
 def test_names_of_ten_kilobytes_are_kept(tmp_path: Path) -> None:
-    long = "x" * LONGEST_NAME
-    assert stated(write(tmp_path / "g.tsv", lines([(long, "y" * 10_000, long)]))) == [(long, "y" * 10_000, long)]
-    assert stated(write(tmp_path / "g.csv", lines([(long, "y" * 10_000, long)], ","))) == [(long, "y" * 10_000, long)]
+    long = "x" * MAX_NAME_CHARACTERS
+    assert read_statements(write_file(tmp_path / "g.tsv", format_lines([(long, "y" * 10_000, long)]))) == [
+        (long, "y" * 10_000, long)
+    ]
+    assert read_statements(write_file(tmp_path / "g.csv", format_lines([(long, "y" * 10_000, long)], ","))) == [
+        (long, "y" * 10_000, long)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,41 +164,44 @@ def test_names_of_ten_kilobytes_are_kept(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_json(tmp_path: Path, line: str, reason: str) -> None:
-    found = stated(write(tmp_path / "g.jsonl", f'["a", "b", "c"]\n{line}\n["d", "e", "f"]\n'))
-    assert triples(found) == [("a", "b", "c"), ("d", "e", "f")]
-    assert all(reason in fault and fault.startswith("g.jsonl:2") for fault in faults(found))
-    assert len(faults(found)) == (reason != "")
+    found = read_statements(write_file(tmp_path / "g.jsonl", f'["a", "b", "c"]\n{line}\n["d", "e", "f"]\n'))
+    assert list_triples(found) == [("a", "b", "c"), ("d", "e", "f")]
+    assert all(reason in fault and fault.startswith("g.jsonl:2") for fault in list_faults(found))
+    assert len(list_faults(found)) == (reason != "")
 
 
 def test_a_quote_that_is_never_closed_costs_a_bounded_stretch(tmp_path: Path) -> None:
     rows = [(f"entity {n}", "next", f"entity {n + 1}") for n in range(20_000)]
-    path = write(tmp_path / "g.csv", 'a,"b,c\n' + lines(rows, ","))
-    found = stated(path)
-    assert len(faults(found)) == 1
-    assert "check its quotes" in faults(found)[0]
-    assert len(triples(found)) > 17_000
-    assert triples(found)[-1] == rows[-1]
+    path = write_file(tmp_path / "g.csv", 'a,"b,c\n' + format_lines(rows, ","))
+    found = read_statements(path)
+    assert len(list_faults(found)) == 1
+    assert "check its quotes" in list_faults(found)[0]
+    assert len(list_triples(found)) > 17_000
+    assert list_triples(found)[-1] == rows[-1]
 
 
 def test_names_come_after_the_triples(tmp_path: Path) -> None:
-    names = write(tmp_path / "names.tsv", "m.01\tFram\tthe Fram\t\tFram (ship)\nm.02\nm.03\t\tx\n")
-    more = write(tmp_path / "more.csv", 'm.04,"Archer, Colin"\n')
-    found = stated(write(tmp_path / "g.tsv", "m.01\tby\tm.04\n"), names=(names, more))
+    names = write_file(tmp_path / "names.tsv", "m.01\tFram\tthe Fram\t\tFram (ship)\nm.02\nm.03\t\tx\n")
+    more = write_file(tmp_path / "more.csv", 'm.04,"Archer, Colin"\n')
+    found = read_statements(write_file(tmp_path / "g.tsv", "m.01\tby\tm.04\n"), names=(names, more))
     assert found == [
         ("m.01", "by", "m.04"),
-        Named("m.01", "Fram", ("the Fram", "Fram (ship)")),
-        Malformed("names.tsv:2", "1 cell, wanted at least 2: id, label, further names"),
-        Malformed("names.tsv:3", "a name is empty"),
-        Named("m.04", "Archer, Colin"),
+        EntityNames("m.01", "Fram", ("the Fram", "Fram (ship)")),
+        MalformedStatement("names.tsv:2", "1 cell, wanted at least 2: id, label, further names"),
+        MalformedStatement("names.tsv:3", "a name is empty"),
+        EntityNames("m.04", "Archer, Colin"),
     ]
 
 
 def test_names_in_json_lines_list_their_entities(tmp_path: Path) -> None:
-    path = write(
+    path = write_file(
         tmp_path / "g.jsonl",
         '{"id": "Q1", "label": "Fram", "aliases": ["the Fram", "the Fram"]}\n{"id": 2, "name": "x"}',
     )
-    assert stated(path) == [Named("Q1", "Fram", ("the Fram",), listed=True), Named("2", "x", listed=True)]
+    assert read_statements(path) == [
+        EntityNames("Q1", "Fram", ("the Fram",), is_listed=True),
+        EntityNames("2", "x", is_listed=True),
+    ]
 
 
 N_TRIPLES = """# a comment
@@ -209,10 +216,10 @@ _:b0 <http://x.org/vocab#is-a> "\\u00c9mile\\tand \\U0001F6A2".
 
 def test_n_triples(tmp_path: Path) -> None:
     fram = "<http://x.org/Fram>"
-    assert stated(write(tmp_path / "g.nt", N_TRIPLES)) == [
+    assert read_statements(write_file(tmp_path / "g.nt", N_TRIPLES)) == [
         (fram, "built by", "<http://x.org/Colin_Archer>"),
-        Named(fram, "Fram", language="en"),
-        Named(fram, aliases=('the "Fram"',)),
+        EntityNames(fram, "Fram", language="en"),
+        EntityNames(fram, aliases=('the "Fram"',)),
         (fram, "launched", "1892"),
         ("_:b0", "is a", "Émile\tand 🚢"),
     ]
@@ -236,9 +243,9 @@ def test_n_triples(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_n_triples(line: str) -> None:
-    found = list(n_triples([f"{line}\n"], "g.nt"))
+    found = list(read_n_triples([f"{line}\n"], "g.nt"))
     assert len(found) == 1
-    assert isinstance(found[0], Malformed), found
+    assert isinstance(found[0], MalformedStatement), found
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda t: t.strip() != "")
@@ -252,7 +259,7 @@ def test_n_triples_agree_with_rdflib(literals: list[tuple[str, str | None]]) -> 
         literal = rdflib.Literal(text, lang=language)
         graph.add((rdflib.URIRef(f"http://x.org/é{number}"), rdflib.URIRef("http://x.org/says"), literal))
     written = graph.serialize(format="nt")
-    found = list(n_triples(written.splitlines(keepends=True) if "\n" in written else [], "g"))
+    found = list(read_n_triples(written.splitlines(keepends=True) if "\n" in written else [], "g"))
     want = {(f"<{s}>", "says", str(o).strip()) for s, _, o in graph}
     assert {one for one in found if isinstance(one, tuple)} == want
     assert len(found) == len(want)
@@ -263,29 +270,29 @@ def test_turtle_states_what_its_n_triples_do(tmp_path: Path) -> None:
     :Fram :builtBy :Colin_Archer ; rdfs:label "Fram"@en ; :launched 1892 ; :crew [ :size 13 ] .
     :Colin_Archer :bornIn :Larvik, "Larvik" .
     """
-    path = write(tmp_path / "g.ttl", text)
-    found = stated(path)
-    assert found == stated(path)  # blank nodes too have the same names each time
+    path = write_file(tmp_path / "g.ttl", text)
+    found = read_statements(path)
+    assert found == read_statements(path)  # blank nodes too have the same names each time
     assert ("<http://x.org/Fram>", "crew", "_:b0") in found
     assert ("_:b0", "size", "13") in found
-    flat = write(tmp_path / "g.nt", rdflib.Graph().parse(data=text, format="turtle").serialize(format="nt"))
+    flat = write_file(tmp_path / "g.nt", rdflib.Graph().parse(data=text, format="turtle").serialize(format="nt"))
 
     def plain(of: list[Statement]) -> set[Statement]:
         return {one for one in of if not (isinstance(one, tuple) and "_:" in one[0] + one[2])}
 
-    assert plain(found) == plain(stated(flat))
+    assert plain(found) == plain(read_statements(flat))
 
 
 def test_turtle_that_is_none_is_one_clear_error(tmp_path: Path) -> None:
-    path = write(tmp_path / "g.ttl", "@prefix : <http://x.org/> .\n:a :b :c .\n:a :b ; ; oops\n")
+    path = write_file(tmp_path / "g.ttl", "@prefix : <http://x.org/> .\n:a :b :c .\n:a :b ; ; oops\n")
     with pytest.raises(InputError, match=r"g\.ttl:\d+: not Turtle"):
-        stated(path)
+        read_statements(path)
 
 
 def test_turtle_without_rdflib_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "rdflib", None)
     with pytest.raises(InputError, match=r"pip install 'clew\[graphs\]'"):
-        stated(write(tmp_path / "g.ttl", "<a:a> <a:b> <a:c> ."))
+        read_statements(write_file(tmp_path / "g.ttl", "<a:a> <a:b> <a:c> ."))
 
 
 def test_graphml_of_networkx(tmp_path: Path) -> None:
@@ -298,13 +305,13 @@ def test_graphml_of_networkx(tmp_path: Path) -> None:
     graph.add_edge("n1", "n1")
     path = tmp_path / "g.graphml"
     nx.write_graphml(graph, path)
-    found = stated(path)
-    assert [one for one in found if isinstance(one, Named)] == [
-        Named("n0", "Fram", listed=True),
-        Named("n1", "Colin Archer", listed=True),
-        Named("alone", listed=True),
+    found = read_statements(path)
+    assert [one for one in found if isinstance(one, EntityNames)] == [
+        EntityNames("n0", "Fram", is_listed=True),
+        EntityNames("n1", "Colin Archer", is_listed=True),
+        EntityNames("alone", is_listed=True),
     ]
-    assert triples(found) == [("n0", "built by", "n1"), ("n0", "designed by", "n1"), ("n1", "related to", "n1")]
+    assert list_triples(found) == [("n0", "built by", "n1"), ("n0", "designed by", "n1"), ("n1", "related to", "n1")]
 
 
 GRAPHML = '<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
@@ -317,12 +324,12 @@ def test_graphml_of_yed_nested_and_broken_elements(tmp_path: Path) -> None:
         '<graph><node id="b"><data key="label">Inner &amp; small</data></node></graph></node>'
         '\n<node/>\n<edge source="a" target=""/><edge source="a" target="b" label="holds"/></graph>'
     )
-    found = stated(write(tmp_path / "g.graphml", text))
+    found = read_statements(write_file(tmp_path / "g.graphml", text))
     assert found == [
-        Named("b", "Inner & small", listed=True),
-        Named("a", "Fram", listed=True),
-        Malformed("g.graphml:3", "a node: a name is empty"),
-        Malformed("g.graphml:4", "an edge: a name is empty"),
+        EntityNames("b", "Inner & small", is_listed=True),
+        EntityNames("a", "Fram", is_listed=True),
+        MalformedStatement("g.graphml:3", "a node: a name is empty"),
+        MalformedStatement("g.graphml:4", "an edge: a name is empty"),
         ("a", "holds", "b"),
     ]
 
@@ -338,7 +345,7 @@ def test_graphml_of_yed_nested_and_broken_elements(tmp_path: Path) -> None:
 )
 def test_xml_that_cannot_be_used_is_one_clear_error(tmp_path: Path, content: str, why: str) -> None:
     with pytest.raises(InputError, match=why):
-        stated(write(tmp_path / "g.graphml", content))
+        read_statements(write_file(tmp_path / "g.graphml", content))
 
 
 @pytest.mark.parametrize(
@@ -352,21 +359,21 @@ def test_xml_that_cannot_be_used_is_one_clear_error(tmp_path: Path, content: str
 )
 def test_a_file_in_another_encoding_or_binary_is_one_clear_error(tmp_path: Path, content: bytes, why: str) -> None:
     with pytest.raises(InputError, match=why):
-        graph_file(write(tmp_path / "g.tsv", content))
+        graph_file(write_file(tmp_path / "g.tsv", content))
 
 
 def test_text_that_is_not_in_the_encoding_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not in utf-16"):
-        stated(write(tmp_path / "g.tsv", "a\tb\tc".encode("utf-16") + b"x"), encoding="utf-16")
+        read_statements(write_file(tmp_path / "g.tsv", "a\tb\tc".encode("utf-16") + b"x"), encoding="utf-16")
 
 
 def test_a_packed_file_that_breaks_off(tmp_path: Path) -> None:
-    packed = gzip.compress(lines([(f"a{n}", "b", f"c{n}") for n in range(50_000)]).encode())
-    path = write(tmp_path / "g.tsv.gz", packed[: len(packed) // 2])
+    packed = gzip.compress(format_lines([(f"a{n}", "b", f"c{n}") for n in range(50_000)]).encode())
+    path = write_file(tmp_path / "g.tsv.gz", packed[: len(packed) // 2])
     with pytest.raises(InputError, match="not whole"):
-        stated(path)
+        read_statements(path)
     with pytest.raises(InputError, match="no gzip file"):
-        graph_file(write(tmp_path / "no.tsv.gz", "a\tb\tc\n"))
+        graph_file(write_file(tmp_path / "no.tsv.gz", "a\tb\tc\n"))
 
 
 @pytest.mark.parametrize(
@@ -389,7 +396,7 @@ def test_a_packed_file_that_breaks_off(tmp_path: Path) -> None:
 )
 def test_options_that_do_not_fit(tmp_path: Path, name: str, options: dict[str, str], why: str) -> None:
     if not name.startswith("absent"):
-        write(tmp_path / name, gzip.compress(b"a\tb\tc") if name.endswith("gz") else "a\tb\tc")
+        write_file(tmp_path / name, gzip.compress(b"a\tb\tc") if name.endswith("gz") else "a\tb\tc")
     with pytest.raises(InputError) as caught:
         graph_file(tmp_path / name, **options)
     assert why in str(caught.value)
@@ -401,9 +408,9 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 def test_the_kind_may_be_said(tmp_path: Path) -> None:
-    path = write(tmp_path / "triples", "a,b,c\n")
+    path = write_file(tmp_path / "triples", "a,b,c\n")
     assert graph_file(path, "csv") == GraphFile(path, "csv", "utf-8", ",")
-    assert stated(path, kind="csv") == [("a", "b", "c")]
+    assert read_statements(path, kind="csv") == [("a", "b", "c")]
 
 
 def test_lines_are_not_held_whole() -> None:
@@ -424,7 +431,7 @@ def test_lines_are_not_held_whole() -> None:
         closed = False
         writable = seekable = flush = close = lambda *_: False
 
-    found: Iterator[str] = text_lines(Endless(), "utf-8")  # type: ignore[arg-type]
+    found: Iterator[str] = read_text_lines(Endless(), "utf-8")  # type: ignore[arg-type]
     assert [len(line) for line in found] == [102]
 
 
@@ -440,4 +447,4 @@ def test_lines_are_not_held_whole() -> None:
 )
 def test_addresses_in_words(address: str, segment: str, words: str) -> None:
     assert last_segment(address) == segment
-    assert in_words(address) == words
+    assert relation_to_words(address) == words

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from clew.graph.snapshot.builder import Facts
+from clew.graph.snapshot.builder import PassageFacts
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.resolution.corpus_facts import CorpusFacts, corpus_facts
 from clew.indexing.resolution.title_linking import NamedText
@@ -21,28 +21,28 @@ CORPUS = {
 }
 
 
-def text_of(id_: str, links: Sequence[str] = ()) -> NamedText:
+def make_text(id_: str, links: Sequence[str] = ()) -> NamedText:
     title, text = CORPUS[id_]
-    return NamedText(f"{id_}.md", title, text, (), links, first=True)
+    return NamedText(f"{id_}.md", title, text, (), links, is_first=True)
 
 
-def extracted(passage: NamedText) -> Extraction:
+def extract(passage: NamedText) -> Extraction:
     (found,) = RuleExtractor().extract([Passage("p", "d", passage.title, passage.text, 0, len(passage.text))])
     assert not isinstance(found, Failure)
     return found
 
 
-def made(*ids: str, links: dict[str, Sequence[str]] | None = None) -> CorpusFacts:
-    passages = [text_of(id_, (links or {}).get(id_, ())) for id_ in ids]
-    return corpus_facts(passages, [extracted(passage) for passage in passages])
+def make_facts(*ids: str, links: dict[str, Sequence[str]] | None = None) -> CorpusFacts:
+    passages = [make_text(id_, (links or {}).get(id_, ())) for id_ in ids]
+    return corpus_facts(passages, [extract(passage) for passage in passages])
 
 
-def fact(*ids: str, of: str, links: dict[str, Sequence[str]] | None = None) -> Facts:
-    return made(*ids, links=links).facts[ids.index(of)]
+def passage_facts(*ids: str, passage_id: str, links: dict[str, Sequence[str]] | None = None) -> PassageFacts:
+    return make_facts(*ids, links=links).facts[ids.index(passage_id)]
 
 
 def test_titles_are_linked_by_the_words_before_them() -> None:
-    found = fact("fram", "archer", "larvik", of="fram")
+    found = passage_facts("fram", "archer", "larvik", passage_id="fram")
     assert found.title == "fram ship"
     assert ("fram ship", "was built by", "colin archer") in found.triples
     assert ("fram ship", "in", "larvik") in found.triples
@@ -50,13 +50,13 @@ def test_titles_are_linked_by_the_words_before_them() -> None:
 
 
 def test_a_title_without_its_parentheses_is_the_passage_itself() -> None:
-    found = fact("fram", "archer", of="fram")
+    found = passage_facts("fram", "archer", passage_id="fram")
     assert "fram" not in dict(found.mentions)
     assert not any(head == tail for head, _, tail in found.triples)
 
 
 def test_an_ambiguous_name_is_shared_out() -> None:
-    found = fact("fram", "film", "plain", of="plain")
+    found = passage_facts("fram", "film", "plain", passage_id="plain")
     weights = dict(found.mentions)
     # "Fram Museum" is a longer name of its own; "Fram" inside it is still a title's mention.
     assert weights["fram museum"] == 1.0
@@ -64,27 +64,29 @@ def test_an_ambiguous_name_is_shared_out() -> None:
 
 
 def test_a_link_is_a_mention_and_a_triple() -> None:
-    without = fact("fram", "larvik", of="larvik")
+    without = passage_facts("fram", "larvik", passage_id="larvik")
     assert "fram ship" not in dict(without.mentions)
-    found = fact("fram", "larvik", of="larvik", links={"larvik": ("fram.md", "nowhere.md", "larvik.md")})
+    found = passage_facts(
+        "fram", "larvik", passage_id="larvik", links={"larvik": ("fram.md", "nowhere.md", "larvik.md")}
+    )
     assert dict(found.mentions)["fram ship"] == 1.0
     assert found.triples[-1] == ("larvik", "links to", "fram ship")
 
 
 def test_a_passage_does_not_link_to_its_own_title() -> None:
-    found = fact("larvik", of="larvik", links={"larvik": ("larvik.md",)})
+    found = passage_facts("larvik", passage_id="larvik", links={"larvik": ("larvik.md",)})
     assert not any(tail == "larvik" for _, _, tail in found.triples)
 
 
 def test_without_a_title_mentions_are_kept_and_links_need_no_head() -> None:
-    found = fact("larvik", "plain", of="plain")
+    found = passage_facts("larvik", "plain", passage_id="plain")
     assert found.title == ""
     assert {"fram museum", "oslo", "larvik"} <= dict(found.mentions).keys()
     assert all(head for head, _, _ in found.triples)
 
 
 def test_surfaces_and_names() -> None:
-    corpus = made("fram", "archer", "larvik", "film")
+    corpus = make_facts("fram", "archer", "larvik", "film")
     assert corpus.surfaces["fram ship"].most_common(1)[0][0] == "Fram (ship)"
     assert corpus.names[key_hash("fram")] == ("fram film", "fram ship")
     assert corpus.names[key_hash("fram ship")] == ("fram ship",)
@@ -101,7 +103,7 @@ def test_triples_of_other_extractors_are_resolved_too() -> None:
         (Mention("Larvik"), Mention("  "), Mention("?")),
         (("Fram", " built in ", "LARVIK"), ("Fram", "", "the Oslo"), ("Fram", "is", "fram"), ("", "x", "Oslo")),
     )
-    passages = [text_of("fram"), text_of("larvik"), text_of("film")]
+    passages = [make_text("fram"), make_text("larvik"), make_text("film")]
     facts = corpus_facts(passages, [found, Extraction(), Extraction()]).facts[0]
     assert facts.triples[:2] == [("fram ship", "built in", "larvik"), ("fram ship", "mentions", "oslo")]
     assert not any(head == tail for head, _, tail in facts.triples)
@@ -112,8 +114,8 @@ def test_triples_of_other_extractors_are_resolved_too() -> None:
 def test_a_document_removed_takes_all_it_linked_with_it(gone: str) -> None:
     """The facts of the rest are those of a corpus that never knew it, whatever came before."""
     rest = [id_ for id_ in CORPUS if id_ != gone]
-    again, fresh = made(*CORPUS), made(*rest)
-    left = made(*rest)
+    again, fresh = make_facts(*CORPUS), make_facts(*rest)
+    left = make_facts(*rest)
     assert left == fresh
     title = {"fram": "fram ship", "archer": "colin archer", "larvik": "larvik", "film": "fram film"}.get(gone)
     if title in ("fram ship", "fram film"):
@@ -124,7 +126,7 @@ def test_a_document_removed_takes_all_it_linked_with_it(gone: str) -> None:
 
 
 def test_the_order_of_the_corpus_does_not_matter() -> None:
-    one, other = made(*CORPUS), made(*reversed(CORPUS))
+    one, other = make_facts(*CORPUS), make_facts(*reversed(CORPUS))
     assert one.facts == other.facts[::-1]
     assert one.surfaces == other.surfaces
     assert one.names == other.names
@@ -135,7 +137,7 @@ def test_an_empty_corpus() -> None:
 
 
 def test_the_surface_of_a_title_wins_over_any_number_of_short_forms() -> None:
-    passages = [NamedText(str(n), "", "FRAM SHIP was here", (), (), first=True) for n in range(5)]
-    corpus = corpus_facts([*passages, text_of("fram")], [Extraction((Mention("FRAM SHIP"),))] * 5 + [Extraction()])
+    passages = [NamedText(str(n), "", "FRAM SHIP was here", (), (), is_first=True) for n in range(5)]
+    corpus = corpus_facts([*passages, make_text("fram")], [Extraction((Mention("FRAM SHIP"),))] * 5 + [Extraction()])
     assert corpus.surfaces["fram ship"].most_common(1)[0][0] == "Fram (ship)"
     assert isinstance(corpus.surfaces["fram ship"], Counter)

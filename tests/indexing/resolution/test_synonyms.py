@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError, InputError, ProviderError
 from clew.indexing.resolution import synonyms as resolution
-from clew.indexing.resolution.pair_cache import Known, load_known, save_known
-from clew.indexing.resolution.synonyms import Equivalences, equivalences
+from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
+from clew.indexing.resolution.synonyms import Synonyms, find_synonyms
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
 
-def unit(rows: NDArray[np.floating[Any]]) -> "FloatArray":
+def normalise(rows: NDArray[np.floating[Any]]) -> "FloatArray":
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
-def grid(count: int) -> "FloatArray":
+def make_grid(count: int) -> "FloatArray":
     """Rows whose cosines are exact quarters, so that ties abound and rounding plays no part."""
     rows = []
     for number in range(count):
@@ -34,7 +34,7 @@ def grid(count: int) -> "FloatArray":
     return np.asarray(rows, dtype=np.float32)
 
 
-def slow(names: list[str], vectors: "FloatArray", tau: float, limit: int) -> list[tuple[int, int, float]]:
+def brute_force(names: list[str], vectors: "FloatArray", tau: float, limit: int) -> list[tuple[int, int, float]]:
     """Every pair on its own, every list sorted in full."""
     neighbours: list[list[tuple[float, str, int]]] = [[] for _ in names]
     for one in range(len(names)):
@@ -49,47 +49,47 @@ def slow(names: list[str], vectors: "FloatArray", tau: float, limit: int) -> lis
     return [(*pair, edges[pair]) for pair in sorted(edges)]
 
 
-def as_list(found: Equivalences) -> list[tuple[int, int, float]]:
+def to_list(found: Synonyms) -> list[tuple[int, int, float]]:
     return list(zip(found.left.tolist(), found.right.tolist(), found.score.tolist(), strict=True))
 
 
-def assert_same(one: Equivalences, other: Equivalences) -> None:
+def assert_same(one: Synonyms, other: Synonyms) -> None:
     for name in ("left", "right", "score"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 @pytest.fixture(params=[(1024, 4096, 2_000_000), (3, 7, 5)], ids=["large blocks", "small blocks"])
-def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def block_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, columns, pool = request.param
-    monkeypatch.setattr(resolution, "_ROWS", rows)
-    monkeypatch.setattr(resolution, "_COLUMNS", columns)
-    monkeypatch.setattr(resolution, "_POOL", pool)
+    monkeypatch.setattr(resolution, "_BLOCK_ROWS", rows)
+    monkeypatch.setattr(resolution, "_BLOCK_COLUMNS", columns)
+    monkeypatch.setattr(resolution, "_MAX_PENDING_PAIRS", pool)
 
 
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("limit", [1, 2, 5, 100])
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.75, 1.0])
 def test_pairs_with_many_ties_equal_the_slow_version(tau: float, limit: int) -> None:
-    vectors = grid(60)
+    vectors = make_grid(60)
     names = [f"{number * 37 % 60:02}" for number in range(60)]
-    assert as_list(equivalences(names, vectors, tau, limit)) == slow(names, vectors, tau, limit)
+    assert to_list(find_synonyms(names, vectors, tau, limit)) == brute_force(names, vectors, tau, limit)
 
 
 @pytest.mark.usefixtures("blocks")
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_pairs_of_close_vectors_equal_the_slow_version(limit: int) -> None:
     random = np.random.default_rng(5)
-    vectors = unit(random.normal(size=(1, 40)) + random.normal(size=(70, 40)))
+    vectors = normalise(random.normal(size=(1, 40)) + random.normal(size=(70, 40)))
     names = [f"name {number}" for number in range(70)]
-    found = equivalences(names, vectors, 0.45, limit)
-    want = slow(names, vectors, 0.45, limit)
+    found = find_synonyms(names, vectors, 0.45, limit)
+    want = brute_force(names, vectors, 0.45, limit)
     assert len(want) > 50
-    assert [pair[:2] for pair in as_list(found)] == [pair[:2] for pair in want]
+    assert [pair[:2] for pair in to_list(found)] == [pair[:2] for pair in want]
     np.testing.assert_allclose(found.score, [pair[2] for pair in want], atol=1e-7)
     assert [array.dtype.name for array in (found.left, found.right, found.score)] == ["int32", "int32", "float32"]
 
 
-BANK = np.concatenate([grid(30), unit(np.random.default_rng(2).normal(size=(30, 8)) + 1)])
+BANK = np.concatenate([make_grid(30), normalise(np.random.default_rng(2).normal(size=(30, 8)) + 1)])
 SETS = st.lists(st.sets(st.integers(0, len(BANK) - 1)), min_size=1, max_size=5)
 
 
@@ -102,115 +102,118 @@ def test_a_later_run_equals_a_run_from_nothing(
     with pytest.MonkeyPatch.context() as patch:
         for name, size in zip(("_ROWS", "_COLUMNS", "_POOL"), sizes, strict=True):
             patch.setattr(resolution, name, size)
-        known: Known | None = None
+        known: PairCache | None = None
         for number, version in enumerate(versions):
             members = np.random.default_rng(seed + number).permutation(sorted(version)).astype(np.int64)
             names = [f"{member * 17 % 60:02}" for member in members.tolist()]
-            found = equivalences(names, BANK[members], tau, limit, known)
-            assert_same(found, equivalences(names, BANK[members], tau, limit))
-            known = found.known
+            found = find_synonyms(names, BANK[members], tau, limit, known)
+            assert_same(found, find_synonyms(names, BANK[members], tau, limit))
+            known = found.cache
 
 
 @pytest.mark.parametrize("step", [1, -1])
 @pytest.mark.parametrize("rows", [1, 1024])
 def test_a_cut_list_that_lost_its_best_is_searched_again(rows: int, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolution, "_ROWS", rows)  # one row: no block is cut, only what is collected
+    monkeypatch.setattr(resolution, "_BLOCK_ROWS", rows)  # one row: no block is cut, only what is collected
     angles = np.linspace(0, 0.5, 40)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     names = [f"{number:02}" for number in range(40)]
-    first = equivalences(names[::step], vectors[::step], 0.8, 2)
-    assert (first.known.floor > 0).any()
+    first = find_synonyms(names[::step], vectors[::step], 0.8, 2)
+    assert (first.cache.floor > 0).any()
     for gone in range(1, 30):
         rest = [0, *range(gone + 1, 40)][::step]
         names_left = [names[place] for place in rest]
-        later = equivalences(names_left, vectors[rest], 0.8, 2, first.known)
-        assert_same(later, equivalences(names_left, vectors[rest], 0.8, 2))
+        later = find_synonyms(names_left, vectors[rest], 0.8, 2, first.cache)
+        assert_same(later, find_synonyms(names_left, vectors[rest], 0.8, 2))
 
 
 def test_a_name_with_a_new_vector_counts_as_new() -> None:
-    vectors = grid(20)
+    vectors = make_grid(20)
     names = [f"{number}" for number in range(20)]
-    known = equivalences(names, vectors, 0.5, 3).known
+    known = find_synonyms(names, vectors, 0.5, 3).cache
     changed = vectors[::-1].copy()
-    assert_same(equivalences(names, changed, 0.5, 3, known), equivalences(names, changed, 0.5, 3))
+    assert_same(find_synonyms(names, changed, 0.5, 3, known), find_synonyms(names, changed, 0.5, 3))
 
 
 def test_known_pairs_of_another_threshold_or_limit_are_not_used() -> None:
-    vectors = grid(40)
+    vectors = make_grid(40)
     names = [f"{number}" for number in range(40)]
-    known = equivalences(names, vectors, 0.9, 1).known
-    assert_same(equivalences(names, vectors, 0.25, 1, known), equivalences(names, vectors, 0.25, 1))
-    assert_same(equivalences(names, vectors, 0.9, 3, known), equivalences(names, vectors, 0.9, 3))
+    known = find_synonyms(names, vectors, 0.9, 1).cache
+    assert_same(find_synonyms(names, vectors, 0.25, 1, known), find_synonyms(names, vectors, 0.25, 1))
+    assert_same(find_synonyms(names, vectors, 0.9, 3, known), find_synonyms(names, vectors, 0.9, 3))
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.3])
 def test_what_is_kept_of_names_that_all_agree_stays_bounded(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolution, "_ROWS", 128)
-    monkeypatch.setattr(resolution, "_COLUMNS", 256)
-    monkeypatch.setattr(resolution, "_POOL", 5000)
+    monkeypatch.setattr(resolution, "_BLOCK_ROWS", 128)
+    monkeypatch.setattr(resolution, "_BLOCK_COLUMNS", 256)
+    monkeypatch.setattr(resolution, "_MAX_PENDING_PAIRS", 5000)
     count, limit = 700, 5
     random = np.random.default_rng(0)
-    vectors = unit(random.normal(size=(1, 24)) + spread * random.normal(size=(count, 24)))
-    found = equivalences([f"{number:04}" for number in range(count)], vectors, 0.5, limit)
-    assert len(found.known.left) <= 2 * limit * count
+    vectors = normalise(random.normal(size=(1, 24)) + spread * random.normal(size=(count, 24)))
+    found = find_synonyms([f"{number:04}" for number in range(count)], vectors, 0.5, limit)
+    assert len(found.cache.left) <= 2 * limit * count
     assert len(found.left) <= limit * count
     assert np.bincount(np.concatenate([found.left, found.right]), minlength=count).min() >= limit
 
 
 def test_known_pairs_come_back_from_disk_with_the_same_bytes(tmp_path: Path) -> None:
     names = [f"{number}" for number in range(40)]
-    known = equivalences(names, grid(40), 0.5, 2).known
+    known = find_synonyms(names, make_grid(40), 0.5, 2).cache
     for folder in ("one", "two"):
-        save_known(known, tmp_path / folder)
-    back = load_known(tmp_path / "one")
-    assert (back.tau, back.limit) == (0.5, 2)
+        save_pairs(known, tmp_path / folder)
+    back = load_pairs(tmp_path / "one")
+    assert (back.threshold, back.limit) == (0.5, 2)
     for name in ("keys", "left", "right", "score", "floor"):
         np.testing.assert_array_equal(getattr(back, name), getattr(known, name))
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in files)
-    assert_same(equivalences(names[:30], grid(40)[:30], 0.5, 2, back), equivalences(names[:30], grid(40)[:30], 0.5, 2))
+    assert_same(
+        find_synonyms(names[:30], make_grid(40)[:30], 0.5, 2, back),
+        find_synonyms(names[:30], make_grid(40)[:30], 0.5, 2),
+    )
 
 
 def test_damaged_known_pairs_are_refused(tmp_path: Path) -> None:
-    known = equivalences(["a", "b"], grid(2), 0.25).known
+    known = find_synonyms(["a", "b"], make_grid(2), 0.25).cache
     with pytest.raises(IndexFormatError, match="cannot read"):
-        load_known(tmp_path)
-    save_known(known, tmp_path)
+        load_pairs(tmp_path)
+    save_pairs(known, tmp_path)
     np.save(tmp_path / "left.npy", np.asarray([7], dtype=np.int32))
     with pytest.raises(IndexFormatError, match="do not fit"):
-        load_known(tmp_path)
-    save_known(known, tmp_path)
+        load_pairs(tmp_path)
+    save_pairs(known, tmp_path)
     (tmp_path / "keys.npy").write_bytes(b"")
     with pytest.raises(IndexFormatError, match="cannot read"):
-        load_known(tmp_path)
-    save_known(known, tmp_path)
+        load_pairs(tmp_path)
+    save_pairs(known, tmp_path)
     np.save(tmp_path / "settings.npy", np.asarray([2.0, 0.5, 1.0]))
     with pytest.raises(IndexFormatError, match="format 2"):
-        load_known(tmp_path)
+        load_pairs(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(ProviderError, match="cannot write"):
-        save_known(known, tmp_path / "file")
+        save_pairs(known, tmp_path / "file")
 
 
 def test_few_names_and_no_vectors_give_no_pairs() -> None:
     for names, vectors in (([], np.empty((0, 4))), (["a"], [[1.0, 0.0]]), (["a", "b"], np.empty((2, 0)))):
         rows = np.asarray(vectors, dtype=np.float32)
-        found = equivalences(names, rows, 0.8)
-        assert as_list(found) == []
-        assert as_list(equivalences(names, rows, 0.8, known=found.known)) == []
+        found = find_synonyms(names, rows, 0.8)
+        assert to_list(found) == []
+        assert to_list(find_synonyms(names, rows, 0.8, cache=found.cache)) == []
 
 
 def test_what_cannot_be_used_is_refused() -> None:
-    rows = grid(2)
+    rows = make_grid(2)
     with pytest.raises(InputError, match="for 3 names"):
-        equivalences(["a", "b", "c"], rows, 0.8)
+        find_synonyms(["a", "b", "c"], rows, 0.8)
     with pytest.raises(InputError, match="repeated"):
-        equivalences(["a", "a"], rows, 0.8)
+        find_synonyms(["a", "a"], rows, 0.8)
     for tau in (0.0, 1.5, math.nan):
         with pytest.raises(InputError, match="tau"):
-            equivalences(["a", "b"], rows, tau)
+            find_synonyms(["a", "b"], rows, tau)
     with pytest.raises(InputError, match="limit is 0"):
-        equivalences(["a", "b"], rows, 0.8, 0)
+        find_synonyms(["a", "b"], rows, 0.8, 0)
     for bad in (0.0, math.nan):
         with pytest.raises(InputError, match="vector of 'b'"):
-            equivalences(["a", "b"], np.asarray([[1.0, 0.0], [bad, 0.0]], dtype=np.float32), 0.8)
+            find_synonyms(["a", "b"], np.asarray([[1.0, 0.0], [bad, 0.0]], dtype=np.float32), 0.8)

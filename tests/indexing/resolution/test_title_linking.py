@@ -4,24 +4,24 @@ from typing import Any
 
 import pytest
 
-from clew.indexing.resolution.title_linking import NamedText, TitleLinks
+from clew.indexing.resolution.title_linking import NamedText, TitleLinker
 
 
-def named(title: str, text: str = "", id_: str = "", **more: Any) -> NamedText:
+def make_text(title: str, text: str = "", id_: str = "", **more: Any) -> NamedText:
     fields: dict[str, Any] = {"aliases": (), "links": (), "first": True} | more
     return NamedText(id_ or title, title, text, **fields)
 
 
-def made(*passages: NamedText) -> TitleLinks:
-    return TitleLinks(passages)
+def make_linker(*passages: NamedText) -> TitleLinker:
+    return TitleLinker(passages)
 
 
-def mentions(text: str, *passages: NamedText) -> list[tuple[str, tuple[str, ...]]]:
+def find_mentions(text: str, *passages: NamedText) -> list[tuple[str, tuple[str, ...]]]:
     """Return the titles that a text written beside a corpus mentions: the words, and the keys they stand for."""
-    reader = named("", text)
-    links = made(*passages, reader)
-    found = links.mentions(reader)
-    return [(text[m.start : m.end], tuple(links.keys[t] for t in m.targets)) for m in found]
+    reader = make_text("", text)
+    links = make_linker(*passages, reader)
+    found = links.find_mentions(reader)
+    return [(text[m.start : m.end], tuple(links.title_keys[t] for t in m.targets)) for m in found]
 
 
 @pytest.mark.parametrize(
@@ -41,50 +41,50 @@ def mentions(text: str, *passages: NamedText) -> list[tuple[str, tuple[str, ...]
 )  # fmt: skip
 def test_what_a_text_mentions(text: str, wanted: list[tuple[str, tuple[str, ...]]]) -> None:
     corpus = (
-        named("Oslo"),
-        named("University of Oslo"),
-        named("Vega (ship)", "## Ship's Log Book\n\n### History\n", aliases=("Great Lady",)),
-        named("Vega (star)", "## History\n"),
-        named("São Tomé"),
-        named("", "text without a title"),
+        make_text("Oslo"),
+        make_text("University of Oslo"),
+        make_text("Vega (ship)", "## Ship's Log Book\n\n### History\n", aliases=("Great Lady",)),
+        make_text("Vega (star)", "## History\n"),
+        make_text("São Tomé"),
+        make_text("", "text without a title"),
     )
-    assert mentions(text, *corpus) == wanted
+    assert find_mentions(text, *corpus) == wanted
 
 
 def test_a_name_of_more_than_four_says_nothing() -> None:
     kinds = ("film", "god", "metal", "planet")
-    four = [named(f"Mercury ({kind})") for kind in kinds]
-    assert mentions("on Mercury", *four) == [("Mercury", tuple(f"mercury {kind}" for kind in kinds))]
-    assert mentions("on Mercury", *four, named("Mercury (car)")) == []
-    assert mentions("on Mercury (car)", *four, named("Mercury (car)")) == [("Mercury (car", ("mercury car",))]
+    four = [make_text(f"Mercury ({kind})") for kind in kinds]
+    assert find_mentions("on Mercury", *four) == [("Mercury", tuple(f"mercury {kind}" for kind in kinds))]
+    assert find_mentions("on Mercury", *four, make_text("Mercury (car)")) == []
+    assert find_mentions("on Mercury (car)", *four, make_text("Mercury (car)")) == [("Mercury (car", ("mercury car",))]
 
 
 def test_a_word_that_the_corpus_writes_small_is_no_name() -> None:
-    fox, small = named("Fox"), "a fox and a fox"
-    assert mentions("The ship Fox left", fox) == [("Fox", ("fox",))]
-    assert mentions("The ship Fox left", fox, named("Animals", small)) == []
+    fox, small = make_text("Fox"), "a fox and a fox"
+    assert find_mentions("The ship Fox left", fox) == [("Fox", ("fox",))]
+    assert find_mentions("The ship Fox left", fox, make_text("Animals", small)) == []
     # As many capitals inside sentences as small ones: it stays a name; a sentence's first word does not count.
-    assert mentions("The ship Fox and the Fox left", fox, named("Animals", small)) != []
-    assert mentions("Fox left. Fox came back.", fox, named("Animals", small)) == []
+    assert find_mentions("The ship Fox and the Fox left", fox, make_text("Animals", small)) != []
+    assert find_mentions("Fox left. Fox came back.", fox, make_text("Animals", small)) == []
 
 
 def test_function_words_are_no_names() -> None:
-    assert mentions("It was He who had It", named("It"), named("He (film)")) == []
+    assert find_mentions("It was He who had It", make_text("It"), make_text("He (film)")) == []
 
 
 def test_a_heading_of_one_document_counts_once_however_it_was_cut() -> None:
-    parts = [named("Vega", "## Log Book\n", first=True), named("Vega", "## Log Book\nagain", first=False)]
-    assert mentions("see Log Book", *parts) == [("Log Book", ("vega",))]
-    assert mentions("see Log Book", *parts, named("Fram", "## Log Book\n")) == []
-    assert mentions("see Log Book", *parts, named("Log Book")) == [("Log Book", ("log book",))]
-    assert mentions("see Log", named("Vega", "## Log\n")) == []
+    parts = [make_text("Vega", "## Log Book\n", first=True), make_text("Vega", "## Log Book\nagain", first=False)]
+    assert find_mentions("see Log Book", *parts) == [("Log Book", ("vega",))]
+    assert find_mentions("see Log Book", *parts, make_text("Fram", "## Log Book\n")) == []
+    assert find_mentions("see Log Book", *parts, make_text("Log Book")) == [("Log Book", ("log book",))]
+    assert find_mentions("see Log", make_text("Vega", "## Log\n")) == []
 
 
 CORPUS = (
-    named("Fram (ship)", id_="ships/fram.md", aliases=("fram",)),
-    named("Colin Archer", id_="people/colin-archer.md", aliases=("colin archer",)),
-    named("Who Framed Roger Rabbit", id_="w"),
-    named("Nansen's Fram expedition", id_="ships/nansen%20fram.md"),
+    make_text("Fram (ship)", id_="ships/fram.md", aliases=("fram",)),
+    make_text("Colin Archer", id_="people/colin-archer.md", aliases=("colin archer",)),
+    make_text("Who Framed Roger Rabbit", id_="w"),
+    make_text("Nansen's Fram expedition", id_="ships/nansen%20fram.md"),
 )
 
 
@@ -113,15 +113,15 @@ CORPUS = (
     ],
 )
 def test_where_links_lead(link: str, wanted: list[str]) -> None:
-    reader = named("Reader", f"[x]({link})", "ships/reader.md", links=(link,))
-    assert made(*CORPUS, reader).linked(reader) == wanted
+    reader = make_text("Reader", f"[x]({link})", "ships/reader.md", links=(link,))
+    assert make_linker(*CORPUS, reader).resolve_links(reader) == wanted
 
 
 def test_a_link_belongs_to_the_passage_it_stands_in() -> None:
-    first = named("Reader", "see [x](fram.md)", "ships/reader.md", links=("fram.md", "w", "fram.md"))
-    later = named("Reader", "and [y](fram.md)", "ships/reader.md", links=("fram.md", "gone"), first=False)
-    without = named("Reader", "nothing", "ships/reader.md", links=("fram.md",), first=False)
-    links = made(*CORPUS, first, later, without)
-    assert links.linked(first) == ["fram ship", "who framed roger rabbit"]
-    assert links.linked(later) == ["fram ship"]
-    assert links.linked(without) == []
+    first = make_text("Reader", "see [x](fram.md)", "ships/reader.md", links=("fram.md", "w", "fram.md"))
+    later = make_text("Reader", "and [y](fram.md)", "ships/reader.md", links=("fram.md", "gone"), first=False)
+    without = make_text("Reader", "nothing", "ships/reader.md", links=("fram.md",), first=False)
+    links = make_linker(*CORPUS, first, later, without)
+    assert links.resolve_links(first) == ["fram ship", "who framed roger rabbit"]
+    assert links.resolve_links(later) == ["fram ship"]
+    assert links.resolve_links(without) == []

@@ -3,28 +3,28 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from clew.indexing.sources.reader import read
+from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
 
 
-def documents(found: Sequence[Document | Failure]) -> list[Document]:
+def only_documents(found: Sequence[Document | Failure]) -> list[Document]:
     failures = [one for one in found if isinstance(one, Failure)]
     assert failures == []
     return [one for one in found if isinstance(one, Document)]
 
 
-def single(path: Path) -> Document:
-    (document,) = documents(list(read([path])))
+def read_single(path: Path) -> Document:
+    (document,) = only_documents(list(read_documents([path])))
     return document
 
 
-def failure(path: Path) -> Failure:
-    (found,) = read([path])
+def read_failure(path: Path) -> Failure:
+    (found,) = read_documents([path])
     assert isinstance(found, Failure)
     return found
 
 
-def write(path: Path, content: str | bytes) -> Path:
+def write_file(path: Path, content: str | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     return path

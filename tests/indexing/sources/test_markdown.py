@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.sources.markdown import alias_line, front_matter, headings, links, main_heading, plain
+from clew.indexing.sources.markdown import (
+    find_headings,
+    find_links,
+    find_main_heading,
+    read_alias_line,
+    read_front_matter,
+    strip_markup,
+)
 
 MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
 
@@ -30,8 +37,8 @@ MARKS = st.text(alphabet="[]()!<>`#*_=-~|\\\"' \n\tab:;,.{}é漢", max_size=80)
     ],
 )
 def test_headings(text: str, found: list[tuple[int, str, str]]) -> None:
-    assert [(level, shown, text[start:end]) for level, shown, start, end in headings(text)] == found
-    assert main_heading(text) == next((shown for level, shown, _ in found if level == 1), "")
+    assert [(level, shown, text[start:end]) for level, shown, start, end in find_headings(text)] == found
+    assert find_main_heading(text) == next((shown for level, shown, _ in found if level == 1), "")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +63,7 @@ def test_headings(text: str, found: list[tuple[int, str, str]]) -> None:
     ],
 )
 def test_links(text: str, targets: tuple[str, ...]) -> None:
-    assert links(text) == targets
+    assert find_links(text) == targets
 
 
 @pytest.mark.parametrize(
@@ -78,7 +85,7 @@ def test_links(text: str, targets: tuple[str, ...]) -> None:
     ],
 )
 def test_front_matter(text: str, title: str, aliases: tuple[str, ...], body: str) -> None:
-    found = front_matter(text)
+    found = read_front_matter(text)
     assert (found.title, found.aliases, text[found.end :]) == (title, aliases, body)
 
 
@@ -94,24 +101,24 @@ def test_front_matter(text: str, title: str, aliases: tuple[str, ...], body: str
     ],
 )
 def test_alias_lines(text: str, aliases: tuple[str, ...]) -> None:
-    assert alias_line(text) == aliases
+    assert read_alias_line(text) == aliases
 
 
 def test_plain_keeps_what_is_no_markup() -> None:
-    assert plain(r"2 * 3 * 4 \* a_b_c **bold *both*** [[P|shown]] ") == "2 * 3 * 4 * a_b_c bold both shown"
+    assert strip_markup(r"2 * 3 * 4 \* a_b_c **bold *both*** [[P|shown]] ") == "2 * 3 * 4 * a_b_c bold both shown"
 
 
 @given(MARKS)
 def test_headings_lie_in_the_text_in_order_and_links_are_written_in_it(text: str) -> None:
-    places = [place for heading in headings(text) for place in (heading.start, heading.end)]
+    places = [place for heading in find_headings(text) for place in (heading.start, heading.end)]
     assert places == sorted(places)
     assert all(0 <= place <= len(text) for place in places)
-    assert all(target in text and target == target.strip() for target in links(text))
-    assert len(set(links(text))) == len(links(text))
+    assert all(target in text and target == target.strip() for target in find_links(text))
+    assert len(set(find_links(text))) == len(find_links(text))
 
 
 @given(st.lists(st.text(alphabet="abé漢/.-_", min_size=1, max_size=9), max_size=5, unique=True))
 def test_links_written_on_their_own_lines_are_all_found(targets: list[str]) -> None:
     text = "\n\n".join(f"[shown]({target})" for target in targets)
-    assert links(text) == tuple(targets)
-    assert links("~~~\n" + text + "\n~~~\n") == ()
+    assert find_links(text) == tuple(targets)
+    assert find_links("~~~\n" + text + "\n~~~\n") == ()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from clew.indexing.sources.reader import read
+from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
-from tests.indexing.sources.reading import failure, single, write
+from tests.indexing.sources.reading import read_failure, read_single, write_file
 
 
-def docx(path: Path) -> None:
+def write_docx(path: Path) -> None:
     kind = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     styles = (
         f'<w:styles xmlns:w="{kind}"><w:style w:type="paragraph" w:styleId="H"><w:name w:val="heading 1"/></w:style>'
@@ -45,7 +45,7 @@ def docx(path: Path) -> None:
         archive.writestr("word/document.xml", body)
 
 
-def pptx(path: Path) -> None:
+def write_pptx(path: Path) -> None:
     presentation = pytest.importorskip("pptx").Presentation()
     slide = presentation.slides.add_slide(presentation.slide_layouts[1])
     slide.shapes.title.text = "Polar Ship"
@@ -53,7 +53,7 @@ def pptx(path: Path) -> None:
     presentation.save(str(path))
 
 
-def pdf(path: Path) -> None:
+def write_pdf(path: Path) -> None:
     stream = b"BT /F1 12 Tf 72 700 Td (The Fram sailed north.) Tj ET"
     parts = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -71,7 +71,7 @@ def pdf(path: Path) -> None:
     path.write_bytes(data + end % (table, len(data)))
 
 
-def html(path: Path) -> None:
+def write_html(path: Path) -> None:
     path.write_text(
         "<html><head><title>Polar Ship – Site</title></head><body><h1>Polar Ship</h1><p>The Fram sailed north. Zürich "
         '<a href="nansen.html">Nansen</a> <a href="https://example.org/x">x</a></p><script>no()</script></body></html>',
@@ -80,18 +80,19 @@ def html(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "title"), [(docx, "Polar Ship"), (pptx, "Polar Ship"), (html, "Polar Ship"), (pdf, "the fram")]
+    ("make", "title"),
+    [(write_docx, "Polar Ship"), (write_pptx, "Polar Ship"), (write_html, "Polar Ship"), (write_pdf, "the fram")],
 )
 def test_files_that_are_converted(tmp_path: Path, make: Callable[[Path], None], title: str) -> None:
     pytest.importorskip("markitdown")
     path = tmp_path / "n" / f"the_fram.{make.__name__}"
     path.parent.mkdir()
     make(path)
-    document = single(tmp_path / "n")
+    document = read_single(tmp_path / "n")
     assert document.id == path.name
     assert document.title == title
     assert "The Fram sailed north." in document.text
-    if make is html:
+    if make is write_html:
         assert document.links == ("nansen.html", "https://example.org/x")
         assert document.aliases == ("Polar Ship – Site", "the fram")
         assert "Zürich" in document.text
@@ -101,28 +102,28 @@ def test_files_that_are_converted(tmp_path: Path, make: Callable[[Path], None], 
 def test_utf_8_is_not_guessed_away(tmp_path: Path) -> None:
     pytest.importorskip("markitdown")
     # A guess from the first few thousand bytes sees ASCII alone.
-    path = write(tmp_path / "a.html", f"<p>{'plain words ' * 500}</p><p>Zürich, Łódź, 東京</p>")
-    assert "Zürich, Łódź, 東京" in single(path).text
+    path = write_file(tmp_path / "a.html", f"<p>{'plain words ' * 500}</p><p>Zürich, Łódź, 東京</p>")
+    assert "Zürich, Łódź, 東京" in read_single(path).text
 
 
 def test_html_in_the_charset_it_declares(tmp_path: Path) -> None:
     pytest.importorskip("markitdown")
-    path = write(tmp_path / "a.html", '<meta charset="iso-8859-1"><p>Zürich and Genève</p>'.encode("latin-1"))
-    assert "Zürich and Genève" in single(path).text
+    path = write_file(tmp_path / "a.html", '<meta charset="iso-8859-1"><p>Zürich and Genève</p>'.encode("latin-1"))
+    assert "Zürich and Genève" in read_single(path).text
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".pptx", ".pdf"])
 def test_damaged_files_are_failures(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("markitdown")
-    found = failure(write(tmp_path / f"a{suffix}", b"PK\3\4 this is no document of any kind \0\1\2"))
+    found = read_failure(write_file(tmp_path / f"a{suffix}", b"PK\3\4 this is no document of any kind \0\1\2"))
     assert f"the {suffix} file is damaged or locked" in found.reason
 
 
 def test_converting_without_markitdown_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "markitdown", None)
-    html(tmp_path / "a.html")
-    write(tmp_path / "b.txt", "text")
-    broken, fine = read([tmp_path])
+    write_html(tmp_path / "a.html")
+    write_file(tmp_path / "b.txt", "text")
+    broken, fine = read_documents([tmp_path])
     assert isinstance(broken, Failure)
     assert "pip install 'clew[files]'" in broken.reason
     assert isinstance(fine, Document)

@@ -8,28 +8,28 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.indexing.sources.reader import read
+from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
-from tests.indexing.sources.reading import documents, failure, single, write
+from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
 
 
 def test_a_folder_is_read_in_the_order_of_relative_paths(tmp_path: Path) -> None:
     names = ["b.txt", "a/z.txt", "a.txt", "a b.txt", "a-b/c.txt", "a/b/c.md", "Z.txt", "é/ü.txt", "日本.txt"]
     for name in names:
-        write(tmp_path / name, f"text of {name}")
-    assert [document.id for document in documents(list(read([tmp_path])))] == sorted(names)
+        write_file(tmp_path / name, f"text of {name}")
+    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == sorted(names)
 
 
 def test_hidden_files_and_folders_are_skipped(tmp_path: Path) -> None:
     for name in (".hidden.txt", ".git/config.txt", "seen.txt"):
-        write(tmp_path / name, "text")
-    assert [document.id for document in documents(list(read([tmp_path])))] == ["seen.txt"]
+        write_file(tmp_path / name, "text")
+    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == ["seen.txt"]
 
 
 def test_documents_come_one_by_one(tmp_path: Path) -> None:
     for number in range(5):
-        write(tmp_path / f"{number}.txt", "text")
-    reading = read([tmp_path])
+        write_file(tmp_path / f"{number}.txt", "text")
+    reading = read_documents([tmp_path])
     assert isinstance(next(reading), Document)
     (tmp_path / "4.txt").write_text("changed while reading")
     last = list(reading)[-1]
@@ -39,29 +39,29 @@ def test_documents_come_one_by_one(tmp_path: Path) -> None:
 
 def test_loops_of_links_end_and_nothing_is_read_twice(tmp_path: Path) -> None:
     top, beside = tmp_path / "top", tmp_path / "beside"
-    write(top / "a" / "one.txt", "one")
-    write(beside / "two.txt", "two")
+    write_file(top / "a" / "one.txt", "one")
+    write_file(beside / "two.txt", "two")
     (top / "a" / "up").symlink_to(top)
     (top / "0").symlink_to(top / "a")
     (top / "again").symlink_to(top / "a")
     (top / "out").symlink_to(beside)
     (top / "out2").symlink_to(beside)
     (beside / "back").symlink_to(top)
-    assert [document.id for document in documents(list(read([top])))] == ["a/one.txt", "out/two.txt"]
+    assert [document.id for document in only_documents(list(read_documents([top])))] == ["a/one.txt", "out/two.txt"]
 
 
 def test_a_linked_folder_that_is_hidden_by_its_own_name_is_read(tmp_path: Path) -> None:
-    write(tmp_path / ".store" / "one.txt", "one")
+    write_file(tmp_path / ".store" / "one.txt", "one")
     (tmp_path / "shown").symlink_to(tmp_path / ".store")
-    assert [document.id for document in documents(list(read([tmp_path])))] == ["shown/one.txt"]
+    assert [document.id for document in only_documents(list(read_documents([tmp_path])))] == ["shown/one.txt"]
 
 
 def test_links_that_lead_nowhere_fail_and_the_rest_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").symlink_to(tmp_path / "missing.txt")
     (tmp_path / "b.txt").symlink_to(tmp_path / "b.txt")
     os.mkfifo(tmp_path / "c.txt")
-    write(tmp_path / "d.txt", "text")
-    *failures, last = read([tmp_path])
+    write_file(tmp_path / "d.txt", "text")
+    *failures, last = read_documents([tmp_path])
     assert isinstance(last, Document)
     assert [one.item for one in failures if isinstance(one, Failure)] == [
         str(tmp_path / name) for name in ("a.txt", "b.txt", "c.txt")
@@ -75,9 +75,9 @@ def test_folders_deeper_than_the_recursion_limit(tmp_path: Path, monkeypatch: py
         for _ in range(depth):
             Path("d").mkdir()
             os.chdir("d")
-        write(Path("deep.txt"), "deep")
+        write_file(Path("deep.txt"), "deep")
         os.chdir(tmp_path)
-        (document,) = documents(list(read(["d"])))
+        (document,) = only_documents(list(read_documents(["d"])))
         assert document.id == "d/" * (depth - 1) + "deep.txt"
     finally:  # what cleans up after tests recurses, so these folders would stay for ever
         os.chdir(tmp_path)
@@ -87,26 +87,26 @@ def test_folders_deeper_than_the_recursion_limit(tmp_path: Path, monkeypatch: py
 
 
 def test_unknown_suffixes_are_counted(tmp_path: Path) -> None:
-    write(tmp_path / "photo.xyz", "?")
-    write(tmp_path / "Makefile", "?")
-    reasons = {Path(one.item).name: one.reason for one in read([tmp_path]) if isinstance(one, Failure)}
+    write_file(tmp_path / "photo.xyz", "?")
+    write_file(tmp_path / "Makefile", "?")
+    reasons = {Path(one.item).name: one.reason for one in read_documents([tmp_path]) if isinstance(one, Failure)}
     assert reasons["photo.xyz"].startswith("not a kind of file that can be read: .xyz (wanted .csv, .docx")
     assert reasons["Makefile"].startswith("not a kind of file that can be read: no suffix")
-    assert "not a kind" in failure(tmp_path / "photo.xyz").reason
+    assert "not a kind" in read_failure(tmp_path / "photo.xyz").reason
 
 
 def test_a_path_that_does_not_exist_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", "text")
+    write_file(tmp_path / "a.txt", "text")
     for missing in (tmp_path / "missing.txt", "nul\0.txt", "\ud800.txt"):
         with pytest.raises(InputError, match="cannot be opened"):
-            read([tmp_path / "a.txt", missing])
+            read_documents([tmp_path / "a.txt", missing])
     with pytest.raises(InputError, match="no path"):
-        read([])
+        read_documents([])
 
 
 def test_a_single_string_is_one_path(tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", "text")
-    assert [document.id for document in documents(list(read(str(tmp_path))))] == ["a.txt"]
+    write_file(tmp_path / "a.txt", "text")
+    assert [document.id for document in only_documents(list(read_documents(str(tmp_path))))] == ["a.txt"]
 
 
 def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
@@ -114,16 +114,16 @@ def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("text")
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    (found,) = read([tmp_path])
+    (found,) = read_documents([tmp_path])
     assert isinstance(found, Failure)
     assert "not valid UTF-8" in found.reason
     found.item.encode("utf-8")
 
 
 def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
-    first = write(tmp_path / "one" / "a.txt", "first")
-    write(tmp_path / "two" / "a.txt", "second")
-    found = list(read([tmp_path / "one", tmp_path / "two", first]))
+    first = write_file(tmp_path / "one" / "a.txt", "first")
+    write_file(tmp_path / "two" / "a.txt", "second")
+    found = list(read_documents([tmp_path / "one", tmp_path / "two", first]))
     assert [type(one) for one in found] == [Document, Failure, Failure]
     assert isinstance(found[1], Failure)
     assert found[1].item == str(tmp_path / "two" / "a.txt")
@@ -145,19 +145,19 @@ def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("suffix", [".txt", ".md"])
 def test_texts_that_cannot_be_read(tmp_path: Path, content: bytes, reason: str, suffix: str) -> None:
-    path = write(tmp_path / f"bad{suffix}", content)
-    found = failure(path)
+    path = write_file(tmp_path / f"bad{suffix}", content)
+    found = read_failure(path)
     assert found.item == str(path)
     assert reason in found.reason
 
 
 def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:
-    write(tmp_path / "closed" / "a.txt", "text").parent.chmod(0)
-    write(tmp_path / "b.txt", "text").chmod(0)
+    write_file(tmp_path / "closed" / "a.txt", "text").parent.chmod(0)
+    write_file(tmp_path / "b.txt", "text").chmod(0)
     if os.access(tmp_path / "b.txt", os.R_OK):
         (tmp_path / "closed").chmod(0o700)
         pytest.skip("the superuser may read everything")
-    found = list(read([tmp_path]))
+    found = list(read_documents([tmp_path]))
     (tmp_path / "closed").chmod(0o700)
     assert [one.reason for one in found if isinstance(one, Failure)] == [
         "cannot be read: Permission denied",
@@ -169,8 +169,8 @@ def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".txt", ".jsonl", ".csv", ".html"])
 def test_a_disk_error_is_a_failure(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"a{suffix}").symlink_to("/proc/self/mem")
-    write(tmp_path / "b.txt", "text")
-    broken, fine = read([tmp_path])
+    write_file(tmp_path / "b.txt", "text")
+    broken, fine = read_documents([tmp_path])
     assert isinstance(broken, Failure)
     assert "cannot be read" in broken.reason
     assert isinstance(fine, Document)
@@ -178,7 +178,7 @@ def test_a_disk_error_is_a_failure(tmp_path: Path, suffix: str) -> None:
 
 def test_the_text_is_the_file_to_the_character(tmp_path: Path) -> None:
     text = "Заголовок\r\n\r\nשלום 👩‍👩‍👧 \u202eعكس\u202c\ttab\rold\n\u2028  end  \n"
-    document = single(write(tmp_path / "a.txt", b"\xef\xbb\xbf" + text.encode()))
+    document = read_single(write_file(tmp_path / "a.txt", b"\xef\xbb\xbf" + text.encode()))
     assert document.text == text
     assert document.title == "Заголовок"
 
@@ -197,7 +197,7 @@ def test_the_text_is_the_file_to_the_character(tmp_path: Path) -> None:
     ],
 )
 def test_titles_and_aliases_of_plain_texts(tmp_path: Path, content: str, title: str, aliases: tuple[str, ...]) -> None:
-    document = single(write(tmp_path / "polar-ship_1.txt", content))
+    document = read_single(write_file(tmp_path / "polar-ship_1.txt", content))
     assert (document.title, document.aliases, document.links) == (title, aliases, ())
 
 
@@ -206,7 +206,7 @@ def test_markdown_gives_title_aliases_and_links_and_keeps_its_source(tmp_path: P
         "---\ntitle: The *Fram*\naliases:\n  - Polar Ship\n  - 'Fram'\n---\n# Fram (ship)\nAliases: Framskip\n\n"
         "## Crew\nLed by [Nansen](people/nansen.md) and [[Amundsen|Roald]]. ![map](map.png)\n"
     )
-    document = single(write(tmp_path / "fram.md", text))
+    document = read_single(write_file(tmp_path / "fram.md", text))
     assert document.text == text
     assert document.title == "The Fram"
     assert document.aliases == ("Fram (ship)", "fram", "Polar Ship", "Framskip")
@@ -214,7 +214,7 @@ def test_markdown_gives_title_aliases_and_links_and_keeps_its_source(tmp_path: P
 
 
 def test_markdown_without_a_heading_is_called_by_its_file(tmp_path: Path) -> None:
-    document = single(write(tmp_path / "south_pole.markdown", "## Section\ntext"))
+    document = read_single(write_file(tmp_path / "south_pole.markdown", "## Section\ntext"))
     assert (document.title, document.aliases) == ("south pole", ())
 
 
@@ -227,12 +227,12 @@ def test_markdown_without_a_heading_is_called_by_its_file(tmp_path: Path) -> Non
     ],
 )
 def test_standard_input(content: bytes, ids: list[str]) -> None:
-    found = documents(list(read(["-"], io.BytesIO(content))))
+    found = only_documents(list(read_documents(["-"], io.BytesIO(content))))
     assert [document.id for document in found] == ids
     if ids == ["stdin"]:
         assert found[0] == Document("stdin", "", "\n  plain {text}\n")
 
 
 def test_empty_standard_input_is_a_failure() -> None:
-    (found,) = read(["-"], io.BytesIO(b""))
+    (found,) = read_documents(["-"], io.BytesIO(b""))
     assert found == Failure("stdin", "empty: the file holds no text")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from clew.indexing.sources.reader import read
+from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
-from tests.indexing.sources.reading import documents, failure, single, write
+from tests.indexing.sources.reading import only_documents, read_failure, read_single, write_file
 
 
 def test_json_lines(tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_json_lines(tmp_path: Path) -> None:
         '{"id": 7, "text": " two "}\r\n'
         '{"text": "three"}'
     )
-    first, second, third = documents(list(read([write(tmp_path / "r" / "x.jsonl", lines).parent])))
+    first, second, third = only_documents(list(read_documents([write_file(tmp_path / "r" / "x.jsonl", lines).parent])))
     assert first == Document(
         'a/"b" 🙂', "A B", "one", {"lang": "en", "year": 1911, "tags": ["x"]}, aliases=("AB",), links=("c",)
     )
@@ -57,8 +57,10 @@ def test_json_lines(tmp_path: Path) -> None:
     ],
 )
 def test_bad_lines_fail_alone(tmp_path: Path, line: bytes, reason: str) -> None:
-    path = write(tmp_path / "x.ndjson", b'{"id": "good", "text": "t"}\n' + line + b'\n{"id": "after", "text": "t"}\n')
-    first, broken, last = read([path])
+    path = write_file(
+        tmp_path / "x.ndjson", b'{"id": "good", "text": "t"}\n' + line + b'\n{"id": "after", "text": "t"}\n'
+    )
+    first, broken, last = read_documents([path])
     assert isinstance(first, Document)
     assert isinstance(last, Document)
     assert last.id == "after"
@@ -68,14 +70,14 @@ def test_bad_lines_fail_alone(tmp_path: Path, line: bytes, reason: str) -> None:
 
 
 def test_a_surrogate_pair_is_a_letter(tmp_path: Path) -> None:
-    assert single(write(tmp_path / "x.jsonl", '{"text": "\\ud83d\\ude42"}')).text == "🙂"
+    assert read_single(write_file(tmp_path / "x.jsonl", '{"text": "\\ud83d\\ude42"}')).text == "🙂"
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.pdf", "x.html"])
 def test_empty_and_binary_records(tmp_path: Path, name: str) -> None:
-    assert "empty" in failure(write(tmp_path / name, b"")).reason
+    assert "empty" in read_failure(write_file(tmp_path / name, b"")).reason
     if name.endswith(("jsonl", "csv")):
-        assert "binary" in failure(write(tmp_path / name, b"PK\3\4\0\0\n\0\n")).reason
+        assert "binary" in read_failure(write_file(tmp_path / name, b"PK\3\4\0\0\n\0\n")).reason
 
 
 def test_tables(tmp_path: Path) -> None:
@@ -85,7 +87,7 @@ def test_tables(tmp_path: Path) -> None:
         "\r\n"
         '2,,second,-3,1e3,99999999999999999999,"a\tb"\r\n'
     )
-    first, second = documents(list(read([write(tmp_path / "t.csv", content)])))
+    first, second = only_documents(list(read_documents([write_file(tmp_path / "t.csv", content)])))
     metadata = {"year": 1911, "height": 1.5, "zip": "00714"}
     assert first == Document("1", "One", 'first, with "quotes"\r\nand a line', metadata)
     assert second == Document(
@@ -97,7 +99,9 @@ def test_tables(tmp_path: Path) -> None:
 
 def test_rows_without_an_id_are_called_by_the_line_they_start_on(tmp_path: Path) -> None:
     content = 'text\tkind\n"one\nmore"\ta\n\ntwo\tb\n'
-    assert [document.id for document in documents(list(read([write(tmp_path / "t.tsv", content)])))] == [
+    assert [
+        document.id for document in only_documents(list(read_documents([write_file(tmp_path / "t.tsv", content)])))
+    ] == [
         "t.tsv:2",
         "t.tsv:5",
     ]
@@ -105,7 +109,7 @@ def test_rows_without_an_id_are_called_by_the_line_they_start_on(tmp_path: Path)
 
 def test_bad_rows_fail_alone(tmp_path: Path) -> None:
     content = b'id,text\na,fine\nb,one,two\nc\n,text\nd,"\xe9"\ne,"x"y\nf,\xff\na,again\ng,fine\nh,"open\nto the end\n'
-    found = list(read([write(tmp_path / "t.csv", content)]))
+    found = list(read_documents([write_file(tmp_path / "t.csv", content)]))
     assert [one.id for one in found if isinstance(one, Document)] == ["a", "g"]
     failures = {one.item.rpartition(":")[2]: one.reason for one in found if isinstance(one, Failure)}
     assert {line: reason[:24] for line, reason in failures.items()} == {
@@ -131,9 +135,9 @@ def test_bad_rows_fail_alone(tmp_path: Path) -> None:
     ],
 )
 def test_headers_that_cannot_be_used(tmp_path: Path, content: str, reason: str) -> None:
-    assert reason in failure(write(tmp_path / "t.csv", content)).reason
+    assert reason in read_failure(write_file(tmp_path / "t.csv", content)).reason
 
 
 def test_a_cell_of_a_megabyte(tmp_path: Path) -> None:
     text = "word " * 200_000
-    assert single(write(tmp_path / "t.csv", f'text\n"{text}"\n')).text == text
+    assert read_single(write_file(tmp_path / "t.csv", f'text\n"{text}"\n')).text == text

@@ -9,10 +9,10 @@ import torch
 
 from clew.errors import InputError, ProviderError
 from clew.models.causal_lm.model import CausalModel
-from tests.models.tiny_llama import PLACES, write_tiny_llama
+from tests.models.tiny_llama import MAX_POSITIONS, write_tiny_llama
 
 
-def rewritten(file: Path, **changes: object) -> None:
+def rewrite(file: Path, **changes: object) -> None:
     settings = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps(settings | changes), encoding="utf-8")
 
@@ -26,7 +26,7 @@ def test_it_is_loaded_once_and_frozen(folder: Path) -> None:
     model = CausalModel(str(folder))
     loaded = model.load()
     assert model.load() is loaded
-    assert (model.name, model.width, loaded.places) == (str(folder), 32, PLACES)
+    assert (model.name, model.width, loaded.max_positions) == (str(folder), 32, MAX_POSITIONS)
     assert not loaded.network.training
     assert not any(weight.requires_grad for weight in loaded.network.parameters())
     assert model.parameters() == []
@@ -42,7 +42,7 @@ def test_what_was_taught_can_be_written_and_opened_again(folder: Path, tmp_path:
     model.save(tmp_path / "taught")
     again = CausalModel(str(tmp_path / "taught")).load()
     assert torch.equal(next(again.network.parameters()), weights[0])
-    assert again.tokens("ship") == model.load().tokens("ship")
+    assert again.tokenize("ship") == model.load().tokenize("ship")
 
 
 def test_the_type_of_the_weights_can_be_chosen(folder: Path) -> None:
@@ -56,12 +56,12 @@ def test_all_tokens_that_end_a_text_stop_it_and_nothing_else_of_its_way_to_write
         json.dumps({"eos_token_id": [7, 9], "do_sample": True, "temperature": 0.2, "repetition_penalty": 1.3})
     )
     loaded = CausalModel(str(folder)).load()
-    assert loaded.end == loaded.tokenizer.eos_token_id == 0
-    assert loaded.ends == {0, 7, 9}
+    assert loaded.end_token == loaded.tokenizer.eos_token_id == 0
+    assert loaded.stop_tokens == {0, 7, 9}
     assert loaded.network.generation_config.repetition_penalty in (None, 1.0)
     assert loaded.network.generation_config.do_sample is False
-    ship = loaded.tokens(" ship ")
-    assert loaded.words([*ship, 9, *ship]) == "ship"
+    ship = loaded.tokenize(" ship ")
+    assert loaded.decode([*ship, 9, *ship]) == "ship"
 
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nosuch"])
@@ -77,7 +77,7 @@ def test_a_model_that_cannot_be_opened_says_why_in_one_line(folder: Path, broken
     elif broken == "weights torn":
         (folder / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:500])
     elif broken == "config":
-        rewritten(folder / "config.json", model_type="no such thing")
+        rewrite(folder / "config.json", model_type="no such thing")
     else:
         (folder / "tokenizer.json").write_text("{")
     with pytest.raises(ProviderError, match="cannot be opened") as caught:
@@ -94,8 +94,8 @@ def test_weights_in_pickles_are_not_read(folder: Path) -> None:
 
 
 def test_a_model_without_an_end_is_refused(folder: Path) -> None:
-    rewritten(folder / "tokenizer_config.json", eos_token=None)
-    rewritten(folder / "config.json", eos_token_id=None)
+    rewrite(folder / "tokenizer_config.json", eos_token=None)
+    rewrite(folder / "config.json", eos_token_id=None)
     (folder / "generation_config.json").unlink()
     (folder / "special_tokens_map.json").unlink(missing_ok=True)
     with pytest.raises(ProviderError, match="names no token that ends a text"):
@@ -142,6 +142,6 @@ def test_a_fingerprint_is_that_of_weights_tokenizer_and_shape(folder: Path, tmp_
         CausalModel(str(write_tiny_llama(tmp_path / "chat", padded=False, chat=True))).load().fingerprint,
     ]
     assert own == copied
-    rewritten(folder / "config.json", rms_norm_eps=0.5)
+    rewrite(folder / "config.json", rms_norm_eps=0.5)
     others.append(CausalModel(str(folder)).load().fingerprint)
     assert len({own, *others}) == 5

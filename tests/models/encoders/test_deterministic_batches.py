@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from clew.models.encoders.deterministic_batches import LENGTHS, TOKENS, encode_rows
+from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, BATCH_TOKENS, encode_rows
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, LongArray
@@ -25,7 +25,7 @@ def test_each_text_gets_its_own_row_and_shapes_depend_on_length_only(workers: in
 
     rows = encode_rows(texts, 2, forward, workers)
     np.testing.assert_array_equal(rows, [[text.sum(), len(text)] for text in texts])
-    assert shapes <= {(max(1, TOKENS // length), length) for length in LENGTHS}
+    assert shapes <= {(max(1, BATCH_TOKENS // length), length) for length in BATCH_LENGTHS}
 
 
 def test_no_texts_give_no_rows() -> None:

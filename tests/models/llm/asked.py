@@ -7,9 +7,9 @@ from pydantic import BaseModel
 
 from clew.models.llm.budget import Budget
 from clew.models.llm.provider_model import CallSettings, ProviderModel
-from clew.models.llm.reply_cache import CallCache
+from clew.models.llm.reply_cache import ReplyCache
 from clew.types import Failure, Prompt, Reply
-from tests.faults.model_server import Played
+from tests.faults.model_server import RunningServer
 
 OSLO = '{"names": ["Oslo"]}'
 
@@ -26,14 +26,16 @@ def prompts(count: int) -> list[Prompt]:
     return [prompt(f"Text {number}") for number in range(count)]
 
 
-def asking(
-    server: Played | str, cache: CallCache | None = None, budget: Budget | None = None, **settings: Any
+def open_model(
+    server: RunningServer | str, cache: ReplyCache | None = None, budget: Budget | None = None, **settings: Any
 ) -> ProviderModel:
     url = server if isinstance(server, str) else server.url
     return ProviderModel("openai:test", CallSettings(base_url=url, **settings), cache, budget)
 
 
-def asked(model: ProviderModel, content: str | Prompt = "Oslo", on_text: Callable[[str], None] | None = None) -> Any:
+def complete_one(
+    model: ProviderModel, content: str | Prompt = "Oslo", on_text: Callable[[str], None] | None = None
+) -> Any:
     """Return the one result."""
     [result] = model.complete([content if isinstance(content, Prompt) else prompt(content)], on_text)
     return result

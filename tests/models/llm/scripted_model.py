@@ -18,15 +18,15 @@ class ScriptedModel:
     name = "scripted:model"
 
     def __init__(self, script: Callable[[Prompt], dict[str, Any] | Failure]) -> None:
-        self.asked: list[Prompt] = []
-        self.batches: list[int] = []
+        self.prompts: list[Prompt] = []
+        self.batch_sizes: list[int] = []
         self._script = script
 
     def complete(
         self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
     ) -> list[Reply | Failure]:
-        self.batches.append(len(prompts))
-        self.asked += prompts
+        self.batch_sizes.append(len(prompts))
+        self.prompts += prompts
         results: list[Reply | Failure] = []
         for prompt in prompts:
             said = self._script(prompt)

@@ -66,7 +66,7 @@ def test_what_is_set_aside_comes_back_whole(calls: list[tuple[float, float]]) ->
         assert budget.admit(one)
     for one, (low, high) in zip(most, calls, strict=True):
         budget.settle(one, usage(5, min(low, high)))
-    assert budget._aside == Usage()
+    assert budget._reserved == Usage()
     assert budget.spent.cost == pytest.approx(sum(min(pair) for pair in calls))
 
 

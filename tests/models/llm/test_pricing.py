@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from clew.models.llm.pricing import Prices, estimated_tokens, most_tokens
+from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
 
 TABLE = Prices({"openai:gpt-4o-mini": (1.0, 10.0), "ollama:big": (0.5, 0.5)})
 
 
 def test_the_users_table_comes_first() -> None:
     assert TABLE.cost("openai:gpt-4o-mini", 2_000_000, 100_000) == 3.0
-    assert TABLE.cost("openai:gpt-4o-mini", 2_000_000, 100_000, elsewhere=True) == 3.0
+    assert TABLE.cost("openai:gpt-4o-mini", 2_000_000, 100_000, custom_server=True) == 3.0
     assert TABLE.cost("ollama:big", 1_000_000, 0) == 0.5
 
 
@@ -23,7 +23,7 @@ def test_public_prices_are_known_where_the_provider_itself_is_asked(model: str) 
     cost = Prices().cost(model, 1_000_000, 100_000)
     assert cost is not None
     assert 0.01 < cost < 10
-    assert Prices().cost(model, 1_000_000, 100_000, elsewhere=True) is None
+    assert Prices().cost(model, 1_000_000, 100_000, custom_server=True) is None
     assert Prices().cost(model, 0, 0) == 0.0
 
 
@@ -41,10 +41,10 @@ def test_no_tokenizer_makes_more_tokens_than_bytes(text: str) -> None:
     by_bytes = Tokenizer(models.BPE())  # without a single merge: the most tokens that a text can have
     by_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     letters = [piece for piece, _ in by_bytes.pre_tokenizer.pre_tokenize_str(text)]
-    assert sum(map(len, letters)) <= most_tokens(text)
-    assert estimated_tokens(text) <= most_tokens(text) + 1
+    assert sum(map(len, letters)) <= max_token_count(text)
+    assert estimate_tokens(text) <= max_token_count(text) + 1
 
 
 def test_half_a_character_is_counted() -> None:
-    assert most_tokens("\ud800") == 3
-    assert estimated_tokens("\ud800") == 2
+    assert max_token_count("\ud800") == 3
+    assert estimate_tokens("\ud800") == 2

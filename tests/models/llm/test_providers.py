@@ -9,12 +9,12 @@ import pytest
 from clew.errors import InputError
 from clew.models.llm import retrying as patient_calls
 from clew.models.llm.provider_model import CallSettings, ProviderModel
-from clew.models.llm.providers import KEYS, OWN_KEY, api_key, check_model_name
+from clew.models.llm.providers import CUSTOM_KEY_VARIABLE, KEY_VARIABLES, api_key, parse_model_name
 from clew.types import Failure
-from tests.faults.model_server import Part, model_server
-from tests.models.llm.asked import OSLO, asked, names, prompt
+from tests.faults.model_server import ServerReply, model_server
+from tests.models.llm.asked import OSLO, complete_one, names, prompt
 
-OF_PROVIDERS = {
+PROVIDER_VARIABLES = {
     "OPENAI_API_KEY": "secret-1",
     "OPENAI_ORG_ID": "secret-2",
     "OPENAI_PROJECT_ID": "secret-3",
@@ -34,22 +34,22 @@ MODELS = {
 }
 
 
-def part(path: str, text: str = OSLO) -> Part:
+def reply_part(path: str, text: str = OSLO) -> ServerReply:
     """A reply in the protocol that a path belongs to."""
     if path.endswith("messages"):
         usage = {"input_tokens": 10, "output_tokens": 5}
         said: Any = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
-        return Part(body=json.dumps(said | {"content": [{"type": "text", "text": text}], "usage": usage}))
+        return ServerReply(body=json.dumps(said | {"content": [{"type": "text", "text": text}], "usage": usage}))
     if path.endswith("generateContent"):
         content = {"parts": [{"text": text}], "role": "model"}
         said = {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
         usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
-        return Part(body=json.dumps(said | {"usageMetadata": usage}))
-    return Part(text)
+        return ServerReply(body=json.dumps(said | {"usageMetadata": usage}))
+    return ServerReply(text)
 
 
 @pytest.fixture(autouse=True)
-def _waits_no_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patient_calls, "_FIRST_WAIT", 0.001)
 
 
@@ -58,12 +58,12 @@ def _waits_no_second(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_named_by_its_address_gets_its_own_key_and_nothing_of_a_provider(
     name: str, own_key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for variable, value in OF_PROVIDERS.items():
+    for variable, value in PROVIDER_VARIABLES.items():
         monkeypatch.setenv(variable, value)
     if own_key:
-        monkeypatch.setenv(OWN_KEY, own_key)
-    with model_server(lambda request, _: part(request["path"])) as server:
-        reply = asked(ProviderModel(name, CallSettings(server.url, timeout=5.0)))
+        monkeypatch.setenv(CUSTOM_KEY_VARIABLE, own_key)
+    with model_server(lambda request, _: reply_part(request["path"])) as server:
+        reply = complete_one(ProviderModel(name, CallSettings(server.url, timeout=5.0)))
         [request] = server.requests
     assert names([reply]) == [["Oslo"]]
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (10, 5)
@@ -76,10 +76,10 @@ def test_a_server_named_by_its_address_gets_its_own_key_and_nothing_of_a_provide
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_errors_of_every_provider_are_told_in_one_line(name: str) -> None:
+def test_errors_of_every_provider_fit_one_line(name: str) -> None:
     for status, end in ((401, "cannot be used: HTTP 401: no"), (500, "did not answer: HTTP 500: no")):
-        with model_server(lambda *_, status=status: Part("no", status=status)) as server:
-            failure = asked(ProviderModel(name, CallSettings(server.url, attempts=2)))
+        with model_server(lambda *_, status=status: ServerReply("no", status=status)) as server:
+            failure = complete_one(ProviderModel(name, CallSettings(server.url, attempts=2)))
             assert isinstance(failure, Failure)
             assert failure.reason == f"{name} {end}"
             assert len(server.requests) == (1 if status == 401 else 2)
@@ -87,28 +87,30 @@ def test_errors_of_every_provider_are_told_in_one_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_field_for_the_schema_is_taken_by_every_provider(name: str) -> None:
-    with model_server(lambda request, _: part(request["path"])) as server:
-        assert names([asked(ProviderModel(name, CallSettings(server.url, output="native")), prompt("a"))]) == [["Oslo"]]
+    with model_server(lambda request, _: reply_part(request["path"])) as server:
+        assert names([complete_one(ProviderModel(name, CallSettings(server.url, output="native")), prompt("a"))]) == [
+            ["Oslo"]
+        ]
 
 
 @pytest.mark.parametrize("name", ["", "gpt-4", "nobody:x", "openai:", ":x", "OpenAI:x", "openai-chat:x"])
 def test_a_name_of_another_form_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="wanted PROVIDER:NAME with one of openai, anthropic, google, ollama"):
-        check_model_name(name)
+        parse_model_name(name)
 
 
 def test_the_name_of_a_model_may_hold_colons() -> None:
-    assert check_model_name("ollama:llama3:8b") == ("ollama", "llama3:8b")
+    assert parse_model_name("ollama:llama3:8b") == ("ollama", "llama3:8b")
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
 def test_a_provider_wants_its_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=f"{KEYS[provider]} is not set: set it, or give --base-url"):
+    with pytest.raises(InputError, match=f"{KEY_VARIABLES[provider]} is not set: set it, or give --base-url"):
         api_key(provider, "")
-    monkeypatch.setenv(KEYS[provider], "a key")
+    monkeypatch.setenv(KEY_VARIABLES[provider], "a key")
     assert api_key(provider, "") == "a key"
     assert api_key(provider, "http://127.0.0.1:1/v1") == "none"
-    monkeypatch.setenv(OWN_KEY, "my own")
+    monkeypatch.setenv(CUSTOM_KEY_VARIABLE, "my own")
     assert api_key(provider, "http://127.0.0.1:1/v1") == "my own"
     assert api_key(provider, "") == "a key"
 
@@ -118,4 +120,4 @@ def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(
         InputError, match=r"anthropic needs a package that is not installed .*pip install 'clew\[llm\]'"
     ):
-        asked(ProviderModel("anthropic:claude-sonnet-5", CallSettings("http://127.0.0.1:9")))
+        complete_one(ProviderModel("anthropic:claude-sonnet-5", CallSettings("http://127.0.0.1:9")))

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from clew.errors import ProviderError
 from clew.models.llm import reply_cache as call_cache
-from clew.models.llm.reply_cache import CallCache, Kept, call_key
+from clew.models.llm.reply_cache import CachedReplies, ReplyCache, call_key
 from clew.types import Prompt, Reply, Usage
 from tests.models.llm.asked import Names, prompt
 
@@ -22,34 +22,34 @@ class Places(BaseModel):
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> CallCache:
-    return CallCache(tmp_path / "folder" / call_cache.CALLS)
+def cache(tmp_path: Path) -> ReplyCache:
+    return ReplyCache(tmp_path / "folder" / call_cache.CACHE_FILE)
 
 
 def reply(*names: str) -> Reply:
     return Reply(Names(names=list(names)), COST)
 
 
-def test_what_was_put_is_found_and_costs_nothing(cache: CallCache) -> None:
+def test_what_was_put_is_found_and_costs_nothing(cache: ReplyCache) -> None:
     assert cache.get("k", prompt()) is None
     cache.put("k", "openai:m", prompt(), reply("Oslo", "Tromsø", "\0", '"'))
     assert cache.get("k", prompt()) == Reply(Names(names=["Oslo", "Tromsø", "\0", '"']), Usage(), cached=True)
     assert cache.get("other", prompt()) is None
     cache.put("k", "openai:m", prompt(), reply("Bergen"))
-    found = cache.found({"k": prompt(), "other": prompt()})
+    found = cache.get_many({"k": prompt(), "other": prompt()})
     assert list(found) == ["k"]
     assert found["k"].value == Names(names=["Bergen"])
-    assert cache.found({}) == {}
+    assert cache.get_many({}) == {}
 
 
-def test_looking_makes_no_file(cache: CallCache, tmp_path: Path) -> None:
+def test_looking_makes_no_file(cache: ReplyCache, tmp_path: Path) -> None:
     assert cache.get("k", prompt()) is None
-    assert cache.listed() == []
+    assert cache.summarize() == []
     assert cache.prune() == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reply_that_fits_no_more_is_not_found(cache: CallCache) -> None:
+def test_a_reply_that_fits_no_more_is_not_found(cache: ReplyCache) -> None:
     cache.put("k", "openai:m", prompt(), reply("Oslo"))
     assert cache.get("k", Prompt("p", "", "", Places)) is None
 
@@ -69,16 +69,19 @@ def test_the_key_changes_with_all_that_changes_a_reply() -> None:
     assert len({plain, *others}) == 8
 
 
-def test_what_is_kept_is_listed_by_model_and_prompt(cache: CallCache) -> None:
+def test_what_is_kept_is_listed_by_model_and_prompt(cache: ReplyCache) -> None:
     for number in range(3):
         cache.put(f"a{number}", "openai:b", prompt(), reply("Oslo"))
     cache.put("b", "openai:a", prompt(), reply("Oslo"))
     once = Usage(0.5, 1, 100, 10, 0.25)
     thrice = Usage(1.5, 3, 300, 30, 0.75)
-    assert cache.listed() == [Kept("openai:a", "names@1", once), Kept("openai:b", "names@1", thrice)]
+    assert cache.summarize() == [
+        CachedReplies("openai:a", "names@1", once),
+        CachedReplies("openai:b", "names@1", thrice),
+    ]
 
 
-def test_pruning_drops_what_is_old_or_of_a_model(cache: CallCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pruning_drops_what_is_old_or_of_a_model(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     monkeypatch.setattr("clew.models.llm.reply_cache.time.time", lambda: now - 100)
     cache.put("old", "openai:a", prompt(), reply("Oslo"))
@@ -90,39 +93,39 @@ def test_pruning_drops_what_is_old_or_of_a_model(cache: CallCache, monkeypatch: 
     assert cache.prune(model="openai:b") == 1
     assert cache.get("new", prompt()) is not None
     assert cache.prune() == 1
-    assert cache.listed() == []
+    assert cache.summarize() == []
 
 
-def _writes(place: Path, first: int) -> None:
-    cache = CallCache(place)
+def _write_replies(place: Path, first: int) -> None:
+    cache = ReplyCache(place)
     for number in range(first, first + 60):
         cache.put(f"k{number % 100}", "openai:m", prompt(), reply(str(number % 100)))
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    place = tmp_path / call_cache.CALLS
+    place = tmp_path / call_cache.CACHE_FILE
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_writes, args=(place, first)) for first in (0, 50)]
+    processes = [context.Process(target=_write_replies, args=(place, first)) for first in (0, 50)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
         assert process.exitcode == 0
-    found = CallCache(place).found({f"k{number}": prompt() for number in range(100)})
+    found = ReplyCache(place).get_many({f"k{number}": prompt() for number in range(100)})
     assert [found[f"k{number}"].value for number in range(100)] == [Names(names=[str(n)]) for n in range(100)]
 
 
 @pytest.mark.parametrize(
     "content", [b"not a database, but long enough to be taken for one" * 10, b"SQLite format 3\0junk"]
 )
-def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: CallCache, tmp_path: Path, content: bytes) -> None:
-    place = tmp_path / "folder" / call_cache.CALLS
+def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: ReplyCache, tmp_path: Path, content: bytes) -> None:
+    place = tmp_path / "folder" / call_cache.CACHE_FILE
     place.parent.mkdir()
     place.write_bytes(content)
     actions = (
         lambda: cache.get("k", prompt()),
         lambda: cache.put("k", "m", prompt(), reply("Oslo")),
-        cache.listed,
+        cache.summarize,
         cache.prune,
     )
     for act in actions:
@@ -132,8 +135,8 @@ def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: CallCache, tmp_p
         assert "\n" not in str(caught.value)
 
 
-def test_a_file_of_another_shape_is_refused(cache: CallCache, tmp_path: Path) -> None:
-    place = tmp_path / "folder" / call_cache.CALLS
+def test_a_file_of_another_shape_is_refused(cache: ReplyCache, tmp_path: Path) -> None:
+    place = tmp_path / "folder" / call_cache.CACHE_FILE
     place.parent.mkdir()
     connection = sqlite3.connect(place)
     connection.execute("CREATE TABLE calls (other TEXT)")
@@ -145,4 +148,4 @@ def test_a_file_of_another_shape_is_refused(cache: CallCache, tmp_path: Path) ->
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(ProviderError, match="give leave to write there"):
-        CallCache(tmp_path / "file" / "calls.sqlite").put("k", "m", prompt(), reply("Oslo"))
+        ReplyCache(tmp_path / "file" / "calls.sqlite").put("k", "m", prompt(), reply("Oslo"))

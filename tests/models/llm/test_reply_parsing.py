@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from pydantic import BaseModel, ConfigDict
 
 from clew.errors import ModelReplyError
-from clew.models.llm.reply_parsing import parsed
+from clew.models.llm.reply_parsing import parse_reply
 
 
 class Verdict(BaseModel):
@@ -41,7 +41,7 @@ class Optional(BaseModel):
     ],
 )
 def test_the_first_object_that_fits_is_the_reply(text: str) -> None:
-    assert parsed(text, Verdict) == Verdict(enough=True)
+    assert parse_reply(text, Verdict) == Verdict(enough=True)
 
 
 @pytest.mark.parametrize(
@@ -63,33 +63,33 @@ def test_the_first_object_that_fits_is_the_reply(text: str) -> None:
 )
 def test_what_is_wrong_is_told(text: str, wrong: str) -> None:
     with pytest.raises(ModelReplyError) as caught:
-        parsed(text, Verdict)
+        parse_reply(text, Verdict)
     assert str(caught.value).startswith(wrong) or wrong in str(caught.value)
 
 
 def test_many_errors_are_told_in_few_words() -> None:
     with pytest.raises(ModelReplyError, match=r"; and 95 more$") as caught:
-        parsed(json.dumps({"names": [1] * 100}), Strict)
+        parse_reply(json.dumps({"names": [1] * 100}), Strict)
     assert len(str(caught.value)) < 600
     with pytest.raises(ModelReplyError) as caught:
-        parsed(json.dumps({"names": [], "x" * 100_000: 1}), Strict)
+        parse_reply(json.dumps({"names": [], "x" * 100_000: 1}), Strict)
     assert len(str(caught.value)) < 600
 
 
 def test_a_whole_part_of_a_broken_reply_is_not_the_reply() -> None:
     with pytest.raises(ModelReplyError, match="broken"):
-        parsed('{"items": [{"name": "Oslo"}, {"name": ', Optional)
+        parse_reply('{"items": [{"name": "Oslo"}, {"name": ', Optional)
 
 
 @given(some.text())
 def test_no_text_does_harm(text: str) -> None:
     for schema in (Verdict, Optional):
         with suppress(ModelReplyError):
-            parsed(text, schema).model_dump_json().encode()
+            parse_reply(text, schema).model_dump_json().encode()
 
 
 @given(some.booleans(), some.text(), some.text(some.characters(exclude_characters="{"), max_size=50))
 def test_what_was_said_comes_back_whatever_stands_around_it(enough: bool, reason: str, around: str) -> None:
     said = json.dumps({"enough": enough, "reason": reason})
     expected = Verdict(enough=enough, reason=reason.encode(errors="replace").decode())
-    assert parsed(f"{around}{said}{around}", Verdict) == expected
+    assert parse_reply(f"{around}{said}{around}", Verdict) == expected

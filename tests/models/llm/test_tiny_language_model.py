@@ -6,11 +6,11 @@ import pytest
 
 from clew.models.llm.budget import Budget
 from clew.types import Failure, Reply
-from tests.faults.model_server import Part, Request, model_server
-from tests.models.llm.asked import Names, asked, asking, prompt
-from tests.models.tiny_llama import prompt_tokens, served, teach, tiny_llama, tiny_tokenizer
+from tests.faults.model_server import Request, ServerReply, model_server
+from tests.models.llm.asked import Names, complete_one, open_model, prompt
+from tests.models.tiny_llama import overfit, prompt_tokens, serve_model, tiny_llama, tiny_tokenizer
 
-LONGEST = 48
+MAX_REPLY_TOKENS = 48
 REPLY = '{"names": ["Oslo", "Tromsø"]}'
 QUESTION = prompt("From Tromsø to Oslo.")
 
@@ -18,8 +18,8 @@ QUESTION = prompt("From Tromsø to Oslo.")
 @pytest.fixture(scope="module")
 def request_sent() -> Request:
     """The question as the client sends it."""
-    with model_server(lambda *_: Part(REPLY)) as server:
-        asked(asking(server, reply_tokens=LONGEST), QUESTION)
+    with model_server(lambda *_: ServerReply(REPLY)) as server:
+        complete_one(open_model(server, reply_tokens=MAX_REPLY_TOKENS), QUESTION)
         return server.requests[0]
 
 
@@ -29,27 +29,27 @@ def tokenizer(request_sent: Request) -> Any:
 
 
 @pytest.fixture(scope="module")
-def said(tokenizer: Any) -> list[int]:
+def reply_tokens(tokenizer: Any) -> list[int]:
     """The tokens of the reply, and the one that ends it."""
     return [*tokenizer(REPLY, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
 
 
 @pytest.fixture(scope="module")
-def taught(tokenizer: Any, request_sent: Request, said: list[int]) -> Any:
+def trained_model(tokenizer: Any, request_sent: Request, said: list[int]) -> Any:
     model = tiny_llama(tokenizer)
-    assert teach(model, prompt_tokens(tokenizer, request_sent), said) < 0.05
+    assert overfit(model, prompt_tokens(tokenizer, request_sent), said) < 0.05
     return model.eval()
 
 
 def test_a_model_that_never_learned_is_a_failure_that_quotes_it(tokenizer: Any) -> None:
-    with served(tiny_llama(tokenizer), tokenizer) as server:
-        failure = asked(asking(server, reply_tokens=LONGEST, repairs=1), QUESTION)
+    with serve_model(tiny_llama(tokenizer), tokenizer) as server:
+        failure = complete_one(open_model(server, reply_tokens=MAX_REPLY_TOKENS, repairs=1), QUESTION)
         tokens_in = [len(prompt_tokens(tokenizer, request)) for request in server.requests]
     assert isinstance(failure, Failure)
     assert "; it was: " in failure.reason
-    assert len(failure.reason.partition("; it was: ")[2]) > LONGEST // 4
+    assert len(failure.reason.partition("; it was: ")[2]) > MAX_REPLY_TOKENS // 4
     assert (failure.usage.calls, failure.usage.input_tokens) == (2, sum(tokens_in))
-    assert LONGEST < failure.usage.output_tokens + LONGEST <= 3 * LONGEST
+    assert MAX_REPLY_TOKENS < failure.usage.output_tokens + MAX_REPLY_TOKENS <= 3 * MAX_REPLY_TOKENS
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -57,8 +57,10 @@ def test_a_model_that_learned_one_reply_gives_it_with_its_own_count_of_tokens(
     taught: Any, tokenizer: Any, request_sent: Request, said: list[int], streamed: bool
 ) -> None:
     seen: list[str] = []
-    with served(taught, tokenizer) as server:
-        reply = asked(asking(server, reply_tokens=LONGEST), QUESTION, seen.append if streamed else None)
+    with serve_model(taught, tokenizer) as server:
+        reply = complete_one(
+            open_model(server, reply_tokens=MAX_REPLY_TOKENS), QUESTION, seen.append if streamed else None
+        )
     assert isinstance(reply, Reply)
     assert reply.value == Names(names=["Oslo", "Tromsø"])
     assert (reply.usage.calls, reply.usage.input_tokens) == (1, len(prompt_tokens(tokenizer, request_sent)))
@@ -68,11 +70,11 @@ def test_a_model_that_learned_one_reply_gives_it_with_its_own_count_of_tokens(
 
 def test_a_budget_holds_by_the_models_own_count(taught: Any, tokenizer: Any) -> None:
     budget = Budget(max_tokens=2000)
-    with served(taught, tokenizer) as server:
-        results = asking(server, None, budget, reply_tokens=LONGEST, repairs=0).complete(
+    with serve_model(taught, tokenizer) as server:
+        results = open_model(server, None, budget, reply_tokens=MAX_REPLY_TOKENS, repairs=0).complete(
             [prompt(f"From Tromsø to Oslo {number}.") for number in range(20)]
         )
-        counted = [spent(tokenizer, request) for request in server.requests]
+        counted = [least_cost(tokenizer, request) for request in server.requests]
     used = budget.spent.input_tokens + budget.spent.output_tokens
     assert sum(counted) <= used <= 2000
     assert 0 < len(counted) < 20
@@ -81,6 +83,6 @@ def test_a_budget_holds_by_the_models_own_count(taught: Any, tokenizer: Any) -> 
     assert all("the budget of 2,000 tokens is reached" in failure.reason for failure in failures)
 
 
-def spent(tokenizer: Any, request: Request) -> int:
+def least_cost(tokenizer: Any, request: Request) -> int:
     """At least what a request cost."""
     return len(prompt_tokens(tokenizer, request)) + 1

@@ -20,7 +20,7 @@ BOTH = pytest.mark.parametrize("message", MESSAGES)
 SUMS = pytest.mark.parametrize("aggregate", AGGREGATES)
 
 
-def graph_of(edges: list[tuple[int, int, int]], nodes: int, relations: int) -> RelationalGraph:
+def make_graph(edges: list[tuple[int, int, int]], nodes: int, relations: int) -> RelationalGraph:
     senders, through, receivers = (torch.tensor([e[i] for e in edges], dtype=torch.int64) for i in range(3))
     return RelationalGraph((senders, through, receivers), nodes, relations)
 
@@ -33,7 +33,7 @@ class Case(NamedTuple):
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> Case:
+def cases(draw: st.DrawFn) -> Case:
     """Draw a graph (a hub, loops, equal edges, isolated nodes, no edges), a width, whether edges have weights."""
     nodes, relations = draw(st.integers(1, 12)), draw(st.integers(1, 4))
     edge = st.tuples(st.integers(0, nodes - 1), st.integers(0, relations - 1), st.integers(0, nodes - 1))
@@ -41,14 +41,14 @@ def asked(draw: st.DrawFn) -> Case:
     if draw(st.booleans()):
         edges += [(node, 0, 0) for node in range(nodes)]
     width, weighted, seed = draw(st.sampled_from([1, 3, 8, 17])), draw(st.booleans()), draw(st.integers(0, 99))
-    return Case(graph_of(edges, nodes, relations), width, weighted, seed)
+    return Case(make_graph(edges, nodes, relations), width, weighted, seed)
 
 
 def inputs(case: Case, kind: torch.dtype, device: str = "cpu") -> list[Any]:
     generator = torch.Generator().manual_seed(case.seed)
-    states = torch.randn(case.graph.nodes, case.width, generator=generator).to(device, kind)
+    states = torch.randn(case.graph.node_count, case.width, generator=generator).to(device, kind)
     relations = torch.randn(case.graph.relation_count, case.width, generator=generator).to(device, kind)
-    weights = torch.rand(case.graph.edges, generator=generator).to(device) if case.weighted else None
+    weights = torch.rand(case.graph.edge_count, generator=generator).to(device) if case.weighted else None
     return [None if part is None else part.requires_grad_() for part in (states, relations, weights)]
 
 
@@ -65,7 +65,7 @@ def with_gradients(function: Any, graph: RelationalGraph, given_: list[Any], **o
 @BOTH
 @SUMS
 @settings(deadline=None, max_examples=40)
-@given(case=asked())
+@given(case=cases())
 def test_values_and_gradients_equal_the_reference(device: str, message: str, aggregate: str, case: Case) -> None:
     graph, given_ = case.graph.to(device), inputs(case, torch.float32, device)
     found = with_gradients(relational_conv, graph, given_, message=message, aggregate=aggregate)
@@ -77,7 +77,7 @@ def test_values_and_gradients_equal_the_reference(device: str, message: str, agg
 @pytest.mark.parametrize("device", DEVICES)
 @BOTH
 @settings(deadline=None, max_examples=25)
-@given(case=asked())
+@given(case=cases())
 def test_half_precision_is_added_up_in_full(device: str, message: str, case: Case) -> None:
     graph, halves = case.graph.to(device), inputs(case, torch.bfloat16, device)
     found = with_gradients(relational_conv, graph, halves, message=message)
@@ -100,7 +100,7 @@ def test_many_threads_give_the_bits_of_one(message: str, kind: torch.dtype, monk
     graph = RelationalGraph(ends, 500, 9)
     given_ = inputs(Case(graph, 33, weighted=True, seed=1), kind)
     alone = with_gradients(relational_conv, graph, given_, message=message)
-    monkeypatch.setattr(relational_cpu, "_SMALL", 0)
+    monkeypatch.setattr(relational_cpu, "_MIN_PARALLEL_PRODUCTS", 0)
     for _ in range(2):
         together = with_gradients(relational_conv, graph, given_, message=message)
         for one, other in zip(alone, together, strict=True):
@@ -110,30 +110,30 @@ def test_many_threads_give_the_bits_of_one(message: str, kind: torch.dtype, monk
 def test_the_head_hears_the_tail() -> None:
     # One triple (0, relation 0, 1): the published direction sends from the tail (1) to the head (0), and back through
     # the inverse (relation 1).
-    graph = graph_of([(1, 0, 0), (0, 1, 1)], 2, 2)
+    graph = make_graph([(1, 0, 0), (0, 1, 1)], 2, 2)
     states, relations = torch.tensor([[2.0], [3.0]]), torch.tensor([[5.0], [7.0]])
     assert relational_conv(graph, states, relations).tolist() == [[15.0], [14.0]]
 
 
 def test_edges_come_in_any_order_and_keep_their_weights() -> None:
     edges = [(1, 0, 2), (0, 1, 1), (2, 0, 1), (0, 0, 1)]
-    graph = graph_of(edges, 3, 2)
+    graph = make_graph(edges, 3, 2)
     weights = torch.tensor([1.0, 2.0, 3.0, 4.0])[graph.order]
     states, relations = torch.tensor([[1.0], [10.0], [100.0]]), torch.tensor([[1.0], [2.0]])
     assert relational_conv(graph, states, relations, weights).tolist() == [[0.0], [2 * 2 + 3 * 100 + 4.0], [10.0]]
 
 
 def test_nothing_to_hear() -> None:
-    graph = graph_of([], 3, 1)
+    graph = make_graph([], 3, 1)
     assert relational_conv(graph, torch.ones(3, 4), torch.ones(1, 4)).tolist() == [[0.0] * 4] * 3
-    empty = graph_of([], 0, 0)
+    empty = make_graph([], 0, 0)
     assert relational_conv(empty, torch.ones(0, 4), torch.ones(0, 4)).shape == (0, 4)
     found = with_gradients(relational_conv, graph, inputs(Case(graph, 4, weighted=True, seed=0), torch.float32))
     assert [tuple(part.shape) for part in found] == [(3, 4), (3, 4), (1, 4), (0,)]
 
 
 def test_rows_that_do_not_lie_side_by_side() -> None:
-    graph = graph_of([(0, 0, 1), (1, 0, 0)], 2, 1)
+    graph = make_graph([(0, 0, 1), (1, 0, 0)], 2, 1)
     states = torch.arange(8.0).reshape(4, 2).T[:, ::2]
     assert not states.is_contiguous()
     wanted = relational_conv_reference(graph, states, torch.full((1, 2), 2.0))
@@ -170,13 +170,13 @@ def test_edges_that_do_not_fit_are_refused(parts: tuple[list[int], ...], said: s
 def test_tensors_that_do_not_fit_are_refused(
     states: torch.Tensor, relations: torch.Tensor, weights: torch.Tensor | None, options: dict[str, str], said: str
 ) -> None:
-    graph = graph_of([(0, 0, 1)], 2, 1)
+    graph = make_graph([(0, 0, 1)], 2, 1)
     with pytest.raises(InputError, match=said):
         relational_conv(graph, states, relations, weights, **options)
 
 
 def test_a_gradient_of_a_gradient_is_refused() -> None:
-    graph = graph_of([(0, 0, 1)], 2, 1)
+    graph = make_graph([(0, 0, 1)], 2, 1)
     states = torch.ones(2, 3, requires_grad=True)
     heard = relational_conv(graph, states, torch.ones(1, 3)).pow(2).sum()
     (gradient,) = torch.autograd.grad(heard, states, create_graph=True)

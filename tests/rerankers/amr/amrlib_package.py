@@ -45,7 +45,7 @@ def provide_amrlib(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
-def model_that_says(said: Mapping[str, str], folder: Path) -> Path:
+def write_scripted_model(said: Mapping[str, str], folder: Path) -> Path:
     """Return the folder of a model with a graph in PENMAN notation for each text; none for others."""
     folder.mkdir(exist_ok=True)
     (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")

@@ -7,23 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.rerankers.amr.graph import MeaningGraph, common_parts, path_words, word
+from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words, plain_word
 
-VOYAGE = MeaningGraph(
+VOYAGE = AMRGraph(
     ("sail-01", "question", "ship", '"Fram"', "who", "ice", "1893"),
     ((0, ":ARG0", 4), (0, ":ARG1", 2), (2, ":name", 3), (1, ":topic", 0), (5, ":location-of", 6)),
 )
 
 
 @st.composite
-def meanings(draw: Callable[[st.SearchStrategy[int]], int]) -> MeaningGraph:
+def meanings(draw: Callable[[st.SearchStrategy[int]], int]) -> AMRGraph:
     """A few concepts, some of them twice and some that mean `question`, and edges between any two."""
     size = draw(st.integers(1, 7))
     names = ("question", "question-01", "a", "b-01", "b", '"Salt Lake"', '""', "c", "d")
     concepts = tuple(names[draw(st.integers(0, len(names) - 1))] for _ in range(size))
     ends = st.integers(0, size - 1)
     edges = ((draw(ends), ("r", "s")[draw(st.integers(0, 1))], draw(ends)) for _ in range(draw(st.integers(0, 9))))
-    return MeaningGraph(concepts, tuple(edges))
+    return AMRGraph(concepts, tuple(edges))
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def meanings(draw: Callable[[st.SearchStrategy[int]], int]) -> MeaningGraph:
     ],
 )
 def test_a_concept_in_plain_words(concept: str, said: str) -> None:
-    assert word(concept) == said
+    assert plain_word(concept) == said
 
 
 def test_words_stand_in_the_order_of_the_paths() -> None:
@@ -57,18 +57,18 @@ def test_words_stand_in_the_order_of_the_paths() -> None:
 
 def test_no_concept_that_means_the_start_gives_no_words() -> None:
     assert path_words(VOYAGE, "sail-01") == ()
-    assert path_words(MeaningGraph(())) == ()
-    assert path_words(MeaningGraph(("question-01",))) == ("question",)
+    assert path_words(AMRGraph(())) == ()
+    assert path_words(AMRGraph(("question-01",))) == ("question",)
 
 
 def test_of_equally_short_ways_the_smaller_positions_count() -> None:
     # Two ways to `end`, and the edges say the later one first.
-    graph = MeaningGraph(("question", "left", "right", "end"), ((2, "r", 3), (0, "r", 2), (1, "r", 3), (0, "r", 1)))
+    graph = AMRGraph(("question", "left", "right", "end"), ((2, "r", 3), (0, "r", 2), (1, "r", 3), (0, "r", 1)))
     assert path_words(graph) == ("question", "right", "left", "end")
-    assert path_words(MeaningGraph(graph.concepts, graph.edges[::-1])) == path_words(graph)
+    assert path_words(AMRGraph(graph.concepts, graph.edges[::-1])) == path_words(graph)
 
 
-def by_enumeration(graph: MeaningGraph) -> tuple[str, ...]:
+def by_enumeration(graph: AMRGraph) -> tuple[str, ...]:
     """All shortest paths from the nearest start, the smallest to each concept, those inside another struck out."""
     network = nx.Graph()
     network.add_nodes_from(range(len(graph.concepts)))
@@ -88,11 +88,11 @@ def plain(concept: str) -> str:
 
 
 @given(meanings())
-def test_paths_are_those_of_an_enumeration(graph: MeaningGraph) -> None:
+def test_paths_are_those_of_an_enumeration(graph: AMRGraph) -> None:
     assert path_words(graph) == by_enumeration(graph)
 
 
-def counted(graphs: Sequence[MeaningGraph], without: Sequence[str]) -> list[list[list[int]]]:
+def counted(graphs: Sequence[AMRGraph], without: Sequence[str]) -> list[list[list[int]]]:
     """Common concepts and edges of each two graphs, by comparing every two."""
     names = [{c for c in graph.concepts if c not in without} for graph in graphs]
     facts = [
@@ -106,19 +106,19 @@ def counted(graphs: Sequence[MeaningGraph], without: Sequence[str]) -> list[list
 
 
 @given(st.lists(meanings(), max_size=5), st.lists(st.sampled_from(["question", "a", "b"]), max_size=2))
-def test_common_parts_are_those_of_sets(graphs: list[MeaningGraph], without: list[str]) -> None:
-    found = common_parts(graphs, without)
+def test_common_parts_are_those_of_sets(graphs: list[AMRGraph], without: list[str]) -> None:
+    found = count_common_parts(graphs, without)
     assert found.shape == (len(graphs), len(graphs), 2)
     assert found.dtype == np.int32
     assert found.tolist() == counted(graphs, without)
 
 
 def test_common_parts_by_hand() -> None:
-    other = MeaningGraph(("ship", '"Fram"', "question", "question"), ((0, ":name", 1), (1, ":name", 0)))
-    assert common_parts([VOYAGE, other])[0, 1].tolist() == [3, 1]
-    assert common_parts([VOYAGE, other], ["question"])[1, 0].tolist() == [2, 1]
-    assert common_parts([VOYAGE, other], ['"Fram"'])[1, 0].tolist() == [2, 0]
-    assert common_parts([]).shape == (0, 0, 2)
+    other = AMRGraph(("ship", '"Fram"', "question", "question"), ((0, ":name", 1), (1, ":name", 0)))
+    assert count_common_parts([VOYAGE, other])[0, 1].tolist() == [3, 1]
+    assert count_common_parts([VOYAGE, other], ["question"])[1, 0].tolist() == [2, 1]
+    assert count_common_parts([VOYAGE, other], ['"Fram"'])[1, 0].tolist() == [2, 0]
+    assert count_common_parts([]).shape == (0, 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_positions_outside_a_graph_are_refused(
     concepts: tuple[str, ...], edges: tuple[tuple[int, str, int], ...], top: int
 ) -> None:
     with pytest.raises(InputError, match="wanted"):
-        MeaningGraph(concepts, edges, top)
+        AMRGraph(concepts, edges, top)

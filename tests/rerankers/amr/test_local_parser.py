@@ -3,8 +3,8 @@ from collections.abc import Sequence
 import pytest
 
 from clew.indexing.extraction.rule_based import RuleExtractor
-from clew.rerankers.amr.graph import MeaningGraph, common_parts, path_words
-from clew.rerankers.amr.local_parser import ASKS, HOLDS, LIKE, LocalAmrParser
+from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
+from clew.rerankers.amr.local_parser import ASKS, HOLDS, SHARES_WORD, LocalAMRParser
 from clew.types import Extraction, Failure, Mention, Passage
 
 Named = set[tuple[str, str, str]]
@@ -34,14 +34,14 @@ FRAM = passage("p1", "Fram", "The Fram was built by Colin Archer in Larvik.")
 LARVIK = passage("p2", "Larvik", "Larvik is a harbour town. It is small.")
 
 
-def edges(graph: MeaningGraph) -> Named:
+def edges(graph: AMRGraph) -> Named:
     names = graph.concepts
     return {(names[head], relation, names[tail]) for head, relation, tail in graph.edges}
 
 
-def parsed(question: str, given: Passage, parser: LocalAmrParser | None = None) -> MeaningGraph:
-    (graph,) = (parser or LocalAmrParser()).parse([question], [given])
-    assert isinstance(graph, MeaningGraph)
+def parsed(question: str, given: Passage, parser: LocalAMRParser | None = None) -> AMRGraph:
+    (graph,) = (parser or LocalAMRParser()).parse([question], [given])
+    assert isinstance(graph, AMRGraph)
     return graph
 
 
@@ -61,12 +61,12 @@ def test_question_and_passage_meet_in_equal_concepts() -> None:
 
 def test_names_meet_by_a_word_they_share() -> None:
     graph = parsed("Where was Colin born?", passage("p", "", "In 1861 Colin Archer moved with an archer."))
-    assert ("colin", LIKE, "colin archer") in edges(graph)
+    assert ("colin", SHARES_WORD, "colin archer") in edges(graph)
     graph = parsed("Was Colin Archer a fisher?", passage("p", "", "Once an archer moved."))
-    assert ("colin archer", LIKE, "archer") in edges(graph)
+    assert ("colin archer", SHARES_WORD, "archer") in edges(graph)
     # `of` is shared as well, and says nothing.
     graph = parsed("Was Gulf of Finland wide?", passage("p", "", "They saw the Bay of Biscay."))
-    assert not [edge for edge in edges(graph) if edge[1] == LIKE]
+    assert not [edge for edge in edges(graph) if edge[1] == SHARES_WORD]
 
 
 def test_words_hang_on_the_sentence_s_first_name_or_the_title_or_the_first_word() -> None:
@@ -93,13 +93,13 @@ def test_the_word_question_of_a_text_is_not_where_paths_start() -> None:
 def test_passages_that_share_a_name_have_it_in_common() -> None:
     graphs = [parsed("", FRAM), parsed("", LARVIK)]
     # `question` and Larvik; no edge.
-    assert common_parts(graphs)[0, 1].tolist() == [2, 0]
-    assert common_parts(graphs, ["question"])[0, 1].tolist() == [1, 0]
+    assert count_common_parts(graphs)[0, 1].tolist() == [2, 0]
+    assert count_common_parts(graphs, ["question"])[0, 1].tolist() == [1, 0]
 
 
 def test_a_passage_is_extracted_once_however_often_it_is_asked_for() -> None:
     extractor = CountingExtractor()
-    parser = LocalAmrParser(extractor)
+    parser = LocalAMRParser(extractor)
     first = parser.parse(["Who built the Fram?", "x", "x"], [FRAM, LARVIK, FRAM])
     assert extractor.asked == ["p1", "p2"]
     assert parser.parse(["Who built the Fram?"], [FRAM]) == first[:1]
@@ -110,7 +110,7 @@ def test_a_passage_is_extracted_once_however_often_it_is_asked_for() -> None:
 
 def test_the_first_passages_are_forgotten_first() -> None:
     extractor = CountingExtractor()
-    parser = LocalAmrParser(extractor, remembered=1)
+    parser = LocalAMRParser(extractor, cache_size=1)
     both = parser.parse(["x", "x"], [FRAM, LARVIK])
     assert parser.parse(["x", "x"], [LARVIK, FRAM]) == both[::-1]
     assert extractor.asked == ["p1", "p2", "p1"]
@@ -118,7 +118,7 @@ def test_the_first_passages_are_forgotten_first() -> None:
 
 def test_a_failure_of_the_extractor_is_handed_on_and_tried_again() -> None:
     extractor = CountingExtractor()
-    parser = LocalAmrParser(extractor)
+    parser = LocalAMRParser(extractor)
     untitled = passage("p3", "", "A text.")
     assert parser.parse(["x", "x"], [untitled, FRAM])[0] == Failure("p3", "no title")
     assert parser.parse(["x"], [untitled]) == [Failure("p3", "no title")]
@@ -133,7 +133,7 @@ def test_mentions_without_a_place_are_concepts() -> None:
             found = Extraction((Mention("Oslo"), Mention("the Fram")), (("Fram", "left", "Oslo"), ("", "left", "Oslo")))
             return [found for _ in passages]
 
-    graph = parsed("", FRAM, LocalAmrParser(Published()))
+    graph = parsed("", FRAM, LocalAMRParser(Published()))
     assert {"oslo", "fram"} <= set(graph.concepts)
     assert ("fram", "left", "oslo") in edges(graph)
 
@@ -141,4 +141,4 @@ def test_mentions_without_a_place_are_concepts() -> None:
 @pytest.mark.parametrize("extractor", [None, CountingExtractor()])
 def test_the_fingerprint_names_the_extractor(extractor: CountingExtractor | None) -> None:
     wanted = extractor.fingerprint if extractor else RuleExtractor().fingerprint
-    assert LocalAmrParser(extractor).fingerprint == f"local-amr-1:{wanted}"
+    assert LocalAMRParser(extractor).fingerprint == f"local-amr-1:{wanted}"

@@ -4,16 +4,16 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError, ProviderError
-from clew.rerankers.amr.graph import MeaningGraph
-from clew.rerankers.amr.parsers import AmrlibParser, FileAmrParser, pair_text
+from clew.rerankers.amr.graph import AMRGraph
+from clew.rerankers.amr.parsers import AmrlibParser, FileAMRParser, pair_text
 from clew.rerankers.amr.penman_files import amr_entry, read_amr, write_amr
 from clew.types import Failure, Passage
-from tests.rerankers.amr.amrlib_package import model_that_says, provide_amrlib
+from tests.rerankers.amr.amrlib_package import provide_amrlib, write_scripted_model
 
 QUESTION = "Who built the ship?"
 SHIP = Passage("p1", "d", "Fram", "Colin Archer built\nthe Fram.", 0, 28)
 TOWN = Passage("p2", "d", "Larvik", "Larvik is a town.", 0, 17)
-BUILT, LIES = MeaningGraph(("build-01",)), MeaningGraph(("town",))
+BUILT, LIES = AMRGraph(("build-01",)), AMRGraph(("town",))
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a model, with a package in the shape of amrlib that opens it."""
     provide_amrlib(tmp_path, monkeypatch)
     said = {"question:Who built the ship?Colin Archer built\nthe Fram.": "(b / build-01)", "question:x": "(a / "}
-    return model_that_says(said, tmp_path / "model_stog")
+    return write_scripted_model(said, tmp_path / "model_stog")
 
 
 def test_the_text_that_is_parsed() -> None:
@@ -39,7 +39,7 @@ def test_the_text_that_is_parsed() -> None:
 def test_a_pair_is_found_by_id_by_text_and_by_what_was_parsed(metadata: str, tmp_path: Path) -> None:
     path = tmp_path / "pairs"
     path.write_text(metadata + "(b / build-01)\n", encoding="utf-8")
-    parser = FileAmrParser(path)
+    parser = FileAMRParser(path)
     assert parser.parse([QUESTION, QUESTION], [SHIP, SHIP]) == [BUILT, BUILT]
     other, town = parser.parse(["Who sank it?", QUESTION], [SHIP, TOWN])
     assert isinstance(other, Failure)
@@ -52,14 +52,14 @@ def test_an_id_of_several_spaces_is_found(tmp_path: Path) -> None:
     spaced = Passage("my  file.md", "d", "", "Something else.", 0, 15)
     entry = amr_entry("(b / build-01)", [("question", QUESTION), ("passage", spaced.id)])
     write_amr(tmp_path / "pairs", [entry])
-    assert FileAmrParser(tmp_path / "pairs").parse([QUESTION], [spaced]) == [BUILT]
+    assert FileAMRParser(tmp_path / "pairs").parse([QUESTION], [spaced]) == [BUILT]
 
 
 def test_a_malformed_graph_fails_its_own_pair_and_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "pairs"
     pair = "# ::question Who built the ship?\n# ::passage {}\n{}\n\n"
     path.write_text(pair.format("p1", "(b / build-01") + pair.format("p2", "(t / town)"), encoding="utf-8")
-    parser = FileAmrParser(path)
+    parser = FileAMRParser(path)
     assert [failure.item for failure in parser.malformed] == [f"{path}:3"]
     failed, found = parser.parse([QUESTION, QUESTION], [SHIP, TOWN])
     assert found == LIES
@@ -69,20 +69,20 @@ def test_a_malformed_graph_fails_its_own_pair_and_is_counted(tmp_path: Path) -> 
 def test_two_graphs_of_one_pair_are_refused_where_they_differ(tmp_path: Path) -> None:
     pair = [("question", QUESTION), ("passage", "p1")]
     write_amr(tmp_path / "same", [amr_entry("(b / build-01)", pair)] * 2)
-    assert FileAmrParser(tmp_path / "same").parse([QUESTION], [SHIP]) == [BUILT]
+    assert FileAMRParser(tmp_path / "same").parse([QUESTION], [SHIP]) == [BUILT]
     write_amr(tmp_path / "other", [amr_entry("(b / build-01)", pair), amr_entry("(t / town)", pair)])
     with pytest.raises(InputError, match=r"lines 1 and 5 hold different graphs of one pair"):
-        FileAmrParser(tmp_path / "other")
+        FileAMRParser(tmp_path / "other")
 
 
 def test_a_file_of_graphs_has_the_fingerprint_of_what_it_says(tmp_path: Path) -> None:
     for name, notation in {"a": "(a / alpha)", "b": "\n\n(a / alpha)\n", "c": "(a / beta)"}.items():
         (tmp_path / name).write_text(notation, encoding="utf-8")
-    a, b, c = (FileAmrParser(tmp_path / name).fingerprint for name in "abc")
+    a, b, c = (FileAMRParser(tmp_path / name).fingerprint for name in "abc")
     assert a == b != c
     (tmp_path / "empty").write_text("\n", encoding="utf-8")
     with pytest.raises(InputError, match="holds no AMR graph"):
-        FileAmrParser(tmp_path / "empty")
+        FileAMRParser(tmp_path / "empty")
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -103,11 +103,11 @@ def test_a_model_of_amrlib_parses_pairs(model: Path, given: bool) -> None:
 
 def test_what_a_model_says_can_be_kept_in_a_file(model: Path, tmp_path: Path) -> None:
     parser = AmrlibParser(model)
-    (notation,) = parser.notations([QUESTION], [SHIP])
+    (notation,) = parser.parse_notations([QUESTION], [SHIP])
     assert isinstance(notation, str)
     write_amr(tmp_path / "kept", [amr_entry(notation, [("question", QUESTION), ("passage", SHIP.id)])])
     assert len(read_amr(tmp_path / "kept")) == 1
-    assert FileAmrParser(tmp_path / "kept").parse([QUESTION], [SHIP]) == parser.parse([QUESTION], [SHIP])
+    assert FileAMRParser(tmp_path / "kept").parse([QUESTION], [SHIP]) == parser.parse([QUESTION], [SHIP])
 
 
 def test_the_fingerprint_of_a_model_is_that_of_its_files(model: Path) -> None:

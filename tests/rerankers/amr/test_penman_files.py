@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError, ProviderError
-from clew.rerankers.amr.graph import MeaningGraph
-from clew.rerankers.amr.penman_files import AmrEntry, amr_entry, read_amr, write_amr
+from clew.rerankers.amr.graph import AMRGraph
+from clew.rerankers.amr.penman_files import AMREntry, amr_entry, read_amr, write_amr
 from clew.types import Failure
 
 FILE = """# Voyages; 3 graphs (a comment without a key)
@@ -47,12 +47,12 @@ def test_entries_with_their_metadata_and_lines(path: Path) -> None:
         ("annotator", "nobody"),
         ("snt", "Fram sailed :: with a ::flag of Norway."),
     )
-    assert first.graph == MeaningGraph(("sail-01", "ship", '"Fram"'), ((0, ":ARG0", 1), (1, ":name", 2)))
+    assert first.graph == AMRGraph(("sail-01", "ship", '"Fram"'), ((0, ":ARG0", 1), (1, ":name", 2)))
     assert first.notation == "\n".join(FILE.split("\n")[4:7])
     assert (first.line, second.line, third.line, fourth.line, lost.line, found.line) == (3, 9, 12, 18, 19, 21)
     assert (second.value("passage"), third.value("passage"), found.value("passage")) == ("p1", "p2", "")
     assert fourth.metadata == ()
-    assert found.graph == MeaningGraph(("find-01",))
+    assert found.graph == AMRGraph(("find-01",))
 
 
 def test_malformed_graphs_are_kept_with_what_is_wrong(path: Path) -> None:
@@ -98,13 +98,13 @@ def test_entries_made_by_hand_are_read_back_equal(
 @pytest.mark.parametrize(
     "entry",
     [
-        AmrEntry((("snt", "two\nlines"),), "(a / alpha)", MeaningGraph(("alpha",))),
-        AmrEntry((("id", "a ::b c"),), "(a / alpha)", MeaningGraph(("alpha",))),
-        AmrEntry((), "(a / alpha\n\n   :ARG0 (b / beta))", MeaningGraph(("alpha",))),
-        AmrEntry((), "", MeaningGraph(())),
+        AMREntry((("snt", "two\nlines"),), "(a / alpha)", AMRGraph(("alpha",))),
+        AMREntry((("id", "a ::b c"),), "(a / alpha)", AMRGraph(("alpha",))),
+        AMREntry((), "(a / alpha\n\n   :ARG0 (b / beta))", AMRGraph(("alpha",))),
+        AMREntry((), "", AMRGraph(())),
     ],
 )
-def test_what_would_be_read_back_otherwise_is_not_written(entry: AmrEntry, tmp_path: Path) -> None:
+def test_what_would_be_read_back_otherwise_is_not_written(entry: AMREntry, tmp_path: Path) -> None:
     fine = amr_entry("(a / alpha)")
     with pytest.raises(InputError, match="entry 1 of 2 would be read back otherwise: make it with amr_entry"):
         write_amr(tmp_path / "file", [fine, entry])

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from clew.errors import InputError, ProviderError
-from clew.rerankers.amr.penman_notation import meaning_of, shown
+from clew.rerankers.amr.penman_notation import format_penman, parse_penman
 
 SHIP = """(b / build-01
    :ARG0 (p / person
@@ -20,7 +20,7 @@ SHIP = """(b / build-01
 
 
 def test_a_graph_becomes_concepts_and_edges() -> None:
-    graph = meaning_of(SHIP)
+    graph = parse_penman(SHIP)
     assert graph.concepts == ("build-01", "person", '"Colin Archer"', "ship", "sail-01", "-", "3", "-")
     assert graph.edges == (
         (0, ":ARG0", 1),
@@ -37,24 +37,24 @@ def test_a_graph_becomes_concepts_and_edges() -> None:
 
 
 def test_relations_that_only_look_inverse_are_not_turned() -> None:
-    graph = meaning_of("(m / medal :consist-of (g / gold) :part-of (p / prize))")
+    graph = parse_penman("(m / medal :consist-of (g / gold) :part-of (p / prize))")
     assert graph.edges == ((0, ":consist-of", 1), (2, ":part", 0))
 
 
 def test_the_words_of_a_name_go_by_their_numbers() -> None:
     parts = " ".join(f':op{number} "{number}"' for number in (10, 2, 1))
-    assert meaning_of(f"(n / name {parts})").concepts == ('"1 2 10"',)
+    assert parse_penman(f"(n / name {parts})").concepts == ('"1 2 10"',)
 
 
 def test_a_name_keeps_what_is_more_than_its_words() -> None:
-    graph = meaning_of('(n / name :op1 "a \\"b\\"" :mod (o / old))')
+    graph = parse_penman('(n / name :op1 "a \\"b\\"" :mod (o / old))')
     assert graph.concepts == ('"a \\"b\\""', "old")
-    assert meaning_of('(n / name :op1 "A" :op2 (o / old))').concepts == ("name", '"A"', "old")
-    assert meaning_of('(a / and :op1 "A" :op2 "B")').concepts == ("and", '"A"', '"B"')
+    assert parse_penman('(n / name :op1 "A" :op2 (o / old))').concepts == ("name", '"A"', "old")
+    assert parse_penman('(a / and :op1 "A" :op2 "B")').concepts == ("and", '"A"', '"B"')
 
 
 def test_what_one_name_names_twice_is_one_concept() -> None:
-    graph = meaning_of('(a / and :op1 (c / city :name (n / name :op1 "Oslo")) :op2 (h / harbour :name n))')
+    graph = parse_penman('(a / and :op1 (c / city :name (n / name :op1 "Oslo")) :op2 (h / harbour :name n))')
     assert graph.concepts == ("and", "city", '"Oslo"', "harbour")
     assert graph.edges[-1] == (3, ":name", 2)
 
@@ -83,7 +83,7 @@ def test_what_one_name_names_twice_is_one_concept() -> None:
 )
 def test_a_malformed_graph_is_refused_with_its_line(notation: str, line: int, fault: str) -> None:
     with pytest.raises(InputError, match=fault) as raised:
-        meaning_of(notation, 7)
+        parse_penman(notation, 7)
     assert str(raised.value).startswith(f"line {line}: ")
 
 
@@ -94,13 +94,13 @@ def test_the_warnings_of_the_package_stay_off_the_screen() -> None:
 
 
 def test_a_graph_is_laid_out_with_a_relation_a_line() -> None:
-    laid_out = shown("(a / alpha :ARG0 (b / beta :polarity -) :op1 \n\n(c / gamma~e.3))")
+    laid_out = format_penman("(a / alpha :ARG0 (b / beta :polarity -) :op1 \n\n(c / gamma~e.3))")
     assert laid_out == "(a / alpha\n   :ARG0 (b / beta\n            :polarity -)\n   :op1 (c / gamma~e.3))"
     with pytest.raises(InputError, match="line 1"):
-        shown("(a / alpha")
+        format_penman("(a / alpha")
 
 
 def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "penman", None)
     with pytest.raises(ProviderError, match=r"pip install 'clew\[amr\]'"):
-        meaning_of("(a / alpha)")
+        parse_penman("(a / alpha)")

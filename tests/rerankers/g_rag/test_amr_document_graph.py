@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from clew.models.encoders.hashing import HashingEncoder
-from clew.protocols import AmrParser
-from clew.rerankers.amr.graph import MeaningGraph, common_parts, path_words
-from clew.rerankers.amr.local_parser import LocalAmrParser
-from clew.rerankers.g_rag.amr_document_graph import EDGES, MeaningGraphs
+from clew.protocols import AMRParser
+from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
+from clew.rerankers.amr.local_parser import LocalAMRParser
+from clew.rerankers.g_rag.amr_document_graph import EDGE_FEATURES, AMRDocumentGraphs
 from clew.types import Failure, Passage, Scored
 from tests.small_index import DOCUMENTS, QUESTIONS
 
@@ -30,8 +30,8 @@ class Failing:
     def __init__(self, *ids: str) -> None:
         self._ids = ids
 
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[MeaningGraph | Failure]:
-        parsed = LocalAmrParser().parse(questions, passages)
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
+        parsed = LocalAMRParser().parse(questions, passages)
         return [
             Failure(passage.id, f"no graph of {passage.id}") if passage.id in self._ids else graph
             for passage, graph in zip(passages, parsed, strict=True)
@@ -49,15 +49,15 @@ class Encoded:
         return ENCODER.encode(texts)
 
 
-def parsed(parser: AmrParser, question: str) -> list[MeaningGraph]:
+def parsed(parser: AMRParser, question: str) -> list[AMRGraph]:
     found = parser.parse([question] * len(PASSAGES), PASSAGES)
-    return [MeaningGraph(()) if isinstance(graph, Failure) else graph for graph in found]
+    return [AMRGraph(()) if isinstance(graph, Failure) else graph for graph in found]
 
 
-@pytest.mark.parametrize("parser", [LocalAmrParser(), Failing("palander")], ids=["local", "failing"])
+@pytest.mark.parametrize("parser", [LocalAMRParser(), Failing("palander")], ids=["local", "failing"])
 @pytest.mark.parametrize("question", QUESTIONS[:3])
-def test_edges_count_what_two_graphs_have_in_common(parser: AmrParser, question: str) -> None:
-    (graph,) = MeaningGraphs(parser, ENCODER.encode).graphs([question], [POOL])
+def test_edges_count_what_two_graphs_have_in_common(parser: AMRParser, question: str) -> None:
+    (graph,) = AMRDocumentGraphs(parser, ENCODER.encode).build([question], [POOL])
     own = parsed(parser, question)
     out = set.intersection(*(set(one.concepts) for one in own if one.concepts))
     assert "question" in out
@@ -73,27 +73,31 @@ def test_edges_count_what_two_graphs_have_in_common(parser: AmrParser, question:
     for i in range(len(POOL)):
         for j in range(len(POOL)):
             wanted = [len(concepts[i] & concepts[j]), len(edges[i] & edges[j])] if i != j else [0, 0]
-            assert graph.edges[i, j].tolist() == wanted
-    assert graph.edges.dtype == np.float32
-    assert graph.numbers.shape == (len(POOL), 0)
+            assert graph.edge_features[i, j].tolist() == wanted
+    assert graph.edge_features.dtype == np.float32
+    assert graph.node_features.shape == (len(POOL), 0)
 
 
 def test_passages_that_share_the_question_alone_are_not_joined() -> None:
     pool = [
         Scored(Passage(text, text, "", text, 0, len(text)), 1.0) for text in ("Cats purr.", "Dogs bark.", "Cats nap.")
     ]
-    (own,) = MeaningGraphs(LocalAmrParser(), ENCODER.encode).graphs(["Which pets sleep?"], [pool])
-    assert (own.edges[..., 0] > 0).tolist() == [[False, False, True], [False, False, False], [True, False, False]]
-    read = LocalAmrParser().parse(["Which pets sleep?"] * 3, [scored.item for scored in pool])
-    published = common_parts([graph for graph in read if isinstance(graph, MeaningGraph)])
+    (own,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Which pets sleep?"], [pool])
+    assert (own.edge_features[..., 0] > 0).tolist() == [
+        [False, False, True],
+        [False, False, False],
+        [True, False, False],
+    ]
+    read = LocalAMRParser().parse(["Which pets sleep?"] * 3, [scored.item for scored in pool])
+    published = count_common_parts([graph for graph in read if isinstance(graph, AMRGraph)])
     assert (published[..., 0] > 0).sum() == 6
 
 
 def test_texts_are_title_and_text_and_the_words_on_the_paths() -> None:
     encoded, question = Encoded(), QUESTIONS[0]
-    (graph,) = MeaningGraphs(LocalAmrParser(), encoded).graphs([question], [POOL])
+    (graph,) = AMRDocumentGraphs(LocalAMRParser(), encoded).build([question], [POOL])
     wanted = []
-    for passage, one in zip(PASSAGES, parsed(LocalAmrParser(), question), strict=True):
+    for passage, one in zip(PASSAGES, parsed(LocalAMRParser(), question), strict=True):
         parts = [passage.title, passage.text, *path_words(one)]
         wanted.append(" ".join(part for part in parts if part))
     assert [text for call in encoded.calls for text in call] == [question, *wanted]
@@ -104,37 +108,37 @@ def test_texts_are_title_and_text_and_the_words_on_the_paths() -> None:
 
 
 def test_pairs_without_a_graph_keep_their_passage_and_are_told() -> None:
-    made = MeaningGraphs(Failing("palander", "bornholm"), ENCODER.encode)
-    told, silent = made.graphs(QUESTIONS[:2], [POOL, POOL[:1]])
+    made = AMRDocumentGraphs(Failing("palander", "bornholm"), ENCODER.encode)
+    told, silent = made.build(QUESTIONS[:2], [POOL, POOL[:1]])
     lost = [place for place, passage in enumerate(PASSAGES) if passage.id in ("palander", "bornholm")]
     assert told.notes == ("2 of 8 passages have no AMR graph: no graph of palander",)
     assert silent.notes == ()
-    assert not told.edges[lost].any()
-    assert not told.edges[:, lost].any()
+    assert not told.edge_features[lost].any()
+    assert not told.edge_features[:, lost].any()
     texts = [f"{PASSAGES[place].title} {PASSAGES[place].text}" for place in lost]
     assert np.array_equal(told.vectors[lost], ENCODER.encode(texts))
 
 
 def test_questions_together_are_questions_alone() -> None:
-    made = MeaningGraphs(Failing("vega"), ENCODER.encode)
+    made = AMRDocumentGraphs(Failing("vega"), ENCODER.encode)
     pools = [POOL, POOL[3:4], [], POOL[2:], POOL[:5]]
-    for graph, question, pool in zip(made.graphs(QUESTIONS[:5], pools), QUESTIONS, pools, strict=False):
-        (alone,) = made.graphs([question], [pool])
+    for graph, question, pool in zip(made.build(QUESTIONS[:5], pools), QUESTIONS, pools, strict=False):
+        (alone,) = made.build([question], [pool])
         assert graph.notes == alone.notes
         for name in ("vectors", "numbers", "edges", "question"):
             assert np.array_equal(getattr(graph, name), getattr(alone, name)), name
-        assert graph.edges.shape == (len(pool), len(pool), len(EDGES))
+        assert graph.edge_features.shape == (len(pool), len(pool), len(EDGE_FEATURES))
 
 
 def test_what_utf_8_cannot_write_is_replaced() -> None:
-    (odd,) = MeaningGraphs(LocalAmrParser(), ENCODER.encode).graphs(["Vega \ud800 Karlskrona?"], [POOL])
-    (plain,) = MeaningGraphs(LocalAmrParser(), ENCODER.encode).graphs(["Vega ? Karlskrona?"], [POOL])
+    (odd,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Vega \ud800 Karlskrona?"], [POOL])
+    (plain,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Vega ? Karlskrona?"], [POOL])
     assert np.array_equal(odd.question, plain.question)
     assert np.isfinite(odd.vectors).all()
 
 
 def test_the_fingerprint_tells_the_parser() -> None:
-    made = [MeaningGraphs(parser, ENCODER.encode) for parser in (LocalAmrParser(), Failing())]
+    made = [AMRDocumentGraphs(parser, ENCODER.encode) for parser in (LocalAMRParser(), Failing())]
     assert len({graphs.fingerprint for graphs in made}) == 2
-    assert made[0].fingerprint == MeaningGraphs(LocalAmrParser(), ENCODER.encode).fingerprint
-    assert (made[0].numbers, made[0].edges) == ((), EDGES)
+    assert made[0].fingerprint == AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).fingerprint
+    assert (made[0].node_features, made[0].edge_features) == ((), EDGE_FEATURES)

@@ -11,13 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.graph.csr import Adjacency, adjacency
+from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
-from clew.query.linking import link
-from clew.rerankers.g_rag.document_graph import EDGES, NUMBERS, DocumentGraph, IndexGraphs, rows
+from clew.query.linking import link_question
+from clew.rerankers.g_rag.document_graph import (
+    EDGE_FEATURES,
+    NODE_FEATURES,
+    DocumentGraph,
+    IndexDocumentGraphs,
+    gather_neighbours,
+)
 from clew.types import Document, Passage, Scored
-from tests.small_index import QUESTIONS, made
+from tests.small_index import QUESTIONS, make_index
 
 Pool = list[Scored[Passage]]
 POLAR = (
@@ -30,32 +36,34 @@ POLAR = (
 SYMMETRIC = ("common nodes", "common edges", "rare common nodes", "rare common nodes not named")
 
 
-def graphs_of(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexGraphs:
-    parts = index.parts
+def graphs_of(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexDocumentGraphs:
+    parts = index.context
     given_ = snapshot or parts.scope.snapshot
-    return IndexGraphs(given_, parts.lexical, parts.question_vectors, parts.text_vectors.relations, vectors=vectors)
+    return IndexDocumentGraphs(
+        given_, parts.lexical, parts.encode_questions, parts.text_vectors.relation_vectors, vectors=vectors
+    )
 
 
 def pool_of(index: Index, positions: list[int]) -> Pool:
     """Return passages as they might have been found, with falling scores, some of them equal."""
-    snapshot = index.parts.scope.snapshot
+    snapshot = index.context.scope.snapshot
     return [Scored(snapshot.passage(p), 9.0 - rank // 2) for rank, p in enumerate(positions)]
 
 
 def graph_of(index: Index, question: str, positions: list[int], **given_: Any) -> DocumentGraph:
-    return graphs_of(index, **given_).graphs([question], [pool_of(index, positions)])[0]
+    return graphs_of(index, **given_).build([question], [pool_of(index, positions)])[0]
 
 
 class Slow:
     """An index and a question, read passage by passage."""
 
     def __init__(self, index: Index, question: str) -> None:
-        self.s, self.parts = index.parts.scope.snapshot, index.parts
-        self.linked = link(self.s, question)
-        self.vector = self.parts.question_vectors([question])[0]
-        self.relations = self.parts.text_vectors.relations()
+        self.s, self.parts = index.context.scope.snapshot, index.context
+        self.linked = link_question(self.s, question)
+        self.vector = self.parts.encode_questions([question])[0]
+        self.relations = self.parts.text_vectors.relation_vectors()
         named: dict[int, float] = {}
-        for name in self.linked.known:
+        for name in self.linked.linked_names:
             for entity in name.entities:
                 node = int(self.s.entity_nodes[entity])
                 named[node] = named.get(node, 0.0) + self.rarity(node) / len(name.entities)
@@ -72,7 +80,7 @@ class Slow:
     def rarity(self, node: int) -> float:
         """1 for a node of one neighbour or none, less the more it has, and above 0."""
         neighbours = set(self.s.walk.row(node).tolist())
-        return 1.0 - math.log(max(len(neighbours), 1)) / math.log(self.s.walk.rows + 1)
+        return 1.0 - math.log(max(len(neighbours), 1)) / math.log(self.s.walk.row_count + 1)
 
     def cosine(self, triple: int) -> float:
         return float(self.relations[self.s.triples[triple, 1]] @ self.vector)
@@ -135,20 +143,22 @@ def check(index: Index, question: str, positions: list[int]) -> DocumentGraph:
     """Compare a graph with the slow one, and return it."""
     slow, graph, pool = Slow(index, question), graph_of(index, question, positions), pool_of(index, positions)
     wanted = slow.numbers(pool)
-    assert tuple(wanted) == NUMBERS
+    assert tuple(wanted) == NODE_FEATURES
     for column, (name, values) in enumerate(wanted.items()):
-        np.testing.assert_allclose(graph.numbers[:, column], values, atol=2e-5, err_msg=f"{question!r}: {name}")
+        np.testing.assert_allclose(graph.node_features[:, column], values, atol=2e-5, err_msg=f"{question!r}: {name}")
     for i, one in enumerate(positions):
         for j, other in enumerate(positions):
-            edge = slow.edge(one, other) if i != j else dict.fromkeys(EDGES, 0.0)
-            assert tuple(edge) == EDGES
-            np.testing.assert_allclose(graph.edges[i, j], list(edge.values()), atol=2e-5, err_msg=f"{one} to {other}")
+            edge = slow.edge(one, other) if i != j else dict.fromkeys(EDGE_FEATURES, 0.0)
+            assert tuple(edge) == EDGE_FEATURES
+            np.testing.assert_allclose(
+                graph.edge_features[i, j], list(edge.values()), atol=2e-5, err_msg=f"{one} to {other}"
+            )
     return graph
 
 
 @cache
 def every_place(index: Index) -> int:
-    return len(index.parts.scope.snapshot.passage_ids)
+    return len(index.context.scope.snapshot.passage_ids)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -159,7 +169,7 @@ def test_all_passages_of_a_small_index_are_as_loops_say(small: Index, question: 
 @pytest.mark.parametrize("question", POLAR)
 def test_all_passages_of_a_corpus_of_chains_are_as_loops_say(plain_polar: Index, question: str) -> None:
     graph = check(plain_polar, question, list(range(0, every_place(plain_polar), 3)))
-    assert all(graph.edges[..., channel].any() for channel in range(6))
+    assert all(graph.edge_features[..., channel].any() for channel in range(6))
 
 
 @settings(max_examples=40, deadline=None)
@@ -169,18 +179,20 @@ def test_any_pool_is_as_loops_say(plain_polar: Index, data: st.DataObject) -> No
     positions = data.draw(st.lists(places, min_size=1, max_size=9, unique=True))
     graph = check(plain_polar, data.draw(st.sampled_from(POLAR)), positions)
     for name in SYMMETRIC:
-        channel = graph.edges[..., EDGES.index(name)]
+        channel = graph.edge_features[..., EDGE_FEATURES.index(name)]
         assert np.array_equal(channel, channel.T)
     for to, back in (("link to", "link from"), ("asked link to", "asked link from")):
-        assert np.array_equal(graph.edges[..., EDGES.index(to)], graph.edges[..., EDGES.index(back)].T)
-    assert graph.edges.min() >= 0
-    assert not graph.edges[np.arange(len(positions)), np.arange(len(positions))].any()
-    assert np.abs(graph.numbers).max() <= 1 + 1e-5
+        assert np.array_equal(
+            graph.edge_features[..., EDGE_FEATURES.index(to)], graph.edge_features[..., EDGE_FEATURES.index(back)].T
+        )
+    assert graph.edge_features.min() >= 0
+    assert not graph.edge_features[np.arange(len(positions)), np.arange(len(positions))].any()
+    assert np.abs(graph.node_features).max() <= 1 + 1e-5
 
 
 def test_a_relation_that_is_asked_for_marks_its_link(plain_polar: Index) -> None:
     """Some pair is linked by a triple whose relation shares words with the question."""
-    s, asked = plain_polar.parts.scope.snapshot, EDGES.index("asked link to")
+    s, asked = plain_polar.context.scope.snapshot, EDGE_FEATURES.index("asked link to")
     slow = Slow(plain_polar, "")
     pairs = [
         (one, other, triple)
@@ -192,16 +204,18 @@ def test_a_relation_that_is_asked_for_marks_its_link(plain_polar: Index) -> None
     assert pairs
     for one, other, triple in pairs[:20]:
         relation = s.relations[int(s.triples[triple, 1])]
-        near, far = (graph_of(plain_polar, text, [one, other]).edges[0, 1, asked] for text in (relation, "zzz qqq"))
+        near, far = (
+            graph_of(plain_polar, text, [one, other]).edge_features[0, 1, asked] for text in (relation, "zzz qqq")
+        )
         assert near == pytest.approx(1.0, abs=1e-5)
         assert far < 0.5
 
 
 def test_a_question_that_names_nothing(plain_polar: Index) -> None:
     graph = graph_of(plain_polar, "who led it, and when?", [3, 1, 4])
-    naming = [NUMBERS.index(name) for name in ("named", "mentions what is named", "share of what is named")]
-    assert not graph.numbers[:, naming].any()
-    rare, not_named = (graph.edges[..., EDGES.index(name)] for name in SYMMETRIC[2:])
+    naming = [NODE_FEATURES.index(name) for name in ("named", "mentions what is named", "share of what is named")]
+    assert not graph.node_features[:, naming].any()
+    rare, not_named = (graph.edge_features[..., EDGE_FEATURES.index(name)] for name in SYMMETRIC[2:])
     assert np.array_equal(rare, not_named)
 
 
@@ -211,16 +225,18 @@ def test_what_is_named_counts_and_sums_to_one_over_all_nodes(plain_polar: Index)
     everything = list(range(every_place(plain_polar)))
     graph = graph_of(plain_polar, POLAR[0], everything)
     place = next(p for p in everything if slow.own(p) in slow.named)
-    assert graph.numbers[place, NUMBERS.index("named")] == pytest.approx(slow.named[slow.own(place)], abs=1e-6)
-    assert graph.numbers[:, NUMBERS.index("mentions what is named")].max() <= 1 + 1e-6
-    rare, not_named = (graph.edges[..., EDGES.index(name)] for name in SYMMETRIC[2:])
+    assert graph.node_features[place, NODE_FEATURES.index("named")] == pytest.approx(
+        slow.named[slow.own(place)], abs=1e-6
+    )
+    assert graph.node_features[:, NODE_FEATURES.index("mentions what is named")].max() <= 1 + 1e-6
+    rare, not_named = (graph.edge_features[..., EDGE_FEATURES.index(name)] for name in SYMMETRIC[2:])
     assert (not_named < rare - 1e-3).any()
 
 
 def test_a_name_of_several_shares_its_weight_among_them(small: Index) -> None:
     question = "Did Louis Palander command the Vega?"
     slow = Slow(small, question)
-    assert sorted(len(name.entities) for name in slow.linked.known) == [1, 2]
+    assert sorted(len(name.entities) for name in slow.linked.linked_names) == [1, 2]
     check(small, question, list(range(every_place(small))))
 
 
@@ -228,35 +244,37 @@ def test_passages_of_one_document_share_its_name_and_are_not_linked_by_it(tmp_pa
     text = "\n\n".join(
         f"Oslo was founded by Karen Holm in {1000 + n}. " + f"Ferry {n} leaves for Drammen. " * 60 for n in range(3)
     )
-    index = made(tmp_path / "index", [Document("oslo", "Oslo", text), Document("d", "Drammen", "Drammen is a town.")])
-    s = index.parts.scope.snapshot
+    index = make_index(
+        tmp_path / "index", [Document("oslo", "Oslo", text), Document("d", "Drammen", "Drammen is a town.")]
+    )
+    s = index.context.scope.snapshot
     own = [p for p in range(len(s.passage_ids)) if s.document_ids[p] == "oslo"]
     other = next(p for p in range(len(s.passage_ids)) if s.document_ids[p] == "d")
     assert len(own) > 1
     assert all(len(s.passage_triples.row(p)) for p in own[:2])
     graph = check(index, "Where do ferries from Oslo go?", [*own, other])
-    within = graph.edges[: len(own), : len(own)]
+    within = graph.edge_features[: len(own), : len(own)]
     away = ~np.eye(len(own), dtype=bool)
-    assert (within[away][:, EDGES.index("common nodes")] >= 1).all()
-    assert not within[..., [EDGES.index(name) for name in ("common edges", *EDGES[4:])]].any()
-    assert graph.edges[: len(own), -1, EDGES.index("link to")].all()
+    assert (within[away][:, EDGE_FEATURES.index("common nodes")] >= 1).all()
+    assert not within[..., [EDGE_FEATURES.index(name) for name in ("common edges", *EDGE_FEATURES[4:])]].any()
+    assert graph.edge_features[: len(own), -1, EDGE_FEATURES.index("link to")].all()
 
 
 def test_twins_are_called_alike_and_apart_from_the_rest(small: Index) -> None:
     ids = [f"twin-{letter}" for letter in "abc"]
-    s = small.parts.scope.snapshot
+    s = small.context.scope.snapshot
     places = [p for p in range(len(s.passage_ids)) if s.document_ids[p] in ids]
     graph = check(small, "a twin text", places)
     assert len(places) == 3
-    assert not graph.edges[..., EDGES.index("link to") :].any()
+    assert not graph.edge_features[..., EDGE_FEATURES.index("link to") :].any()
 
 
 @pytest.mark.parametrize("question", [QUESTIONS[0], ""])
 def test_a_pool_of_one(small: Index, question: str) -> None:
     graph = check(small, question, [0])
-    assert graph.edges.shape == (1, 1, len(EDGES))
-    assert not graph.edges.any()
-    assert graph.numbers[0, :3].tolist() == [1.0, 1.0, 1.0]
+    assert graph.edge_features.shape == (1, 1, len(EDGE_FEATURES))
+    assert not graph.edge_features.any()
+    assert graph.node_features[0, :3].tolist() == [1.0, 1.0, 1.0]
 
 
 def test_the_order_of_the_pool_changes_the_order_alone(plain_polar: Index) -> None:
@@ -264,40 +282,40 @@ def test_the_order_of_the_pool_changes_the_order_alone(plain_polar: Index) -> No
     order = [4, 2, 0, 5, 1, 3]
     before = graph_of(plain_polar, POLAR[0], positions, vectors=True)
     after = graph_of(plain_polar, POLAR[0], [positions[place] for place in order], vectors=True)
-    assert np.array_equal(after.edges, before.edges[order][:, order])
+    assert np.array_equal(after.edge_features, before.edge_features[order][:, order])
     assert np.array_equal(after.vectors, before.vectors[order])
-    stood = NUMBERS.index("rank") + 1  # what comes before says where a passage stood
-    np.testing.assert_allclose(after.numbers[:, stood:], before.numbers[order][:, stood:], atol=1e-6)
+    stood = NODE_FEATURES.index("rank") + 1  # what comes before says where a passage stood
+    np.testing.assert_allclose(after.node_features[:, stood:], before.node_features[order][:, stood:], atol=1e-6)
 
 
 def test_questions_together_are_questions_alone(plain_polar: Index) -> None:
     graphs = graphs_of(plain_polar, vectors=True)
     pools = [pool_of(plain_polar, list(range(n, n + 7))) for n in range(len(POLAR))]
-    for one, question, pool in zip(graphs.graphs(POLAR, pools), POLAR, pools, strict=True):
-        (alone,) = graphs.graphs([question], [pool])
+    for one, question, pool in zip(graphs.build(POLAR, pools), POLAR, pools, strict=True):
+        (alone,) = graphs.build([question], [pool])
         for name in ("vectors", "numbers", "edges", "question"):
             assert np.array_equal(getattr(one, name), getattr(alone, name)), name
-    assert graphs.graphs([], []) == []
+    assert graphs.build([], []) == []
 
 
 def test_vectors_are_there_where_they_are_asked_for(small: Index) -> None:
     with_, without = (graph_of(small, QUESTIONS[0], [2, 0], vectors=read) for read in (True, False))
-    assert np.array_equal(with_.vectors, small.parts.scope.snapshot.vectors[[2, 0]])
-    assert np.array_equal(with_.question, small.parts.question_vectors([QUESTIONS[0]])[0])
+    assert np.array_equal(with_.vectors, small.context.scope.snapshot.vectors[[2, 0]])
+    assert np.array_equal(with_.question, small.context.encode_questions([QUESTIONS[0]])[0])
     assert (without.vectors.shape, without.question.shape) == ((2, 0), (0,))
-    assert with_.numbers.dtype == with_.edges.dtype == np.float32
+    assert with_.node_features.dtype == with_.edge_features.dtype == np.float32
 
 
 def only(whole: Adjacency, places: list[int]) -> Adjacency:
     """Return rows of which all but some are empty."""
     kept = [(p, int(other)) for p in places for other in whole.row(p)]
-    return adjacency([one for one, _ in kept], [other for _, other in kept], np.ones(len(kept)), whole.rows)
+    return build_adjacency([one for one, _ in kept], [other for _, other in kept], np.ones(len(kept)), whole.row_count)
 
 
 @pytest.mark.parametrize("question", POLAR)
 def test_passages_that_were_not_found_lend_nothing(plain_polar: Index, question: str) -> None:
     """Neither what they mention nor what they state nor their words: they may be kept from who asks."""
-    s, positions = plain_polar.parts.scope.snapshot, list(range(1, every_place(plain_polar), 4))
+    s, positions = plain_polar.context.scope.snapshot, list(range(1, every_place(plain_polar), 4))
     vectors = np.full_like(s.vectors, np.nan)
     vectors[positions] = s.vectors[positions]
     hidden = replace(
@@ -309,8 +327,8 @@ def test_passages_that_were_not_found_lend_nothing(plain_polar: Index, question:
         mentioned_in=s.mentioned_in if question else only(s.mentioned_in, []),
     )
     before, after = (graph_of(plain_polar, question, positions, snapshot=snapshot) for snapshot in (s, hidden))
-    assert np.array_equal(before.edges, after.edges)
-    assert np.array_equal(before.numbers, after.numbers)
+    assert np.array_equal(before.edge_features, after.edge_features)
+    assert np.array_equal(before.node_features, after.node_features)
 
 
 def test_a_fact_that_only_a_hidden_passage_states_joins_nobody(tmp_path: Path) -> None:
@@ -319,22 +337,22 @@ def test_a_fact_that_only_a_hidden_passage_states_joins_nobody(tmp_path: Path) -
         Document("b", "Karen Holm", "She was an engineer."),
         Document("secret", "Ledger", "Aker Yard was founded by Karen Holm."),
     ]
-    index = made(tmp_path / "index", documents)
-    assert len(index.parts.scope.snapshot.triples)
+    index = make_index(tmp_path / "index", documents)
+    assert len(index.context.scope.snapshot.triples)
     graph = check(index, "Who founded Aker Yard?", [0, 1])
-    assert not graph.edges.any()
+    assert not graph.edge_features.any()
     told = check(index, "Who founded Aker Yard?", [0, 1, 2])
-    assert told.edges[2, :2, EDGES.index("link to")].all()
-    assert not told.edges[:2, :2].any()
+    assert told.edge_features[2, :2, EDGE_FEATURES.index("link to")].all()
+    assert not told.edge_features[:2, :2].any()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=1, max_size=6), st.data())
 def test_rows_together_are_rows_one_by_one(lists: list[list[int]], data: st.DataObject) -> None:
     pairs = [(row, other) for row, others in enumerate(lists) for other in others]
-    whole = adjacency([one for one, _ in pairs], [other for _, other in pairs], np.ones(len(pairs)), len(lists))
+    whole = build_adjacency([one for one, _ in pairs], [other for _, other in pairs], np.ones(len(pairs)), len(lists))
     positions = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=8))
-    owners, others = rows(whole, np.array(positions, dtype=np.int64))
+    owners, others = gather_neighbours(whole, np.array(positions, dtype=np.int64))
     wanted = [(place, other) for place, row in enumerate(positions) for other in sorted(set(lists[row]))]
     assert list(zip(owners.tolist(), others.tolist(), strict=True)) == wanted
     assert owners.dtype == others.dtype == np.int64
@@ -342,6 +360,9 @@ def test_rows_together_are_rows_one_by_one(lists: list[list[int]], data: st.Data
 
 def test_the_names_are_those_of_the_columns(small: Index) -> None:
     graphs = graphs_of(small)
-    assert (graphs.numbers, graphs.edges) == (NUMBERS, EDGES)
+    assert (graphs.node_features, graphs.edge_features) == (NODE_FEATURES, EDGE_FEATURES)
     graph = graph_of(small, QUESTIONS[1], [0, 1, 2])
-    assert (graph.numbers.shape, graph.edges.shape) == ((3, len(NUMBERS)), (3, 3, len(EDGES)))
+    assert (graph.node_features.shape, graph.edge_features.shape) == (
+        (3, len(NODE_FEATURES)),
+        (3, 3, len(EDGE_FEATURES)),
+    )

@@ -12,35 +12,39 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
-from clew.rerankers.amr.local_parser import LocalAmrParser
+from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.penman_files import amr_entry, write_amr
 from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
-from clew.rerankers.g_rag.amr_document_graph import MeaningGraphs
-from clew.rerankers.g_rag.document_graph import DocumentGraphs, IndexGraphs
+from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
+from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphs
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
-from clew.rerankers.g_rag.weights import Columns, TrainedDocumentGNN, batch_of, save_reranker
+from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs, save_reranker
 from clew.retrievers.registry import open_amr_parser
-from clew.types import Evidence, Failure, Passage, Scored, Step, Usage
-from tests.small_index import QUESTIONS, ids
+from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
+from tests.small_index import QUESTIONS, result_ids
 
 ENCODER = HashingEncoder(32)
 KINDS = ("index", "index with text", "amr")
 every = pytest.mark.parametrize("kind", KINDS)
 
 
-def graphs_of(index: Index, kind: str) -> DocumentGraphs:
-    parts = index.parts
+def graphs_of(index: Index, kind: str) -> DocumentGraphBuilder:
+    parts = index.context
     if kind == "amr":
-        return MeaningGraphs(LocalAmrParser(), ENCODER.encode)
-    relations = parts.text_vectors.relations
+        return AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode)
+    relations = parts.text_vectors.relation_vectors
     text = kind == "index with text"
-    return IndexGraphs(parts.scope.snapshot, parts.lexical, parts.question_vectors, relations, vectors=text)
+    return IndexDocumentGraphs(parts.scope.snapshot, parts.lexical, parts.encode_questions, relations, vectors=text)
 
 
-def trained(kind: str, network: str = "relational", seed: int = 0) -> TrainedDocumentGNN:
+def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> TrainedDocumentGNN:
     """Return a network whose weights are drawn, the line through the numbers too."""
-    numbers, edges = ((), meaning_graphs.EDGES) if kind == "amr" else (document_graph.NUMBERS, document_graph.EDGES)
+    numbers, edges = (
+        ((), meaning_graphs.EDGE_FEATURES)
+        if kind == "amr"
+        else (document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES)
+    )
     text = {"index": 0, "index with text": 256, "amr": 32}[kind]
     torch.manual_seed(seed)
     model = DocumentGNN(DocumentGNNSettings(text, len(numbers), len(edges), network, 8)).eval()
@@ -50,13 +54,13 @@ def trained(kind: str, network: str = "relational", seed: int = 0) -> TrainedDoc
 
 
 def reranker(index: Index, kind: str, network: str = "relational") -> DocumentGraphReranker:
-    return DocumentGraphReranker(graphs_of(index, kind), trained(kind, network))
+    return DocumentGraphReranker(graphs_of(index, kind), make_trained_gnn(kind, network))
 
 
 def found(index: Index, question: str, k: int = 12) -> Evidence:
     evidence = index.search(question or "Vega", k, "fused")
     return replace(
-        evidence, notes=("found",), steps=(Step("a query"),), topics=("Vega",), usage=Usage(1.0, 1, 2, 3, 4.0)
+        evidence, notes=("found",), steps=(AgentStep("a query"),), topics=("Vega",), usage=Usage(1.0, 1, 2, 3, 4.0)
     )
 
 
@@ -76,42 +80,44 @@ def test_the_same_passages_best_first_and_all_else_as_it_was(small: Index, kind:
     pools = [found(small, question) for question in QUESTIONS]
     moved = 0
     for before, after in zip(pools, reranker(small, kind).rerank(QUESTIONS, pools), strict=True):
-        assert sorted(ids(after)) == sorted(ids(before))
+        assert sorted(result_ids(after)) == sorted(result_ids(before))
         assert replace(after, passages=()) == replace(before, passages=())
         scores = [scored.score for scored in after.passages]
         assert scores == sorted(scores, reverse=True)
         assert all(isinstance(score, float) for score in scores)
-        moved += ids(after) != ids(before)
+        moved += result_ids(after) != result_ids(before)
     assert moved
 
 
 @every
 def test_scores_are_the_network_s_of_the_question_s_graph(small: Index, kind: str) -> None:
-    before, network = found(small, QUESTIONS[1]), trained(kind)
-    (graph,) = graphs_of(small, kind).graphs([QUESTIONS[1]], [before.passages])
-    wide = Columns(tuple(range(len(network.numbers))), tuple(range(len(network.edges))))
+    before, network = found(small, QUESTIONS[1]), make_trained_gnn(kind)
+    (graph,) = graphs_of(small, kind).build([QUESTIONS[1]], [before.passages])
+    wide = FeatureColumns(tuple(range(len(network.node_features))), tuple(range(len(network.edge_features))))
     with torch.inference_mode():
-        scores = network.model(batch_of([graph], wide, text=kind != "index"))[0].tolist()
+        scores = network.model(collate_graphs([graph], wide, text=kind != "index"))[0].tolist()
     (after,) = reranker(small, kind).rerank([QUESTIONS[1]], [before])
-    wanted = dict(zip(ids(before), scores, strict=True))
+    wanted = dict(zip(result_ids(before), scores, strict=True))
     assert {scored.item.id: scored.score for scored in after.passages} == wanted
     assert len(set(scores)) > 1
 
 
 def test_the_network_reads_its_own_columns_in_its_own_order(small: Index) -> None:
-    numbers, edges = document_graph.NUMBERS[::-2], ("link from", "common nodes")
+    numbers, edges = document_graph.NODE_FEATURES[::-2], ("link from", "common nodes")
     torch.manual_seed(1)
     model = DocumentGNN(DocumentGNNSettings(0, len(numbers), len(edges), "relational", 8)).eval()
     torch.nn.init.normal_(model.number_score.weight)
     before = found(small, QUESTIONS[0])
-    (graph,) = graphs_of(small, "index").graphs([QUESTIONS[0]], [before.passages])
+    (graph,) = graphs_of(small, "index").build([QUESTIONS[0]], [before.passages])
     picked = replace(
         graph,
-        numbers=graph.numbers[:, [document_graph.NUMBERS.index(name) for name in numbers]],
-        edges=graph.edges[:, :, [5, 0]],
+        node_features=graph.node_features[:, [document_graph.NODE_FEATURES.index(name) for name in numbers]],
+        edge_features=graph.edge_features[:, :, [5, 0]],
     )
     with torch.inference_mode():
-        wanted = model(batch_of([picked], Columns(tuple(range(len(numbers))), (0, 1)), text=False))[0].tolist()
+        wanted = model(collate_graphs([picked], FeatureColumns(tuple(range(len(numbers))), (0, 1)), text=False))[
+            0
+        ].tolist()
     given = DocumentGraphReranker(graphs_of(small, "index"), TrainedDocumentGNN(model, "index", numbers, edges, ""))
     (after,) = given.rerank([QUESTIONS[0]], [before])
     assert [scored.score for scored in after.passages] == sorted(wanted, reverse=True)
@@ -129,12 +135,12 @@ def test_evidence_without_passages_stays_as_it_is(small: Index, kind: str) -> No
 
 @every
 def test_ties_keep_their_order(small: Index, kind: str) -> None:
-    flat = trained(kind)
+    flat = make_trained_gnn(kind)
     for parameter in flat.model.parameters():
         torch.nn.init.zeros_(parameter)
     before = found(small, QUESTIONS[0])
     (after,) = DocumentGraphReranker(graphs_of(small, kind), flat).rerank([QUESTIONS[0]], [before])
-    assert ids(after) == ids(before)
+    assert result_ids(after) == result_ids(before)
     assert {scored.score for scored in after.passages} == {0.0}
 
 
@@ -143,7 +149,7 @@ def test_ties_keep_their_order(small: Index, kind: str) -> None:
 def test_any_string_is_a_question(small: Index, kind: str, question: str) -> None:
     pool = found(small, QUESTIONS[0])
     (after,) = reranker(small, kind).rerank([question], [pool])
-    assert sorted(ids(after)) == sorted(ids(pool))
+    assert sorted(result_ids(after)) == sorted(result_ids(pool))
     assert np.isfinite([scored.score for scored in after.passages]).all()
 
 
@@ -154,11 +160,11 @@ def test_what_the_graphs_say_is_handed_on(small: Index) -> None:
         def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[Failure]:
             return [Failure(passage.id, "it said nothing") for passage in passages]
 
-    graphs = MeaningGraphs(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
+    graphs = AMRDocumentGraphs(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
     pool = found(small, QUESTIONS[0], 3)
-    (after,) = DocumentGraphReranker(graphs, trained("amr")).rerank([QUESTIONS[0]], [pool])
+    (after,) = DocumentGraphReranker(graphs, make_trained_gnn("amr")).rerank([QUESTIONS[0]], [pool])
     assert after.notes == ("found", "3 of 3 passages have no AMR graph: it said nothing")
-    assert sorted(ids(after)) == sorted(ids(pool))
+    assert sorted(result_ids(after)) == sorted(result_ids(pool))
 
 
 def test_the_fingerprint_tells_weights_and_parsers(
@@ -170,16 +176,18 @@ def test_the_fingerprint_tells_weights_and_parsers(
     assert one.fingerprint == same.fingerprint
     with torch.no_grad():
         next(same._trained.model.parameters()).view(-1)[0] += 1.0
-    other = MeaningGraphs(open_amr_parser("file:~/graphs"), ENCODER.encode)
-    others = {same.fingerprint, DocumentGraphReranker(other, trained("amr")).fingerprint}
+    other = AMRDocumentGraphs(open_amr_parser("file:~/graphs"), ENCODER.encode)
+    others = {same.fingerprint, DocumentGraphReranker(other, make_trained_gnn("amr")).fingerprint}
     assert len(others | {one.fingerprint}) == 3
 
 
 def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> None:
     with pytest.raises(InputError, match="'score' is no part of these graphs, which have none"):
-        DocumentGraphReranker(graphs_of(small, "amr"), trained("index"))
+        DocumentGraphReranker(graphs_of(small, "amr"), make_trained_gnn("index"))
     with pytest.raises(InputError, match="'wings' is no part"):
-        DocumentGraphReranker(graphs_of(small, "amr"), replace(trained("amr"), edges=("common nodes", "wings")))
+        DocumentGraphReranker(
+            graphs_of(small, "amr"), replace(make_trained_gnn("amr"), edge_features=("common nodes", "wings"))
+        )
 
 
 def test_as_many_questions_as_evidence(small: Index) -> None:
@@ -188,7 +196,7 @@ def test_as_many_questions_as_evidence(small: Index) -> None:
 
 
 def test_weights_that_learned_from_a_parser_s_amr_want_one(small: Index, tmp_path: Path) -> None:
-    learned = replace(trained("amr"), encoder=small.parts.encoder.fingerprint, about={"parser": "file"})
+    learned = replace(make_trained_gnn("amr"), encoder=small.context.encoder.fingerprint, about={"parser": "file"})
     save_reranker(tmp_path, learned)
     with pytest.raises(InputError, match="learned from AMR of file; give amr=file"):
         small.search("Vega", 3, f"fused:rerank=g-rag:{tmp_path}")

@@ -14,10 +14,16 @@ from safetensors.numpy import load_file, save_file
 from clew.errors import InputError, ProviderError
 from clew.nn.document_gnn import NETWORKS, DocumentGNN, DocumentGNNSettings
 from clew.rerankers.g_rag.document_graph import DocumentGraph
-from clew.rerankers.g_rag.weights import Columns, TrainedDocumentGNN, batch_of, load_reranker, save_reranker
+from clew.rerankers.g_rag.weights import (
+    FeatureColumns,
+    TrainedDocumentGNN,
+    collate_graphs,
+    load_reranker,
+    save_reranker,
+)
 
 NAMES = (("score", "words"), ("common nodes", "link to", "link from"))
-ALL = Columns((0, 1), (0, 1, 2))
+ALL = FeatureColumns((0, 1), (0, 1, 2))
 
 
 def trained(network: str = "relational", seed: int = 0, **changed: Any) -> TrainedDocumentGNN:
@@ -38,12 +44,12 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path, network: str) -> No
     kept = trained(network)
     save_reranker(tmp_path / "new", kept)
     found = load_reranker(tmp_path / "new")
-    assert (found.kind, found.numbers, found.edges, found.encoder) == ("index", *NAMES, "hashing")
+    assert (found.kind, found.node_features, found.edge_features, found.encoder) == ("index", *NAMES, "hashing")
     assert (found.about, found.fingerprint, found.model.training) == ({"seed": 0}, kept.fingerprint, False)
     assert found.model.settings == kept.model.settings
     for name, tensor in kept.model.state_dict().items():
         assert torch.equal(found.model.state_dict()[name], tensor)
-    asked = batch_of([graph(5)], ALL, text=True)
+    asked = collate_graphs([graph(5)], ALL, text=True)
     with torch.inference_mode():
         assert torch.equal(kept.model(asked), found.model(asked))
     save_reranker(tmp_path / "again", found)
@@ -58,8 +64,8 @@ def test_the_fingerprint_changes_with_what_changes_a_score() -> None:
         trained("g-rag"),
         trained(edge_update=False),
         replace(kept, kind="amr"),
-        replace(kept, numbers=NAMES[0][::-1]),
-        replace(kept, edges=NAMES[1][::-1]),
+        replace(kept, node_features=NAMES[0][::-1]),
+        replace(kept, edge_features=NAMES[1][::-1]),
         replace(kept, encoder="another"),
     ]
     prints = {kept.fingerprint, *(one.fingerprint for one in others)}
@@ -147,29 +153,29 @@ def test_files_that_are_missing_or_cut_are_told(tmp_path: Path, name: str, left:
 
 def test_columns_are_where_names_stand() -> None:
     present = (("a", "b", "c"), ("x", "y"))
-    assert Columns.of((("c", "a"), ("y",)), present) == Columns((2, 0), (1,))
-    assert Columns.of(((), ()), present) == Columns((), ())
+    assert FeatureColumns.locate((("c", "a"), ("y",)), present) == FeatureColumns((2, 0), (1,))
+    assert FeatureColumns.locate(((), ()), present) == FeatureColumns((), ())
     for wanted, said in (
         ((("z",), ()), "'z' is no part of these graphs, which have a, b, c"),
         (((), ("z",)), "'z'.*have x, y"),
     ):
         with pytest.raises(InputError, match=said):
-            Columns.of(wanted, present)
+            FeatureColumns.locate(wanted, present)
     with pytest.raises(InputError, match="which have none"):
-        Columns.of((("a",), ()), ((), ()))
+        FeatureColumns.locate((("a",), ()), ((), ()))
 
 
 @pytest.mark.parametrize("text", [True, False])
 def test_graphs_stand_side_by_side_filled_up_with_zeros(text: bool) -> None:
     graphs = [graph(2, 1), graph(4, 2), graph(1, 3)]
-    asked = batch_of(graphs, Columns((1,), (2, 0)), text=text)
+    asked = collate_graphs(graphs, FeatureColumns((1,), (2, 0)), text=text)
     assert asked.vectors.shape == (3, 4, 4 if text else 0)
     for place, one in enumerate(graphs):
-        size = len(one.numbers)
+        size = len(one.node_features)
         assert asked.present[place].tolist() == [True] * size + [False] * (4 - size)
-        assert asked.numbers[place, :size, 0].tolist() == one.numbers[:, 1].tolist()
-        assert asked.edges[place, :size, :size, 0].tolist() == one.edges[..., 2].tolist()
-        assert asked.edges[place, :size, :size, 1].tolist() == one.edges[..., 0].tolist()
+        assert asked.numbers[place, :size, 0].tolist() == one.node_features[:, 1].tolist()
+        assert asked.edges[place, :size, :size, 0].tolist() == one.edge_features[..., 2].tolist()
+        assert asked.edges[place, :size, :size, 1].tolist() == one.edge_features[..., 0].tolist()
         if text:
             assert asked.vectors[place, :size].tolist() == one.vectors.tolist()
             assert asked.questions[place].tolist() == one.question.tolist()

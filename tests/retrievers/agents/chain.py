@@ -3,9 +3,9 @@
 from itertools import pairwise
 
 from clew.index import Index
-from clew.protocols import Reader
+from clew.protocols import AgentReader
 from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.registry import RETRIEVERS, expansion_of
+from clew.retrievers.registry import RETRIEVERS, make_expansion
 from clew.types import Fact
 
 QUESTION = "Who gave a whaling museum to the town where the ship was built on which Perce Blackborow stowed away?"
@@ -17,10 +17,12 @@ FACTS = {
     QUERIES[2]: (Fact("Framnæs shipyard", "lay in", "Sandefjord"),),
     QUERIES[3]: (Fact("Sandefjord whaling museum", "was given by", "Lars Christensen"),),
 }
-FOLLOWING = dict(pairwise(QUERIES))
+NEXT_QUERIES = dict(pairwise(QUERIES))
 
 
-def gear(index: Index, reader: Reader, settings: GearSettings | None = None, base: str = "bm25") -> GearAgent:
+def make_gear_agent(
+    index: Index, reader: AgentReader, settings: GearSettings | None = None, base: str = "bm25"
+) -> GearAgent:
     """Return an agent over an index with a reader of the test."""
-    parts = index.parts.explaining(0)
-    return GearAgent(RETRIEVERS[base](parts), expansion_of(parts, base), reader, settings or GearSettings())
+    parts = index.context.with_paths_per_passage(0)
+    return GearAgent(RETRIEVERS[base](parts), make_expansion(parts, base), reader, settings or GearSettings())

@@ -8,17 +8,17 @@ import pytest
 from clew.index import Index
 from clew.protocols import Retriever
 from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.registry import RETRIEVERS, expansion_of
+from clew.retrievers.registry import RETRIEVERS, make_expansion
 from clew.types import Evidence, Filter, Usage
-from tests.retrievers.agents.chain import FACTS, FOLLOWING, GOLD, QUERIES, QUESTION, gear
-from tests.retrievers.agents.scripted import COST, Scripted
-from tests.small_index import ids
+from tests.retrievers.agents.chain import FACTS, GOLD, NEXT_QUERIES, QUERIES, QUESTION, make_gear_agent
+from tests.retrievers.agents.scripted import COST, ScriptedReader
+from tests.small_index import result_ids
 
 
 def test_a_chain_of_four_articles_is_walked_step_by_step(polar: Index) -> None:
-    reader = Scripted(FACTS, FOLLOWING)
-    (evidence,) = gear(polar, reader).retrieve([QUESTION], 10)
-    assert set(GOLD) <= set(ids(evidence))
+    reader = ScriptedReader(FACTS, NEXT_QUERIES)
+    (evidence,) = make_gear_agent(polar, reader).retrieve([QUESTION], 10)
+    assert set(GOLD) <= set(result_ids(evidence))
     steps = evidence.steps
     assert [step.query for step in steps] == list(QUERIES)
     assert [step.verdict for step in steps] == ["go on", "go on", "go on", "enough"]
@@ -39,11 +39,11 @@ def test_a_chain_of_four_articles_is_walked_step_by_step(polar: Index) -> None:
 
 
 def test_the_reader_sees_the_question_the_queries_and_the_memory(polar: Index) -> None:
-    reader = Scripted(FACTS, FOLLOWING)
-    gear(polar, reader).retrieve([QUESTION], 5)
-    assert [what for what, _ in reader.asked] == ["read", "read", "judge"] * 4
+    reader = ScriptedReader(FACTS, NEXT_QUERIES)
+    make_gear_agent(polar, reader).retrieve([QUESTION], 5)
+    assert [what for what, _ in reader.calls] == ["read", "read", "judge"] * 4
     for number in range(4):
-        first, second, judged = (sought for _, sought in reader.asked[3 * number : 3 * number + 3])
+        first, second, judged = (sought for _, sought in reader.calls[3 * number : 3 * number + 3])
         assert first.question == second.question == judged.question == QUESTION
         assert first.queries == QUERIES[: number + 1]
         known = [fact.text for query in QUERIES[:number] for fact in FACTS[query]]
@@ -56,42 +56,44 @@ def test_the_reader_sees_the_question_the_queries_and_the_memory(polar: Index) -
 
 @pytest.mark.parametrize("steps", [1, 2])
 def test_no_more_steps_than_asked(polar: Index, steps: int) -> None:
-    (evidence,) = gear(polar, Scripted(FACTS, FOLLOWING), GearSettings(steps=steps)).retrieve([QUESTION], 5)
+    (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES), GearSettings(steps=steps)).retrieve(
+        [QUESTION], 5
+    )
     assert len(evidence.steps) == steps
 
 
 def test_it_stops_where_a_step_adds_nothing(polar: Index) -> None:
     circle = {QUERIES[0]: QUERIES[0] + " ", QUERIES[0] + " ": QUERIES[0] + "  "}
-    reader = Scripted(dict.fromkeys(circle, FACTS[QUERIES[0]]), circle)
-    (evidence,) = gear(polar, reader).retrieve([QUESTION], 5)
+    reader = ScriptedReader(dict.fromkeys(circle, FACTS[QUERIES[0]]), circle)
+    (evidence,) = make_gear_agent(polar, reader).retrieve([QUESTION], 5)
     assert [step.verdict for step in evidence.steps] == ["go on", "stopped: the step added nothing"]
 
 
 def test_it_stops_where_the_next_query_is_an_old_one(polar: Index) -> None:
-    (evidence,) = gear(polar, Scripted(FACTS, {QUESTION: QUESTION})).retrieve([QUESTION], 5)
+    (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, {QUESTION: QUESTION})).retrieve([QUESTION], 5)
     assert [step.verdict for step in evidence.steps] == ["stopped: no new query"]
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2, 3, 4])
 def test_a_spent_budget_ends_it_with_what_it_has(polar: Index, calls: int) -> None:
-    (evidence,) = gear(polar, Scripted(FACTS, FOLLOWING, calls)).retrieve([QUESTION], 5)
+    (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES, calls)).retrieve([QUESTION], 5)
     assert len(evidence.passages) == 5
     assert evidence.steps[-1].verdict == "stopped: the budget of 3 calls is spent"
     assert len(evidence.steps) == 1 + calls // 3
-    assert "perce-blackborow.md" in ids(evidence)
+    assert "perce-blackborow.md" in result_ids(evidence)
 
 
 def test_questions_take_their_steps_together_and_end_apart(polar: Index) -> None:
     other = "Where was Robert Bartlett born?"
-    reader = Scripted(FACTS, FOLLOWING)
-    batch = gear(polar, reader).retrieve([QUESTION, "", other], 5)
-    alone = [gear(polar, Scripted(FACTS, FOLLOWING)).retrieve([q], 5)[0] for q in (QUESTION, other)]
-    assert [ids(batch[0]), ids(batch[2])] == [ids(e) for e in alone]
+    reader = ScriptedReader(FACTS, NEXT_QUERIES)
+    batch = make_gear_agent(polar, reader).retrieve([QUESTION, "", other], 5)
+    alone = [make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES)).retrieve([q], 5)[0] for q in (QUESTION, other)]
+    assert [result_ids(batch[0]), result_ids(batch[2])] == [result_ids(e) for e in alone]
     assert [len(evidence.steps) for evidence in batch] == [4, 0, 1]
 
 
 def test_paths_are_given_once(polar: Index) -> None:
-    (evidence,) = gear(polar, Scripted(FACTS, FOLLOWING)).retrieve([QUESTION], 10)
+    (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES)).retrieve([QUESTION], 10)
     paths = [path.item for path in evidence.paths]
     assert 0 < len(paths) == len(set(paths)) <= 10
     assert [path.score for path in evidence.paths] == sorted((path.score for path in evidence.paths), reverse=True)
@@ -101,7 +103,7 @@ def test_the_passages_of_the_memory_count_in_the_final_ranking(polar: Index) -> 
     """The town's article states the last fact, and the more a noted fact counts the higher it stands."""
     places = []
     for weight in (0.0, 0.1, 5.0):
-        agent = gear(polar, Scripted(FACTS, FOLLOWING), GearSettings(gist_weight=weight))
+        agent = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES), GearSettings(gist_weight=weight))
         places.append([scored.score for scored in agent.retrieve([QUESTION], 10)[0].passages if scored.item.id in GOLD])
     assert sum(places[0]) < sum(places[1]) < sum(places[2])
 
@@ -114,22 +116,22 @@ def test_what_the_base_cost_is_part_of_a_step(polar: Index) -> None:
         def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
             return [replace(e, usage=COST) for e in self.base.retrieve(questions, k, where)]
 
-    parts = polar.parts.explaining(0)
+    parts = polar.context.with_paths_per_passage(0)
     base = Dear(RETRIEVERS["bm25"](parts))
-    agent = GearAgent(base, expansion_of(parts, "bm25"), Scripted(FACTS, FOLLOWING), GearSettings(steps=1))
+    agent = GearAgent(base, make_expansion(parts, "bm25"), ScriptedReader(FACTS, NEXT_QUERIES), GearSettings(steps=1))
     (evidence,) = agent.retrieve([QUESTION], 5)
     assert evidence.usage.calls == 4
 
 
 def test_the_parts_can_be_left_out(polar: Index) -> None:
     for settings in (GearSettings(expand=False), GearSettings(gist=False), GearSettings(gist_weight=1.0)):
-        (evidence,) = gear(polar, Scripted(FACTS, FOLLOWING), settings).retrieve([QUESTION], 10)
-        assert {"perce-blackborow.md", "sandefjord.md"} <= set(ids(evidence))
+        (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES), settings).retrieve([QUESTION], 10)
+        assert {"perce-blackborow.md", "sandefjord.md"} <= set(result_ids(evidence))
         assert bool(evidence.paths) == settings.expand
 
 
 def test_what_a_filter_leaves_out_is_on_no_path(polar: Index) -> None:
     where = "id NOT IN ('endurance.md')"
-    (evidence,) = gear(polar, Scripted(FACTS, FOLLOWING)).retrieve([QUESTION], 20, where)
-    assert "endurance.md" not in ids(evidence)
+    (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES)).retrieve([QUESTION], 20, where)
+    assert "endurance.md" not in result_ids(evidence)
     assert all("endurance.md" not in triple.passages for path in evidence.paths for triple in path.item)

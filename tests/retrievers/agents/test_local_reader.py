@@ -4,15 +4,15 @@ import pytest
 
 from clew.index import Index
 from clew.retrievers.agents.local_reader import NOTE, LocalReader
-from clew.types import Fact, Passage, Sought
+from clew.types import Fact, Passage, ReaderInput
 
 QUESTION = "Who founded the school where the boat James Caird is kept today?"
 
 
 @pytest.fixture(scope="module")
 def reader(plain_polar: Index) -> LocalReader:
-    parts = plain_polar.parts
-    return LocalReader(plain_polar.snapshot, parts.triple_vectors, parts.question_vectors, 0.7, facts=12)
+    parts = plain_polar.context
+    return LocalReader(plain_polar.snapshot, parts.triple_vectors, parts.encode_questions, 0.7, max_facts=12)
 
 
 def passages(index: Index, *names: str) -> tuple[Passage, ...]:
@@ -21,7 +21,7 @@ def passages(index: Index, *names: str) -> tuple[Passage, ...]:
 
 def test_it_reads_the_nearest_triples_of_the_passages(plain_polar: Index, reader: LocalReader) -> None:
     shown = passages(plain_polar, "james-caird.md", "dulwich-college.md")
-    (reading,) = reader.read([Sought(QUESTION, shown)])
+    (reading,) = reader.read([ReaderInput(QUESTION, shown)])
     s = plain_polar.snapshot
     assert len(reading.facts) == 12
     assert reading.notes == (NOTE,)
@@ -29,24 +29,24 @@ def test_it_reads_the_nearest_triples_of_the_passages(plain_polar: Index, reader
         triple = s.triple(fact.triple)
         assert (fact.head, fact.relation, fact.tail) == (triple.head, triple.relation, triple.tail)
         assert set(triple.passages) & {passage.id for passage in shown}
-    (less,) = reader.read([Sought(QUESTION, shown, gist=reading.facts[:5])])
+    (less,) = reader.read([ReaderInput(QUESTION, shown, gist=reading.facts[:5])])
     assert list(less.facts[:7]) == list(reading.facts[5:])
 
 
 def test_nothing_to_read(plain_polar: Index, reader: LocalReader) -> None:
     assert reader.read([]) == []
-    assert reader.read([Sought(QUESTION)])[0].facts == ()
-    assert reader.judge([Sought(QUESTION)])[0].enough
-    assert reader.think([Sought(QUESTION)])[0].answered
+    assert reader.read([ReaderInput(QUESTION)])[0].facts == ()
+    assert reader.judge([ReaderInput(QUESTION)])[0].enough
+    assert reader.think([ReaderInput(QUESTION)])[0].answered
 
 
 def test_the_next_query_names_what_the_passages_lead_to(plain_polar: Index, reader: LocalReader) -> None:
     shown = passages(plain_polar, "james-caird.md", "dulwich-college.md", "tom-crean.md")
-    (verdict,) = reader.judge([Sought(QUESTION, shown, queries=(QUESTION,))])
+    (verdict,) = reader.judge([ReaderInput(QUESTION, shown, queries=(QUESTION,))])
     assert (verdict.enough, verdict.query) == (False, f"{QUESTION} Dulwich College")
-    (verdict,) = reader.judge([Sought(QUESTION, shown, queries=(QUESTION, verdict.query))])
+    (verdict,) = reader.judge([ReaderInput(QUESTION, shown, queries=(QUESTION, verdict.query))])
     assert verdict.query == f"{QUESTION} Tom Crean"
-    (verdict,) = reader.judge([Sought(QUESTION, shown[:2], queries=(QUESTION, f"{QUESTION} Dulwich College"))])
+    (verdict,) = reader.judge([ReaderInput(QUESTION, shown[:2], queries=(QUESTION, f"{QUESTION} Dulwich College"))])
     assert verdict.enough
 
 
@@ -54,8 +54,8 @@ def test_thoughts_are_triples_that_were_not_thought_yet(plain_polar: Index, read
     shown = passages(plain_polar, "james-caird.md")
     thoughts: tuple[str, ...] = ()
     for _ in range(3):
-        (thought,) = reader.think([Sought(QUESTION, shown, thoughts=thoughts)])
+        (thought,) = reader.think([ReaderInput(QUESTION, shown, thoughts=thoughts)])
         assert thought.text not in thoughts
         thoughts += (thought.text,)
-    first = reader.read([Sought(QUESTION, shown)])[0].facts[0]
+    first = reader.read([ReaderInput(QUESTION, shown)])[0].facts[0]
     assert thoughts[0] == Fact(first.head, first.relation, first.tail).text

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.models.encoders.hashing import HashingEncoder
-from clew.query.masking import MaskedQuestion, asking_words, masked
+from clew.query.masking import MaskedQuestion, find_relation_words, mask_names
 from clew.retrievers.frag.chain_features import (
     FEATURES,
-    Compared,
+    RelationMatch,
     RelationTexts,
     VectorMemory,
-    chain_features,
-    compared,
+    match_relations,
+    relation_path_features,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def texts() -> RelationTexts:
 
 def of(question: MaskedQuestion, chains: Sequence[tuple[int, ...]], codes: Sequence[int] = range(10)) -> "FloatArray":
     relations = texts()
-    return chain_features(compared(question, np.array(codes), relations), chains)
+    return relation_path_features(match_relations(question, np.array(codes), relations), chains)
 
 
 def asked_for(chain: tuple[int, ...]) -> list[int]:
@@ -80,7 +80,7 @@ def test_every_number_as_by_trying_every_choice_of_words(
     rows = ENCODER.encode([NAMES[code // 2] for code in range(10)])
     order = np.array(data.draw(st.permutations(range(words))), dtype=np.int32)
     weights, end_weights = np.abs(drawn(words)), np.abs(drawn(words))
-    question = Compared(
+    question = RelationMatch(
         np.arange(10, dtype=np.int32),
         drawn(words, 10),
         drawn(words, 10),
@@ -92,10 +92,10 @@ def test_every_number_as_by_trying_every_choice_of_words(
         rows @ rows.T,
         vector,
     )
-    found = chain_features(question, chains)
+    found = relation_path_features(question, chains)
     assert found.shape == (len(chains), len(FEATURES))
     assert found.dtype == np.float32
-    names, ends = question.names.tolist(), question.ends.tolist()
+    names, ends = question.name_similarity.tolist(), question.step_similarity.tolist()
     for row, chain in zip(found.tolist(), chains, strict=True):
         columns = asked_for(chain)
         mean = np.mean([rows[code] for code in chain], axis=0)
@@ -106,35 +106,35 @@ def test_every_number_as_by_trying_every_choice_of_words(
             float(mean @ vector / np.linalg.norm(mean)),
             len(chain) - len(columns),
             sum(code % 2 for code in chain) / len(chain),
-            float(question.kinds[chain[-1]]),
+            float(question.end_similarity[chain[-1]]),
         ]
         assert row == pytest.approx(wanted, abs=1e-5)
 
 
 def test_codes_need_not_be_all() -> None:
-    question = masked("who directed the film that X starred in", [(29, 30)])
+    question = mask_names("who directed the film that X starred in", [(29, 30)])
     chains = [(0,), (3, 0), (4,)]
     some = [0, 3, 4]
     relations = texts()
-    beside = compared(question, np.array(some), relations)
-    assert beside.names.shape[1] == beside.ends.shape[1] == len(beside.kinds) == 3
-    (first, _, last) = chain_features(beside, chains)
-    assert first[COLUMN["kind_of_end"]] == beside.kinds[0]
-    assert last[COLUMN["kind_of_end"]] == beside.kinds[2]
+    beside = match_relations(question, np.array(some), relations)
+    assert beside.name_similarity.shape[1] == beside.step_similarity.shape[1] == len(beside.end_similarity) == 3
+    (first, _, last) = relation_path_features(beside, chains)
+    assert first[COLUMN["kind_of_end"]] == beside.end_similarity[0]
+    assert last[COLUMN["kind_of_end"]] == beside.end_similarity[2]
     assert first[COLUMN["explained"]] > last[COLUMN["explained"]]
 
 
 def test_what_words_and_relations_are_compared_by() -> None:
-    question = masked("what is the place of birth of the actors X starred", [(41, 42)])
+    question = mask_names("what is the place of birth of the actors X starred", [(41, 42)])
     relations, codes = texts(), np.array([1, 2, 6])
-    beside = compared(question, codes, relations)
-    asking = asking_words(question)
-    np.testing.assert_array_equal(beside.vector, ENCODER.encode([question.text])[0])
+    beside = match_relations(question, codes, relations)
+    asking = find_relation_words(question)
+    np.testing.assert_array_equal(beside.question_vector, ENCODER.encode([question.text])[0])
     names = ENCODER.encode([NAMES[code // 2] for code in codes])
     ends = ENCODER.encode([ENDS[code] for code in codes])
-    np.testing.assert_allclose(beside.kinds, [end @ beside.vector for end in ends], atol=1e-6)
+    np.testing.assert_allclose(beside.end_similarity, [end @ beside.question_vector for end in ends], atol=1e-6)
     both = np.stack([(n + e) / np.linalg.norm(n + e) for n, e in zip(names, ends, strict=True)])
-    told = ((names, beside.names, beside.weights), (both, beside.ends, beside.end_weights))
+    told = ((names, beside.name_similarity, beside.name_weights), (both, beside.step_similarity, beside.step_weights))
     for table, alike, weights in told:
         assert alike.shape == (len(asking.phrases), 3)
         for around, row, weight in zip(asking.phrases, alike, weights, strict=True):
@@ -143,11 +143,11 @@ def test_what_words_and_relations_are_compared_by() -> None:
             wanted = [max(values[column] for values in less) for column in range(3)]
             assert row.tolist() == pytest.approx(wanted, abs=1e-6)
             assert weight == pytest.approx(max(0.0, *wanted), abs=1e-6)
-    assert beside.other_way.tolist() == list(asking.other_way)
+    assert beside.reverse_order.tolist() == list(asking.reverse_order)
 
 
 def test_a_chain_that_the_question_asks_for_is_explained_best() -> None:
-    question = masked("who directed the films starred by X", [(34, 35)])
+    question = mask_names("who directed the films starred by X", [(34, 35)])
     chains = [(3, 0), (0, 3), (4,), (8, 7)]
     found = of(question, chains)
     assert int(np.argmax(found[:, COLUMN["explained"]])) in (0, 1)
@@ -155,7 +155,7 @@ def test_a_chain_that_the_question_asks_for_is_explained_best() -> None:
 
 
 def test_there_and_back_is_asked_for_once() -> None:
-    question = masked("films directed by who directed X", [(31, 32)])
+    question = mask_names("films directed by who directed X", [(31, 32)])
     once, twice, both, thrice = of(question, [(0,), (0, 1), (0, 1, 0), (0, 1, 0, 1)])
     back, explained_ = COLUMN["back_and_forth"], COLUMN["explained"]
     assert [row[back] for row in (once, twice, both, thrice)] == [0, 1, 2, 3]
@@ -164,38 +164,38 @@ def test_there_and_back_is_asked_for_once() -> None:
 
 
 def test_against() -> None:
-    found = of(masked("x", []), [(0,), (1,), (1, 0), (1, 2, 3)])
+    found = of(mask_names("x", []), [(0,), (1,), (1, 0), (1, 2, 3)])
     assert found[:, COLUMN["against"]].tolist() == pytest.approx([0, 1, 1 / 2, 2 / 3])
 
 
 def test_a_question_that_asks_nothing_in_words() -> None:
-    found = of(masked("who is it", []), [(0,), (2, 5)])
+    found = of(mask_names("who is it", []), [(0,), (2, 5)])
     assert np.isfinite(found).all()
     for name in ("explained", "in_order", "explained_by_ends"):
         assert found[:, COLUMN[name]].tolist() == [0, 0]
 
 
 def test_no_chain_and_no_relation() -> None:
-    question = masked("who directed X", [(13, 14)])
+    question = mask_names("who directed X", [(13, 14)])
     assert of(question, []).shape == (0, len(FEATURES))
     assert of(question, [], []).shape == (0, len(FEATURES)), "the question is about an entity without facts"
 
 
 def test_a_relation_alone_says_nothing_of_words() -> None:
-    found = of(masked("who directed X", [(13, 14)]), [(0,)], [0])
+    found = of(mask_names("who directed X", [(13, 14)]), [(0,)], [0])
     assert found[0, COLUMN["explained"]] == found[0, COLUMN["in_order"]] == 0, "the mean is taken off"
 
 
 def test_a_step_knows_its_name_and_what_stands_at_its_end() -> None:
-    found = texts().directed(np.array([0, 1, 7], dtype=np.int32))
+    found = texts().step_vectors(np.array([0, 1, 7], dtype=np.int32))
     for row, code in zip(found, (0, 1, 7), strict=True):
         both = np.sum(ENCODER.encode([NAMES[code // 2], ENDS[code]]), axis=0)
         np.testing.assert_allclose(row, both / np.linalg.norm(both), atol=1e-6)
 
 
 def test_chains_in_words() -> None:
-    assert texts().text((0, 3, 6)) == "directed by, starred actors, place of birth"
-    assert texts().text(()) == ""
+    assert texts().path_text((0, 3, 6)) == "directed by, starred actors, place of birth"
+    assert texts().path_text(()) == ""
 
 
 def test_each_text_is_encoded_once() -> None:
@@ -205,7 +205,7 @@ def test_each_text_is_encoded_once() -> None:
         asked.append(list(some))
         return ENCODER.encode(some)
 
-    memory = VectorMemory(encode, most=4)
+    memory = VectorMemory(encode, max_texts=4)
     rows = memory(["a", "b", "a"])
     np.testing.assert_array_equal(rows, ENCODER.encode(["a", "b", "a"]))
     np.testing.assert_array_equal(memory(["c", "b"]), ENCODER.encode(["c", "b"]))

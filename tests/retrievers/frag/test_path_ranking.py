@@ -14,16 +14,16 @@ import clew
 from clew.errors import ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
-from clew.query.masking import masked
-from clew.retrievers.frag.chain_features import FEATURES, RelationTexts, chain_features, compared
+from clew.query.masking import mask_names
+from clew.retrievers.frag.chain_features import FEATURES, RelationTexts, match_relations, relation_path_features
 from clew.retrievers.frag.path_ranking import (
-    ARRAYS,
-    ChainRanker,
-    PathWeights,
-    TextChainRanker,
-    TrainedChainRanker,
-    load_paths,
-    save_paths,
+    ARRAY_NAMES,
+    PathRankerWeights,
+    RelationPathRanker,
+    TextPathRanker,
+    TrainedPathRanker,
+    load_path_ranker,
+    save_path_ranker,
 )
 from clew.text.bm25 import BM25Scorer
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NAMES = ("directed by", "starred actors", "release year", "place of birth")
 ENCODER = HashingEncoder(32)
-QUESTION = masked("who directed the films that starred X", [(36, 37)])
+QUESTION = mask_names("who directed the films that starred X", [(36, 37)])
 CODES = np.arange(8, dtype=np.int32)
 CHAINS = [(3,), (2,), (3, 0), (2, 1), (4, 5, 6), (0,)]
 
@@ -42,12 +42,12 @@ def texts() -> RelationTexts:
     return RelationTexts(NAMES.__getitem__, ends.__getitem__, ENCODER.encode, ENCODER.encode_queries)
 
 
-def head(rank: int = 3, seed: int = 0) -> PathWeights:
+def head(rank: int = 3, seed: int = 0) -> PathRankerWeights:
     random = np.random.default_rng(seed)
     shapes: dict[str, tuple[int, ...]] = {"weights": (len(FEATURES),), "question_side": (rank, 32)}
     shapes["relation_side"] = (rank, 32)
     drawn = {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-    return PathWeights(**drawn, encoder=ENCODER.fingerprint, about={"n": 1})
+    return PathRankerWeights(**drawn, encoder=ENCODER.fingerprint, about={"n": 1})
 
 
 class Told:
@@ -63,7 +63,7 @@ class Told:
 
 def test_chains_that_read_alike_are_read_once_and_score_alike() -> None:
     told = Told()
-    found = TextChainRanker(told, texts(), 2.0, "told").about(QUESTION, CODES)(CHAINS)
+    found = TextPathRanker(told, texts(), 2.0, "told").make_scorer(QUESTION, CODES)(CHAINS)
     chains = ["starred actors", "starred actors, directed by", "release year, release year, place of birth"]
     assert told.asked == [(QUESTION.text, [*chains, "directed by"])]
     assert found.tolist() == [7.0, 7.0, 13.5, 13.5, 21.0, 5.5]
@@ -71,17 +71,17 @@ def test_chains_that_read_alike_are_read_once_and_score_alike() -> None:
 
 def test_the_temperature_divides() -> None:
     scorer = BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)
-    cold, warm = (TextChainRanker(scorer, texts(), t, "bi-encoder") for t in (0.05, 1.0))
-    one, other = (ranker.about(QUESTION, CODES)(CHAINS) for ranker in (cold, warm))
+    cold, warm = (TextPathRanker(scorer, texts(), t, "bi-encoder") for t in (0.05, 1.0))
+    one, other = (ranker.make_scorer(QUESTION, CODES)(CHAINS) for ranker in (cold, warm))
     np.testing.assert_allclose(one, other / 0.05, rtol=1e-5)
     assert cold.fingerprint != warm.fingerprint, "it tells scores apart"
 
 
 def test_any_scorer_will_do() -> None:
     for scorer in (BM25Scorer(), BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)):
-        scores = TextChainRanker(scorer, texts(), 0.5, "any").about(QUESTION, CODES)
+        scores = TextPathRanker(scorer, texts(), 0.5, "any").make_scorer(QUESTION, CODES)
         found = scores(CHAINS)
-        wanted = [float(scorer.score(QUESTION.text, [texts().text(chain)])[0]) / 0.5 for chain in CHAINS]
+        wanted = [float(scorer.score(QUESTION.text, [texts().path_text(chain)])[0]) / 0.5 for chain in CHAINS]
         if not isinstance(scorer, BM25Scorer):  # a text is weighed beside the others
             assert found.tolist() == pytest.approx(wanted, abs=1e-5)
         assert found.dtype == np.float32
@@ -91,12 +91,12 @@ def test_any_scorer_will_do() -> None:
 @pytest.mark.parametrize("rank", [0, 1, 3])
 def test_the_head_is_features_and_sides(rank: int) -> None:
     weights = head(rank)
-    found = TrainedChainRanker(weights, texts()).about(QUESTION, CODES)(CHAINS)
-    features = chain_features(compared(QUESTION, CODES, texts()), CHAINS)
+    found = TrainedPathRanker(weights, texts()).make_scorer(QUESTION, CODES)(CHAINS)
+    features = relation_path_features(match_relations(QUESTION, CODES, texts()), CHAINS)
     question = ENCODER.encode([QUESTION.text])[0].tolist()
     for score, row, chain in zip(found.tolist(), features.tolist(), CHAINS, strict=True):
         wanted = sum(a * b for a, b in zip(row, weights.weights.tolist(), strict=True))
-        vector = texts().directed(np.array(chain, dtype=np.int32)).mean(axis=0).tolist()
+        vector = texts().step_vectors(np.array(chain, dtype=np.int32)).mean(axis=0).tolist()
         for asked, said in zip(weights.question_side.tolist(), weights.relation_side.tolist(), strict=True):
             wanted += sum(a * b for a, b in zip(asked, question, strict=True)) * sum(
                 a * b for a, b in zip(said, vector, strict=True)
@@ -105,27 +105,27 @@ def test_the_head_is_features_and_sides(rank: int) -> None:
 
 
 def test_each_question_has_scores_of_its_own_and_no_chain_has_none() -> None:
-    ranker: ChainRanker = TrainedChainRanker(head(), texts())
-    one = ranker.about(QUESTION, CODES)
-    other = ranker.about(masked("where was X born", [(10, 11)]), CODES)
+    ranker: RelationPathRanker = TrainedPathRanker(head(), texts())
+    one = ranker.make_scorer(QUESTION, CODES)
+    other = ranker.make_scorer(mask_names("where was X born", [(10, 11)]), CODES)
     assert not np.allclose(one(CHAINS), other(CHAINS))
     np.testing.assert_allclose(one(CHAINS[2:4]), one(CHAINS)[2:4], rtol=1e-5)
     assert one([]).shape == (0,)
-    assert ranker.about(QUESTION, CODES[:0])([]).shape == (0,), "the question is about an entity without facts"
+    assert ranker.make_scorer(QUESTION, CODES[:0])([]).shape == (0,), "the question is about an entity without facts"
 
 
 def test_the_fingerprint_follows_the_weights() -> None:
-    told = {TrainedChainRanker(weights, texts()).fingerprint for weights in (head(), head(seed=1), head(rank=2))}
+    told = {TrainedPathRanker(weights, texts()).fingerprint for weights in (head(), head(seed=1), head(rank=2))}
     assert len(told) == 3
-    assert TrainedChainRanker(replace(head(), about={}), texts()).fingerprint in told
+    assert TrainedPathRanker(replace(head(), about={}), texts()).fingerprint in told
 
 
 def test_what_is_saved_is_read(tmp_path: Path) -> None:
     for rank in (0, 3):
         for name in ("one", "other"):
-            save_paths(tmp_path / "new" / name, head(rank))
-        read = load_paths(tmp_path / "new" / "one")
-        for name in ARRAYS:
+            save_path_ranker(tmp_path / "new" / name, head(rank))
+        read = load_path_ranker(tmp_path / "new" / "one")
+        for name in ARRAY_NAMES:
             np.testing.assert_array_equal(getattr(read, name), getattr(head(rank), name))
         assert (read.encoder, dict(read.about)) == (ENCODER.fingerprint, {"n": 1})
         for file in ("config.json", "model.safetensors"):
@@ -133,7 +133,7 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
 
 
 def test_the_shipped_head_is_read() -> None:
-    weights = load_paths(Path(clew.__file__).parent / "weights" / "paths")
+    weights = load_path_ranker(Path(clew.__file__).parent / "weights" / "paths")
     assert weights.weights[FEATURES.index("explained")] > 0
     assert weights.encoder
 
@@ -188,11 +188,11 @@ def zeros(*shape: int) -> "FloatArray":
     ],
 )
 def test_what_is_damaged_is_told_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
-    save_paths(tmp_path / "paths", head())
+    save_path_ranker(tmp_path / "paths", head())
     damage(tmp_path / "paths")
     message = r"the path ranker in .*paths cannot be read .*train or install it again"
     with pytest.raises(ProviderError, match=message) as told:
-        load_paths(tmp_path / "paths")
+        load_path_ranker(tmp_path / "paths")
     assert "\n" not in str(told.value)
 
 
@@ -205,12 +205,12 @@ def test_what_is_damaged_is_told_in_one_line(damage: Callable[[Path], object], t
     ],
 )
 def test_arrays_of_no_use_are_damage(damage: Callable[[Path], object], tmp_path: Path) -> None:
-    save_paths(tmp_path, head())
+    save_path_ranker(tmp_path, head())
     damage(tmp_path)
     with pytest.raises(ProviderError, match="train or install it again"):
-        load_paths(tmp_path)
+        load_path_ranker(tmp_path)
 
 
 def test_no_folder(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="nowhere"):
-        load_paths(tmp_path / "nowhere")
+        load_path_ranker(tmp_path / "nowhere")

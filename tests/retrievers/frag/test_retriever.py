@@ -7,19 +7,19 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.graph.paths.path_entities import entities_of
+from clew.graph.paths.path_entities import path_entities
 from clew.index import Index
 from clew.retrievers.frag.retriever import NO_TOPIC, FragRetriever
 from clew.settings import Settings
 from clew.types import Document, Evidence
-from tests.kinship import QUESTIONS, TRIPLES, made
+from tests.kinship import QUESTIONS, TRIPLES, make_kinship_index
 
 NAMES = ("frag", "frag-simple", "frag-complex")
 
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("family"))
+    return make_kinship_index(tmp_path_factory.mktemp("family"))
 
 
 def graph_of(folder: Path, triples: Sequence[tuple[str, str, str]], encoder: str = "hashing") -> Index:
@@ -37,7 +37,7 @@ def frag(index: Index, name: str = "frag") -> FragRetriever:
 
 
 def ends(evidence: Evidence) -> list[str]:
-    return [entities_of(path.item, evidence.topics)[-1] for path in evidence.paths]
+    return [path_entities(path.item, evidence.topics)[-1] for path in evidence.paths]
 
 
 @pytest.mark.parametrize(("text", "topics", "answers", "hops"), QUESTIONS)
@@ -60,7 +60,7 @@ def test_paths_are_facts_of_the_graph_that_hang_together(family: Index) -> None:
             assert scores == sorted(scores, reverse=True)
             for path in evidence.paths:
                 assert {(t.head, t.relation, t.tail) for t in path.item} <= known
-                walked = entities_of(path.item, evidence.topics)
+                walked = path_entities(path.item, evidence.topics)
                 assert walked[0] in topics
                 assert all({t.head, t.tail} == {a, b} for t, a, b in zip(path.item, walked, walked[1:], strict=False))
 
@@ -70,8 +70,8 @@ def test_simple_looks_two_hops_far_and_complex_four(family: Index) -> None:
     assert "Tromsø" not in ends(frag(family, "frag-simple").retrieve_about([three[0]], [three[1]], 5)[0])
     assert "Tromsø" in ends(frag(family, "frag-complex").retrieve_about([three[0]], [three[1]], 5)[0])
     routed = frag(family).search(three[0], three[1])
-    assert routed.complex
-    assert not frag(family).search(QUESTIONS[0][0], QUESTIONS[0][1]).complex
+    assert routed.is_complex
+    assert not frag(family).search(QUESTIONS[0][0], QUESTIONS[0][1]).is_complex
 
 
 @pytest.mark.parametrize("search", ["bfs", "shortest", "cheapest", "chains"])
@@ -115,7 +115,7 @@ def test_an_entity_alone_with_itself_gives_a_clear_answer(family: Index) -> None
 
 
 def test_two_runs_are_equal(family: Index, tmp_path: Path) -> None:
-    other = made(tmp_path)
+    other = make_kinship_index(tmp_path)
     for text, topics, _, _ in QUESTIONS:
         one, two = (frag(index).retrieve_about([text], [topics], 5)[0].paths for index in (family, other))
         assert one == two
@@ -198,6 +198,6 @@ def test_documents_and_a_graph_make_paths_together(tmp_path: Path) -> None:
     index.import_graph(graph)
     evidence = frag(index, "frag-complex").retrieve(["where was the designer of [Fram] born"], 5)[0]
     assert "Larvik" in ends(evidence)
-    mixed = next(path.item for path in evidence.paths if entities_of(path.item, evidence.topics)[-1] == "Larvik")
+    mixed = next(path.item for path in evidence.paths if path_entities(path.item, evidence.topics)[-1] == "Larvik")
     assert [bool(triple.passages) for triple in mixed] == [True, False]
     assert [p.item.document_id for p in evidence.passages] == ["a"]

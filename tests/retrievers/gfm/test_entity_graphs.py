@@ -6,9 +6,9 @@ import numpy as np
 
 from clew.graph.snapshot.relational_edges import entity_graph
 from clew.index import Index
-from clew.query.linking import link
-from clew.retrievers.gfm.entity_graphs import EntityQuestionGraphs
-from clew.retrievers.gfm.passage_graphs import SOFT
+from clew.query.linking import link_question
+from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
+from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE
 
 QUESTION = "Where was Louis Palander born?"
 
@@ -23,11 +23,11 @@ def nothing() -> "FloatArray":
 def test_named_entities_weigh_one_over_their_passages(small: Index) -> None:
     s = small.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)
-    linked = link(s, QUESTION)
-    graph = EntityQuestionGraphs(entity_graph(s), s, None).of(linked, nothing, everything)
+    linked = link_question(s, QUESTION)
+    graph = EntityGraphBuilder(entity_graph(s), s, None).build(linked, nothing, everything)
     assert graph.nodes.tolist() == list(range(len(s.entities)))
     assert len(graph.edges) == len(entity_graph(s).senders)
-    named = {e for name in linked.known for e in name.entities}
+    named = {e for name in linked.linked_names for e in name.entities}
     assert set(np.flatnonzero(graph.seeds).tolist()) == named
     for entity in named:
         assert np.isclose(graph.seeds[entity], 1.0 / len(s.mentioned_in.row(entity)))
@@ -38,9 +38,9 @@ def test_named_entities_weigh_one_over_their_passages(small: Index) -> None:
 def test_few_nodes_are_the_named_ones_and_those_near_them(small: Index) -> None:
     s = small.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)
-    linked = link(s, QUESTION)
-    graph = EntityQuestionGraphs(entity_graph(s), s, 4).of(linked, nothing, everything)
-    named = {e for name in linked.known for e in name.entities}
+    linked = link_question(s, QUESTION)
+    graph = EntityGraphBuilder(entity_graph(s), s, 4).build(linked, nothing, everything)
+    named = {e for name in linked.linked_names for e in name.entities}
     assert named <= set(graph.nodes.tolist())
     assert len(graph.nodes) <= 4 + len(named)
     places = {int(node): place for place, node in enumerate(graph.nodes)}
@@ -51,7 +51,7 @@ def test_few_nodes_are_the_named_ones_and_those_near_them(small: Index) -> None:
 def test_entities_of_no_allowed_passage_are_not_there(small: Index) -> None:
     s = small.snapshot
     allowed = np.array([id_ not in ("palander", "vega") for id_ in s.passage_ids])
-    graph = EntityQuestionGraphs(entity_graph(s), s, None).of(link(s, QUESTION), nothing, allowed)
+    graph = EntityGraphBuilder(entity_graph(s), s, None).build(link_question(s, QUESTION), nothing, allowed)
     for node in graph.nodes.tolist():
         assert allowed[s.mentioned_in.row(node)].any()
     for triple in entity_graph(s).triples[graph.edges].tolist():
@@ -64,10 +64,12 @@ def test_where_nothing_is_named_the_subjects_of_near_passages_stand_in(small: In
     near = np.zeros(len(s.passage_ids), dtype=np.float32)
     wanted = list(s.passage_ids).index("bornholm")
     near[wanted] = 1.0
-    source = EntityQuestionGraphs(entity_graph(s), s, 50, lambda _: near)
-    graph = source.of(link(s, "which isle has round churches"), nothing, everything)
-    assert graph.soft
-    assert SOFT in graph.notes
+    source = EntityGraphBuilder(entity_graph(s), s, 50, lambda _: near)
+    graph = source.build(link_question(s, "which isle has round churches"), nothing, everything)
+    assert graph.has_fallback_seeds
+    assert FALLBACK_NOTE in graph.notes
     assert graph.seeds[graph.nodes.searchsorted(s.title_entities[wanted])] > 0
-    bare = EntityQuestionGraphs(entity_graph(s), s, 50).of(link(s, "which isle has churches"), nothing, everything)
+    bare = EntityGraphBuilder(entity_graph(s), s, 50).build(
+        link_question(s, "which isle has churches"), nothing, everything
+    )
     assert not len(bare.nodes)

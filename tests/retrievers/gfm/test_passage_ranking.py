@@ -30,8 +30,8 @@ def graph_of(nodes: list[int], targets: list[bool], walked: dict[int, float] | N
         np.zeros((count, 0), dtype=np.float32),
         zeros,
         np.array(targets, dtype=bool),
-        soft=False,
-        walked=(np.array(order, dtype=np.int32), values),
+        has_fallback_seeds=False,
+        walk_passages=(np.array(order, dtype=np.int32), values),
         notes=(),
     )
 
@@ -79,7 +79,7 @@ def test_equal_passages_stand_by_similarity_or_by_id(small: Index) -> None:
     logits = np.zeros(1, dtype=np.float32)
     paper = EntityRanker(s, weighted=False).rank(graph, logits, vector, 100, everything)
     ours = EntityRanker(s, weighted=True).rank(graph, logits, vector, 100, everything)
-    apart = EntityRanker(s, weighted=True, similar=False).rank(graph, logits, vector, 100, everything)
+    apart = EntityRanker(s, weighted=True, same_encoder=False).rank(graph, logits, vector, 100, everything)
     assert [p for p, _ in paper.passages] == [p for p, _ in apart.passages] == sorted(places)
     similar = s.vectors @ vector
     assert [p for p, _ in ours.passages] == sorted(places, key=lambda p: (-float(similar[p]), p))

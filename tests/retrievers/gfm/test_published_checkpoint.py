@@ -10,18 +10,18 @@ import torch
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.models.encoders.sentence_transformer import Reading, SentenceTransformerEncoder
+from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.query.linking import link
-from clew.retrievers.gfm.batch import side_by_side
-from clew.retrievers.gfm.published_checkpoint import read_published
+from clew.query.linking import link_question
+from clew.retrievers.gfm.batch import collate
+from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.registry import make_retriever
 from clew.types import Document
-from tests.faults.commands import clew
+from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH, write_tiny_bert
 from tests.oracles import gfm_rag
-from tests.small_index import made
+from tests.small_index import make_index
 
 QUESTIONS = ("Where was Louis Palander born?", "Which province has the naval town Karlskrona?", "Who sailed the Vega?")
 SHAPE = QueryGNNSettings(width=8, text_width=WIDTH, layers=6)
@@ -78,13 +78,13 @@ def test_scores_equal_the_description_to_five_places(
 ) -> None:
     config = generation(encoder)
     tensors = write(tmp_path / "published", config)
-    done = clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
+    done = run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
     assert (done.code, done.err) == (0, "")
     assert "6 layers of width 8" in done.out
-    retriever = make_retriever(f"gfm:weights={tmp_path / 'ours'},ranker=paper", small.parts)
+    retriever = make_retriever(f"gfm:weights={tmp_path / 'ours'},ranker=paper", small.context)
     assert isinstance(retriever, GFMRetriever)
     normalize = generation is second_generation
-    text = SentenceTransformerEncoder(encoder, None, Reading(normalize, "ask: " if normalize else "", ""))
+    text = SentenceTransformerEncoder(encoder, None, EmbeddingConfig(normalize, "ask: " if normalize else "", ""))
     s = small.snapshot
     entities = list(s.entities)
     facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
@@ -92,8 +92,8 @@ def test_scores_equal_the_description_to_five_places(
     facts |= {(entities[a], "equivalent", entities[b]) for a, b in alike}
     mentions = {id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)}
     for question in QUESTIONS:
-        linked = link(s, question)
-        named = [e for name in linked.known for e in name.entities]
+        linked = link_question(s, question)
+        named = [e for name in linked.linked_names for e in name.entities]
         assert named
         seeds = {entities[e]: 1.0 / len(s.mentioned_in.row(e)) for e in named}
         vector = text.encode_queries([question])[0]
@@ -106,18 +106,18 @@ def test_scores_equal_the_description_to_five_places(
             seeds,
             lambda t: torch.from_numpy(text.encode([t])[0]),
         )
-        graph = retriever._graphs.of(linked, lambda v=vector: v, np.ones(len(s.passage_ids), dtype=bool))  # type: ignore[misc]
-        found = retriever.logits(side_by_side([graph], [vector], retriever._graphs.edges)).numpy()
+        graph = retriever._graphs.build(linked, lambda v=vector: v, np.ones(len(s.passage_ids), dtype=bool))  # type: ignore[misc]
+        found = retriever.logits(collate([graph], [vector], retriever._graphs.edges)).numpy()
         np.testing.assert_allclose(found, [wanted[entities[e]] for e in graph.nodes], atol=1e-5)
         ranked = retriever.retrieve([question], 10)[0].passages
-        described = gfm_rag.passages(wanted, mentions, 10)
+        described = gfm_rag.rank_passages(wanted, mentions, 10)
         assert [r.item.id for r in ranked] == [id_ for id_, _ in described]
         assert [r.score for r in ranked] == pytest.approx([score for _, score in described])
 
 
 def test_what_a_checkpoint_says_of_its_encoder_is_kept(tmp_path: Path) -> None:
     write(tmp_path, first_generation("owner/model"))
-    read = read_published(tmp_path)
+    read = load_published_checkpoint(tmp_path)
     assert (read.encoder.name, read.encoder.normalize, read.nodes, read.targets) == (
         "owner/model",
         False,
@@ -125,7 +125,10 @@ def test_what_a_checkpoint_says_of_its_encoder_is_kept(tmp_path: Path) -> None:
         "entities",
     )
     write(tmp_path, second_generation("owner/model"))
-    assert (read_published(tmp_path).encoder.normalize, read_published(tmp_path).encoder.query) == (True, "ask: ")
+    assert (
+        load_published_checkpoint(tmp_path).encoder.normalize,
+        load_published_checkpoint(tmp_path).encoder.query,
+    ) == (True, "ask: ")
 
 
 def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -161,7 +164,7 @@ def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
 )
 def test_configurations_that_do_not_fit(tmp_path: Path, path: tuple[str, ...], value: Any, said: str) -> None:
     write(tmp_path / "in", changed(path, value))
-    done = clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
+    done = run_clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert said in done.err
     assert not (tmp_path / "out").exists()
@@ -169,31 +172,31 @@ def test_configurations_that_do_not_fit(tmp_path: Path, path: tuple[str, ...], v
 
 def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no config\.json"):
-        read_published(tmp_path)
+        load_published_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(first_generation("x")), encoding="utf-8")
     with pytest.raises(InputError, match=r"no model\.pth"):
-        read_published(tmp_path)
+        load_published_checkpoint(tmp_path)
     (tmp_path / "model.pth").write_bytes(b"no zip")
     with pytest.raises(InputError, match="fetch the checkpoint again"):
-        read_published(tmp_path)
+        load_published_checkpoint(tmp_path)
     torch.save({"weights": {}}, tmp_path / "model.pth")
     with pytest.raises(InputError, match="under the key 'model'"):
-        read_published(tmp_path)
+        load_published_checkpoint(tmp_path)
     tensors = write(tmp_path, first_generation("x"))
     for strange in (tensors["rel_mlp.bias"].to_sparse(), tensors["rel_mlp.bias"].to(torch.complex64)):
         torch.save({"model": {**tensors, "rel_mlp.bias": strange}}, tmp_path / "model.pth")
         with pytest.raises(InputError, match="no plain tensor of real numbers"):
-            read_published(tmp_path)
+            load_published_checkpoint(tmp_path)
     tensors["rel_mlp.bias"][0] = float("nan")
     torch.save({"model": tensors}, tmp_path / "model.pth")
     with pytest.raises(InputError, match="NaN"):
-        read_published(tmp_path)
+        load_published_checkpoint(tmp_path)
 
 
 def test_a_checkpoint_of_another_width_than_its_encoder(tmp_path: Path) -> None:
     write(tmp_path / "in", first_generation("hashing:80"))
-    clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
-    index = made(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
+    run_clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
+    index = make_index(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
     with pytest.raises(InputError, match=f"width {WIDTH}, and those of hashing:80 have 80"):
         index.retriever(f"gfm:weights={tmp_path / 'out'}")
 
@@ -209,7 +212,7 @@ def test_nothing_in_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     write(tmp_path, first_generation("x"), extra=Harmful())
     with pytest.raises(InputError, match="plain tensors"):
-        read_published(tmp_path)
+        load_published_checkpoint(tmp_path)
     assert not (tmp_path / "harm.txt").exists()
 
 
@@ -224,8 +227,8 @@ def test_nothing_in_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_graphs_with_hardly_anything_in_them(tmp_path: Path, encoder: str, documents: list[Document]) -> None:
     write(tmp_path / "published", first_generation(encoder))
-    clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
-    index = made(tmp_path / "index", documents)
+    run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
+    index = make_index(tmp_path / "index", documents)
     for question in (f"What of {documents[0].title}?", "nothing known", "Norway"):
         for nodes in ("all", "3"):
             evidence = index.search(question, 5, f"gfm:weights={tmp_path / 'ours'},nodes={nodes}", paths=2)

@@ -11,31 +11,31 @@ import torch
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import passage_graph, relation_texts
 from clew.index import Index
-from clew.query.graph_walk import PageRankWeights, Walker
-from clew.query.linking import link
-from clew.retrievers.gfm.batch import side_by_side
-from clew.retrievers.gfm.explanations import walks_by_importance
-from clew.retrievers.gfm.factory import projections
-from clew.retrievers.gfm.passage_graphs import SOFT, QuestionGraphs
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.query.linking import link_question
+from clew.retrievers.gfm.batch import collate
+from clew.retrievers.gfm.explanations import most_important_walks
+from clew.retrievers.gfm.factory import project_all_relations
+from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, PassageGraphBuilder
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.weights import load_weights
 from clew.retrievers.registry import make_retriever
-from clew.store.pretrained import SHIPPED
+from clew.store.pretrained import PRETRAINED_FOLDER
 from tests.conftest import EXAMPLES
-from tests.small_index import DOCUMENTS, ids, made, told
+from tests.small_index import DOCUMENTS, make_index, result_ids, without_timing
 
 QUESTION = "Who founded the school where the boat James Caird is kept today?"
 
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    index = made(tmp_path_factory.mktemp("gfm") / "index", (), "all-MiniLM-L6-v2")
+    index = make_index(tmp_path_factory.mktemp("gfm") / "index", (), "all-MiniLM-L6-v2")
     index.add([EXAMPLES / "polar"])
     return index
 
 
 def retriever(index: Index, name: str = "gfm", paths: int = 0) -> GFMRetriever:
-    made = make_retriever(name, index.parts.explaining(paths))
+    made = make_retriever(name, index.context.with_paths_per_passage(paths))
     assert isinstance(made, GFMRetriever)
     return made
 
@@ -48,7 +48,7 @@ def questions() -> list[tuple[str, list[str]]]:
 def recall(index: Index, name: str, k: int) -> float:
     asked = questions()
     found = index.retriever(name, paths=0).retrieve([question for question, _ in asked], k)
-    shares = [len(set(gold) & set(ids(e))) / len(gold) for e, (_, gold) in zip(found, asked, strict=True)]
+    shares = [len(set(gold) & set(result_ids(e))) / len(gold) for e, (_, gold) in zip(found, asked, strict=True)]
     return float(np.mean(shares))
 
 
@@ -59,7 +59,10 @@ def test_it_finds_more_than_pagerank_and_far_more_than_words_do(index: Index) ->
 
 def test_nodes_left_out_change_little(index: Index) -> None:
     pruned, whole = retriever(index), retriever(index, "gfm:nodes=all")
-    shared = [len(set(ids(pruned.retrieve([q], 5)[0])) & set(ids(whole.retrieve([q], 5)[0]))) for q, _ in questions()]
+    shared = [
+        len(set(result_ids(pruned.retrieve([q], 5)[0])) & set(result_ids(whole.retrieve([q], 5)[0])))
+        for q, _ in questions()
+    ]
     assert np.mean(shared) > 4.5
     everything = whole.retrieve([QUESTION], 10_000)[0]
     assert len(everything.passages) == len(index.snapshot.passage_ids)
@@ -67,20 +70,20 @@ def test_nodes_left_out_change_little(index: Index) -> None:
 
 def test_a_question_without_known_names_starts_from_meaning(index: Index) -> None:
     evidence = index.search("who wrote down how the ice moved a wooden vessel", retriever="gfm")
-    assert SOFT in evidence.notes
+    assert FALLBACK_NOTE in evidence.notes
     assert evidence.passages
-    assert SOFT not in index.search(QUESTION, retriever="gfm").notes
+    assert FALLBACK_NOTE not in index.search(QUESTION, retriever="gfm").notes
 
 
 def test_capitals_hardly_matter(index: Index) -> None:
-    assert ids(index.search(QUESTION.lower(), 2, "gfm")) == ids(index.search(QUESTION, 2, "gfm"))
+    assert result_ids(index.search(QUESTION.lower(), 2, "gfm")) == result_ids(index.search(QUESTION, 2, "gfm"))
 
 
 def test_several_questions_at_once_give_the_bits_of_one(index: Index) -> None:
     gfm = retriever(index, paths=1)
     texts = [question for question, _ in questions()[:9]]
     together = gfm.retrieve(texts, 4)
-    assert [told(e) for e in together] == [told(gfm.retrieve([text], 4)[0]) for text in texts]
+    assert [without_timing(e) for e in together] == [without_timing(gfm.retrieve([text], 4)[0]) for text in texts]
 
 
 def test_paths_lead_from_the_question_to_the_passage(index: Index) -> None:
@@ -102,22 +105,22 @@ def test_no_path_states_a_triple_twice(index: Index) -> None:
 
 def test_without_the_edges_of_its_best_path_a_passage_loses_more_than_without_others(index: Index) -> None:
     gfm = retriever(index)
-    walker = Walker(index.parts.scope, index.parts.lexical, PageRankWeights())
+    walker = GraphWalk(index.context.scope, index.context.lexical, GraphWalkConfig())
     edges = passage_graph(index.snapshot)
-    graphs = QuestionGraphs(edges, walker, 500)
-    allowed = index.parts.scope.mask(None)
+    graphs = PassageGraphBuilder(edges, walker, 500)
+    allowed = index.context.scope.mask(None)
     random = np.random.default_rng(0)
     explained: list[float] = []
     others: list[float] = []
     for question, _ in questions()[:20]:
-        vector = index.parts.encoder.encode_queries([question])[0]
-        graph = graphs.of(link(index.snapshot, question), lambda v=vector: v, allowed)  # type: ignore[misc]
-        batch = side_by_side([graph], [vector], edges)
+        vector = index.context.encoder.encode_queries([question])[0]
+        graph = graphs.build(link_question(index.snapshot, question), lambda v=vector: v, allowed)  # type: ignore[misc]
+        batch = collate([graph], [vector], edges)
         before = gfm.logits(batch).numpy()
         ranked = [int(p) for p in np.argsort(-np.where(graph.targets, before, -np.inf))[:3] if not graph.seeds[p]]
         order = batch.graph.order.numpy()
         for target in ranked:
-            for _, walk in walks_by_importance(gfm.logits, batch, graph, [target], 1, 3):
+            for _, walk in most_important_walks(gfm.logits, batch, graph, [target], 1, 3):
                 for taken, lost in ((np.array(walk), explained), (random.choice(len(order), len(walk)), others)):
                     weights = torch.ones(len(order))
                     weights[torch.from_numpy(np.isin(order, taken))] = 0.0
@@ -131,17 +134,17 @@ def test_without_the_edges_of_its_best_path_a_passage_loses_more_than_without_ot
 
 def test_a_filter_holds_inside_the_graph(index: Index) -> None:
     evidence = index.search(QUESTION, 10, "gfm", where="id != 'james-caird.md'", paths=2)
-    assert "james-caird.md" not in ids(evidence)
+    assert "james-caird.md" not in result_ids(evidence)
     assert all("james-caird.md" not in triple.passages for path in evidence.paths for triple in path.item)
 
 
 def test_projections_do_not_depend_on_how_they_are_cut(index: Index) -> None:
-    model = load_weights(SHIPPED / "gfm").model
-    vectors = index.parts.encode_texts(relation_texts(index.snapshot)[:50])
-    whole = projections(model, vectors)
+    model = load_weights(PRETRAINED_FOLDER / "gfm").model
+    vectors = index.context.encode_texts(relation_texts(index.snapshot)[:50])
+    whole = project_all_relations(model, vectors)
     assert whole.shape == (50, model.settings.layers, model.settings.width)
     np.testing.assert_allclose(
-        whole[:7].astype(np.float32), projections(model, vectors[:7]).astype(np.float32), atol=1e-2
+        whole[:7].astype(np.float32), project_all_relations(model, vectors[:7]).astype(np.float32), atol=1e-2
     )
 
 
@@ -152,7 +155,7 @@ def test_an_index_of_another_encoder_is_refused(small: Index) -> None:
 
 def test_an_index_without_vectors_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no vectors"):
-        made(tmp_path / "index", DOCUMENTS[:1], "none").retriever("gfm")
+        make_index(tmp_path / "index", DOCUMENTS[:1], "none").retriever("gfm")
 
 
 def test_more_passages_than_the_graph_holds_follow_in_the_order_of_the_walk(index: Index) -> None:
@@ -161,7 +164,7 @@ def test_more_passages_than_the_graph_holds_follow_in_the_order_of_the_walk(inde
     assert len(found.passages) == len(many.retrieve([QUESTION], 100)[0].passages) > 10
     scores = [scored.score for scored in found.passages]
     assert scores == sorted(scores, reverse=True)
-    assert ids(few.retrieve([QUESTION], 3)[0]) == ids(found)[:3]
+    assert result_ids(few.retrieve([QUESTION], 3)[0]) == result_ids(found)[:3]
 
 
 def test_ten_thousand_names_in_one_question(index: Index) -> None:
@@ -188,14 +191,16 @@ def test_settings_that_are_none(index: Index, name: str, said: str) -> None:
 
 
 def test_weights_in_the_index_are_its_own(index: Index, tmp_path: Path) -> None:
-    own = index.parts.own_weights("gfm")
-    assert index.parts.weights("gfm") == SHIPPED / "gfm"
+    own = index.context.own_weights_folder("gfm")
+    assert index.context.weights_folder("gfm") == PRETRAINED_FOLDER / "gfm"
     own.mkdir(parents=True)
     try:
-        assert index.parts.weights("gfm") == SHIPPED / "gfm"  # what a kill may leave: a folder without a configuration
+        assert (
+            index.context.weights_folder("gfm") == PRETRAINED_FOLDER / "gfm"
+        )  # what a kill may leave: a folder without a configuration
         (own / "config.json").write_text("{}", encoding="utf-8")
-        assert index.parts.weights("gfm") == own
+        assert index.context.weights_folder("gfm") == own
         with pytest.raises(InputError, match="is not of format"):
-            make_retriever("gfm", index.parts)
+            make_retriever("gfm", index.context)
     finally:
         shutil.rmtree(own)

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from clew.errors import InputError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
-from clew.store.pretrained import SHIPPED
+from clew.store.pretrained import PRETRAINED_FOLDER
 
 ENCODER = TextEncoder("some-encoder", "abc", normalize=False, query="ask: ")
 SETTINGS = QueryGNNSettings(width=4, text_width=6, layers=2, features=7, prior=True, learned_inverse=True)
@@ -43,8 +43,8 @@ def test_the_key_follows_the_weights(folder: Path) -> None:
 
 
 def test_the_shipped_weights_are_small_and_finite() -> None:
-    trained = load_weights(SHIPPED / "gfm")
-    assert sum(path.stat().st_size for path in (SHIPPED / "gfm").iterdir()) < 20 * 2**20
+    trained = load_weights(PRETRAINED_FOLDER / "gfm")
+    assert sum(path.stat().st_size for path in (PRETRAINED_FOLDER / "gfm").iterdir()) < 20 * 2**20
     assert trained.model.settings.features == 7
 
 

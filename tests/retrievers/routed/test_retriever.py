@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.index import Index
 from clew.protocols import Retriever
-from clew.query.graph_walk import NOTHING, PageRankWeights, QuestionWalk
+from clew.query.graph_walk import NO_MATCH, GraphWalkConfig, QuestionWalk
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.registry import make_retriever
-from clew.retrievers.routed.retriever import FIRST, Preference, RoutedRetriever, Router
+from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, RoutedRetriever, Router
 from clew.retrievers.routed.signals import SIGNALS
 from clew.retrievers.routed.weights import Choice, Duration, RoutedWeights
 from clew.retrievers.spec import Options
 from clew.types import Evidence, Filter
-from tests.faults.commands import clew
-from tests.small_index import QUESTIONS, told
+from tests.faults.commands import run_clew
+from tests.small_index import QUESTIONS, without_timing
 
 if TYPE_CHECKING:
     from clew.types import BoolArray
@@ -58,7 +58,7 @@ class Made:
     def __call__(self, choice: Choice) -> Retriever:
         if choice.name in self.absent:
             raise InputError(f"no {choice.name} here")
-        return Told(choice.name, make_retriever(choice.retriever, self.index.parts), self.asked)
+        return Told(choice.name, make_retriever(choice.retriever, self.index.context), self.asked)
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,18 @@ class Once(PageRankRetriever):
 
     walks: tuple[str, ...] = ()
 
-    def walked(self, question: str, allowed: "BoolArray") -> QuestionWalk:
+    def walk(self, question: str, allowed: "BoolArray") -> QuestionWalk:
         assert question not in self.walks
         self.walks = (*self.walks, question)
-        return super().walked(question, allowed)
+        return super().walk(question, allowed)
 
 
 def routed(
     made: Made, chosen: RoutedWeights, text: str = "", kind: type[PageRankRetriever] = PageRankRetriever
 ) -> RoutedRetriever:
-    parts = made.index.parts
-    first = kind(parts.scope, parts.lexical, PageRankWeights())
-    router = Router(chosen, Preference.of(Options(text, "routed"), chosen), len(parts.scope))
+    parts = made.index.context
+    first = kind(parts.scope, parts.lexical, GraphWalkConfig())
+    router = Router(chosen, Preference.from_options(Options(text, "routed"), chosen), len(parts.scope))
     return RoutedRetriever(parts.scope, first, router, made)
 
 
@@ -139,7 +139,7 @@ def test_each_choice_gives_its_own_evidence_and_says_so_first(small: Index) -> N
                 routed(Made(small), best).retrieve(QUESTIONS, 3, where), QUESTIONS, strict=True
             ):
                 (own,) = small.retriever(name).retrieve([question], 3, where)
-                assert told(evidence)[:2] == told(own)[:2]
+                assert without_timing(evidence)[:2] == without_timing(own)[:2]
                 assert evidence.notes[1:] == own.notes
                 assert evidence.notes[0].startswith(f"routed: {name} (recall@5 0.90 in ")
 
@@ -152,7 +152,7 @@ def test_questions_of_one_choice_are_asked_together_and_the_walk_is_not_made_twi
     # Only those with names go to dense; pagerank answers from the walk and is never made.
     assert made.asked == [("dense", (ASKS, QUESTIONS[1]))]
     assert [e.notes[0].split()[1] for e in evidence] == ["pagerank", "dense", "question", "dense", "pagerank"]
-    assert evidence[4].notes[-1] == NOTHING
+    assert evidence[4].notes[-1] == NO_MATCH
     assert all(e.usage.seconds > 0 for e, question in zip(evidence, questions, strict=True) if question)
 
 
@@ -203,7 +203,7 @@ def test_a_price_a_scale_and_choices_change_what_is_chosen(small: Index) -> None
 
 
 def test_a_budget_alone_asks_for_all_the_recall_that_fits(small: Index) -> None:
-    dear = replace(weights(), worth=600.0)
+    dear = replace(weights(), seconds_price=600.0)
     chosen = [
         routed(Made(small), dear, text).retrieve([ASKS], 5)[0].notes[0].split()[1]
         for text in ("", "budget=1", "budget=1,worth=600", "budget=0.03,worth=500")
@@ -212,7 +212,7 @@ def test_a_budget_alone_asks_for_all_the_recall_that_fits(small: Index) -> None:
 
 
 def test_a_scale_is_of_every_second_the_look_included() -> None:
-    one, twice = (Router(weights(), Preference(NAMES, 0.0, scale=scale), 10_000) for scale in (1.0, 2.0))
+    one, twice = (Router(weights(), Preference(NAMES, 0.0, time_scale=scale), 10_000) for scale in (1.0, 2.0))
     seen = np.zeros(len(SIGNALS), dtype=np.float32)
     assert one.choose(seen).seconds == pytest.approx([0.005, 0.006, 0.024])
     assert twice.choose(seen).seconds == pytest.approx([0.010, 0.012, 0.048])
@@ -241,7 +241,7 @@ def test_larger_indexes_take_longer_as_training_found(small: Index) -> None:
     ],
 )
 def test_settings_that_cannot_be_used_are_one_line_and_code_2(small_folder: str, settings_: str, message: str) -> None:
-    done = clew("search", "Who?", "--index", small_folder, "--retriever", f"routed:{settings_}")
+    done = run_clew("search", "Who?", "--index", small_folder, "--retriever", f"routed:{settings_}")
     assert done.code == 2
     assert message in done.err
     assert done.err.count("\n") == 1
@@ -250,5 +250,5 @@ def test_settings_that_cannot_be_used_are_one_line_and_code_2(small_folder: str,
 def test_the_shipped_weights_choose_by_what_they_were_trained_for(small: Index) -> None:
     # The small index has other vectors than gfm reads, so pagerank and bm25 are what is left.
     evidence = small.retriever("routed").retrieve(QUESTIONS, 3)
-    assert {e.notes[0].split()[1] for e in evidence} <= {"bm25", FIRST}
+    assert {e.notes[0].split()[1] for e in evidence} <= {"bm25", FIRST_RETRIEVER}
     assert small.retriever("routed").fingerprint  # type: ignore[attr-defined]

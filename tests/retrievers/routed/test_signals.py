@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.query.graph_walk import PageRankWeights, Walker
-from clew.retrievers.routed.signals import SIGNALS, signals
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from tests.small_index import QUESTIONS
 
 HOSTILE = ("", "?!... ---", "zzz", "a" * 9000, "\ud800 \udfff", "Vega\0\x01 built", "((((“" * 500, "🚢😀 where 💥?")
 
 
 def of(index: Index, question: str, where: str | None = None) -> dict[str, float]:
-    parts = index.parts
-    walker = Walker(parts.scope, parts.lexical, PageRankWeights())
-    found = signals(index.snapshot, walker.walk(question, parts.scope.mask(where)))
+    parts = index.context
+    walker = GraphWalk(parts.scope, parts.lexical, GraphWalkConfig())
+    found = compute_signals(index.snapshot, walker.walk(question, parts.scope.mask(where)))
     assert found.shape == (len(SIGNALS),)
     return dict(zip(SIGNALS, found.tolist(), strict=True))
 
@@ -37,15 +37,15 @@ def test_links_of_the_names_are_those_of_the_walk(small: Index) -> None:
 
 
 def test_values_are_shares_of_the_best(small: Index) -> None:
-    parts = small.parts
-    walk = Walker(parts.scope, parts.lexical, PageRankWeights()).walk(QUESTIONS[1], parts.scope.mask(None))
+    parts = small.context
+    walk = GraphWalk(parts.scope, parts.lexical, GraphWalkConfig()).walk(QUESTIONS[1], parts.scope.mask(None))
     values = sorted((float(v) for v in walk.scores), reverse=True)
     seen = of(small, QUESTIONS[1])
     for name, rank in (("second", 1), ("third", 2), ("fifth", 4), ("sixth", 5), ("tenth", 9)):
         assert seen[name] == pytest.approx(values[rank] / values[0] if rank < len(values) else 0.0)
     best = walk.nodes[np.argsort(-walk.scores, kind="stable")[:5]]
-    assert seen["matching"] == pytest.approx(walk.matching[best].mean())
-    assert seen["answering"] == pytest.approx(walk.remaining[best].max())
+    assert seen["matching"] == pytest.approx(walk.bm25_full[best].mean())
+    assert seen["answering"] == pytest.approx(walk.bm25_remainder[best].max())
     part = np.array(values[:20]) / sum(values[:20])
     assert seen["entropy"] == pytest.approx(-(part * np.log(part)).sum() / np.log(20), abs=1e-6)
     assert round(float(np.expm1(seen["reach"]))) == len(values)

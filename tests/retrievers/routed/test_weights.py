@@ -12,7 +12,7 @@ import pytest
 from clew.errors import InputError, ProviderError
 from clew.retrievers.routed.signals import SIGNALS
 from clew.retrievers.routed.weights import Choice, Duration, RoutedWeights, load_choices, save_choices
-from clew.store.pretrained import SHIPPED
+from clew.store.pretrained import PRETRAINED_FOLDER
 
 TWO = ("a", "b")
 WEIGHTS = RoutedWeights(
@@ -45,17 +45,17 @@ def test_the_key_follows_what_changes_a_choice_alone(tmp_path: Path) -> None:
 
 
 def test_recall_is_a_line_through_signals_that_are_cut_at_four_deviations() -> None:
-    assert WEIGHTS.recalls((1.0, 2.0)).tolist() == [0.5, 0.75]
-    assert WEIGHTS.recalls((1.5, 6.0)).tolist() == pytest.approx([0.5 + 0.1 - 0.2, 0.75 + 0.25])
-    assert WEIGHTS.recalls((1e9, -1e9)).tolist() == pytest.approx([0.5 + 0.4 + 0.8, 0.75 - 1.0])
-    both = WEIGHTS.recalls(np.array([[1.0, 2.0], [1.5, 6.0]]))
+    assert WEIGHTS.expected_recalls((1.0, 2.0)).tolist() == [0.5, 0.75]
+    assert WEIGHTS.expected_recalls((1.5, 6.0)).tolist() == pytest.approx([0.5 + 0.1 - 0.2, 0.75 + 0.25])
+    assert WEIGHTS.expected_recalls((1e9, -1e9)).tolist() == pytest.approx([0.5 + 0.4 + 0.8, 0.75 - 1.0])
+    both = WEIGHTS.expected_recalls(np.array([[1.0, 2.0], [1.5, 6.0]]))
     assert both.shape == (2, 2)
 
 
 def test_seconds_grow_as_a_power_of_the_passages() -> None:
-    assert Duration(0.004, 0.5).over(40_000) == pytest.approx(0.008)
-    assert Duration(0.004, 0.0).over(0) == 0.004
-    assert Duration(0.004, 1.0).over(1) == pytest.approx(0.0000004)
+    assert Duration(0.004, 0.5).seconds_for(40_000) == pytest.approx(0.008)
+    assert Duration(0.004, 0.0).seconds_for(0) == 0.004
+    assert Duration(0.004, 1.0).seconds_for(1) == pytest.approx(0.0000004)
 
 
 def changed(**values: object) -> Callable[[dict[str, Any]], object]:
@@ -129,8 +129,8 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 
 def test_the_shipped_weights_can_be_read() -> None:
-    shipped = load_choices(SHIPPED / "routed", tuple(SIGNALS))
+    shipped = load_choices(PRETRAINED_FOLDER / "routed", tuple(SIGNALS))
     assert {"bm25", "pagerank", "gfm"} <= {choice.name for choice in shipped.choices}
-    assert {"pagerank", "gfm"} <= {*shipped.usual}
+    assert {"pagerank", "gfm"} <= {*shipped.default_choices}
     with pytest.raises(InputError, match="choices has 'gcn'; these weights choose among"):
-        shipped.choice("gcn")
+        shipped.find_choice("gcn")

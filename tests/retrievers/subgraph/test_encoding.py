@@ -9,7 +9,7 @@ import pytest
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.query.masking import asking_words, masked
+from clew.query.masking import find_relation_words, mask_names
 from clew.retrievers.subgraph.encoding import GraphEncoder
 
 if TYPE_CHECKING:
@@ -39,28 +39,32 @@ def encoder() -> GraphEncoder:
 
 
 def test_nodes_and_distinct_relations_have_their_own_vectors() -> None:
-    found = encoder().encoded(GRAPH)
+    found = encoder().encode_graph(GRAPH)
     assert found.graph is GRAPH
-    assert found.nodes.tolist() == ENCODER.encode(list(GRAPH.nodes)).tolist()
-    assert found.relations[found.relation_of].tolist() == ENCODER.encode(list(GRAPH.relations)).tolist()
-    assert found.relations.shape == (3, 64)
-    assert found.relation_of.dtype == np.int32
-    assert found.relation_of.tolist() == [0, 1, 0, 2]
+    assert found.node_vectors.tolist() == ENCODER.encode(list(GRAPH.nodes)).tolist()
+    assert found.relation_vectors[found.edge_relations].tolist() == ENCODER.encode(list(GRAPH.relations)).tolist()
+    assert found.relation_vectors.shape == (3, 64)
+    assert found.edge_relations.dtype == np.int32
+    assert found.edge_relations.tolist() == [0, 1, 0, 2]
 
 
 def test_a_graph_of_nothing() -> None:
-    found = encoder().encoded(TextualGraph((), np.zeros((0, 2), dtype=np.int32), ()))
-    assert (found.nodes.shape, found.relations.shape, found.relation_of.shape) == ((0, 64), (0, 64), (0,))
-    asked = encoder().asked(found, "who directed it ?")
-    assert asked.relevance is not None
-    assert asked.relevance.shape == (0,)
+    found = encoder().encode_graph(TextualGraph((), np.zeros((0, 2), dtype=np.int32), ()))
+    assert (found.node_vectors.shape, found.relation_vectors.shape, found.edge_relations.shape) == (
+        (0, 64),
+        (0, 64),
+        (0,),
+    )
+    asked = encoder().encode_query(found, "who directed it ?")
+    assert asked.relation_relevance is not None
+    assert asked.relation_relevance.shape == (0,)
 
 
 def test_equal_texts_are_encoded_once() -> None:
     texts, questions = Recorded(), Recorded()
     both = GraphEncoder(texts, questions)
     for _ in range(2):
-        both.asked(both.encoded(GRAPH), "who directed it ?")
+        both.encode_query(both.encode_graph(GRAPH), "who directed it ?")
     assert texts.batches == [[*GRAPH.nodes, "directed by", "release year", "place of birth"]]
     assert questions.batches == [["who directed it ?", "directed"]]
 
@@ -70,16 +74,16 @@ def test_remembering_many_takes_one_call_and_changes_nothing() -> None:
     both = GraphEncoder(texts, questions)
     other = TextualGraph(("Alien",), np.zeros((0, 2), dtype=np.int32), ())
     asking = [(0, "who directed The Wire ?", [0]), (1, "when did Alien start ?", [0])]
-    both.remember([GRAPH, other], asking)
+    both.preload([GRAPH, other], asking)
     assert (len(texts.batches), len(questions.batches)) == (1, 1)
     for place, text, topics in asking:
         graph = [GRAPH, other][place]
-        found, wanted = (each.asked(each.encoded(graph), text, topics) for each in (both, encoder()))
-        assert found.question.tolist() == wanted.question.tolist()
-        assert found.graph.nodes.tolist() == wanted.graph.nodes.tolist()
-        assert found.relevance is not None
-        assert wanted.relevance is not None
-        assert found.relevance.tolist() == wanted.relevance.tolist()
+        found, wanted = (each.encode_query(each.encode_graph(graph), text, topics) for each in (both, encoder()))
+        assert found.question_vector.tolist() == wanted.question_vector.tolist()
+        assert found.graph.node_vectors.tolist() == wanted.graph.node_vectors.tolist()
+        assert found.relation_relevance is not None
+        assert wanted.relation_relevance is not None
+        assert found.relation_relevance.tolist() == wanted.relation_relevance.tolist()
     assert (len(texts.batches), len(questions.batches)) == (1, 1)
 
 
@@ -87,7 +91,7 @@ def test_many_texts_are_remembered_in_parts_that_are_told() -> None:
     texts = Recorded()
     many = TextualGraph([f"ship {number}" for number in range(5000)], np.zeros((0, 2), dtype=np.int32), ())
     told: list[tuple[int, int]] = []
-    GraphEncoder(texts, texts).remember([many], [(0, "who?", [])], lambda done, total: told.append((done, total)))
+    GraphEncoder(texts, texts).preload([many], [(0, "who?", [])], lambda done, total: told.append((done, total)))
     assert [text for batch in texts.batches for text in batch] == [*many.nodes, "who?"]
     assert [len(batch) for batch in texts.batches] == [2048, 2048, 904, 1]
     assert told == [(0, 5001), (2048, 5001), (4096, 5001), (5000, 5001), (5001, 5001)]
@@ -95,11 +99,11 @@ def test_many_texts_are_remembered_in_parts_that_are_told() -> None:
 
 def test_no_more_is_remembered_in_advance_than_half_of_what_fits() -> None:
     texts, questions = Recorded(), Recorded()
-    both = GraphEncoder(texts, questions, most=6)
-    both.remember([GRAPH], [(0, "who directed The Wire ?", [0])])
+    both = GraphEncoder(texts, questions, max_texts=6)
+    both.preload([GRAPH], [(0, "who directed The Wire ?", [0])])
     assert texts.batches == [list(GRAPH.nodes[:3])]
     assert [len(batch) for batch in questions.batches] == [2]
-    assert both.encoded(GRAPH).nodes.tolist() == ENCODER.encode(list(GRAPH.nodes)).tolist()
+    assert both.encode_graph(GRAPH).node_vectors.tolist() == ENCODER.encode(list(GRAPH.nodes)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -115,14 +119,14 @@ def test_no_more_is_remembered_in_advance_than_half_of_what_fits() -> None:
 )
 def test_names_of_topics_are_taken_out_of_the_question(text: str, topics: list[int], names: list[str]) -> None:
     both = encoder()
-    found = both.asked(both.encoded(GRAPH), text, topics)
+    found = both.encode_query(both.encode_graph(GRAPH), text, topics)
     without, start = text, 0
     spans = []
     for name in names:
         start = text.index(name, start)
         spans.append((start, start + len(name)))
-    without = masked(text, spans).text if names else text
-    assert found.question.tolist() == ENCODER.encode([without])[0].tolist()
+    without = mask_names(text, spans).text if names else text
+    assert found.question_vector.tolist() == ENCODER.encode([without])[0].tolist()
     assert found.topics.dtype == np.int32
     assert found.topics.tolist() == topics
 
@@ -147,34 +151,34 @@ def test_names_of_topics_are_taken_out_of_the_question(text: str, topics: list[i
 def test_names_stand_alone_as_the_linker_has_it(text: str, name: str, rest: str | None) -> None:
     graph = TextualGraph((name,), np.zeros((0, 2), dtype=np.int32), ())
     both = encoder()
-    found = both.asked(both.encoded(graph), text, [0])
-    assert found.question.tolist() == ENCODER.encode([text if rest is None else rest])[0].tolist()
+    found = both.encode_query(both.encode_graph(graph), text, [0])
+    assert found.question_vector.tolist() == ENCODER.encode([text if rest is None else rest])[0].tolist()
 
 
 def test_relevance_is_that_of_the_best_phrase_of_the_word_that_asks_most() -> None:
     both = encoder()
     text = "which year of release and place of birth has The Wire ?"
-    found = both.asked(both.encoded(GRAPH), text, [0])
+    found = both.encode_query(both.encode_graph(GRAPH), text, [0])
     relations = ENCODER.encode(["directed by", "release year", "place of birth"])
     start = text.index("The Wire")
     wanted = np.full(3, -np.inf)
-    for phrases in asking_words(masked(text, [(start, start + len("The Wire"))])).phrases:
+    for phrases in find_relation_words(mask_names(text, [(start, start + len("The Wire"))])).phrases:
         for phrase in phrases:
             alike = relations @ ENCODER.encode([phrase])[0]
             wanted = np.maximum(wanted, alike - alike.mean())
-    assert found.relevance is not None
-    assert found.relevance == pytest.approx(wanted, abs=1e-6)
-    assert found.relevance.argmin() == 0  # nobody asks who directed it
+    assert found.relation_relevance is not None
+    assert found.relation_relevance == pytest.approx(wanted, abs=1e-6)
+    assert found.relation_relevance.argmin() == 0  # nobody asks who directed it
 
 
 @pytest.mark.parametrize("text", ["what is it ?", "", "The Wire"])
 def test_without_an_asking_word_no_relation_is_asked_for(text: str) -> None:
     both = encoder()
-    assert both.asked(both.encoded(GRAPH), text, [0]).relevance is None
+    assert both.encode_query(both.encode_graph(GRAPH), text, [0]).relation_relevance is None
 
 
 @pytest.mark.parametrize("topic", [-1, 5])
 def test_a_topic_is_a_node_of_the_graph(topic: int) -> None:
     both = encoder()
     with pytest.raises(InputError, match=rf"about node {topic}: wanted 0 to 4"):
-        both.asked(both.encoded(GRAPH), "who ?", [topic])
+        both.encode_query(both.encode_graph(GRAPH), "who ?", [topic])

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from clew.graph.subgraphs.textual_graph import AskedGraph
+from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.nn.subgraph_policy import PRODUCT
-from clew.retrievers.subgraph.gcn_features import TEXT, cosines, prior, walk
+from clew.retrievers.subgraph.gcn_features import TEXT, node_similarities, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, batch_of
-from tests.contracts.test_subgraph_selectors import ODD, WIDTH, asked_graph
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, make_node_batch
+from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH, make_question_graph
 
 RING = [(i, (i + 1) % 12) for i in range(12)] + [(0, 6), (3, 3)]
 
 
 def trained(settings: ScorerSettings, gain: float) -> TrainedScorer:
     """Return a network whose weights are drawn; with a gain of 0, one that is untrained."""
-    model = settings.made(WIDTH, 0)
+    model = settings.build_network(WIDTH, 0)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
         for parameter in model.gcn.parameters() if gain else ():
@@ -24,10 +24,12 @@ def trained(settings: ScorerSettings, gain: float) -> TrainedScorer:
     return TrainedScorer(model.eval(), settings, "none", WIDTH)
 
 
-def by_hand(asked: AskedGraph, importance: np.ndarray, settings: ScorerSettings, budget: int) -> list[int]:
+def by_hand(asked: GraphQuery, importance: np.ndarray, settings: ScorerSettings, budget: int) -> list[int]:
     """Return the nodes of the best scores, equal ones by position."""
-    alike = cosines(asked)
-    worth = alike * importance if settings.combination == PRODUCT else importance + prior(walk(asked)) + alike
+    alike = node_similarities(asked)
+    worth = (
+        alike * importance if settings.combination == PRODUCT else importance + walk_prior(walk_shares(asked)) + alike
+    )
     order = sorted(range(len(worth)), key=lambda node: (-float(worth[node]), node))
     return sorted(order[:budget])
 
@@ -36,8 +38,8 @@ def by_hand(asked: AskedGraph, importance: np.ndarray, settings: ScorerSettings,
 @pytest.mark.parametrize("settings", [ScorerSettings(), ScorerSettings(TEXT, PRODUCT)], ids=["ours", "source"])
 @pytest.mark.parametrize("budget", [1, 4, 30])
 def test_it_takes_the_nodes_of_the_best_scores(settings: ScorerSettings, gain: float, budget: int) -> None:
-    asked, network = asked_graph(12, RING, [2]), trained(settings, gain)
-    batch = batch_of([asked], settings)
+    asked, network = make_question_graph(12, RING, [2]), trained(settings, gain)
+    batch = make_node_batch([asked], settings)
     with torch.no_grad():
         importance = network.model.gcn(batch.inputs, batch.edges).numpy()
     (part,) = GCNSelector(network).select([asked], budget)
@@ -47,7 +49,7 @@ def test_it_takes_the_nodes_of_the_best_scores(settings: ScorerSettings, gain: f
 
 
 def test_untrained_it_follows_the_walk_from_the_topics() -> None:
-    chain = asked_graph(30, [(i, i + 1) for i in range(29)], [10])
+    chain = make_question_graph(30, [(i, i + 1) for i in range(29)], [10])
     (part,) = GCNSelector(trained(ScorerSettings(), 0.0)).select([chain], 9)
     assert part.nodes.tolist() == list(range(6, 15))  # four steps either way
     assert len(part.edges) == 8
@@ -55,8 +57,8 @@ def test_untrained_it_follows_the_walk_from_the_topics() -> None:
 
 def test_one_that_may_end_early_ends_where_the_end_is_likelier() -> None:
     network = trained(ScorerSettings(stops=True), 0.0)
-    asked = ODD["a chain"]
-    batch = batch_of([asked], network.settings)
+    asked = ODD_GRAPHS["a chain"]
+    batch = make_node_batch([asked], network.settings)
     with torch.no_grad():
         scores = network.model(batch)[0].sort(descending=True).values
         network.model.end.fill_(float(scores[2] + scores[3]) / 2)

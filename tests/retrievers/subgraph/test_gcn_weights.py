@@ -13,9 +13,22 @@ from safetensors.numpy import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.nn.subgraph_policy import PRODUCT, SUM
-from clew.retrievers.subgraph.gcn_features import QUESTION, TEXT, cosines, node_inputs, prior, walk
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, batch_of, load_scorer, save_scorer
-from tests.contracts.test_subgraph_selectors import ODD, WIDTH
+from clew.retrievers.subgraph.gcn_features import (
+    QUESTION,
+    TEXT,
+    node_features,
+    node_similarities,
+    walk_prior,
+    walk_shares,
+)
+from clew.retrievers.subgraph.gcn_weights import (
+    ScorerSettings,
+    TrainedScorer,
+    load_scorer,
+    make_node_batch,
+    save_scorer,
+)
+from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
 
 SHAPES = {
     "ours": ScorerSettings(width=8),
@@ -26,7 +39,7 @@ SHAPES = {
 
 def trained(settings: ScorerSettings, seed: int = 0) -> TrainedScorer:
     """Return a network with drawn weights, the last layer's too."""
-    model = settings.made(WIDTH, seed)
+    model = settings.build_network(WIDTH, seed)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -43,7 +56,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path, shape: str) -> None
     assert (found.about, found.fingerprint, found.model.training) == (kept.about, kept.fingerprint, False)
     for name, tensor in kept.model.state_dict().items():
         assert torch.equal(found.model.state_dict()[name], tensor)
-    batch = batch_of([ODD["a chain"]], kept.settings)
+    batch = make_node_batch([ODD_GRAPHS["a chain"]], kept.settings)
     with torch.no_grad():
         for one, other in zip(kept.model(batch), found.model(batch), strict=True):
             assert torch.equal(one, other)
@@ -129,13 +142,13 @@ def test_settings_that_no_network_has_are_refused() -> None:
     with pytest.raises(InputError, match="combination is 'quotient': wanted product or sum"):
         ScorerSettings(combination="quotient")
     with pytest.raises(InputError, match="wanted 2 layers or more"):
-        ScorerSettings(layers=1).made(WIDTH, 0)
+        ScorerSettings(layers=1).build_network(WIDTH, 0)
 
 
 def test_networks_are_made_by_seed_and_leave_the_global_chance_alone() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    one, same, other = (SHAPES["ours"].made(WIDTH, seed) for seed in (0, 0, 1))
+    one, same, other = (SHAPES["ours"].build_network(WIDTH, seed) for seed in (0, 0, 1))
     assert torch.equal(torch.get_rng_state(), before)
     first, again, another = (model.state_dict()["gcn.layers.0.lin.weight"] for model in (one, same, other))
     assert torch.equal(first, again)
@@ -144,20 +157,20 @@ def test_networks_are_made_by_seed_and_leave_the_global_chance_alone() -> None:
 
 @pytest.mark.parametrize("inputs", [TEXT, QUESTION])
 def test_graphs_side_by_side(inputs: str) -> None:
-    asked = list(ODD.values())
-    batch = batch_of(asked, ScorerSettings(inputs))
+    asked = list(ODD_GRAPHS.values())
+    batch = make_node_batch(asked, ScorerSettings(inputs))
     begin = 0
     seen = 0
     for number, one in enumerate(asked):
-        count, edges = len(one.graph.nodes), one.graph.graph.edges
+        count, edges = len(one.graph.node_vectors), one.graph.graph.edges
         own = slice(begin, begin + count)
-        assert batch.inputs[own].tolist() == node_inputs(one, inputs, walk(one)).tolist()
-        assert batch.cosines[own].tolist() == cosines(one).tolist()
-        assert batch.prior[own].tolist() == prior(walk(one)).tolist()
+        assert batch.inputs[own].tolist() == node_features(one, inputs, walk_shares(one)).tolist()
+        assert batch.cosines[own].tolist() == node_similarities(one).tolist()
+        assert batch.prior[own].tolist() == walk_prior(walk_shares(one)).tolist()
         assert batch.graph_of[own].tolist() == [number] * count
         assert batch.edges[seen : seen + len(edges)].tolist() == (edges + begin).tolist()
         begin, seen = begin + count, seen + len(edges)
-    assert (len(batch.inputs), len(batch.edges), batch.graphs) == (begin, seen, len(asked))
+    assert (len(batch.inputs), len(batch.edges), batch.graph_count) == (begin, seen, len(asked))
     assert (batch.edges.dtype, batch.graph_of.dtype) == (torch.int64, torch.int64)
     with torch.no_grad():
         scores, _ = trained(ScorerSettings(inputs, SUM, width=8)).model(batch)

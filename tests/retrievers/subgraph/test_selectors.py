@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, Subgraph, TextualGraph
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.retrievers.subgraph.selectors import (
     EgoGraph,
     RandomNodes,
     SteinerSelector,
     TopNodes,
     WholeGraph,
-    edge_likeness,
-    node_likeness,
+    edge_similarity,
+    node_similarity,
 )
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (1, 5)]
@@ -19,7 +19,7 @@ LIKENESS = [0.1, 0.0, 0.2, 0.9, 0.8, 0.3]
 
 def asked(
     likeness: list[float], of_edges: list[float], edges: list[tuple[int, int]], topics: tuple[int, ...] = ()
-) -> AskedGraph:
+) -> GraphQuery:
     """Return a question with such cosines to nodes and edges."""
 
     def turned(cosines: list[float]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
@@ -31,7 +31,7 @@ def asked(
     ends = np.array(edges, dtype=np.int32).reshape(-1, 2)
     graph = TextualGraph([str(i) for i in range(len(likeness))], ends, [str(value) for value in of_edges])
     encoded = EncodedGraph(graph, turned(likeness), turned(distinct), relation_of)
-    return AskedGraph(encoded, np.array([1.0, 0.0], dtype=np.float32), np.array(topics, dtype=np.int32))
+    return GraphQuery(encoded, np.array([1.0, 0.0], dtype=np.float32), np.array(topics, dtype=np.int32))
 
 
 def told(part: Subgraph) -> tuple[list[int], list[int]]:
@@ -40,8 +40,8 @@ def told(part: Subgraph) -> tuple[list[int], list[int]]:
 
 def test_likeness_is_the_cosine() -> None:
     one = asked(LIKENESS, [0.5, 0.1, 0.5, 0.5, 0.2], EDGES)
-    np.testing.assert_allclose(node_likeness(one), LIKENESS)
-    np.testing.assert_allclose(edge_likeness(one), [0.5, 0.1, 0.5, 0.5, 0.2])
+    np.testing.assert_allclose(node_similarity(one), LIKENESS)
+    np.testing.assert_allclose(edge_similarity(one), [0.5, 0.1, 0.5, 0.5, 0.2])
 
 
 def test_the_likest_nodes() -> None:
@@ -73,7 +73,7 @@ def test_chance_is_the_seed_and_the_question() -> None:
     assert len(first) == 10
     assert first == RandomNodes(1).select([asked(LIKENESS, [0.1] * 5, EDGES), many], 10)[1].nodes.tolist()
     assert first != RandomNodes(2).select([many], 10)[0].nodes.tolist()
-    other = AskedGraph(many.graph, np.array([0.0, 1.0], dtype=np.float32), many.topics)
+    other = GraphQuery(many.graph, np.array([0.0, 1.0], dtype=np.float32), many.topics)
     assert first != RandomNodes(1).select([other], 10)[0].nodes.tolist()
     counts = np.zeros(200)
     for seed in range(400):

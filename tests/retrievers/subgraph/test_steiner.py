@@ -8,19 +8,19 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.graph.paths.path_entities import entities_of
-from clew.graph.subgraphs.textual_graph import AskedGraph, Subgraph, textualised, whole
+from clew.graph.paths.path_entities import path_entities
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, textualise
 from clew.index import Index
 from clew.retrievers.frag.retriever import NO_TOPIC
 from clew.retrievers.subgraph.retriever import NO_FACTS, SubgraphRetriever, SubgraphSettings
 from clew.settings import Settings
 from clew.types import Document, Evidence
-from tests.kinship import QUESTIONS, TRIPLES, made
+from tests.kinship import QUESTIONS, TRIPLES, make_kinship_index
 
 
 @pytest.fixture(scope="module")
 def family(tmp_path_factory: pytest.TempPathFactory) -> Index:
-    return made(tmp_path_factory.mktemp("family"))
+    return make_kinship_index(tmp_path_factory.mktemp("family"))
 
 
 def steiner(index: Index, name: str = "steiner") -> SubgraphRetriever:
@@ -38,7 +38,7 @@ def graph_of(folder: Path, triples: Sequence[tuple[str, str, str]]) -> Index:
 
 
 def ends(evidence: Evidence) -> list[str]:
-    return [entities_of(path.item, evidence.topics)[-1] for path in evidence.paths]
+    return [path_entities(path.item, evidence.topics)[-1] for path in evidence.paths]
 
 
 @pytest.mark.parametrize(("text", "topics", "answers", "hops"), QUESTIONS)
@@ -48,18 +48,18 @@ def test_a_path_leads_from_the_topic_to_every_selected_entity(
     retriever = steiner(family)
     selected = retriever.select(text, topics)
     evidence = retriever.retrieve_about([text], [topics], 5)[0]
-    names = {selected.asked.graph.graph.nodes[int(node)] for node in selected.part.nodes}
+    names = {selected.query.graph.graph.nodes[int(node)] for node in selected.subgraph.nodes}
     assert set(ends(evidence)) == names - set(topics)
     assert len(ends(evidence)) == len(set(ends(evidence)))
     assert answers[0] in names
-    assert all(entities_of(path.item, evidence.topics)[0] in topics for path in evidence.paths)
+    assert all(path_entities(path.item, evidence.topics)[0] in topics for path in evidence.paths)
     known = {*TRIPLES}
     assert all((t.head, t.relation, t.tail) in known for path in evidence.paths for t in path.item)
 
 
 def test_the_textual_graph_says_what_the_index_says(family: Index) -> None:
     selected = steiner(family).select("what is the profession of [Ada Lind]")
-    graph, snapshot = selected.asked.graph.graph, family.snapshot
+    graph, snapshot = selected.query.graph.graph, family.snapshot
     told = [
         (graph.nodes[a], r, graph.nodes[b]) for (a, b), r in zip(graph.edges.tolist(), graph.relations, strict=True)
     ]
@@ -67,24 +67,26 @@ def test_the_textual_graph_says_what_the_index_says(family: Index) -> None:
     assert told == [(t.head, t.relation, t.tail) for t in triples]
     assert set(told) <= set(TRIPLES)
     assert {name for name in graph.nodes if "Alone" in name} == set()
-    assert [graph.nodes[int(node)] for node in selected.asked.topics] == ["Ada Lind"]
-    rows = selected.asked.graph
-    np.testing.assert_allclose(np.linalg.norm(rows.nodes, axis=1), 1.0, atol=1e-3)
-    assert rows.relations.shape[0] == len(set(graph.relations))
-    by_edge = {relation: int(row) for relation, row in zip(graph.relations, rows.relation_of, strict=True)}
+    assert [graph.nodes[int(node)] for node in selected.query.topics] == ["Ada Lind"]
+    rows = selected.query.graph
+    np.testing.assert_allclose(np.linalg.norm(rows.node_vectors, axis=1), 1.0, atol=1e-3)
+    assert rows.relation_vectors.shape[0] == len(set(graph.relations))
+    by_edge = {relation: int(row) for relation, row in zip(graph.relations, rows.edge_relations, strict=True)}
     assert len(set(by_edge.values())) == len(by_edge)
-    assert textualised(graph, selected.part).startswith("node_id,node_attr\n")
+    assert textualise(graph, selected.subgraph).startswith("node_id,node_attr\n")
 
 
 def test_the_budget_and_the_neighbourhood_are_kept(family: Index) -> None:
     question = QUESTIONS[5]
     for budget in (1, 3):
-        assert len(steiner(family, f"steiner:budget={budget}").select(question[0], question[1]).part.nodes) == budget
+        assert (
+            len(steiner(family, f"steiner:budget={budget}").select(question[0], question[1]).subgraph.nodes) == budget
+        )
     small = steiner(family, "steiner:nodes=4").select(question[0], question[1])
     assert len(small.local.nodes) == 4
     assert family.snapshot.entities[int(small.local.nodes[0])] == "Ada Lind"
     near = steiner(family, "steiner:hops=1").select(question[0], question[1])
-    assert {*near.asked.graph.graph.nodes} == {"Ada Lind", "Bo Lind", "Vardø", "Eva Holm"}
+    assert {*near.query.graph.graph.nodes} == {"Ada Lind", "Bo Lind", "Vardø", "Eva Holm"}
 
 
 def test_what_was_selected_is_said(family: Index) -> None:
@@ -102,8 +104,8 @@ def test_paths_come_likest_first_and_stay_in_the_tree_where_it_leads(family: Ind
         evidence = retriever.retrieve_about([text], [topics], 5)[0]
         scores = [path.score for path in evidence.paths]
         assert scores == sorted(scores, reverse=True)
-        chosen = [family.snapshot.triple(int(t)) for t in selected.triples[selected.part.edges]]
-        if set(selected.asked.topics.tolist()) & set(selected.part.nodes.tolist()):
+        chosen = [family.snapshot.triple(int(t)) for t in selected.triples[selected.subgraph.edges]]
+        if set(selected.query.topics.tolist()) & set(selected.subgraph.nodes.tolist()):
             assert all(triple in chosen for path in evidence.paths for triple in path.item)
             assert not any("not selected" in note for note in evidence.notes)
 
@@ -132,7 +134,7 @@ def test_without_a_topic_or_facts_it_says_so(family: Index, tmp_path: Path) -> N
 def test_where_too_few_entities_are_kept_for_a_fact_it_says_so(tmp_path: Path) -> None:
     index = graph_of(tmp_path, [("Ada", "likes", "Bo"), ("Ada", "likes", "Carl")])
     notes = steiner(index, "steiner:nodes=1").retrieve(["what of [Ada]"], 5)[0].notes
-    assert "no fact of what the question names is among the 1 of 3 entities that nodes=1 keeps: raise nodes" in notes
+    assert "no fact of what the question names is among the 1 of 3 entities kept by nodes=1: raise nodes" in notes
     assert NO_FACTS not in notes
 
 
@@ -152,7 +154,7 @@ def test_topics_are_given_to_a_search(family: Index) -> None:
 
 
 def test_two_runs_are_equal(family: Index, tmp_path: Path) -> None:
-    other = made(tmp_path)
+    other = make_kinship_index(tmp_path)
     for text, topics, _, _ in QUESTIONS:
         one, two = (steiner(index).retrieve_about([text], [topics], 5)[0] for index in (family, other))
         assert (one.paths, one.notes) == (two.paths, two.notes)
@@ -163,18 +165,18 @@ def test_a_selector_by_words_is_told_which_relations_are_asked_for(family: Index
         """Keeps what it is given and chooses all of it."""
 
         def __init__(self) -> None:
-            self.seen: list[AskedGraph] = []
+            self.seen: list[GraphQuery] = []
 
-        def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+        def select(self, asked: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
             self.seen += asked
-            return [whole(one.graph.graph) for one in asked]
+            return [full_subgraph(one.graph.graph) for one in asked]
 
-    parts, selector = family.parts, Asked()
+    parts, selector = family.context, Asked()
     for by_words in (False, True):
         SubgraphRetriever(
             parts.scope,
             parts.lexical,
-            parts.graph_parts().graph,
+            parts.graph_search_context().load_fact_graph,
             parts.text_vectors,
             selector,
             "all of it",
@@ -182,12 +184,12 @@ def test_a_selector_by_words_is_told_which_relations_are_asked_for(family: Index
             by_words=by_words,
         ).select("what is the profession of [Bo Lind]")
     plain, told = selector.seen
-    assert plain.relevance is None
-    assert told.relevance is not None
-    assert told.relevance.shape == (len(told.graph.relations),)
-    likest = int(np.argmax(told.relevance[told.graph.relation_of]))
+    assert plain.relation_relevance is None
+    assert told.relation_relevance is not None
+    assert told.relation_relevance.shape == (len(told.graph.relation_vectors),)
+    likest = int(np.argmax(told.relation_relevance[told.graph.edge_relations]))
     assert told.graph.graph.relations[likest] == "profession"
-    np.testing.assert_array_equal(plain.question, told.question)
+    np.testing.assert_array_equal(plain.question_vector, told.question_vector)
 
 
 def test_settings_change_the_fingerprint(family: Index) -> None:

@@ -7,20 +7,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from clew.index import silent
+from clew.index import ignore_progress
 from clew.models.encoders.hashing import HashingEncoder
-from clew.training.data.graph_questions import AskedQuestion, apart, asked_questions, questions_digest
+from clew.training.data.graph_questions import (
+    EncodedQuestion,
+    digest_questions,
+    drop_leaked_questions,
+    encode_questions,
+)
 
 ENCODER = HashingEncoder(16)
 GRAPH = TextualGraph(("Fram", "Larvik"), np.array([[0, 1]], dtype=np.int32), ("built in",))
 OTHER = TextualGraph(("Gjøa", "Rosendal"), np.array([[0, 1]], dtype=np.int32), ("built in",))
 
 
-def asked(*questions: GraphQuestion, graphs: Sequence[TextualGraph] = (GRAPH, OTHER)) -> list[AskedQuestion]:
-    return asked_questions(GraphSet(graphs, questions), ENCODER, silent)
+def encode(*questions: GraphQuestion, graphs: Sequence[TextualGraph] = (GRAPH, OTHER)) -> list[EncodedQuestion]:
+    return encode_questions(GraphDataset(graphs, questions), ENCODER, ignore_progress)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +34,7 @@ def asked(*questions: GraphQuestion, graphs: Sequence[TextualGraph] = (GRAPH, OT
 )
 def test_places_that_are_no_nodes_are_refused(places: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=f"question '1': its {said}, and its graph has 2 nodes; wanted 0 to 1"):
-        asked(replace(ONE, **places))
+        encode(replace(ONE, **places))
 
 
 ONE = GraphQuestion("1", 0, "Where was it built?", ("Larvik",), (0,), group="Fram")
@@ -45,14 +50,14 @@ def test_questions_without_answers_are_left_out_and_counted(answers: tuple[str, 
         replace(ONE, id="3", answers=answers),
     )
     told: list[str] = []
-    found = asked_questions(GraphSet((GRAPH, empty), questions), ENCODER, silent, told.append)
+    found = encode_questions(GraphDataset((GRAPH, empty), questions), ENCODER, ignore_progress, told.append)
     assert [one.question.id for one in found] == ["1"]
     assert told == [
         "2 of 4 questions have no answer and are left out",
         "1 of 4 questions are left out: none of them is on a graph with nodes",
     ]
     with pytest.raises(InputError, match="none of 1 questions has answers"):
-        asked(replace(ONE, answers=answers))
+        encode(replace(ONE, answers=answers))
 
 
 @pytest.mark.parametrize(
@@ -73,17 +78,17 @@ def test_questions_without_answers_are_left_out_and_counted(answers: tuple[str, 
 def test_what_tells_of_the_measured_questions_is_not_learned_from(
     changed: dict[str, str], one_file: bool, graphs: bool, left: int
 ) -> None:
-    learned = asked(replace(ONE, **changed))  # type: ignore[arg-type]
-    assert len(apart(learned, asked(ONE), one_file=one_file, graphs=graphs)) == left
+    learned = encode(replace(ONE, **changed))  # type: ignore[arg-type]
+    assert len(drop_leaked_questions(learned, encode(ONE), same_file=one_file, own_graphs=graphs)) == left
 
 
 @pytest.mark.parametrize(
     "changed", [{"id": "2"}, {"text": "Who?"}, {"answers": ("Oslo",)}, {"topics": ()}, {"topics": (1,)}, {"graph": 1}]
 )
 def test_another_question_has_another_digest(changed: dict[str, str]) -> None:
-    first = questions_digest(asked(ONE))
-    assert first == questions_digest(asked(ONE))
-    assert first != questions_digest(asked(replace(ONE, **changed)))  # type: ignore[arg-type]
+    first = digest_questions(encode(ONE))
+    assert first == digest_questions(encode(ONE))
+    assert first != digest_questions(encode(replace(ONE, **changed)))  # type: ignore[arg-type]
 
 
 def test_order_number_and_graphs_count_for_the_digest() -> None:
@@ -91,11 +96,11 @@ def test_order_number_and_graphs_count_for_the_digest() -> None:
     turned = replace(GRAPH, edges=GRAPH.edges[:, ::-1])
     renamed = replace(GRAPH, relations=("lies in",))
     digests = [
-        questions_digest(asked(ONE, two)),
-        questions_digest(asked(two, ONE)),
-        questions_digest(asked(ONE)),
-        questions_digest(asked(ONE, graphs=(turned,))),
-        questions_digest(asked(ONE, graphs=(renamed,))),
-        questions_digest([]),
+        digest_questions(encode(ONE, two)),
+        digest_questions(encode(two, ONE)),
+        digest_questions(encode(ONE)),
+        digest_questions(encode(ONE, graphs=(turned,))),
+        digest_questions(encode(ONE, graphs=(renamed,))),
+        digest_questions([]),
     ]
     assert len(set(digests)) == len(digests)

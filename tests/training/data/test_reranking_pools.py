@@ -9,22 +9,24 @@ import pytest
 
 from clew.errors import ProviderError
 from clew.rerankers.g_rag.document_graph import DocumentGraph
-from clew.training.data.reranking_pools import load_pools, pool_examples, save_pools
+from clew.training.data.reranking_pools import load_pools, make_pool_examples, save_pools
 from clew.training.objectives.reranking import PoolExample
 from clew.types import Evidence, Passage, Question, Scored
 
 
-class Drawn:
+class RandomGraphs:
     """Graphs drawn from the lengths of texts; how many questions it is asked at a time is kept."""
 
-    numbers, edges = ("length",), ("one", "two")
+    node_features, edge_features = ("length",), ("one", "two")
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.batch_sizes: list[int] = []
 
-    def graphs(self, questions: Sequence[str], pools: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
-        self.asked.append(len(questions))
-        return [self._graph(question, pool) for question, pool in zip(questions, pools, strict=True)]
+    def build(
+        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
+    ) -> list[DocumentGraph]:
+        self.batch_sizes.append(len(questions))
+        return [self._graph(question, pool) for question, pool in zip(questions, ranked_passages, strict=True)]
 
     def _graph(self, question: str, pool: Sequence[Scored[Passage]]) -> DocumentGraph:
         drawn = np.random.default_rng([len(question), len(pool)])
@@ -33,48 +35,55 @@ class Drawn:
         return DocumentGraph(vectors, numbers, edges, asked, ("a note",))
 
 
-def found(*ids: str) -> Evidence:
+def make_evidence(*ids: str) -> Evidence:
     """Return passages by their ids, whose documents are called by what stands before the `#`."""
     return Evidence(tuple(Scored(Passage(id_, id_.partition("#")[0], "", "", 0, 0), 1.0) for id_ in ids))
 
 
-def asked(text: str, *gold: str) -> Question:
+def make_question(text: str, *gold: str) -> Question:
     return Question(text, text, gold=gold)
 
 
 EXAMPLES = [
-    (asked("first", "a#1", "b"), found("c#0", "a#0", "a#1", "b#0", "b#1")),
-    (asked("nothing found", "a"), found()),
-    (asked("no gold"), found("a#0")),
-    (asked("elsewhere", "z", "z", "y"), found("a#0", "b#0")),
-    (asked("all of it", "a"), found("a#0")),
+    (make_question("first", "a#1", "b"), make_evidence("c#0", "a#0", "a#1", "b#0", "b#1")),
+    (make_question("nothing found", "a"), make_evidence()),
+    (make_question("no gold"), make_evidence("a#0")),
+    (make_question("elsewhere", "z", "z", "y"), make_evidence("a#0", "b#0")),
+    (make_question("all of it", "a"), make_evidence("a#0")),
 ]
 
 
-def examples(graphs: Drawn | None = None) -> list[PoolExample]:
-    return pool_examples([q for q, _ in EXAMPLES], [e for _, e in EXAMPLES], graphs or Drawn())
+def make_examples(graphs: RandomGraphs | None = None) -> list[PoolExample]:
+    return make_pool_examples([q for q, _ in EXAMPLES], [e for _, e in EXAMPLES], graphs or RandomGraphs())
 
 
-def same(one: Sequence[PoolExample], other: Sequence[PoolExample]) -> bool:
+def are_equal(one: Sequence[PoolExample], other: Sequence[PoolExample]) -> bool:
     def parts(example: PoolExample) -> list[tuple[object, ...]]:
         graph = example.graph
-        arrays = (graph.vectors, graph.numbers, graph.edges, graph.question, example.relevant, example.others)
-        return [(array.shape, array.dtype.str, array.tobytes()) for array in arrays] + [(example.gold,)]
+        arrays = (
+            graph.vectors,
+            graph.node_features,
+            graph.edge_features,
+            graph.question,
+            example.relevant,
+            example.others,
+        )
+        return [(array.shape, array.dtype.str, array.tobytes()) for array in arrays] + [(example.gold_count,)]
 
     return [parts(example) for example in one] == [parts(example) for example in other]
 
 
 def test_evidence_counts_once_at_its_first_passage() -> None:
-    first, elsewhere, whole = examples()
+    first, elsewhere, whole = make_examples()
     assert first.relevant.tolist() == [False, False, True, True, False]
-    assert (first.gold, elsewhere.gold, whole.gold) == (2, 2, 1)
+    assert (first.gold_count, elsewhere.gold_count, whole.gold_count) == (2, 2, 1)
     assert elsewhere.relevant.tolist() == [False, False]
     assert whole.relevant.tolist() == [True]
     assert first.relevant.dtype == bool
 
 
 def test_further_passages_of_evidence_are_neither_evidence_nor_others() -> None:
-    first, elsewhere, whole = examples()
+    first, elsewhere, whole = make_examples()
     assert first.others.tolist() == [True, True, False, False, False]  # a#1 is wanted, so a#0 is not; all of b is
     assert elsewhere.others.tolist() == [True, True]
     assert whole.others.tolist() == [False]
@@ -82,33 +91,33 @@ def test_further_passages_of_evidence_are_neither_evidence_nor_others() -> None:
 
 
 def test_each_question_has_its_own_graph() -> None:
-    graphs = Drawn()
-    for example, place in zip(examples(graphs), (0, 3, 4), strict=True):
+    graphs = RandomGraphs()
+    for example, place in zip(make_examples(graphs), (0, 3, 4), strict=True):
         question, evidence = EXAMPLES[place]
         wanted = graphs._graph(question.text, evidence.passages)
-        assert np.array_equal(example.graph.numbers, wanted.numbers)
+        assert np.array_equal(example.graph.node_features, wanted.node_features)
         assert np.array_equal(example.graph.vectors, wanted.vectors)
         assert np.array_equal(example.graph.question, wanted.question)
-        assert np.array_equal(example.graph.edges, wanted.edges.astype(np.float16))
-        assert example.graph.edges.dtype == np.float16
+        assert np.array_equal(example.graph.edge_features, wanted.edge_features.astype(np.float16))
+        assert example.graph.edge_features.dtype == np.float16
 
 
 def test_many_questions_are_read_some_at_a_time() -> None:
-    graphs = Drawn()
-    questions = [asked("q" * (n + 1), "a") for n in range(70)]
-    made = pool_examples(questions, [found("b#0", "a#0")] * 70, graphs)
-    assert sum(graphs.asked) == 70
-    assert max(graphs.asked) == 32
-    alone = [pool_examples([question], [found("b#0", "a#0")], Drawn())[0] for question in questions]
-    assert same(made, alone)
+    graphs = RandomGraphs()
+    questions = [make_question("q" * (n + 1), "a") for n in range(70)]
+    made = make_pool_examples(questions, [make_evidence("b#0", "a#0")] * 70, graphs)
+    assert sum(graphs.batch_sizes) == 70
+    assert max(graphs.batch_sizes) == 32
+    alone = [make_pool_examples([question], [make_evidence("b#0", "a#0")], RandomGraphs())[0] for question in questions]
+    assert are_equal(made, alone)
 
 
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path) -> None:
-    made = examples()
+    made = make_examples()
     save_pools(tmp_path / "pools.npz", made)
     read = load_pools(tmp_path / "pools.npz")
     assert read is not None
-    assert same(read, made)
+    assert are_equal(read, made)
     assert [path.name for path in tmp_path.iterdir()] == ["pools.npz"]
     save_pools(tmp_path / "again.npz", read)
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "pools.npz").read_bytes()
@@ -117,19 +126,19 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path) -> None:
 def test_pools_without_vectors_and_no_pools_at_all(tmp_path: Path) -> None:
     bare = [
         replace(e, graph=replace(e.graph, vectors=e.graph.vectors[:, :0], question=e.graph.question[:0], notes=()))
-        for e in examples()
+        for e in make_examples()
     ]
     for number, kept in enumerate((bare, [])):
         save_pools(tmp_path / f"{number}.npz", kept)
         read = load_pools(tmp_path / f"{number}.npz")
         assert read is not None
-        assert same(read, kept)
+        assert are_equal(read, kept)
 
 
 def test_files_that_are_missing_or_damaged_are_made_again(tmp_path: Path) -> None:
     path = tmp_path / "pools.npz"
     assert load_pools(path) is None
-    save_pools(path, examples())
+    save_pools(path, make_examples())
     whole = path.read_bytes()
     for size in range(0, len(whole), 37):
         path.write_bytes(whole[:size])
@@ -143,7 +152,7 @@ def test_files_that_are_missing_or_damaged_are_made_again(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("change", ["fewer gold", "a part is missing", "shapes do not fit"])
 def test_arrays_that_do_not_fit_together_are_made_again(tmp_path: Path, change: str) -> None:
-    save_pools(tmp_path / "pools.npz", examples())
+    save_pools(tmp_path / "pools.npz", make_examples())
     with np.load(tmp_path / "pools.npz") as read:
         arrays = dict(read)
     if change == "fewer gold":
@@ -159,4 +168,4 @@ def test_arrays_that_do_not_fit_together_are_made_again(tmp_path: Path, change: 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ProviderError):
-        save_pools(tmp_path / "file" / "pools.npz", examples())
+        save_pools(tmp_path / "file" / "pools.npz", make_examples())

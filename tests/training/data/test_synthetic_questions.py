@@ -6,13 +6,13 @@ import pytest
 
 from clew.errors import InputError
 from clew.index import Index
-from clew.text.normalization import without_parentheses
+from clew.text.normalization import strip_parentheses
 from clew.training.data import synthetic_questions as path_questions
-from clew.training.data.synthetic_questions import PathQuestions
+from clew.training.data.synthetic_questions import PathQuestionMaker
 
 
 def test_the_same_seed_makes_the_same_questions(polar: Index) -> None:
-    one, same, other = (PathQuestions(polar.snapshot, seed).make(50) for seed in (1, 1, 2))
+    one, same, other = (PathQuestionMaker(polar.snapshot, seed).make(50) for seed in (1, 1, 2))
     assert one == same
     assert [q.text for q in one] != [q.text for q in other]
     assert len({q.id for q in one}) == len(one) == 50
@@ -21,7 +21,7 @@ def test_the_same_seed_makes_the_same_questions(polar: Index) -> None:
 
 def test_each_question_needs_two_to_four_passages(polar: Index) -> None:
     known = set(polar.snapshot.passage_ids)
-    for question in PathQuestions(polar.snapshot, 3).make(80):
+    for question in PathQuestionMaker(polar.snapshot, 3).make(80):
         assert 2 <= len(question.gold) <= 4
         assert len(question.gold) == question.hops
         assert set(question.gold) <= known
@@ -29,14 +29,14 @@ def test_each_question_needs_two_to_four_passages(polar: Index) -> None:
 
 
 def test_a_walk_goes_from_fact_to_fact_through_new_passages(polar: Index) -> None:
-    maker = PathQuestions(polar.snapshot, 0)
+    maker = PathQuestionMaker(polar.snapshot, 0)
     s = polar.snapshot
     stated = {
         (int(h), s.relations[int(r)], int(t), int(p))
         for place, (h, r, t) in enumerate(s.triples.tolist())
         for p in s.triple_passages.row(place)
     }
-    walks = [walk for walk in (maker._walk() for _ in range(200)) if walk]
+    walks = [walk for walk in (maker._sample_walk() for _ in range(200)) if walk]
     assert walks
     for steps in walks:
         assert len({step.passage for step in steps}) == len(steps)
@@ -49,22 +49,22 @@ def test_a_walk_goes_from_fact_to_fact_through_new_passages(polar: Index) -> Non
 
 
 def test_the_words_name_the_start_and_nothing_in_between(polar: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_questions, "_SAID", 1.0)
-    maker, names = PathQuestions(polar.snapshot, 5), polar.snapshot.entities
-    walks = [walk for walk in (maker._walk() for _ in range(300)) if len(walk) > 1]
+    monkeypatch.setattr(path_questions, "_REPEATED_SHARE", 1.0)
+    maker, names = PathQuestionMaker(polar.snapshot, 5), polar.snapshot.entities
+    walks = [walk for walk in (maker._sample_walk() for _ in range(300)) if len(walk) > 1]
     for steps in walks:
-        text = maker._worded(steps)
-        assert without_parentheses(names[steps[0].start]) in text
+        text = maker._verbalize(steps)
+        assert strip_parentheses(names[steps[0].start]) in text
         for step in steps:
-            near = maker._around(step)
+            near = maker._nearby_words(step)
             stated = polar.snapshot.texts[step.passage].split()
             assert all(any(word in other for other in stated) for word in near)
-            far = without_parentheses(names[step.end if step.forward else step.start])
+            far = strip_parentheses(names[step.end if step.forward else step.start])
             assert not {word.strip(",.;()").casefold() for word in near} & set(far.casefold().split())
 
 
 def test_few_words_of_a_text_are_repeated(polar: Index) -> None:
-    questions = PathQuestions(polar.snapshot, 5).make(60)
+    questions = PathQuestionMaker(polar.snapshot, 5).make(60)
     texts = dict(zip(polar.snapshot.passage_ids, polar.snapshot.texts, strict=True))
     shares = []
     for question in questions:
@@ -76,10 +76,10 @@ def test_few_words_of_a_text_are_repeated(polar: Index) -> None:
 
 def test_an_index_whose_passages_do_not_touch(empty_index: Index) -> None:
     with pytest.raises(InputError, match="name each other's subjects"):
-        PathQuestions(empty_index.snapshot).make(10)
+        PathQuestionMaker(empty_index.snapshot).make(10)
 
 
 def test_asking_for_more_than_there_are_gives_those_there_are(polar: Index) -> None:
-    few = PathQuestions(polar.snapshot, 0)
+    few = PathQuestionMaker(polar.snapshot, 0)
     few._starts = few._starts[:1]
     assert 0 < len(few.make(500)) < 500

@@ -10,17 +10,17 @@ import torch
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import (
-    AskedGraph,
     EncodedGraph,
     GraphContext,
+    GraphQuery,
     TextualGraph,
-    context_of,
-    induced,
-    whole,
+    build_context,
+    full_subgraph,
+    induced_subgraph,
 )
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
-from clew.training.fitting.choice_reader import ChoiceRecipe, teach_choices
+from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
 
 CHOICES = ("support", "counter")
 RELATIONS = ("is a", "used for", "part of", "causes", "at location", "opposes")
@@ -29,7 +29,7 @@ ENCODER = HashingEncoder(32)
 NOTHING = np.zeros(0, dtype=np.int32)
 
 
-def drawn(count: int, seed: int) -> tuple[list[EncodedGraph], list[str]]:
+def random_graphs(count: int, seed: int) -> tuple[list[EncodedGraph], list[str]]:
     """Return graphs, and for each whether a relation speaks against."""
     chance, encoder = np.random.default_rng(seed), GraphEncoder(ENCODER.encode, ENCODER.encode)
     graphs, answers = [], []
@@ -40,62 +40,66 @@ def drawn(count: int, seed: int) -> tuple[list[EncodedGraph], list[str]]:
             relations[chance.integers(0, size)] = AGAINST
         ends = np.column_stack([np.zeros(size), np.arange(1, size + 1)]).astype(np.int32)
         names = [f"thing {i}" for i in range(size + 1)]
-        graphs.append(encoder.encoded(TextualGraph(names, ends, [RELATIONS[i] for i in relations])))
+        graphs.append(encoder.encode_graph(TextualGraph(names, ends, [RELATIONS[i] for i in relations])))
         answers.append(CHOICES[number % 2])
     return graphs, answers
 
 
-def read(graph: EncodedGraph, nodes: list[int] | None = None) -> GraphContext:
-    asked = AskedGraph(graph, np.zeros(32, dtype=np.float32), NOTHING)
-    return context_of(asked, whole(graph.graph) if nodes is None else induced(graph.graph, nodes))
+def make_context(graph: EncodedGraph, nodes: list[int] | None = None) -> GraphContext:
+    asked = GraphQuery(graph, np.zeros(32, dtype=np.float32), NOTHING)
+    return build_context(asked, full_subgraph(graph.graph) if nodes is None else induced_subgraph(graph.graph, nodes))
 
 
-RECIPE = ChoiceRecipe(epochs=30, batch=32, rate=0.02, decay=0.0)
+RECIPE = ChoiceReaderRecipe(epochs=30, batch=32, rate=0.02, decay=0.0)
 
 
 @pytest.fixture(scope="module")
-def taught() -> ChoiceGraphReader:
+def trained_reader() -> ChoiceGraphReader:
     """A reader of graphs of which half have the relation."""
-    return ChoiceGraphReader(teach_choices(*drawn(120, 1), CHOICES, RECIPE))
+    return ChoiceGraphReader(train_choice_reader(*random_graphs(120, 1), CHOICES, RECIPE))
 
 
 def test_it_is_learned_and_holds_on_graphs_that_were_not_learned_from(taught: ChoiceGraphReader) -> None:
-    graphs, answers = drawn(60, 2)
-    contexts = [read(graph) for graph in graphs]
+    graphs, answers = random_graphs(60, 2)
+    contexts = [make_context(graph) for graph in graphs]
     right = [said == answer for said, answer in zip(taught.generate([""] * 60, contexts), answers, strict=True)]
     assert np.mean(right) > 0.9
 
 
 def test_a_part_that_keeps_the_relation_is_better_than_one_that_does_not(taught: ChoiceGraphReader) -> None:
-    graphs, _ = drawn(40, 3)
+    graphs, _ = random_graphs(40, 3)
     for graph in graphs[1::2]:
         edge = graph.graph.relations.index("opposes")
         end = int(graph.graph.edges[edge, 1])
         others = [node for node in range(len(graph.graph.nodes)) if node != end]
-        kept, left = taught.loss(["", ""], [read(graph, [0, end]), read(graph, others)], ["counter"] * 2)
+        kept, left = taught.loss(
+            ["", ""], [make_context(graph, [0, end]), make_context(graph, others)], ["counter"] * 2
+        )
         assert kept < left
 
 
 def test_taught_on_parts_it_does_not_take_a_part_for_all_there_is(taught: ChoiceGraphReader) -> None:
-    of_wholes = ChoiceGraphReader(teach_choices(*drawn(120, 1), CHOICES, replace(RECIPE, parts=0)))
-    graphs, _ = drawn(40, 3)
+    of_wholes = ChoiceGraphReader(
+        train_choice_reader(*random_graphs(120, 1), CHOICES, replace(RECIPE, random_subgraphs=0))
+    )
+    graphs, _ = random_graphs(40, 3)
     parts = []
     for graph in graphs[1::2]:
         end = int(graph.graph.edges[graph.graph.relations.index("opposes"), 1])
-        parts.append(read(graph, [node for node in range(len(graph.graph.nodes)) if node != end]))
+        parts.append(make_context(graph, [node for node in range(len(graph.graph.nodes)) if node != end]))
     unsure, sure = (reader.loss([""] * 20, parts, ["counter"] * 20).mean() for reader in (taught, of_wholes))
     assert unsure < sure - 0.5
 
 
 def test_the_same_again_is_the_same_and_the_seed_decides() -> None:
-    graphs, answers = drawn(12, 1)
+    graphs, answers = random_graphs(12, 1)
     recipe = replace(RECIPE, epochs=2)
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    one = teach_choices(graphs, answers, CHOICES, recipe)
+    one = train_choice_reader(graphs, answers, CHOICES, recipe)
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(2)
-    same, other = (teach_choices(graphs, answers, CHOICES, replace(recipe, seed=seed)) for seed in (0, 1))
+    same, other = (train_choice_reader(graphs, answers, CHOICES, replace(recipe, seed=seed)) for seed in (0, 1))
     for name in ("edge", "edge_bias", "choice", "choice_bias"):
         assert getattr(one, name).tobytes() == getattr(same, name).tobytes()
         assert getattr(one, name).dtype == np.float32
@@ -105,31 +109,31 @@ def test_the_same_again_is_the_same_and_the_seed_decides() -> None:
 
 
 def test_the_order_of_choices_is_the_readers() -> None:
-    graphs, answers = drawn(12, 1)
+    graphs, answers = random_graphs(12, 1)
     for choices in (CHOICES, CHOICES[::-1], (*CHOICES, "neither")):
-        assert teach_choices(graphs, answers, choices, replace(RECIPE, epochs=1)).choices == choices
+        assert train_choice_reader(graphs, answers, choices, replace(RECIPE, epochs=1)).choices == choices
 
 
 def test_graphs_without_edges_or_nodes_are_learned_from() -> None:
     encoder = GraphEncoder(ENCODER.encode, ENCODER.encode)
-    graphs = [encoder.encoded(TextualGraph(names, np.zeros((0, 2), dtype=np.int32), ())) for names in ((), ("a",))]
-    reader = ChoiceGraphReader(teach_choices(graphs * 4, ["counter"] * 8, CHOICES, RECIPE))
-    assert reader.generate(["", ""], [read(graph) for graph in graphs]) == ["counter", "counter"]
+    graphs = [encoder.encode_graph(TextualGraph(names, np.zeros((0, 2), dtype=np.int32), ())) for names in ((), ("a",))]
+    reader = ChoiceGraphReader(train_choice_reader(graphs * 4, ["counter"] * 8, CHOICES, RECIPE))
+    assert reader.generate(["", ""], [make_context(graph) for graph in graphs]) == ["counter", "counter"]
 
 
 def test_answers_that_are_no_choices_are_refused() -> None:
-    graphs, answers = drawn(4, 1)
+    graphs, answers = random_graphs(4, 1)
     with pytest.raises(InputError, match="of which 'perhaps' is none"):
-        teach_choices(graphs, [*answers[:3], "perhaps"], CHOICES, RECIPE)
+        train_choice_reader(graphs, [*answers[:3], "perhaps"], CHOICES, RECIPE)
     with pytest.raises(InputError, match="0 graphs, 0 answers, 2 choices"):
-        teach_choices([], [], CHOICES, RECIPE)
+        train_choice_reader([], [], CHOICES, RECIPE)
     with pytest.raises(InputError, match="4 graphs, 3 answers"):
-        teach_choices(graphs, answers[:3], CHOICES, RECIPE)
+        train_choice_reader(graphs, answers[:3], CHOICES, RECIPE)
     with pytest.raises(InputError, match="4 graphs, 4 answers, 1 choices: give"):
-        teach_choices(graphs, ["support"] * 4, CHOICES[:1], RECIPE)
+        train_choice_reader(graphs, ["support"] * 4, CHOICES[:1], RECIPE)
 
 
 @pytest.mark.parametrize("wrong", [{"width": 0}, {"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"parts": -1}])
 def test_numbers_that_teach_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="must be at least 1"):
-        ChoiceRecipe(**wrong)
+        ChoiceReaderRecipe(**wrong)

@@ -13,17 +13,24 @@ from clew.errors import InputError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.query.masking import FUNCTION_WORDS, MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
-    ARRAYS,
-    CLASSES,
+    ARRAY_NAMES,
+    HOP_CLASSES,
     TERMS,
     WORDS,
-    HopRouter,
-    RouterWeights,
-    load_router,
+    HopPredictor,
+    HopPredictorWeights,
+    load_hop_predictor,
     question_terms,
-    save_router,
+    save_hop_predictor,
 )
-from clew.training.fitting.hop_predictor import FEEDBACK, Counted, HopRecipe, accuracy, made_up_questions, train_router
+from clew.training.fitting.hop_predictor import (
+    FEEDBACK_RECIPE,
+    HopExample,
+    HopRecipe,
+    accuracy,
+    make_synthetic_questions,
+    train_hop_predictor,
+)
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -46,87 +53,87 @@ def encode(words: Sequence[str]) -> "FloatArray":
     return unit
 
 
-def questions(count: int, most_hops: int, vocabulary: Sequence[str] = LEARNED, seed: int = 0) -> list[Counted]:
+def make_questions(count: int, most_hops: int, vocabulary: Sequence[str] = LEARNED, seed: int = 0) -> list[HopExample]:
     """Questions of up to so many relations."""
-    drawn = made_up_questions(vocabulary, 4 * count, np.random.default_rng(seed))
+    drawn = make_synthetic_questions(vocabulary, 4 * count, np.random.default_rng(seed))
     return [one for one in drawn if one.hops <= most_hops][:count]
 
 
 @pytest.fixture(scope="module")
-def taught_two() -> RouterWeights:
+def trained_on_two_hops() -> HopPredictorWeights:
     """Trained on questions of one and of two relations."""
-    return train_router(questions(300, 2), QUICK, encode, "own")
+    return train_hop_predictor(make_questions(300, 2), QUICK, encode, "own")
 
 
-def told(router: HopRouter, some: Sequence[Counted]) -> float:
+def hop_accuracy(router: HopPredictor, some: Sequence[HopExample]) -> float:
     """The share of questions whose hops are the likeliest."""
-    likeliest = router.hops([one.question for one in some]).argmax(axis=1) + 1
+    likeliest = router.hop_probabilities([one.question for one in some]).argmax(axis=1) + 1
     return float(np.mean(likeliest == [one.hops for one in some]))
 
 
-def test_it_counts_what_it_never_read(taught_two: RouterWeights) -> None:
-    router = HopRouter(taught_two, encode)
-    assert told(router, questions(200, 2, UNSEEN, seed=1)) > 0.97
+def test_it_counts_what_it_never_read(taught_two: HopPredictorWeights) -> None:
+    router = HopPredictor(taught_two, encode)
+    assert hop_accuracy(router, make_questions(200, 2, UNSEEN, seed=1)) > 0.97
 
 
-def test_it_counts_three_though_it_was_taught_one_and_two(taught_two: RouterWeights) -> None:
-    router = HopRouter(taught_two, encode)
-    three = [one for one in questions(400, 3, UNSEEN, seed=2) if one.hops == 3]
+def test_it_counts_three_though_it_was_taught_one_and_two(taught_two: HopPredictorWeights) -> None:
+    router = HopPredictor(taught_two, encode)
+    three = [one for one in make_questions(400, 3, UNSEEN, seed=2) if one.hops == 3]
     assert len(three) > 80
-    assert told(router, three) > 0.9
-    assert accuracy(router, questions(200, 3, UNSEEN, seed=3)) > 0.95
+    assert hop_accuracy(router, three) > 0.9
+    assert accuracy(router, make_questions(200, 3, UNSEEN, seed=3)) > 0.95
 
 
-def test_words_that_name_nothing_count_little_and_relations_about_one(taught_two: RouterWeights) -> None:
-    router = HopRouter(taught_two, encode)
-    nothing = router.counts([MaskedQuestion((), ())])[0]
-    each = router.counts([MaskedQuestion((word,), ()) for word in (*UNSEEN, "of", "the", "what", "s")]) - nothing
+def test_words_that_name_nothing_count_little_and_relations_about_one(taught_two: HopPredictorWeights) -> None:
+    router = HopPredictor(taught_two, encode)
+    nothing = router.expected_hops([MaskedQuestion((), ())])[0]
+    each = router.expected_hops([MaskedQuestion((word,), ()) for word in (*UNSEEN, "of", "the", "what", "s")]) - nothing
     assert each[: len(UNSEEN)] == pytest.approx(np.ones(len(UNSEEN)), abs=0.35)
     assert (each[len(UNSEEN) :] < 0.2).all()
 
 
 def test_it_is_learned_from_made_up_questions_alone() -> None:
     recipe = replace(QUICK, made_up=300, share=1.0, epochs=15)
-    one = [Counted(MaskedQuestion(("who", "is", "the", LEARNED[0], "of"), ()), 1)]
-    weights = train_router(one, recipe, encode, "own", LEARNED)
-    assert told(HopRouter(weights, encode), questions(200, 3, UNSEEN, seed=4)) > 0.9
-    without = train_router(one, replace(recipe, made_up=0), encode, "own", LEARNED)
-    assert told(HopRouter(without, encode), questions(200, 3, UNSEEN, seed=4)) < 0.8
+    one = [HopExample(MaskedQuestion(("who", "is", "the", LEARNED[0], "of"), ()), 1)]
+    weights = train_hop_predictor(one, recipe, encode, "own", LEARNED)
+    assert hop_accuracy(HopPredictor(weights, encode), make_questions(200, 3, UNSEEN, seed=4)) > 0.9
+    without = train_hop_predictor(one, replace(recipe, made_up=0), encode, "own", LEARNED)
+    assert hop_accuracy(HopPredictor(without, encode), make_questions(200, 3, UNSEEN, seed=4)) < 0.8
 
 
 def test_the_vectors_of_an_encoder_will_do() -> None:
     encoder = HashingEncoder(64)
-    weights = train_router(questions(300, 2), QUICK, encoder.encode, encoder.fingerprint)
+    weights = train_hop_predictor(make_questions(300, 2), QUICK, encoder.encode, encoder.fingerprint)
     assert weights.encoder == encoder.fingerprint
-    assert told(HopRouter(weights, encoder.encode), questions(100, 3, seed=5)) > 0.85
+    assert hop_accuracy(HopPredictor(weights, encoder.encode), make_questions(100, 3, seed=5)) > 0.85
 
 
 @pytest.mark.parametrize("kind", [WORDS, TERMS])
 def test_the_same_seed_gives_the_same_bytes(kind: str, tmp_path: Path) -> None:
     recipe = HopRecipe(kind, made_up=50, hidden=4, epochs=2, batch=16)
     for name in ("one", "other"):
-        save_router(tmp_path / name, train_router(questions(40, 2), recipe, encode, "own", LEARNED))
+        save_hop_predictor(tmp_path / name, train_hop_predictor(make_questions(40, 2), recipe, encode, "own", LEARNED))
     for file in ("config.json", "model.safetensors"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
-    read = load_router(tmp_path / "one")
-    assert set(read.arrays) == set(ARRAYS[kind])
+    read = load_hop_predictor(tmp_path / "one")
+    assert set(read.arrays) == set(ARRAY_NAMES[kind])
     assert json.loads((tmp_path / "one" / "config.json").read_text(encoding="utf-8"))["about"]["recipe"]["seed"] == 0
     if kind == WORDS:
-        other = train_router(questions(40, 2), replace(recipe, seed=1), encode, "own", LEARNED)
+        other = train_hop_predictor(make_questions(40, 2), replace(recipe, seed=1), encode, "own", LEARNED)
         assert other.arrays["direct"].tobytes() != read.arrays["direct"].tobytes()
 
 
 def test_nothing_made_up_is_needed_where_no_words_are_given() -> None:
     recipe = replace(QUICK, made_up=50, epochs=1)
-    plain = train_router(questions(20, 2), recipe, encode, "own")
-    none = train_router(questions(20, 2), replace(recipe, made_up=0), encode, "own", LEARNED)
-    for name in ARRAYS[WORDS]:
+    plain = train_hop_predictor(make_questions(20, 2), recipe, encode, "own")
+    none = train_hop_predictor(make_questions(20, 2), replace(recipe, made_up=0), encode, "own", LEARNED)
+    for name in ARRAY_NAMES[WORDS]:
         np.testing.assert_array_equal(plain.arrays[name], none.arrays[name])
 
 
 def test_made_up_questions() -> None:
-    made = made_up_questions(LEARNED, 500, np.random.default_rng(3))
-    assert made == made_up_questions(LEARNED, 500, np.random.default_rng(3))
+    made = make_synthetic_questions(LEARNED, 500, np.random.default_rng(3))
+    assert made == make_synthetic_questions(LEARNED, 500, np.random.default_rng(3))
     assert {one.hops for one in made} == {1, 2, 3}
     for one in made:
         words = [word for word in one.question.words if word in LEARNED]
@@ -134,13 +141,17 @@ def test_made_up_questions() -> None:
         assert all(word in FUNCTION_WORDS for word in one.question.words if word not in LEARNED)
         assert one.question.after[::2] == ("s",) * (len(one.question.after) // 2)
     assert any(one.question.after for one in made)
-    assert made_up_questions(LEARNED, 0, np.random.default_rng(3)) == []
+    assert make_synthetic_questions(LEARNED, 0, np.random.default_rng(3)) == []
 
 
 def test_terms_are_a_ridge_regression() -> None:
-    some = [*questions(60, 3), Counted(MaskedQuestion(("of", "of", "of"), ()), 2), Counted(MaskedQuestion((), ()), 1)]
+    some = [
+        *make_questions(60, 3),
+        HopExample(MaskedQuestion(("of", "of", "of"), ()), 2),
+        HopExample(MaskedQuestion((), ()), 1),
+    ]
     recipe = HopRecipe(TERMS, decay=0.03)
-    weights = train_router(some, recipe, encode, "own")
+    weights = train_hop_predictor(some, recipe, encode, "own")
     rows = [question_terms(one.question) for one in some]
     terms = sorted({term for row in rows for term in row})
     assert weights.terms == tuple(terms)
@@ -154,59 +165,61 @@ def test_terms_are_a_ridge_regression() -> None:
     fitted = table @ dense + mean
     spread = np.sqrt(np.mean((fitted - hops) ** 2))
     assert weights.arrays["spread"].tolist() == pytest.approx([max(spread, 0.2), mean], abs=1e-6)
-    np.testing.assert_allclose(HopRouter(weights).counts([one.question for one in some]), fitted, atol=1e-5)
+    np.testing.assert_allclose(HopPredictor(weights).expected_hops([one.question for one in some]), fitted, atol=1e-5)
 
 
 def test_terms_learn_to_tell_simple_from_complex() -> None:
-    weights = train_router(questions(400, 3), HopRecipe(TERMS, decay=1e-3), encode, "own")
+    weights = train_hop_predictor(make_questions(400, 3), HopRecipe(TERMS, decay=1e-3), encode, "own")
     assert (weights.kind, weights.encoder) == (TERMS, "")
-    assert accuracy(HopRouter(weights), questions(200, 3, seed=6)) > 0.9
-    (one,) = questions(1, 3)
-    few = train_router([one], HopRecipe(TERMS), encode, "own")
-    assert HopRouter(few).counts([one.question]).tolist() == pytest.approx([one.hops])
+    assert accuracy(HopPredictor(weights), make_questions(200, 3, seed=6)) > 0.9
+    (one,) = make_questions(1, 3)
+    few = train_hop_predictor([one], HopRecipe(TERMS), encode, "own")
+    assert HopPredictor(few).expected_hops([one.question]).tolist() == pytest.approx([one.hops])
 
 
-def test_feedback_moves_the_start_a_little_and_the_right_way(taught_two: RouterWeights) -> None:
+def test_feedback_moves_the_start_a_little_and_the_right_way(taught_two: HopPredictorWeights) -> None:
     before = {name: array.copy() for name, array in taught_two.arrays.items()}
-    strange = [Counted(MaskedQuestion(("who", "is", "the", word, "of"), ()), 3) for word in UNSEEN[:8]]
-    adapted = train_router(strange, FEEDBACK, encode, "own", LEARNED, start=taught_two)
+    strange = [HopExample(MaskedQuestion(("who", "is", "the", word, "of"), ()), 3) for word in UNSEEN[:8]]
+    adapted = train_hop_predictor(strange, FEEDBACK_RECIPE, encode, "own", LEARNED, start=taught_two)
     for name, array in taught_two.arrays.items():
         np.testing.assert_array_equal(array, before[name])
-    old, new = HopRouter(taught_two, encode), HopRouter(adapted, encode)
+    old, new = HopPredictor(taught_two, encode), HopPredictor(adapted, encode)
     asked = [one.question for one in strange]
-    moved = new.counts(asked) - old.counts(asked)
+    moved = new.expected_hops(asked) - old.expected_hops(asked)
     assert (moved > 0).all()
     assert (moved < 0.05).all()
-    many = train_router(strange, replace(FEEDBACK, epochs=60, rate=1e-2), encode, "own", start=taught_two)
-    assert accuracy(HopRouter(many, encode), strange) > accuracy(old, strange)
+    many = train_hop_predictor(strange, replace(FEEDBACK_RECIPE, epochs=60, rate=1e-2), encode, "own", start=taught_two)
+    assert accuracy(HopPredictor(many, encode), strange) > accuracy(old, strange)
 
 
-def test_no_step_leaves_the_start_as_it_is(taught_two: RouterWeights) -> None:
-    still = train_router(questions(5, 1), replace(FEEDBACK, epochs=0), encode, "own", start=taught_two)
-    for name in ARRAYS[WORDS]:
+def test_no_step_leaves_the_start_as_it_is(taught_two: HopPredictorWeights) -> None:
+    still = train_hop_predictor(
+        make_questions(5, 1), replace(FEEDBACK_RECIPE, epochs=0), encode, "own", start=taught_two
+    )
+    for name in ARRAY_NAMES[WORDS]:
         np.testing.assert_allclose(still.arrays[name], taught_two.arrays[name], rtol=1e-6)
 
 
 def test_more_hops_than_are_told_apart_count_as_the_most() -> None:
-    some = questions(40, 2)
+    some = make_questions(40, 2)
     far = [replace(one, hops=40) if one.hops == 2 else one for one in some]
-    most = [replace(one, hops=CLASSES) if one.hops == 2 else one for one in some]
+    most = [replace(one, hops=HOP_CLASSES) if one.hops == 2 else one for one in some]
     recipe = replace(QUICK, epochs=2)
-    one, other = (train_router(examples, recipe, encode, "own") for examples in (far, most))
+    one, other = (train_hop_predictor(examples, recipe, encode, "own") for examples in (far, most))
     np.testing.assert_array_equal(one.arrays["direct"], other.arrays["direct"])
 
 
 def test_questions_without_words_can_be_learned_from() -> None:
-    weights = train_router([Counted(MaskedQuestion((), ()), 2)] * 4, replace(QUICK, epochs=40), encode, "own")
-    assert int(HopRouter(weights, encode).hops([MaskedQuestion((), ())]).argmax()) + 1 in (1, 2)
+    weights = train_hop_predictor([HopExample(MaskedQuestion((), ()), 2)] * 4, replace(QUICK, epochs=40), encode, "own")
+    assert int(HopPredictor(weights, encode).hop_probabilities([MaskedQuestion((), ())]).argmax()) + 1 in (1, 2)
 
 
 def test_accuracy_by_hand() -> None:
     arrays = {"weights": np.ones(1, dtype=np.float32), "idf": np.ones(1, dtype=np.float32)}
     arrays["spread"] = np.array([0.2, 0.0], dtype=np.float32)
-    router = HopRouter(RouterWeights(TERMS, arrays, ("hop",), "", {}))
+    router = HopPredictor(HopPredictorWeights(TERMS, arrays, ("hop",), "", {}))
     some = [
-        Counted(MaskedQuestion(("hop",) * said, ()), hops) for said, hops in ((1, 1), (3, 3), (4, 3), (2, 3), (1, 2))
+        HopExample(MaskedQuestion(("hop",) * said, ()), hops) for said, hops in ((1, 1), (3, 3), (4, 3), (2, 3), (1, 2))
     ]
     assert accuracy(router, some) == pytest.approx(4 / 5)
     assert accuracy(router, some, delta=1) == pytest.approx(4 / 5)
@@ -214,11 +227,11 @@ def test_accuracy_by_hand() -> None:
 
 
 def test_what_cannot_be_learned_from() -> None:
-    for recipe in (QUICK, HopRecipe(TERMS), FEEDBACK):
+    for recipe in (QUICK, HopRecipe(TERMS), FEEDBACK_RECIPE):
         with pytest.raises(InputError, match="no question to learn from"):
-            train_router([], recipe, encode, "own", LEARNED)
-    some = questions(5, 1)
-    terms = train_router(some, HopRecipe(TERMS), encode, "own")
-    for start in (terms, train_router(some, replace(QUICK, epochs=1), encode, "another")):
+            train_hop_predictor([], recipe, encode, "own", LEARNED)
+    some = make_questions(5, 1)
+    terms = train_hop_predictor(some, HopRecipe(TERMS), encode, "own")
+    for start in (terms, train_hop_predictor(some, replace(QUICK, epochs=1), encode, "another")):
         with pytest.raises(InputError, match="wanted words of the same encoder"):
-            train_router(some, FEEDBACK, encode, "own", start=start)
+            train_hop_predictor(some, FEEDBACK_RECIPE, encode, "own", start=start)

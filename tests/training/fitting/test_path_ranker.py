@@ -9,8 +9,8 @@ import torch
 
 from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
-from clew.retrievers.frag.path_ranking import PathWeights
-from clew.training.fitting.path_ranker import ChainExample, PathRecipe, _loss, _parameters, train_path_ranker
+from clew.retrievers.frag.path_ranking import PathRankerWeights
+from clew.training.fitting.path_ranker import PathExample, PathRecipe, _init_parameters, _loss, train_path_ranker
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -20,16 +20,16 @@ EVEN = [0.5 if name in ("explained", "in_order", "explained_by_ends", "mean_like
 PLAIN = PathRecipe(rank=0, nearness=0.0, epochs=30, batch=16, rate=5e-2)
 
 
-def unit(random: np.random.Generator, *shape: int) -> "FloatArray":
+def random_unit_vectors(random: np.random.Generator, *shape: int) -> "FloatArray":
     rows = random.normal(size=shape)
     found: FloatArray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
     return found
 
 
-TABLE = unit(np.random.default_rng(11), 20, WIDTH)
+TABLE = random_unit_vectors(np.random.default_rng(11), 20, WIDTH)
 
 
-def examples(decides: str, count: int = 60, seed: int = 0) -> list[ChainExample]:
+def make_examples(decides: str, count: int = 60, seed: int = 0) -> list[PathExample]:
     """Questions where the chain of the greatest value of one feature leads to the answer, and no other does."""
     random = np.random.default_rng(seed)
     made = []
@@ -40,34 +40,36 @@ def examples(decides: str, count: int = 60, seed: int = 0) -> list[ChainExample]
         worth[features[:, FEATURES.index(decides)].argmax()] = 1.0
         rows = random.integers(0, len(TABLE), chains)
         rows = np.column_stack([rows, np.where(np.arange(chains) % 2, -1, (rows + 7) % len(TABLE))])
-        made.append(ChainExample(features, rows, unit(random, WIDTH), worth))
+        made.append(PathExample(features, rows, random_unit_vectors(random, WIDTH), worth))
     return made
 
 
-def score(weights: PathWeights, example: ChainExample) -> "FloatArray":
+def score(weights: PathRankerWeights, example: PathExample) -> "FloatArray":
     worth = TABLE @ weights.relation_side.T @ (weights.question_side @ example.question)
     means = [np.mean([worth[row] for row in rows if row >= 0]) for rows in example.relations]
     found: FloatArray = example.features @ weights.weights + np.array(means, dtype=np.float32)
     return found
 
 
-def hits(weights: PathWeights, some: list[ChainExample]) -> float:
+def hit_rate(weights: PathRankerWeights, some: list[PathExample]) -> float:
     """The share of questions whose best chain has the greatest worth."""
-    return float(np.mean([example.worth[score(weights, example).argmax()] == example.worth.max() for example in some]))
+    return float(
+        np.mean([example.f1_scores[score(weights, example).argmax()] == example.f1_scores.max() for example in some])
+    )
 
 
 @pytest.mark.parametrize("decides", ["against", "kind_of_end", "in_order"])
 def test_the_feature_that_decides_is_found(decides: str) -> None:
-    weights = train_path_ranker(examples(decides), TABLE, PLAIN, "own")
+    weights = train_path_ranker(make_examples(decides), TABLE, PLAIN, "own")
     assert FEATURES[int(np.abs(weights.weights).argmax())] == decides
-    assert hits(weights, examples(decides, seed=1)) > 0.85
+    assert hit_rate(weights, make_examples(decides, seed=1)) > 0.85
     assert (weights.encoder, weights.about["questions"]) == ("own", 60)
 
 
 def test_a_feature_that_speaks_against_a_chain_gets_a_weight_below_zero() -> None:
     turned = [
         replace(example, features=example.features * np.array([1, 1, 1, 1, -1, 1, 1], dtype=np.float32))
-        for example in examples("back_and_forth")
+        for example in make_examples("back_and_forth")
     ]
     weights = train_path_ranker(turned, TABLE, PLAIN, "own")
     assert weights.weights[FEATURES.index("back_and_forth")] < 0
@@ -75,7 +77,7 @@ def test_a_feature_that_speaks_against_a_chain_gets_a_weight_below_zero() -> Non
 
 
 def test_nearness_holds_the_weights_near_even_ones() -> None:
-    some = examples("mean_likeness")
+    some = make_examples("mean_likeness")
     scale = np.concatenate([e.features - e.features.mean(axis=0) for e in some]).std(axis=0)
 
     def leaning(nearness: float) -> float:
@@ -91,7 +93,7 @@ def test_nearness_holds_the_weights_near_even_ones() -> None:
 
 def test_a_feature_that_never_varies_gets_no_great_weight() -> None:
     place = FEATURES.index("back_and_forth")
-    some = examples("mean_likeness")
+    some = make_examples("mean_likeness")
     for example in some:
         example.features[:, place] = 1.0  # as where every chain has one relation
     weights = train_path_ranker(some, TABLE, replace(PLAIN, nearness=0.1), "own").weights
@@ -102,7 +104,7 @@ def test_a_feature_that_never_varies_gets_no_great_weight() -> None:
 
 
 def test_a_feature_in_another_unit_counts_the_same() -> None:
-    some = examples("mean_likeness")
+    some = make_examples("mean_likeness")
     units = np.array([10, 1, 0.1, 5, 1, 1, 2], dtype=np.float32)
     other = [replace(example, features=example.features * units) for example in some]
     recipe = replace(PLAIN, nearness=0.1, epochs=5)
@@ -116,30 +118,30 @@ def test_what_the_words_say_is_learned_with_a_rank() -> None:
     some = []
     for _ in range(200):
         rows = random.choice(len(TABLE), 5, replace=False)
-        question = unit(random, WIDTH)
+        question = random_unit_vectors(random, WIDTH)
         worth = np.zeros(5, dtype=np.float32)
         worth[(TABLE[rows] @ turn @ question).argmax()] = 1.0
         none = np.zeros((5, len(FEATURES)), dtype=np.float32)
-        some.append(ChainExample(none, rows[:, None], question, worth))
+        some.append(PathExample(none, rows[:, None], question, worth))
     recipe = PathRecipe(rank=WIDTH, nearness=0.1, decay=0.0, epochs=20, batch=32, rate=5e-2)
-    assert hits(train_path_ranker(some, TABLE, recipe, "own"), some) > 0.9
+    assert hit_rate(train_path_ranker(some, TABLE, recipe, "own"), some) > 0.9
     without = train_path_ranker(some, TABLE, replace(recipe, rank=0), "own")
     assert without.question_side.shape == without.relation_side.shape == (0, WIDTH)
-    assert hits(without, some) < 0.5
+    assert hit_rate(without, some) < 0.5
 
 
 def test_the_loss_of_a_batch_is_the_mean_of_those_of_its_questions() -> None:
-    some = examples("mean_likeness", 7)
-    some[2] = replace(some[2], worth=np.linspace(0, 1, len(some[2].worth), dtype=np.float32))
+    some = make_examples("mean_likeness", 7)
+    some[2] = replace(some[2], f1_scores=np.linspace(0, 1, len(some[2].f1_scores), dtype=np.float32))
     vectors, scale = torch.from_numpy(TABLE), torch.full((len(FEATURES),), 0.7)
-    parameters = _parameters(torch.tensor(EVEN), WIDTH, PathRecipe(rank=3))
+    parameters = _init_parameters(torch.tensor(EVEN), WIDTH, PathRecipe(rank=3))
     with torch.no_grad():
         parameters["relation_side"] += torch.randn(3, WIDTH, generator=torch.Generator().manual_seed(3))
     some[3] = replace(some[3], relations=some[3].relations[:, :1])  # chains of one relation alone
     together = _loss(some, vectors, scale, parameters)
     alone = [_loss([example], vectors, scale, parameters).item() for example in some]
     assert together.item() == pytest.approx(np.mean(alone), abs=1e-5)
-    weights = PathWeights(
+    weights = PathRankerWeights(
         np.array(EVEN, dtype=np.float32) * np.float32(1.5) / np.float32(0.7),
         parameters["question_side"].detach().numpy(),
         parameters["relation_side"].detach().numpy(),
@@ -149,25 +151,25 @@ def test_the_loss_of_a_batch_is_the_mean_of_those_of_its_questions() -> None:
     for example, loss in zip(some, alone, strict=True):
         scores = score(weights, example).astype(np.float64)
         shares = np.exp(scores) / np.exp(scores).sum()
-        wanted = example.worth.astype(np.float64) ** 2
+        wanted = example.f1_scores.astype(np.float64) ** 2
         assert loss == pytest.approx(float(-(wanted / wanted.sum() * np.log(shares)).sum()), abs=1e-4)
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
     recipe = PathRecipe(rank=2, epochs=2, batch=16)
-    one, other = (train_path_ranker(examples("mean_likeness"), TABLE, recipe, "own") for _ in range(2))
+    one, other = (train_path_ranker(make_examples("mean_likeness"), TABLE, recipe, "own") for _ in range(2))
     for name in ("weights", "question_side", "relation_side"):
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
         assert getattr(one, name).dtype == np.float32
     assert one.about["recipe"]["rank"] == 2
-    third = train_path_ranker(examples("mean_likeness"), TABLE, replace(recipe, seed=1), "own")
+    third = train_path_ranker(make_examples("mean_likeness"), TABLE, replace(recipe, seed=1), "own")
     assert third.question_side.tobytes() != one.question_side.tobytes()
 
 
 def test_questions_that_teach_nothing_are_left_out() -> None:
-    some = examples("mean_likeness", 20)
-    nothing = replace(some[0], worth=np.zeros_like(some[0].worth))
-    none = ChainExample(
+    some = make_examples("mean_likeness", 20)
+    nothing = replace(some[0], f1_scores=np.zeros_like(some[0].f1_scores))
+    none = PathExample(
         np.zeros((0, len(FEATURES)), dtype=np.float32),
         np.zeros((0, 2), dtype=np.int64),
         some[0].question,
@@ -185,6 +187,6 @@ def test_questions_that_teach_nothing_are_left_out() -> None:
 
 def test_one_question_of_one_chain() -> None:
     features, worth = np.ones((1, len(FEATURES)), dtype=np.float32), np.ones(1, dtype=np.float32)
-    one = ChainExample(features, np.zeros((1, 1), dtype=np.int64), TABLE[0], worth)
+    one = PathExample(features, np.zeros((1, 1), dtype=np.int64), TABLE[0], worth)
     weights = train_path_ranker([one], TABLE, PathRecipe(epochs=1), "own")
     assert np.abs(weights.weights).max() < 10

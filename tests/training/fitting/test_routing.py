@@ -10,14 +10,14 @@ from clew.errors import InputError
 from clew.retrievers.routed.retriever import Preference
 from clew.retrievers.routed.weights import Duration
 from clew.training.fitting.routing import (
-    WORTHS,
-    ChoiceRecipe,
-    Observed,
-    alone,
-    duration,
-    fit,
-    routed,
-    settled,
+    SECONDS_PRICES,
+    RoutingObservations,
+    RoutingRecipe,
+    calibrate,
+    fit_duration,
+    fit_routing,
+    simulate_routing,
+    single_retriever_outcome,
 )
 
 Floats = NDArray[np.float64]
@@ -26,39 +26,41 @@ SECONDS = (0.001, 0.002, 0.020)
 LOOK = 0.004
 
 
-def observed(recalls: Floats, signals: Floats, passages: int = 10_000, name: str = "set") -> Observed:
+def make_observations(
+    recalls: Floats, signals: Floats, passages: int = 10_000, name: str = "set"
+) -> RoutingObservations:
     n = len(signals)
-    return Observed(name, passages, signals, recalls, np.tile(np.array(SECONDS), (n, 1)), np.full(n, LOOK))
+    return RoutingObservations(name, passages, signals, recalls, np.tile(np.array(SECONDS), (n, 1)), np.full(n, LOOK))
 
 
-def problem(seed: int, questions: int = 400, *, drawn: bool = True) -> Observed:
+def make_problem(seed: int, questions: int = 400, *, sampled: bool = True) -> RoutingObservations:
     """Return questions of which the walk answers the fewer, the higher their first signal; two signals say nothing.
 
     Args:
         seed: Of signals and draws.
         questions: How many.
-        drawn: Whether recalls are drawn, 0 or 1, or are what is expected of them.
+        sampled: Whether recalls are drawn, 0 or 1, or are what is expected of them.
     """
     random = np.random.default_rng(seed)
     high = random.uniform(-1.5, 1.5, questions)
     signals = np.stack([7.0 + 2.0 * high, *random.normal(size=(2, questions)) * [[1.0], [5.0]]], axis=1)
     expected = np.stack([np.full(questions, 0.1), 0.7 - 0.2 * high, np.full(questions, 0.85)], axis=1)
-    recalls = (random.random(expected.shape) < expected).astype(np.float64) if drawn else expected
-    return observed(recalls, signals)
+    recalls = (random.random(expected.shape) < expected).astype(np.float64) if sampled else expected
+    return make_observations(recalls, signals)
 
 
 def test_the_ridge_is_that_of_least_squares_with_the_penalty_as_rows() -> None:
-    one = problem(1, 60)
+    one = make_problem(1, 60)
     one.signals[:2, 1] = 99.0  # cut, so that the mean of what is left is not 0
-    weights = fit([one], RETRIEVERS, "abc", ChoiceRecipe(penalty=7.0))
-    standard = weights.standard(one.signals)
+    weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe(penalty=7.0))
+    standard = weights.standardize(one.signals)
     # Rows that pull every weight to 0, but for the constant's.
     rows = np.vstack(
         [np.column_stack([standard, np.ones(60)]), np.column_stack([np.sqrt(7.0) * np.eye(3), np.zeros(3)])]
     )
     for c, name in enumerate(("bm25", "pagerank", "gfm")):
         solved = np.linalg.lstsq(rows, np.concatenate([one.recalls[:, c], np.zeros(3)]), rcond=None)[0]
-        choice = weights.choice(name)
+        choice = weights.find_choice(name)
         assert choice.weights == pytest.approx(solved[:3], abs=2e-6)
         assert choice.recall == pytest.approx(solved[3], abs=2e-6)
     assert weights.means == pytest.approx(one.signals.mean(axis=0), abs=1e-6)
@@ -66,19 +68,19 @@ def test_the_ridge_is_that_of_least_squares_with_the_penalty_as_rows() -> None:
 
 
 def test_the_same_observations_give_the_same_weights() -> None:
-    once, again = (fit([problem(2)], RETRIEVERS, "abc", ChoiceRecipe()) for _ in range(2))
+    once, again = (fit_routing([make_problem(2)], RETRIEVERS, "abc", RoutingRecipe()) for _ in range(2))
     assert once.key == again.key
     assert [choice.name for choice in once.choices] == ["bm25", "pagerank", "gfm"]
-    assert once.choice("gfm").retriever == "gfm:nodes=50"
+    assert once.find_choice("gfm").retriever == "gfm:nodes=50"
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_learned_chooses_nearly_as_well_as_knowing_what_to_expect(seed: int) -> None:
-    learned, other = problem(seed, 2000), problem(seed + 100, drawn=False)
-    weights = fit([learned], RETRIEVERS, "abc", ChoiceRecipe())
+    learned, other = make_problem(seed, 2000), make_problem(seed + 100, sampled=False)
+    weights = fit_routing([learned], RETRIEVERS, "abc", RoutingRecipe())
     # 18 ms cost 18 points: the dear choice pays for the upper half of the signal.
     worth = 1000.0
-    outcome = routed(weights, Preference(weights.usual, worth), other, RETRIEVERS)
+    outcome = simulate_routing(weights, Preference(weights.default_choices, worth), other, RETRIEVERS)
     net = other.recalls - worth / 100 * (np.array(SECONDS) + LOOK)
     best, single = net.max(axis=1).mean(), net.mean(axis=0).max()
     chosen = outcome.recall - worth / 100 * outcome.seconds
@@ -88,11 +90,11 @@ def test_what_is_learned_chooses_nearly_as_well_as_knowing_what_to_expect(seed: 
 
 
 def test_an_outcome_is_the_sum_over_questions_of_what_each_choice_gave() -> None:
-    one = problem(5, 50)
-    weights = fit([one], RETRIEVERS, "abc", ChoiceRecipe())
-    preference = Preference(weights.usual, 300.0)
-    outcome = routed(weights, preference, one, RETRIEVERS)
-    promised = weights.recalls(one.signals) - 3.0 * np.array([c.duration.seconds for c in weights.choices])
+    one = make_problem(5, 50)
+    weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe())
+    preference = Preference(weights.default_choices, 300.0)
+    outcome = simulate_routing(weights, preference, one, RETRIEVERS)
+    promised = weights.expected_recalls(one.signals) - 3.0 * np.array([c.duration.seconds for c in weights.choices])
     chosen = promised.argmax(axis=1)  # choices and columns are in the same order here
     assert outcome.recall == pytest.approx(np.mean([one.recalls[i, c] for i, c in enumerate(chosen)]))
     assert outcome.seconds == pytest.approx(np.mean([SECONDS[c] + LOOK for c in chosen]))
@@ -100,52 +102,57 @@ def test_an_outcome_is_the_sum_over_questions_of_what_each_choice_gave() -> None
 
 
 def test_a_budget_without_time_to_look_costs_no_look() -> None:
-    one = problem(5, 50)
-    weights = fit([one], RETRIEVERS, "abc", ChoiceRecipe())
-    outcome = routed(weights, Preference(weights.usual, 0.0, budget=0.0015), one, RETRIEVERS)
+    one = make_problem(5, 50)
+    weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe())
+    outcome = simulate_routing(weights, Preference(weights.default_choices, 0.0, budget=0.0015), one, RETRIEVERS)
     assert outcome.shares == {"bm25": 1.0, "pagerank": 0.0, "gfm": 0.0}
     assert (outcome.recall, outcome.seconds) == pytest.approx((one.recalls[:, 0].mean(), 0.001))
-    assert alone(one, 0, "bm25").seconds == pytest.approx(0.001)
-    assert alone(one, 1, "pagerank").seconds == pytest.approx(0.006)  # it is made of its look
+    assert single_retriever_outcome(one, 0, "bm25").seconds == pytest.approx(0.001)
+    assert single_retriever_outcome(one, 1, "pagerank").seconds == pytest.approx(0.006)  # it is made of its look
 
 
 def test_seconds_are_the_power_that_made_them() -> None:
     sizes = (1000, 10_000, 80_000)
-    made = duration(sizes, [0.003 * (size / 10_000) ** 0.4 for size in sizes])
+    made = fit_duration(sizes, [0.003 * (size / 10_000) ** 0.4 for size in sizes])
     assert made.seconds == pytest.approx(0.003, rel=1e-6)
     assert made.growth == pytest.approx(0.4, abs=1e-6)
 
 
 def test_seconds_never_shrink_with_the_corpus_nor_outgrow_it() -> None:
-    assert duration((1000, 10_000), (0.02, 0.01)).growth == 0.0
-    assert duration((1000, 10_000), (0.001, 0.1)).growth == 1.0
-    assert duration((2000,), (0.5,)) == Duration(0.5, 0.0)
-    assert duration((2000, 2000), (0.5, 0.5)).growth == 0.0
+    assert fit_duration((1000, 10_000), (0.02, 0.01)).growth == 0.0
+    assert fit_duration((1000, 10_000), (0.001, 0.1)).growth == 1.0
+    assert fit_duration((2000,), (0.5,)) == Duration(0.5, 0.0)
+    assert fit_duration((2000, 2000), (0.5, 0.5)).growth == 0.0
 
 
 def test_the_slowest_questions_do_not_count() -> None:
-    one = problem(3, 100)
+    one = make_problem(3, 100)
     one.seconds[:5, 2] = 9.0
-    weights = fit([one], RETRIEVERS, "abc", ChoiceRecipe())
-    assert weights.choice("gfm").duration.seconds == pytest.approx(0.02)
-    assert (weights.look.seconds, weights.look.growth) == pytest.approx((LOOK, 0.0))
+    weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe())
+    assert weights.find_choice("gfm").duration.seconds == pytest.approx(0.02)
+    assert (weights.overhead.seconds, weights.overhead.growth) == pytest.approx((LOOK, 0.0))
 
 
 def test_the_usual_price_keeps_what_it_has_to_and_is_the_highest_that_does() -> None:
-    learned, judging = [problem(7)], [problem(8), problem(9)]
-    recipe = ChoiceRecipe(penalty=1.0, kept=0.95)
-    chosen = settled(fit(learned, RETRIEVERS, "abc", recipe), learned, judging, RETRIEVERS, recipe)
+    learned, judging = [make_problem(7)], [make_problem(8), make_problem(9)]
+    recipe = RoutingRecipe(penalty=1.0, kept_recall=0.95)
+    chosen = calibrate(fit_routing(learned, RETRIEVERS, "abc", recipe), learned, judging, RETRIEVERS, recipe)
 
     def recall(worth: float) -> float:
         return float(
-            np.mean([routed(chosen, Preference(chosen.usual, worth), one, RETRIEVERS).recall for one in judging])
+            np.mean(
+                [
+                    simulate_routing(chosen, Preference(chosen.default_choices, worth), one, RETRIEVERS).recall
+                    for one in judging
+                ]
+            )
         )
 
     bar = 0.95 * recall(0.0)
-    assert recall(chosen.worth) >= bar
-    assert all(recall(worth) < bar for worth in WORTHS if worth > chosen.worth)
-    assert 0 < chosen.worth < max(WORTHS)
-    assert chosen.usual == ("bm25", "pagerank", "gfm")
+    assert recall(chosen.seconds_price) >= bar
+    assert all(recall(worth) < bar for worth in SECONDS_PRICES if worth > chosen.seconds_price)
+    assert 0 < chosen.seconds_price < max(SECONDS_PRICES)
+    assert chosen.default_choices == ("bm25", "pagerank", "gfm")
 
 
 @pytest.mark.parametrize(
@@ -160,10 +167,12 @@ def test_the_usual_price_keeps_what_it_has_to_and_is_the_highest_that_does() -> 
 def test_a_choice_is_usual_that_finds_more_than_every_cheaper_one(
     recalls: tuple[float, ...], usual: tuple[str, ...]
 ) -> None:
-    one = problem(7)
+    one = make_problem(7)
     one.recalls[:] = recalls
-    chosen = settled(fit([one], RETRIEVERS, "abc", ChoiceRecipe()), [one], [one], RETRIEVERS, ChoiceRecipe())
-    assert chosen.usual == usual
+    chosen = calibrate(
+        fit_routing([one], RETRIEVERS, "abc", RoutingRecipe()), [one], [one], RETRIEVERS, RoutingRecipe()
+    )
+    assert chosen.default_choices == usual
     assert {choice.name for choice in chosen.choices} == {"bm25", "pagerank", "gfm"}
 
 
@@ -172,15 +181,15 @@ def test_a_choice_is_usual_that_finds_more_than_every_cheaper_one(
 )
 def test_recipes_that_are_none(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="wanted a whole number of at least 1, a number above 0"):
-        ChoiceRecipe(**wrong)  # type: ignore[arg-type]
+        RoutingRecipe(**wrong)  # type: ignore[arg-type]
 
 
 def test_observations_that_teach_nothing_are_refused() -> None:
-    one = problem(1, 3)
+    one = make_problem(1, 3)
     with pytest.raises(InputError, match="fewer than two questions"):
-        fit([replace(one, signals=one.signals[:1])], RETRIEVERS, "abc", ChoiceRecipe())
+        fit_routing([replace(one, signals=one.signals[:1])], RETRIEVERS, "abc", RoutingRecipe())
     with pytest.raises(InputError, match="each name once"):
-        fit([one], ("gfm", "gfm:nodes=50"), "abc", ChoiceRecipe())
+        fit_routing([one], ("gfm", "gfm:nodes=50"), "abc", RoutingRecipe())
     one.recalls[0, 0] = np.nan
     with pytest.raises(InputError, match="not finite"):
-        fit([one], RETRIEVERS, "abc", ChoiceRecipe())
+        fit_routing([one], RETRIEVERS, "abc", RoutingRecipe())

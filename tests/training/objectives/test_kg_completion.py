@@ -8,39 +8,39 @@ from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
 from clew.index import Index
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.query.graph_walk import PageRankWeights, Walker
-from clew.retrievers.gfm.entity_graphs import EntityQuestionGraphs
-from clew.retrievers.gfm.passage_graphs import FEATURES, GraphSource, QuestionGraphs
+from clew.query.graph_walk import GraphWalk, GraphWalkConfig
+from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
+from clew.retrievers.gfm.passage_graphs import FEATURES, PassageGraphBuilder, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
-from clew.training.data.gfm_examples import Ground
+from clew.training.data.gfm_examples import GraphView
 from clew.training.objectives.document_retrieval import RetrievalLoss
-from clew.training.objectives.kg_completion import CompletionRecipe, Facts, KGCompletion
+from clew.training.objectives.kg_completion import CompletionFacts, CompletionRecipe, KGCompletion
 
 
-def facts_of(index: Index, entities: bool, nodes: int = 60) -> Facts:
-    parts, s = index.parts, index.snapshot
-    graphs: GraphSource
+def make_facts(index: Index, entities: bool, nodes: int = 60) -> CompletionFacts:
+    parts, s = index.context, index.snapshot
+    graphs: QuestionGraphBuilder
     if entities:
-        graphs = EntityQuestionGraphs(entity_graph(s), s, nodes)
+        graphs = EntityGraphBuilder(entity_graph(s), s, nodes)
     else:
-        graphs = QuestionGraphs(passage_graph(s), Walker(parts.scope, parts.lexical, PageRankWeights()), nodes)
+        graphs = PassageGraphBuilder(passage_graph(s), GraphWalk(parts.scope, parts.lexical, GraphWalkConfig()), nodes)
     texts = relation_texts(s)
     relations = parts.encode_texts(relation_texts(s, inverses=entities))
     ranker = EntityRanker(s, weighted=True) if entities else PassageRanker()
-    ground = Ground(s, graphs, ranker, parts.encoder, relations, parts.encode_texts, entities)
-    return Facts(ground, parts.encode_texts([*texts, *map(inverse_text, texts)]), nodes)
+    ground = GraphView(s, graphs, ranker, parts.encoder, relations, parts.encode_texts, entities)
+    return CompletionFacts(ground, parts.encode_texts([*texts, *map(inverse_text, texts)]), nodes)
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["entities", "passages"])
-def facts(request: pytest.FixtureRequest, polar: Index) -> Facts:
-    return facts_of(polar, request.param)
+def facts(request: pytest.FixtureRequest, polar: Index) -> CompletionFacts:
+    return make_facts(polar, request.param)
 
 
-def test_the_fact_asked_for_is_not_in_the_graph(facts: Facts) -> None:
+def test_the_fact_asked_for_is_not_in_the_graph(facts: CompletionFacts) -> None:
     edges = facts.edges
-    receivers = np.repeat(np.arange(edges.nodes), np.diff(edges.indptr))
-    for edge in facts.askable[:: len(facts.askable) // 40].tolist():
-        graph = facts.graph(edge)
+    receivers = np.repeat(np.arange(edges.node_count), np.diff(edges.indptr))
+    for edge in facts.queryable_edges[:: len(facts.queryable_edges) // 40].tolist():
+        graph = facts.question_graph(edge)
         start, target = int(edges.senders[edge]), facts.target(edge)
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
         seen = {
@@ -58,31 +58,31 @@ def test_the_fact_asked_for_is_not_in_the_graph(facts: Facts) -> None:
         assert whole - seen == {(start, int(edges.relations[edge]), target), (target, back, start)}
 
 
-def test_answers_are_all_that_make_the_fact_true(facts: Facts) -> None:
+def test_answers_are_all_that_make_the_fact_true(facts: CompletionFacts) -> None:
     edges = facts.edges
-    receivers = np.repeat(np.arange(edges.nodes), np.diff(edges.indptr))
-    for edge in facts.askable[:: len(facts.askable) // 40].tolist():
+    receivers = np.repeat(np.arange(edges.node_count), np.diff(edges.indptr))
+    for edge in facts.queryable_edges[:: len(facts.queryable_edges) // 40].tolist():
         same = (edges.senders == edges.senders[edge]) & (edges.relations == edges.relations[edge])
-        assert facts.answers(edge).tolist() == sorted(set(receivers[same].tolist()))
-        graph = facts.graph(edge)
-        others = graph.nodes[KGCompletion._negatives(facts, edge, graph)]
-        assert not set(others.tolist()) & {*facts.answers(edge).tolist(), int(edges.senders[edge])}
+        assert facts.answer(edge).tolist() == sorted(set(receivers[same].tolist()))
+        graph = facts.question_graph(edge)
+        others = graph.nodes[KGCompletion._negative_nodes(facts, edge, graph)]
+        assert not set(others.tolist()) & {*facts.answer(edge).tolist(), int(edges.senders[edge])}
 
 
-def test_a_tail_is_asked_for_by_the_relation_and_a_head_by_its_inverse(polar: Index, facts: Facts) -> None:
+def test_a_tail_is_asked_for_by_the_relation_and_a_head_by_its_inverse(polar: Index, facts: CompletionFacts) -> None:
     s, edges = polar.snapshot, facts.edges
     texts = relation_texts(s)
-    for edge in facts.askable[:: len(facts.askable) // 20].tolist():
+    for edge in facts.queryable_edges[:: len(facts.queryable_edges) // 20].tolist():
         relation = int(edges.relations[edge])
         tail = relation >= edges.relation_count
         text = texts[relation - edges.relation_count] if tail else inverse_text(texts[relation])
-        np.testing.assert_array_equal(facts.vector(edge), polar.parts.encode_texts([text])[0])
+        np.testing.assert_array_equal(facts.question_vector(edge), polar.context.encode_texts([text])[0])
 
 
 @pytest.mark.parametrize("ranking", ["listwise", "paper", "code"])
-def test_it_learns(facts: Facts, ranking: str) -> None:
+def test_it_learns(facts: CompletionFacts, ranking: str) -> None:
     torch.manual_seed(0)
-    own = not facts._ground.entities
+    own = not facts._view.targets_entities
     shape = QueryGNNSettings(
         16, facts.relations.shape[1], 2, len(FEATURES) if own else 0, prior=own, learned_inverse=own
     )
@@ -105,20 +105,20 @@ def test_it_learns(facts: Facts, ranking: str) -> None:
     assert all(0 <= value <= 1 for value in figures.values())
 
 
-def test_batches_are_the_same_for_a_seed_and_never_what_is_held_out(facts: Facts) -> None:
+def test_batches_are_the_same_for_a_seed_and_never_what_is_held_out(facts: CompletionFacts) -> None:
     objective = KGCompletion([facts], RetrievalLoss(1.0), CompletionRecipe(steps=20, batch=4, held_out=30, nodes=60))
     one, same, other = (list(objective.batches(seed)) for seed in (1, 1, 2))
     assert [b.edges for b in one] == [b.edges for b in same] != [b.edges for b in other]
     held = {b.edges[0] for b in objective._held_out}
     assert held
     assert not held & {edge for b in one for edge in b.edges}
-    first, second = objective.halves(one[0]) or (one[0], one[0])
+    first, second = objective.halve(one[0]) or (one[0], one[0])
     assert first.edges + second.edges == one[0].edges
-    assert objective.halves(objective._held_out[0]) is None
+    assert objective.halve(objective._held_out[0]) is None
 
 
 def test_an_index_without_facts_is_refused(empty_index: Index) -> None:
-    facts = facts_of(empty_index, entities=True)
+    facts = make_facts(empty_index, entities=True)
     with pytest.raises(InputError, match="no facts to learn from"):
         KGCompletion([facts], RetrievalLoss(1.0), CompletionRecipe())
 
@@ -129,14 +129,14 @@ def test_recipes_that_draw_nothing_are_refused(wrong: dict[str, int]) -> None:
         CompletionRecipe(**wrong)
 
 
-def test_facts_that_judge_are_never_asked_for_from_either_end(facts: Facts) -> None:
+def test_facts_that_judge_are_never_asked_for_from_either_end(facts: CompletionFacts) -> None:
     objective = KGCompletion([facts], RetrievalLoss(1.0), CompletionRecipe(held_out=50))
     judged = {edge for masked in objective._held_out for edge in masked.edges}
-    ((_, trained),) = objective._trained
+    ((_, trained),) = objective._training
     assert len(judged) == 50
-    assert not set(facts.facts[list(judged)].tolist()) & set(facts.facts[trained].tolist())
-    edges, receivers = facts.edges, np.repeat(np.arange(facts.edges.nodes), np.diff(facts.edges.indptr))
+    assert not set(facts.fact_ids[list(judged)].tolist()) & set(facts.fact_ids[trained].tolist())
+    edges, receivers = facts.edges, np.repeat(np.arange(facts.edges.node_count), np.diff(facts.edges.indptr))
     for edge in list(judged)[:20]:
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
         other = (edges.senders == receivers[edge]) & (receivers == edges.senders[edge]) & (edges.relations == back)
-        assert facts.facts[np.flatnonzero(other)].tolist() == [facts.facts[edge]]
+        assert facts.fact_ids[np.flatnonzero(other)].tolist() == [facts.fact_ids[edge]]

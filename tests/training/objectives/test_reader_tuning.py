@@ -10,19 +10,19 @@ from clew.answering.graph_readers.protocols import TrainableGraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError
 from clew.models.causal_lm.model import CausalModel
-from clew.models.llm.prompts.graph_answer import prompt
+from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.training.loop import Recipe, train
-from clew.training.objectives.reader_tuning import ReaderTuning, ReadExample
-from clew.training.trainable_parameters import ReaderParameters, learning, lent
-from tests.answering.graph_readers.graph_contexts import WIDTH, context
+from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
+from clew.training.trainable_parameters import ReaderParameters, as_trainable, swap_parameters
+from tests.answering.graph_readers.graph_contexts import WIDTH, make_context
 from tests.models.tiny_llama import write_tiny_llama
 
 WORDS = ("Fram", "Larvik", "Nansen", "Amundsen")
 EXAMPLES = [
-    ReadExample("Where was it built?", context(("Fram", "Larvik"), ((0, "built in", 1),)), "Larvik"),
-    ReadExample("Who sailed?", context(("Fram", "Nansen"), ((1, "sailed", 0),)), "Nansen"),
-    ReadExample("Who else?", context(("Fram", "Amundsen", "Nansen"), ((1, "sailed", 0),), (0, 1)), "Amundsen"),
+    ReaderExample("Where was it built?", make_context(("Fram", "Larvik"), ((0, "built in", 1),)), "Larvik"),
+    ReaderExample("Who sailed?", make_context(("Fram", "Nansen"), ((1, "sailed", 0),)), "Nansen"),
+    ReaderExample("Who else?", make_context(("Fram", "Amundsen", "Nansen"), ((1, "sailed", 0),), (0, 1)), "Amundsen"),
 ]
 RECIPE = Recipe(epochs=3, rate=0.03, warmup=1, average=0.3, seed=2)
 
@@ -32,23 +32,23 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_llama(tmp_path_factory.mktemp("llama"), WORDS, gain=4.0)
 
 
-def own_weights(llama: Path) -> TrainableGraphReader:
-    return CausalReader(CausalModel(str(llama), trainable=True), prompt)
+def full_reader(llama: Path) -> TrainableGraphReader:
+    return CausalReader(CausalModel(str(llama), trainable=True), build_prompt)
 
 
-def soft_prompt(llama: Path) -> TrainableGraphReader:
-    return SoftPromptReader(CausalReader(CausalModel(str(llama)), prompt), tokens=3)
+def soft_prompt_reader(llama: Path) -> TrainableGraphReader:
+    return SoftPromptReader(CausalReader(CausalModel(str(llama)), build_prompt), num_virtual_tokens=3)
 
 
-def graph_token(llama: Path) -> TrainableGraphReader:
+def graph_token_reader(llama: Path) -> TrainableGraphReader:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         made = GraphToken(GraphTokenSettings(WIDTH, 32, width=16, layers=2, tokens=2, pool="whole"))
-    reader = CausalReader(CausalModel(str(llama)), prompt, with_text=False)
-    return SoftPromptReader(reader, tokens=1, graph_token=made)
+    reader = CausalReader(CausalModel(str(llama)), build_prompt, with_text=False)
+    return SoftPromptReader(reader, num_virtual_tokens=1, graph_token=made)
 
 
-READERS = {"own weights": own_weights, "soft prompt": soft_prompt, "graph token": graph_token}
+READERS = {"own weights": full_reader, "soft prompt": soft_prompt_reader, "graph token": graph_token_reader}
 
 
 @pytest.fixture(params=READERS)
@@ -63,8 +63,10 @@ def silent(stage: str, done: int, total: int) -> None:
 def test_every_kind_of_reader_learns_what_it_can_and_keeps_the_best(tmp_path: Path, llama: Path, kind: str) -> None:
     reader = READERS[kind](llama)
     objective = ReaderTuning(EXAMPLES, EXAMPLES, reader, 2)
-    done = train(objective.model(), objective, Recipe(epochs=8, rate=0.03, warmup=1, average=0.3), tmp_path, silent)
-    assert done.figures["minus loss"] > done.started_at["minus loss"] + 0.1
+    done = train(
+        objective.trainable_module(), objective, Recipe(epochs=8, rate=0.03, warmup=1, average=0.3), tmp_path, silent
+    )
+    assert done.figures["minus loss"] > done.initial_figures["minus loss"] + 0.1
     asked = [one.question for one in EXAMPLES], [one.context for one in EXAMPLES], [one.answer for one in EXAMPLES]
     assert -float(reader.loss(*asked).mean()) == pytest.approx(done.figures["minus loss"])
 
@@ -72,7 +74,7 @@ def test_every_kind_of_reader_learns_what_it_can_and_keeps_the_best(tmp_path: Pa
 def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, llama: Path, kind: str) -> None:
     whole, cut, resumed = (READERS[kind](llama) for _ in range(3))
     whole_objective, cut_objective, rest = (ReaderTuning(EXAMPLES, EXAMPLES, one, 2) for one in (whole, cut, resumed))
-    train(whole_objective.model(), whole_objective, RECIPE, tmp_path / "whole", silent)
+    train(whole_objective.trainable_module(), whole_objective, RECIPE, tmp_path / "whole", silent)
 
     def killed(stage: str, done: int, total: int) -> None:
         del total
@@ -80,72 +82,72 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, llama
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(cut_objective.model(), cut_objective, RECIPE, tmp_path / "cut", killed)
-    train(rest.model(), rest, RECIPE, tmp_path / "cut", silent)
+        train(cut_objective.trainable_module(), cut_objective, RECIPE, tmp_path / "cut", killed)
+    train(rest.trainable_module(), rest, RECIPE, tmp_path / "cut", silent)
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
 
 
 def test_a_soft_prompt_leaves_its_model_as_it_was(tmp_path: Path, llama: Path) -> None:
     model = CausalModel(str(llama))
-    reader = SoftPromptReader(CausalReader(model, prompt), tokens=2)
+    reader = SoftPromptReader(CausalReader(model, build_prompt), num_virtual_tokens=2)
     before = {name: weight.clone() for name, weight in model.load().network.state_dict().items()}
     start = reader.parameters()[0].detach().clone()
     objective = ReaderTuning(EXAMPLES, [], reader, 3)
-    train(objective.model(), objective, RECIPE, tmp_path, silent)
+    train(objective.trainable_module(), objective, RECIPE, tmp_path, silent)
     after = model.load().network.state_dict()
     assert all(torch.equal(weight, after[name]) for name, weight in before.items())
     assert not torch.equal(start, reader.parameters()[0])
 
 
 def test_the_loss_is_the_mean_of_what_the_answers_cost(llama: Path) -> None:
-    reader = soft_prompt(llama)
+    reader = soft_prompt_reader(llama)
     objective = ReaderTuning(EXAMPLES, EXAMPLES[:1], reader, 2)
-    model = objective.model()
+    model = objective.trainable_module()
     each = [float(reader.loss([one.question], [one.context], [one.answer])[0]) for one in EXAMPLES]
     assert float(objective.loss(model, EXAMPLES).detach()) == pytest.approx(sum(each) / 3, rel=1e-5)
     assert objective.validate(model) == {"minus loss": pytest.approx(-each[0], rel=1e-5)}
 
 
 def test_an_epoch_holds_as_many_examples_as_asked_for(llama: Path) -> None:
-    reader = soft_prompt(llama)
+    reader = soft_prompt_reader(llama)
     objective = ReaderTuning(EXAMPLES, [], reader, 2)
     whole = [one.answer for batch in objective.batches(1) for one in batch]
     assert sorted(whole) == sorted(one.answer for one in EXAMPLES)
     assert [len(batch) for batch in objective.batches(1)] == [2, 1]
     assert len(objective) == 2
-    few = ReaderTuning(EXAMPLES, [], reader, 2, epoch=2)
+    few = ReaderTuning(EXAMPLES, [], reader, 2, epoch_size=2)
     seen = {tuple(one.answer for batch in few.batches(seed) for one in batch) for seed in range(9)}
     assert len(few) == 1
     assert {len(some) for some in seen} == {2}
     assert len(seen) > 2
-    assert objective.halves(EXAMPLES) == (EXAMPLES[:1], EXAMPLES[1:])
-    assert objective.halves(EXAMPLES[:1]) is None
-    assert objective.validate(objective.model()) == {}
+    assert objective.halve(EXAMPLES) == (EXAMPLES[:1], EXAMPLES[1:])
+    assert objective.halve(EXAMPLES[:1]) is None
+    assert objective.validate(objective.trainable_module()) == {}
 
 
 def test_what_teaches_nothing_is_refused(llama: Path) -> None:
-    frozen = CausalReader(CausalModel(str(llama)), prompt)
-    assert learning(frozen) is None
+    frozen = CausalReader(CausalModel(str(llama)), build_prompt)
+    assert as_trainable(frozen) is None
     with pytest.raises(InputError, match="has nothing that learns"):
         ReaderTuning(EXAMPLES, [], frozen, 2)
     with pytest.raises(InputError, match="no example"):
-        ReaderTuning([], [], soft_prompt(llama), 2)
+        ReaderTuning([], [], soft_prompt_reader(llama), 2)
     for numbers in ((0, 1), (1, 4), (1, -1)):
         with pytest.raises(InputError, match="are wanted"):
-            ReaderTuning(EXAMPLES, [], soft_prompt(llama), *numbers)
+            ReaderTuning(EXAMPLES, [], soft_prompt_reader(llama), *numbers)
 
 
 def test_weights_are_lent_and_given_back(llama: Path) -> None:
-    reader = soft_prompt(llama)
+    reader = soft_prompt_reader(llama)
     own = reader.parameters()[0]
     before = own.detach().clone()
     other = ReaderParameters([torch.nn.Parameter(torch.zeros_like(own))])
-    with lent(reader.parameters(), other):
+    with swap_parameters(reader.parameters(), other):
         assert not own.detach().any()
     assert torch.equal(own, before)
     too_many = ReaderParameters([*other.values, torch.nn.Parameter(torch.zeros(1))])
-    with pytest.raises(ValueError, match="longer"), lent(reader.parameters(), too_many):
+    with pytest.raises(ValueError, match="longer"), swap_parameters(reader.parameters(), too_many):
         pass
     assert torch.equal(own, before)
     assert reader.parameters()[0] is own

@@ -13,24 +13,24 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
-from clew.nn.ranking_losses import listwise
+from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.document_graph import DocumentGraph
-from clew.rerankers.g_rag.weights import Columns
+from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.training.loop import Recipe, train
 from clew.training.objectives.reranking import (
     LOSSES,
     PoolExample,
     Reranking,
     RerankLoss,
-    judged,
-    ranked,
-    scored,
-    together,
+    pool_figures,
+    rank_pools,
+    score_pools,
+    set_loss,
 )
 
 SCORES = [0.5, -1.0, 2.0, 0.25, 1.0, -0.5]
 RELEVANT = [True, False, False, True, False, False]
-READ = Columns((0,), (0,))
+READ = FeatureColumns((0,), (0,))
 
 
 class StoppedError(Exception):
@@ -43,7 +43,7 @@ def silent(stage: str, done: int, total: int) -> None:
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> tuple[list[float], list[bool]]:
+def scored_passages(draw: st.DrawFn) -> tuple[list[float], list[bool]]:
     """Draw scores of passages, and which are evidence: at least one is, and one is not."""
     count = draw(st.integers(2, 8))
     scores = draw(st.lists(st.integers(-40, 40).map(lambda tenths: tenths / 10), min_size=count, max_size=count))
@@ -53,7 +53,7 @@ def asked(draw: st.DrawFn) -> tuple[list[float], list[bool]]:
     return scores, relevant
 
 
-def slow(kind: str, scores: list[float], relevant: list[bool], temperature: float = 1.0) -> float:
+def reference_loss(kind: str, scores: list[float], relevant: list[bool], temperature: float = 1.0) -> float:
     good = [score for score, wanted in zip(scores, relevant, strict=True) if wanted]
     bad = [score for score, wanted in zip(scores, relevant, strict=True) if not wanted]
     if kind == "cross-entropy":
@@ -66,7 +66,7 @@ def slow(kind: str, scores: list[float], relevant: list[bool], temperature: floa
     return temperature * math.log(sum(math.exp(loss / temperature) for loss in each) / len(each))
 
 
-def hard_only(scores: list[float], relevant: list[bool], hardest: int) -> tuple[list[float], list[bool]]:
+def keep_hardest(scores: list[float], relevant: list[bool], hardest: int) -> tuple[list[float], list[bool]]:
     """Leave the evidence, and of the others those that score best."""
     others = sorted((s for s, wanted in zip(scores, relevant, strict=True) if not wanted), reverse=True)[:hardest]
     kept = [score for score, wanted in zip(scores, relevant, strict=True) if wanted]
@@ -75,27 +75,27 @@ def hard_only(scores: list[float], relevant: list[bool], hardest: int) -> tuple[
 
 @pytest.mark.parametrize("kind", LOSSES)
 @settings(max_examples=40, deadline=None)
-@given(asked(), st.sampled_from([0.25, 1.0, 3.0]), st.integers(0, 9))
+@given(scored_passages(), st.sampled_from([0.25, 1.0, 3.0]), st.integers(0, 9))
 def test_losses_are_their_sums(
     kind: str, one: tuple[list[float], list[bool]], temperature: float, hardest: int
 ) -> None:
-    found = RerankLoss(kind, temperature, hardest).of(torch.tensor(one[0]), torch.tensor(one[1]))
-    wanted = slow(kind, *(hard_only(*one, hardest) if hardest else one), temperature)
+    found = RerankLoss(kind, temperature, hardest).compute(torch.tensor(one[0]), torch.tensor(one[1]))
+    wanted = reference_loss(kind, *(keep_hardest(*one, hardest) if hardest else one), temperature)
     assert float(found) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
 
 @settings(max_examples=40, deadline=None)
-@given(asked())
+@given(scored_passages())
 def test_set_is_listwise_when_warm_and_the_worst_passage_when_cold(one: tuple[list[float], list[bool]]) -> None:
     scores, relevant = torch.tensor(one[0], dtype=torch.float64), torch.tensor(one[1])
-    each = [float(listwise(scores[keep], relevant[keep])) for keep in kept_alone(relevant)]
-    assert float(together(scores, relevant, 1e5)) == pytest.approx(float(listwise(scores, relevant)), abs=1e-3)
-    assert float(together(scores, relevant, 1e-3)) == pytest.approx(max(each), abs=1e-2)
-    warmer = [float(together(scores, relevant, t)) for t in (0.1, 1.0, 10.0)]
+    each = [float(listwise_loss(scores[keep], relevant[keep])) for keep in single_relevant_masks(relevant)]
+    assert float(set_loss(scores, relevant, 1e5)) == pytest.approx(float(listwise_loss(scores, relevant)), abs=1e-3)
+    assert float(set_loss(scores, relevant, 1e-3)) == pytest.approx(max(each), abs=1e-2)
+    warmer = [float(set_loss(scores, relevant, t)) for t in (0.1, 1.0, 10.0)]
     assert warmer[0] >= warmer[1] - 1e-9 >= warmer[2] - 2e-9
 
 
-def kept_alone(relevant: torch.Tensor) -> list[torch.Tensor]:
+def single_relevant_masks(relevant: torch.Tensor) -> list[torch.Tensor]:
     """Return for each piece of evidence what is left when all others are taken out."""
     places = relevant.nonzero()[:, 0].tolist()
     return [~relevant | (torch.arange(len(relevant)) == place) for place in places]
@@ -103,7 +103,7 @@ def kept_alone(relevant: torch.Tensor) -> list[torch.Tensor]:
 
 def gradient(loss: RerankLoss) -> list[float]:
     scores = torch.tensor(SCORES, requires_grad=True)
-    (found,) = torch.autograd.grad(loss.of(scores, torch.tensor(RELEVANT)), scores)
+    (found,) = torch.autograd.grad(loss.compute(scores, torch.tensor(RELEVANT)), scores)
     return [float(value) for value in found]
 
 
@@ -135,7 +135,7 @@ def test_a_colder_set_pulls_more_at_the_worst() -> None:
 @pytest.mark.parametrize("kind", LOSSES)
 def test_only_the_hardest_others_are_learned_against(kind: str) -> None:
     scores = torch.tensor(SCORES, requires_grad=True)
-    loss = RerankLoss(kind, hardest=2).of(scores, torch.tensor(RELEVANT))
+    loss = RerankLoss(kind, hardest=2).compute(scores, torch.tensor(RELEVANT))
     (found,) = torch.autograd.grad(loss, scores)
     assert [place for place, value in enumerate(found.tolist()) if value] == [0, 2, 3, 4]
 
@@ -156,7 +156,7 @@ def test_losses_that_are_none(wrong: dict[str, Any], said: str) -> None:
         RerankLoss(**wrong)
 
 
-def example(numbers: list[float], relevant: list[bool], gold: int = 0, seed: int = 0) -> PoolExample:
+def make_example(numbers: list[float], relevant: list[bool], gold: int = 0, seed: int = 0) -> PoolExample:
     """Return passages that bring one number each, and edges drawn at random."""
     size = len(numbers)
     edges = (np.random.default_rng(seed).random((size, size, 1)) < 0.4).astype(np.float32)
@@ -166,7 +166,7 @@ def example(numbers: list[float], relevant: list[bool], gold: int = 0, seed: int
     return PoolExample(graph, np.array(relevant), ~np.array(relevant), gold or sum(relevant))
 
 
-def bridged(seed: int) -> PoolExample:
+def make_bridge_example(seed: int) -> PoolExample:
     """Return a question's passages of which only what the one it names links to is evidence, beside that one itself."""
     drawn = np.random.default_rng(seed)
     size = 8
@@ -180,14 +180,14 @@ def bridged(seed: int) -> PoolExample:
     return PoolExample(DocumentGraph(numbers[:, :0], numbers, edges, numbers[0, :0]), relevant, ~relevant, 2)
 
 
-def network(kind: str, seed: int = 0) -> DocumentGNN:
+def make_network(kind: str, seed: int = 0) -> DocumentGNN:
     torch.manual_seed(seed)
     return DocumentGNN(DocumentGNNSettings(0, 1, 1, kind, 16, dropout=0.0))
 
 
-def objective(count: int = 64, loss: RerankLoss | None = None) -> Reranking:
-    held = {"held out": [bridged(1000 + seed) for seed in range(40)]}
-    return Reranking([bridged(seed) for seed in range(count)], held, READ, loss or RerankLoss())
+def make_objective(count: int = 64, loss: RerankLoss | None = None) -> Reranking:
+    held = {"held out": [make_bridge_example(1000 + seed) for seed in range(40)]}
+    return Reranking([make_bridge_example(seed) for seed in range(count)], held, READ, loss or RerankLoss())
 
 
 RECIPE = Recipe(epochs=6, rate=0.02, warmup=1, average=0.0)
@@ -195,16 +195,16 @@ RECIPE = Recipe(epochs=6, rate=0.02, warmup=1, average=0.0)
 
 @pytest.mark.parametrize("kind", LOSSES)
 def test_a_network_over_edges_learns_what_edges_alone_tell(kind: str, tmp_path: Path) -> None:
-    model = network("relational")
-    before = objective().validate(model)["held out all_gold@5"]
-    told = train(model, objective(loss=RerankLoss(kind)), RECIPE, tmp_path, silent)
+    model = make_network("relational")
+    before = make_objective().validate(model)["held out all_gold@5"]
+    told = train(model, make_objective(loss=RerankLoss(kind)), RECIPE, tmp_path, silent)
     assert before < 0.9
     assert told.figures["held out recall@2"] > 0.98
     assert told.figures["held out all_gold@5"] == 1.0
 
 
 def test_a_network_without_edges_cannot(tmp_path: Path) -> None:
-    told = train(network("mlp"), objective(), RECIPE, tmp_path, silent)
+    told = train(make_network("mlp"), make_objective(), RECIPE, tmp_path, silent)
     assert 0.5 <= told.figures["held out recall@2"] < 0.7  # the named one, and of the others one by chance
 
 
@@ -213,18 +213,18 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> No
         if stage.startswith("epoch 3 ") and done == 2:
             raise StoppedError
 
-    models = [network("relational") for _ in range(3)]
+    models = [make_network("relational") for _ in range(3)]
     short = replace(RECIPE, epochs=4)
-    train(models[0], objective(16), short, tmp_path / "whole", silent)
+    train(models[0], make_objective(16), short, tmp_path / "whole", silent)
     with pytest.raises(StoppedError):
-        train(models[1], objective(16), short, tmp_path / "cut", killed)
-    train(models[2], objective(16), short, tmp_path / "cut", silent)
+        train(models[1], make_objective(16), short, tmp_path / "cut", killed)
+    train(models[2], make_objective(16), short, tmp_path / "cut", silent)
     for name, tensor in models[0].state_dict().items():
         assert torch.equal(tensor, models[2].state_dict()[name])
 
 
 def test_batches_are_all_questions_once_in_an_order_of_the_seed() -> None:
-    examples = [bridged(seed) for seed in range(10)]
+    examples = [make_bridge_example(seed) for seed in range(10)]
     one = Reranking(examples, {}, READ, RerankLoss(batch=4))
     first, again, other = ([list(batch) for batch in one.batches(seed)] for seed in (3, 3, 4))
     assert first == again != other
@@ -234,18 +234,22 @@ def test_batches_are_all_questions_once_in_an_order_of_the_seed() -> None:
 
 
 def test_questions_without_evidence_or_without_others_teach_nothing(tmp_path: Path) -> None:
-    further = replace(example([1.0, 2.0], [True, False]), others=np.array([False, False]))
-    useless = [example([1.0, 2.0], [False, False], gold=1), example([1.0, 2.0], [True, True]), further]
-    one = Reranking([*useless, example([1.0, 2.0], [True, False])], {}, READ, RerankLoss())
+    further = replace(make_example([1.0, 2.0], [True, False]), others=np.array([False, False]))
+    useless = [make_example([1.0, 2.0], [False, False], gold=1), make_example([1.0, 2.0], [True, True]), further]
+    one = Reranking([*useless, make_example([1.0, 2.0], [True, False])], {}, READ, RerankLoss())
     assert [len(batch) for batch in one.batches(0)] == [1]
     with pytest.raises(InputError, match="no question has both evidence and other passages"):
-        train(network("mlp"), Reranking(useless, {}, READ, RerankLoss()), RECIPE, tmp_path, silent)
+        train(make_network("mlp"), Reranking(useless, {}, READ, RerankLoss()), RECIPE, tmp_path, silent)
 
 
 def test_the_loss_of_a_batch_is_the_mean_of_its_questions_and_filling_counts_for_nothing() -> None:
-    examples = [example([1.0, -1.0, 0.5], [True, False, False], 1, 1), bridged(2), example([0.0, 3.0], [False, True])]
+    examples = [
+        make_example([1.0, -1.0, 0.5], [True, False, False], 1, 1),
+        make_bridge_example(2),
+        make_example([0.0, 3.0], [False, True]),
+    ]
     for kind in LOSSES:
-        one, model = objective(1, RerankLoss(kind, hardest=1)), network("relational").eval()
+        one, model = make_objective(1, RerankLoss(kind, hardest=1)), make_network("relational").eval()
         alone = [one.loss(model, [each]) for each in examples]
         found = one.loss(model, examples)
         wanted = np.mean([float(loss.detach()) for loss in alone])
@@ -256,23 +260,23 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_questions_and_filling_counts_for
 @pytest.mark.parametrize("hardest", [0, 1])
 def test_passages_that_are_neither_evidence_nor_others_teach_nothing(kind: str, hardest: int) -> None:
     numbers, relevant = [1.0, 4.0, 0.5, 2.0], [True, False, False, True]
-    whole = example(numbers, relevant)
+    whole = make_example(numbers, relevant)
     one = replace(whole, others=np.array([False, False, True, False]))
-    model, told = network("relational").eval(), objective(1, RerankLoss(kind, hardest=hardest))
-    scores = scored(model, [one], READ)[0]
+    model, told = make_network("relational").eval(), make_objective(1, RerankLoss(kind, hardest=hardest))
+    scores = score_pools(model, [one], READ)[0]
     known = torch.tensor([True, False, True, True])
-    wanted = RerankLoss(kind, hardest=hardest).of(scores[known], torch.from_numpy(one.relevant)[known])
+    wanted = RerankLoss(kind, hardest=hardest).compute(scores[known], torch.from_numpy(one.relevant)[known])
     assert float(told.loss(model, [one]).detach()) == pytest.approx(float(wanted.detach()))
     assert float(told.loss(model, [whole]).detach()) != pytest.approx(float(wanted.detach()))
 
 
 def test_halves() -> None:
-    batch = [bridged(seed) for seed in range(3)]
-    assert objective(1).halves(batch) == (batch[:1], batch[1:])
-    assert objective(1).halves(batch[:1]) is None
+    batch = [make_bridge_example(seed) for seed in range(3)]
+    assert make_objective(1).halve(batch) == (batch[:1], batch[1:])
+    assert make_objective(1).halve(batch[:1]) is None
 
 
-def by_number(model: DocumentGNN) -> DocumentGNN:
+def rank_by_number(model: DocumentGNN) -> DocumentGNN:
     """Return a network that ranks by the number alone."""
     for parameter in model.parameters():
         torch.nn.init.zeros_(parameter)
@@ -282,23 +286,23 @@ def by_number(model: DocumentGNN) -> DocumentGNN:
 
 def test_figures_by_hand() -> None:
     examples = [
-        example([0.1, 0.9, 0.5], [True, True, False]),  # best first: True, False, True
-        example([3.0, 2.0, 1.0, 0.5, 0.4, 0.3], [False, False, False, False, False, True], gold=3),
-        example([0.0, 0.0, 0.0], [False, True, True], gold=2),  # a tie: as it was found
+        make_example([0.1, 0.9, 0.5], [True, True, False]),  # best first: True, False, True
+        make_example([3.0, 2.0, 1.0, 0.5, 0.4, 0.3], [False, False, False, False, False, True], gold=3),
+        make_example([0.0, 0.0, 0.0], [False, True, True], gold=2),  # a tie: as it was found
     ]
-    model = by_number(network("mlp")).train()
-    found = ranked(model, examples, READ)
+    model = rank_by_number(make_network("mlp")).train()
+    found = rank_pools(model, examples, READ)
     assert [own.tolist() for own in found] == [
         [True, False, True],
         [False, False, False, False, False, True],
         [False, True, True],
     ]
     assert model.training
-    figures = judged(found, examples)
+    figures = pool_figures(found, examples)
     assert figures == pytest.approx({"recall@2": 1 / 3, "recall@5": 2 / 3, "all_gold@5": 2 / 3})
-    assert judged(found[:1], examples[:1]) == {"recall@2": 0.5, "recall@5": 1.0, "all_gold@5": 1.0}
-    half = example([2.0, 1.0], [True, False], gold=2)  # what is found is all at the top, and not all is found
-    assert judged([half.relevant], [half]) == {"recall@2": 0.5, "recall@5": 0.5, "all_gold@5": 0.0}
+    assert pool_figures(found[:1], examples[:1]) == {"recall@2": 0.5, "recall@5": 1.0, "all_gold@5": 1.0}
+    half = make_example([2.0, 1.0], [True, False], gold=2)  # what is found is all at the top, and not all is found
+    assert pool_figures([half.relevant], [half]) == {"recall@2": 0.5, "recall@5": 0.5, "all_gold@5": 0.0}
     sets = Reranking([], {"one": examples[:1], "all": examples}, READ, RerankLoss())
     told = sets.validate(model)
     assert next(iter(told)) == "mean"
@@ -311,23 +315,23 @@ def test_figures_by_hand() -> None:
 def test_judging_drops_nothing_out() -> None:
     torch.manual_seed(0)
     model = DocumentGNN(DocumentGNNSettings(0, 1, 1, "relational", 16, dropout=0.5)).train()
-    examples = [bridged(seed) for seed in range(20)]
-    first, second = (np.stack(ranked(model, examples, READ)) for _ in range(2))
+    examples = [make_bridge_example(seed) for seed in range(20)]
+    first, second = (np.stack(rank_pools(model, examples, READ)) for _ in range(2))
     assert np.array_equal(first, second)
 
 
 @pytest.mark.parametrize("count", [1, 16, 17, 40])
 def test_many_questions_are_judged_like_each_alone(count: int) -> None:
-    model: DocumentGNN = network("relational").eval()
+    model: DocumentGNN = make_network("relational").eval()
     examples = []
     for seed in range(count):
         others = 2 + seed % 5
         numbers = np.random.default_rng(seed).random(1 + others).tolist()
-        examples.append(example(numbers, [True, *[False] * others], 1, seed))
-    one_by_one = [ranked(model, [each], READ)[0].tolist() for each in examples]
-    assert [own.tolist() for own in ranked(model, examples, READ)] == one_by_one
+        examples.append(make_example(numbers, [True, *[False] * others], 1, seed))
+    one_by_one = [rank_pools(model, [each], READ)[0].tolist() for each in examples]
+    assert [own.tolist() for own in rank_pools(model, examples, READ)] == one_by_one
     with torch.no_grad():
-        whole = scored(model, examples, READ)
+        whole = score_pools(model, examples, READ)
         for row, each in zip(whole, examples, strict=True):
-            alone = scored(model, [each], READ)[0]
+            alone = score_pools(model, [each], READ)[0]
             torch.testing.assert_close(row[: len(alone)], alone, rtol=1e-4, atol=1e-5)

@@ -13,18 +13,18 @@ from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import (
-    AskedGraph,
     EncodedGraph,
     GraphContext,
+    GraphQuery,
     Subgraph,
     TextualGraph,
-    context_of,
-    induced,
+    build_context,
+    induced_subgraph,
 )
 from clew.models.causal_lm.model import CausalModel
-from clew.models.llm.prompts.graph_answer import prompt
-from clew.nn.subgraph_policy import drawn, log_probability
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, batch_of
+from clew.models.llm.prompts.graph_answer import build_prompt
+from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, make_node_batch
 from clew.training.loop import Recipe, train
 from clew.training.objectives.subgraph_feedback import (
     PAPER,
@@ -32,11 +32,11 @@ from clew.training.objectives.subgraph_feedback import (
     FeedbackExample,
     FeedbackRecipe,
     SubgraphFeedback,
-    printed,
-    reinforced,
+    paper_loss,
+    reinforce_loss,
 )
-from clew.training.trainable_parameters import SelectionAndReader
-from tests.answering.graph_readers.graph_contexts import WIDTH, vectors
+from clew.training.trainable_parameters import SelectorAndReader
+from tests.answering.graph_readers.graph_contexts import WIDTH, unit_vectors
 from tests.models.tiny_llama import write_tiny_llama
 
 if TYPE_CHECKING:
@@ -48,14 +48,16 @@ HELPS = (0, 1)
 SETTINGS = ScorerSettings(width=8)
 
 
-def asked(names: Sequence[str] = NAMES, topics: Sequence[int] = (0,), question: str = "question") -> AskedGraph:
+def make_question_graph(
+    names: Sequence[str] = NAMES, topics: Sequence[int] = (0,), question: str = "question"
+) -> GraphQuery:
     ends = np.array([(source, target) for source, _, target in EDGES], dtype=np.int32)
     relations = [relation for _, relation, _ in EDGES]
     distinct = list(dict.fromkeys(relations))
     rows = np.array([distinct.index(relation) for relation in relations], dtype=np.int32)
-    graph = EncodedGraph(TextualGraph(names, ends, relations), vectors(names), vectors(distinct), rows)
+    graph = EncodedGraph(TextualGraph(names, ends, relations), unit_vectors(names), unit_vectors(distinct), rows)
     even = np.zeros(len(distinct), dtype=np.float32)  # so that the untrained walk goes either way
-    return AskedGraph(graph, vectors([question])[0], np.array(topics, dtype=np.int32), even)
+    return GraphQuery(graph, unit_vectors([question])[0], np.array(topics, dtype=np.int32), even)
 
 
 class EdgeReader:
@@ -72,7 +74,7 @@ class EdgeReader:
         self.calls += 1
         worse = {"worse": 2.0}
         found = [
-            worse.get(answer, 0.0) + (0.1 if set(self.wanted) <= set(context.part.nodes.tolist()) else 3.0)
+            worse.get(answer, 0.0) + (0.1 if set(self.wanted) <= set(context.subgraph.nodes.tolist()) else 3.0)
             for context, answer in zip(contexts, answers, strict=True)
         ]
         return np.array(found, dtype=np.float32)
@@ -81,19 +83,22 @@ class EdgeReader:
         return ["" for _ in contexts]
 
 
-EXAMPLE = FeedbackExample(asked(), "What is right?", ("right",))
+EXAMPLE = FeedbackExample(make_question_graph(), "What is right?", ("right",))
 
 
-def feedback(reader: EdgeReader, objective: str = POLICY, budget: int = 2) -> SubgraphFeedback:
+def make_objective(reader: EdgeReader, objective: str = POLICY, budget: int = 2) -> SubgraphFeedback:
     recipe = FeedbackRecipe(objective=objective, budget=budget, batch=2, draws=16)
     return SubgraphFeedback([EXAMPLE] * 6, [EXAMPLE], reader, SETTINGS, recipe)
 
 
-def probability(model: torch.nn.Module, nodes: Sequence[int], budget: int = 2) -> float:
+def selection_probability(model: torch.nn.Module, nodes: Sequence[int], budget: int = 2) -> float:
     """That some nodes are drawn, in any order."""
     with torch.no_grad():
-        scores, ends = model(batch_of([EXAMPLE.asked], SETTINGS))
-        some = [log_probability(scores, ends[0], torch.tensor(order), budget).exp() for order in permutations(nodes)]
+        scores, ends = model(make_node_batch([EXAMPLE.question_graph], SETTINGS))
+        some = [
+            selection_log_probability(scores, ends[0], torch.tensor(order), budget).exp()
+            for order in permutations(nodes)
+        ]
         return float(torch.stack(some).sum())
 
 
@@ -101,7 +106,7 @@ def silent(stage: str, done: int, total: int) -> None:
     del stage, done, total
 
 
-def steps(model: torch.nn.Module, objective: SubgraphFeedback, count: int, rate: float) -> None:
+def take_steps(model: torch.nn.Module, objective: SubgraphFeedback, count: int, rate: float) -> None:
     """Follow the gradient; the loop would stop where all draws have come to be equal."""
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     for seed in range(count):
@@ -116,19 +121,19 @@ def steps(model: torch.nn.Module, objective: SubgraphFeedback, count: int, rate:
 
 
 def test_policy_raises_the_probability_of_the_selection_that_helps() -> None:
-    model, objective = SETTINGS.made(WIDTH, 0), feedback(EdgeReader())
-    before = probability(model, HELPS), objective.validate(model)["minus loss"]
+    model, objective = SETTINGS.build_network(WIDTH, 0), make_objective(EdgeReader())
+    before = selection_probability(model, HELPS), objective.validate(model)["minus loss"]
     assert before[0] == pytest.approx(0.132, abs=0.01)
     assert before[1] == pytest.approx(-3.0)
-    steps(model, objective, 60, 0.05)
-    assert probability(model, HELPS) > 0.9
+    take_steps(model, objective, 60, 0.05)
+    assert selection_probability(model, HELPS) > 0.9
     assert objective.validate(model)["minus loss"] == pytest.approx(-0.1)
 
 
 def test_the_loop_keeps_what_policy_found(tmp_path: Path) -> None:
-    model, objective = SETTINGS.made(WIDTH, 0), feedback(EdgeReader())
+    model, objective = SETTINGS.build_network(WIDTH, 0), make_objective(EdgeReader())
     done = train(model, objective, Recipe(epochs=3, rate=0.05, warmup=1, average=0.0), tmp_path, silent)
-    assert done.started_at["minus loss"] == pytest.approx(-3.0)
+    assert done.initial_figures["minus loss"] == pytest.approx(-3.0)
     assert done.figures["minus loss"] == pytest.approx(-0.1)
     assert objective.validate(model) == done.figures
 
@@ -136,26 +141,26 @@ def test_the_loop_keeps_what_policy_found(tmp_path: Path) -> None:
 def test_paper_raises_the_probability_of_what_was_selected_though_it_does_not_help(tmp_path: Path) -> None:
     """The loss as printed: what was selected first is selected more and more, and what helps never is."""
     reader = EdgeReader((1, 4))
-    model = SETTINGS.made(WIDTH, 0)
+    model = SETTINGS.build_network(WIDTH, 0)
     with torch.no_grad():
-        scores, ends = model(batch_of([EXAMPLE.asked], SETTINGS))
-    selected = drawn(scores, ends[0], 2, None).tolist()
+        scores, ends = model(make_node_batch([EXAMPLE.question_graph], SETTINGS))
+    selected = sample_without_replacement(scores, ends[0], 2, None).tolist()
     assert set(selected) != set(reader.wanted)
-    before, helping = probability(model, selected), probability(model, reader.wanted)
-    objective = feedback(reader, PAPER)
-    steps(model, objective, 10, 0.02)
-    assert probability(model, selected) > before + 0.05
-    assert probability(model, reader.wanted) < helping
+    before, helping = selection_probability(model, selected), selection_probability(model, reader.wanted)
+    objective = make_objective(reader, PAPER)
+    take_steps(model, objective, 10, 0.02)
+    assert selection_probability(model, selected) > before + 0.05
+    assert selection_probability(model, reader.wanted) < helping
     done = train(model, objective, Recipe(epochs=3, rate=0.01, warmup=1), tmp_path, silent)
     assert done.figures["minus loss"] == pytest.approx(-3.0)
 
 
 def test_paper_pushes_the_harder_the_worse_the_answer() -> None:
     scores = torch.tensor([0.4, 0.1, -0.2, 0.3, 0.0, 0.2], requires_grad=True)
-    part, graph = induced(EXAMPLE.asked.graph.graph, [0, 2]), EXAMPLE.asked.graph.graph
+    part, graph = induced_subgraph(EXAMPLE.question_graph.graph.graph, [0, 2]), EXAMPLE.question_graph.graph.graph
     pushes = []
     for loss in (0.1, 3.0):
-        (found,) = torch.autograd.grad(printed([scores], [part], [graph], torch.tensor([loss])), scores)
+        (found,) = torch.autograd.grad(paper_loss([scores], [part], [graph], torch.tensor([loss])), scores)
         assert float(-found[0]) > 0
         assert float(-found[2]) > 0
         pushes.append(found)
@@ -174,14 +179,16 @@ def cost(order: Sequence[int]) -> float:
 def test_policy_has_the_gradient_of_the_expected_cost(draws: int) -> None:
     scores, end = torch.tensor([0.5, -0.7, 0.2, 0.0], requires_grad=True), torch.tensor(-torch.inf)
     every = [torch.tensor(order) for order in permutations(range(4), 2)]
-    expected = torch.stack([log_probability(scores, end, one, 2).exp() * cost(one.tolist()) for one in every]).sum()
+    expected = torch.stack(
+        [selection_log_probability(scores, end, one, 2).exp() * cost(one.tolist()) for one in every]
+    ).sum()
     (exact,) = torch.autograd.grad(expected, scores)
     generator = torch.Generator().manual_seed(1)
     found = []
     for _ in range(1200 // draws):
-        orders = [drawn(scores, end, 2, generator) for _ in range(draws)]
+        orders = [sample_without_replacement(scores, end, 2, generator) for _ in range(draws)]
         costs = torch.tensor([[cost(order.tolist()) for order in orders]])
-        loss = reinforced([scores], end[None], [orders], costs, 2)
+        loss = reinforce_loss([scores], end[None], [orders], costs, 2)
         (gradient,) = (torch.zeros(4),) if loss is None else torch.autograd.grad(loss, scores)
         found.append(gradient.numpy())
     table = np.stack(found)
@@ -193,15 +200,15 @@ def test_policy_has_the_gradient_of_the_expected_cost(draws: int) -> None:
 def test_equal_costs_leave_nothing_to_learn() -> None:
     scores = torch.zeros(4, requires_grad=True)
     orders = [[torch.tensor([0, 1]), torch.tensor([2, 3])]]
-    assert reinforced([scores], torch.tensor([-torch.inf]), orders, torch.ones(1, 2), 2) is None
+    assert reinforce_loss([scores], torch.tensor([-torch.inf]), orders, torch.ones(1, 2), 2) is None
     # The mean of seven times 0.1 is not 0.1 in these numbers.
-    assert reinforced([scores], torch.tensor([-torch.inf]), [orders[0] * 4], torch.full((1, 8), 0.1), 2) is None
+    assert reinforce_loss([scores], torch.tensor([-torch.inf]), [orders[0] * 4], torch.full((1, 8), 0.1), 2) is None
 
 
 def test_the_printed_loss_is_the_printed_formula() -> None:
     rows = [[0.4, 0.1, -0.2, 0.3, 0.0, 0.2], [1.0, -1.0, 0.5, 0.0, 0.2, -0.3], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]]
-    graph = EXAMPLE.asked.graph.graph
-    parts = [induced(graph, nodes) for nodes in ([0, 2, 3], [0, 1, 4, 5], [1, 3])]
+    graph = EXAMPLE.question_graph.graph.graph
+    parts = [induced_subgraph(graph, nodes) for nodes in ([0, 2, 3], [0, 1, 4, 5], [1, 3])]
     losses = [0.7, 2.5, 1.5]
     wanted = 0.0
     for row, part, loss in zip(rows, parts, losses, strict=True):
@@ -210,7 +217,7 @@ def test_the_printed_loss_is_the_printed_formula() -> None:
         pairs /= pairs.sum()
         nodes = sum(np.log(shares[node] + 1e-8) for node in part.nodes)
         wanted -= (nodes + sum(np.log(pairs[edge] + 1e-8) for edge in part.edges)) * loss
-    found = printed([torch.tensor(row) for row in rows], parts, [graph] * 3, torch.tensor(losses))
+    found = paper_loss([torch.tensor(row) for row in rows], parts, [graph] * 3, torch.tensor(losses))
     assert float(found) == pytest.approx(wanted / 3, rel=1e-5)
     assert [len(part.edges) for part in parts] == [2, 3, 0]
 
@@ -218,7 +225,7 @@ def test_the_printed_loss_is_the_printed_formula() -> None:
 def test_a_graph_without_edges_has_a_printed_loss() -> None:
     graph = TextualGraph(("a", "b"), np.zeros((0, 2), dtype=np.int32), ())
     part = Subgraph(np.array([1], dtype=np.int32), np.zeros(0, dtype=np.int32))
-    found = printed([torch.zeros(2)], [part], [graph], torch.tensor([2.0]))
+    found = paper_loss([torch.zeros(2)], [part], [graph], torch.tensor([2.0]))
     assert float(found) == pytest.approx(2 * np.log(2), rel=1e-5)
 
 
@@ -229,29 +236,29 @@ def test_a_price_alone_makes_selections_smaller() -> None:
     """The reader answers all selections alike, so that nothing but the price of a node is left to be learned."""
     settings, found = ScorerSettings(width=8, stops=True), {}
     for price in (0.0, 0.5):
-        model = settings.made(WIDTH, 0)
+        model = settings.build_network(WIDTH, 0)
         with torch.no_grad():
             model.end.fill_(-1.0)
         recipe = FeedbackRecipe(budget=5, batch=2, price=price, draws=8)
         objective = SubgraphFeedback([EXAMPLE] * 6, [EXAMPLE], EdgeReader(()), settings, recipe)
         before = objective.validate(model)
         assert before["minus loss"] == pytest.approx(-0.1 - price * before["nodes"])
-        steps(model, objective, 10, 0.2)
+        take_steps(model, objective, 10, 0.2)
         found[price] = objective.validate(model)["nodes"] - before["nodes"]
     assert found[0.5] < 0.0 == found[0.0]
 
 
 def test_the_easiest_answer_counts() -> None:
-    easy = FeedbackExample(EXAMPLE.asked, "What?", ("worse", "right", "worse"))
-    settings = SETTINGS.made(WIDTH, 0)
+    easy = FeedbackExample(EXAMPLE.question_graph, "What?", ("worse", "right", "worse"))
+    settings = SETTINGS.build_network(WIDTH, 0)
     objective = SubgraphFeedback([easy], [easy, EXAMPLE], EdgeReader(), SETTINGS, FeedbackRecipe(budget=6))
     assert objective.validate(settings)["minus loss"] == pytest.approx(-0.1)
 
 
 def test_questions_side_by_side_have_the_mean_of_their_losses() -> None:
-    model = SETTINGS.made(WIDTH, 0)
-    others = [FeedbackExample(asked(question=text), text, ("right",)) for text in ("one", "two", "three")]
-    objective = feedback(EdgeReader((1, 4)), PAPER)
+    model = SETTINGS.build_network(WIDTH, 0)
+    others = [FeedbackExample(make_question_graph(question=text), text, ("right",)) for text in ("one", "two", "three")]
+    objective = make_objective(EdgeReader((1, 4)), PAPER)
     with torch.no_grad():
         together, *alone = (objective.loss(model, (0, some)) for some in (others, *([one] for one in others)))
     assert together is not None
@@ -259,8 +266,8 @@ def test_questions_side_by_side_have_the_mean_of_their_losses() -> None:
 
 
 def test_equal_seeds_draw_equal_selections_and_one_call_reads_a_batch() -> None:
-    model, reader = SETTINGS.made(WIDTH, 0), EdgeReader()
-    objective = feedback(reader)
+    model, reader = SETTINGS.build_network(WIDTH, 0), EdgeReader()
+    objective = make_objective(reader)
     values = [objective.loss(model, (seed, [EXAMPLE] * 4)) for seed in (7, 7, 8)]
     assert values[0] is not None
     assert values[1] is not None
@@ -270,7 +277,7 @@ def test_equal_seeds_draw_equal_selections_and_one_call_reads_a_batch() -> None:
 
 
 def test_batches_hold_every_question_once_in_an_order_of_the_epoch() -> None:
-    some = [FeedbackExample(EXAMPLE.asked, str(number), ("right",)) for number in range(7)]
+    some = [FeedbackExample(EXAMPLE.question_graph, str(number), ("right",)) for number in range(7)]
     objective = SubgraphFeedback(some, [], EdgeReader(), SETTINGS, FeedbackRecipe(batch=3))
     first, again, other = (
         [[one.question for one in batch] for _, batch in objective.batches(seed)] for seed in (1, 1, 2)
@@ -278,9 +285,9 @@ def test_batches_hold_every_question_once_in_an_order_of_the_epoch() -> None:
     assert first == again != other
     assert len(first) == len(objective) == 3
     assert sorted(question for batch in first for question in batch) == sorted(str(number) for number in range(7))
-    assert objective.validate(SETTINGS.made(WIDTH, 0)) == {}
-    assert objective.halves((4, some[:1])) is None
-    assert objective.halves((4, some[:3])) == ((4, some[:1]), (5, some[1:3]))
+    assert objective.validate(SETTINGS.build_network(WIDTH, 0)) == {}
+    assert objective.halve((4, some[:1])) is None
+    assert objective.halve((4, some[:3])) == ((4, some[:1]), (5, some[1:3]))
 
 
 @pytest.mark.parametrize("wrong", [{"objective": "best"}, {"budget": 0}, {"draws": 1}, {"batch": 0}, {"price": -1.0}])
@@ -296,7 +303,7 @@ class StoppedError(Exception):
     """Stands for a kill."""
 
 
-class Stopping(EdgeReader):
+class StoppingReader(EdgeReader):
     """Is killed at a call."""
 
     def __init__(self, at: int) -> None:
@@ -312,11 +319,11 @@ class Stopping(EdgeReader):
 @pytest.mark.parametrize("objective", [POLICY, PAPER])
 def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, objective: str) -> None:
     recipe = Recipe(epochs=3, rate=0.02, warmup=1, seed=4)
-    whole, cut, resumed = (SETTINGS.made(WIDTH, 3) for _ in range(3))
-    train(whole, feedback(EdgeReader(), objective), recipe, tmp_path / "whole", silent)
+    whole, cut, resumed = (SETTINGS.build_network(WIDTH, 3) for _ in range(3))
+    train(whole, make_objective(EdgeReader(), objective), recipe, tmp_path / "whole", silent)
     with pytest.raises(StoppedError):
-        train(cut, feedback(Stopping(7), objective), recipe, tmp_path / "cut", silent)
-    train(resumed, feedback(EdgeReader(), objective), recipe, tmp_path / "cut", silent)
+        train(cut, make_objective(StoppingReader(7), objective), recipe, tmp_path / "cut", silent)
+    train(resumed, make_objective(EdgeReader(), objective), recipe, tmp_path / "cut", silent)
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
 
@@ -329,16 +336,16 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_llama(tmp_path_factory.mktemp("llama"), NAMES, gain=4.0)
 
 
-def soft(llama: Path) -> SoftPromptReader:
-    return SoftPromptReader(CausalReader(CausalModel(str(llama)), prompt, batch_size=8), tokens=3)
+def make_soft_prompt_reader(llama: Path) -> SoftPromptReader:
+    return SoftPromptReader(CausalReader(CausalModel(str(llama)), build_prompt, batch_size=8), num_virtual_tokens=3)
 
 
-def joint(reader: SoftPromptReader, objective: str = POLICY, count: int = 4) -> SubgraphFeedback:
+def make_joint_objective(reader: SoftPromptReader, objective: str = POLICY, count: int = 4) -> SubgraphFeedback:
     recipe = FeedbackRecipe(objective=objective, budget=2, batch=2, draws=2)
     return SubgraphFeedback([EXAMPLE] * count, [EXAMPLE], reader, SETTINGS, recipe)
 
 
-def copied(tensors: Iterator[torch.Tensor] | Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def copy_tensors(tensors: Iterator[torch.Tensor] | Sequence[torch.Tensor]) -> list[torch.Tensor]:
     return [tensor.detach().clone() for tensor in tensors]
 
 
@@ -346,15 +353,15 @@ def copied(tensors: Iterator[torch.Tensor] | Sequence[torch.Tensor]) -> list[tor
 def test_network_and_soft_prompt_learn_together_and_the_language_model_does_not(
     tmp_path: Path, llama: Path, objective: str
 ) -> None:
-    reader, scorer = soft(llama), SETTINGS.made(WIDTH, 0)
-    feedback_of = joint(reader, objective)
-    model = feedback_of.model(scorer)
+    reader, scorer = make_soft_prompt_reader(llama), SETTINGS.build_network(WIDTH, 0)
+    feedback_of = make_joint_objective(reader, objective)
+    model = feedback_of.trainable_module(scorer)
     base = [
         weight for weight in reader.reader.model.load().network.parameters() if weight is not reader.parameters()[0]
     ]
-    before = copied(scorer.parameters()), copied(reader.parameters()), copied(base)
+    before = copy_tensors(scorer.parameters()), copy_tensors(reader.parameters()), copy_tensors(base)
     done = train(model, feedback_of, Recipe(epochs=6, rate=0.05, warmup=1, average=0.3), tmp_path, silent)
-    assert done.figures["minus loss"] > done.started_at["minus loss"]
+    assert done.figures["minus loss"] > done.initial_figures["minus loss"]
     assert any(not torch.equal(a, b) for a, b in zip(before[0], scorer.parameters(), strict=True))
     assert not torch.equal(before[1][0], reader.parameters()[0])
     assert all(torch.equal(a, b) for a, b in zip(before[2], base, strict=True))
@@ -363,15 +370,15 @@ def test_network_and_soft_prompt_learn_together_and_the_language_model_does_not(
 
 
 def test_a_learning_reader_adds_the_mean_of_its_losses_and_nothing_of_it_reaches_the_network(llama: Path) -> None:
-    reader, scorer = soft(llama), SETTINGS.made(WIDTH, 0)
-    objective, batch = joint(reader), (3, [EXAMPLE] * 2)
-    model = objective.model(scorer)
+    reader, scorer = make_soft_prompt_reader(llama), SETTINGS.build_network(WIDTH, 0)
+    objective, batch = make_joint_objective(reader), (3, [EXAMPLE] * 2)
+    model = objective.trainable_module(scorer)
     loss = objective.loss(model, batch)
     assert loss is not None
     of_reader = torch.autograd.grad(loss, reader.parameters(), retain_graph=True)
     of_network = torch.autograd.grad(loss, list(scorer.parameters()), allow_unused=True)
     # The same draws with a reader that stays as it is: the gradient of the network is the same.
-    frozen = joint(reader).loss(scorer, batch)
+    frozen = make_joint_objective(reader).loss(scorer, batch)
     assert frozen is not None
     alone = torch.autograd.grad(frozen, list(scorer.parameters()), allow_unused=True)
     for one, other in zip(of_network, alone, strict=True):
@@ -380,9 +387,14 @@ def test_a_learning_reader_adds_the_mean_of_its_losses_and_nothing_of_it_reaches
             torch.testing.assert_close(one, other)
     # And the gradient of the reader is that of its mean loss on the selections that were drawn.
     generator = torch.Generator().manual_seed(batch[0])
-    scores, ends = scorer(batch_of([EXAMPLE.asked], SETTINGS))
+    scores, ends = scorer(make_node_batch([EXAMPLE.question_graph], SETTINGS))
     contexts = [
-        context_of(EXAMPLE.asked, induced(EXAMPLE.asked.graph.graph, drawn(scores, ends[0], 2, generator).tolist()))
+        build_context(
+            EXAMPLE.question_graph,
+            induced_subgraph(
+                EXAMPLE.question_graph.graph.graph, sample_without_replacement(scores, ends[0], 2, generator).tolist()
+            ),
+        )
         for _ in range(4)
     ]
     mean = reader.losses([EXAMPLE.question] * 4, contexts, ["right"] * 4).mean()
@@ -391,9 +403,14 @@ def test_a_learning_reader_adds_the_mean_of_its_losses_and_nothing_of_it_reaches
 
 def test_a_joint_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, llama: Path) -> None:
     recipe = Recipe(epochs=3, rate=0.05, warmup=1, average=0.3, seed=2)
-    readers, scorers = [soft(llama) for _ in range(3)], [SETTINGS.made(WIDTH, 0) for _ in range(3)]
-    models = [joint(reader).model(scorer) for reader, scorer in zip(readers, scorers, strict=True)]
-    train(models[0], joint(readers[0]), recipe, tmp_path / "whole", silent)
+    readers, scorers = (
+        [make_soft_prompt_reader(llama) for _ in range(3)],
+        [SETTINGS.build_network(WIDTH, 0) for _ in range(3)],
+    )
+    models = [
+        make_joint_objective(reader).trainable_module(scorer) for reader, scorer in zip(readers, scorers, strict=True)
+    ]
+    train(models[0], make_joint_objective(readers[0]), recipe, tmp_path / "whole", silent)
 
     def killed(stage: str, done: int, total: int) -> None:
         del total
@@ -401,25 +418,25 @@ def test_a_joint_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path,
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        train(models[1], joint(readers[1]), recipe, tmp_path / "cut", killed)
-    train(models[2], joint(readers[2]), recipe, tmp_path / "cut", silent)
-    assert isinstance(models[0], SelectionAndReader)
+        train(models[1], make_joint_objective(readers[1]), recipe, tmp_path / "cut", killed)
+    train(models[2], make_joint_objective(readers[2]), recipe, tmp_path / "cut", silent)
+    assert isinstance(models[0], SelectorAndReader)
     for one, other in zip(models[0].parameters(), models[2].parameters(), strict=True):
         assert torch.equal(one, other)
     assert torch.equal(readers[0].parameters()[0], readers[2].parameters()[0])
 
 
 def test_a_frozen_reader_leaves_the_network_alone_with_the_loop(llama: Path) -> None:
-    scorer = SETTINGS.made(WIDTH, 0)
-    assert feedback(EdgeReader()).model(scorer) is scorer
-    frozen = CausalReader(CausalModel(str(llama)), prompt)
+    scorer = SETTINGS.build_network(WIDTH, 0)
+    assert make_objective(EdgeReader()).trainable_module(scorer) is scorer
+    frozen = CausalReader(CausalModel(str(llama)), build_prompt)
     objective = SubgraphFeedback([EXAMPLE], [], frozen, SETTINGS, FeedbackRecipe(budget=2))
-    assert objective.model(scorer) is scorer
+    assert objective.trainable_module(scorer) is scorer
 
 
 def test_a_question_without_answers_and_an_end_that_is_not_taught_are_refused() -> None:
     with pytest.raises(InputError, match=r"the question 'What is right\?' has no answer"):
-        FeedbackExample(EXAMPLE.asked, EXAMPLE.question, ())
+        FeedbackExample(EXAMPLE.question_graph, EXAMPLE.question, ())
     ending = ScorerSettings(width=8, stops=True)
     paper = FeedbackRecipe(objective=PAPER, budget=2)
     with pytest.raises(InputError, match="wanted the objective policy, or no stops"):

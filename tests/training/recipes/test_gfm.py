@@ -15,27 +15,27 @@ from clew.index import Index
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.retrievers.gfm.passage_graphs import FEATURES
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights, save_weights
-from clew.store.pretrained import SHIPPED
-from clew.training.data.corpora import DEVELOPMENT, TRAIN, names_of
-from clew.training.data.gfm_examples import FORMS, Examples
+from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE, distinct_names
+from clew.training.data.gfm_examples import FORMS, GFMExamples
 from clew.training.loop import Recipe
-from clew.training.objectives.document_retrieval import DocumentRetrieval, RetrievalLoss, recalls
+from clew.training.objectives.document_retrieval import DocumentRetrieval, RetrievalLoss, mean_recall
 from clew.training.objectives.kg_completion import CompletionRecipe
 from clew.training.recipes.gfm import (
-    GNNRecipe,
+    GFMRecipe,
     adapt_gfm,
-    ground_of,
-    laid_out,
-    shape_of,
+    build_examples,
+    open_graph_view,
+    settings_of_weights,
     train_gfm,
 )
 from clew.types import Document
 from tests.conftest import EXAMPLES
-from tests.faults.commands import clew
-from tests.small_index import made
+from tests.faults.commands import run_clew
+from tests.small_index import make_index
 
 ENCODER = "all-MiniLM-L6-v2"
-RECIPE = GNNRecipe(width=16, layers=2, nodes=80, questions=60, loop=Recipe(epochs=2, average=0.5))
+RECIPE = GFMRecipe(width=16, layers=2, nodes=80, questions=60, loop=Recipe(epochs=2, average=0.5))
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -54,8 +54,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             title = text.partition("\n")[0].lstrip("# ")
             out.write(json.dumps({"id": path.name, "title": title, "text": text}) + "\n")
     lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / TRAIN).write_text("".join(lines[::2]), encoding="utf-8")
-    (folder / DEVELOPMENT).write_text("".join(lines[1::2]), encoding="utf-8")
+    (folder / TRAIN_FILE).write_text("".join(lines[::2]), encoding="utf-8")
+    (folder / DEVELOPMENT_FILE).write_text("".join(lines[1::2]), encoding="utf-8")
     return folder
 
 
@@ -68,8 +68,8 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def questions(data: Path, out: Path) -> Examples:
-    return laid_out(ground_of(data, out / "run", RECIPE, silent), data, TRAIN, RECIPE, silent)
+def questions(data: Path, out: Path) -> GFMExamples:
+    return build_examples(open_graph_view(data, out / "run", RECIPE, silent), data, TRAIN_FILE, RECIPE, silent)
 
 
 def test_weights_come_out_that_say_what_they_are(data: Path, out: Path) -> None:
@@ -90,21 +90,21 @@ def test_the_same_command_again_trains_nothing_and_gives_the_same_weights(data: 
     assert result.figures["mean"] > 0.5
 
 
-def test_every_question_is_laid_out_in_every_form(questions: Examples) -> None:
+def test_every_question_is_laid_out_in_every_form(questions: GFMExamples) -> None:
     assert len(questions.items) == 30
     for item in questions.items:
         assert len(item.graphs) == len(item.vectors) == len(FORMS)
         whole, _, some, none = item.graphs
         assert item.relevant[0].sum() <= sum(map(len, item.gold))
-        assert none.soft or not none.seeds.any()
-        assert set(some.nodes[(some.seeds > 0) & (not some.soft)]) <= set(whole.nodes[whole.seeds > 0])
+        assert none.has_fallback_seeds or not none.seeds.any()
+        assert set(some.nodes[(some.seeds > 0) & (not some.has_fallback_seeds)]) <= set(whole.nodes[whole.seeds > 0])
         assert len(whole.nodes) <= 80 + 10
     assert np.mean([item.relevant[0].sum() / len(item.gold) for item in questions.items]) > 0.9
 
 
-def test_steps_lower_the_loss(questions: Examples) -> None:
+def test_steps_lower_the_loss(questions: GFMExamples) -> None:
     torch.manual_seed(0)
-    settings = load_shape(questions)
+    settings = network_settings(questions)
     model, objective = QueryGNN(settings), DocumentRetrieval([questions], {"polar": questions}, RetrievalLoss())
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     losses = []
@@ -120,14 +120,16 @@ def test_steps_lower_the_loss(questions: Examples) -> None:
     assert np.mean(losses[-4:]) < 0.7 * np.mean(losses[:4])
     figures = objective.validate(model)
     assert figures["mean"] == pytest.approx((figures["polar recall@2"] + figures["polar recall@5"]) / 2)
-    assert recalls(model, questions, (2, 5)) == pytest.approx([figures["polar recall@2"], figures["polar recall@5"]])
+    assert mean_recall(model, questions, (2, 5)) == pytest.approx(
+        [figures["polar recall@2"], figures["polar recall@5"]]
+    )
 
 
-def load_shape(questions: Examples) -> QueryGNNSettings:
+def network_settings(questions: GFMExamples) -> QueryGNNSettings:
     return QueryGNNSettings(16, questions.relations.shape[1], 2, len(FEATURES), prior=True, learned_inverse=True)
 
 
-def test_batches_are_of_one_index_and_the_same_for_a_seed(questions: Examples) -> None:
+def test_batches_are_of_one_index_and_the_same_for_a_seed(questions: GFMExamples) -> None:
     other = replace(questions, items=questions.items[:5])
     objective = DocumentRetrieval([questions, other], {}, RetrievalLoss(batch=4))
     one, same, different = (list(objective.batches(seed)) for seed in (3, 3, 4))
@@ -140,7 +142,7 @@ def test_batches_are_of_one_index_and_the_same_for_a_seed(questions: Examples) -
 @pytest.mark.parametrize("ranking", ["listwise", "paper", "code"])
 def test_every_loss_can_be_asked_for(ranking: str) -> None:
     logits = torch.tensor([1.0, 0.0, -1.0], requires_grad=True)
-    loss = RetrievalLoss(ranking=ranking).of(logits, torch.tensor([True, False, False]))  # type: ignore[arg-type]
+    loss = RetrievalLoss(ranking=ranking).compute(logits, torch.tensor([True, False, False]))  # type: ignore[arg-type]
     (gradient,) = torch.autograd.grad(loss, logits)
     assert gradient[0] < 0 < gradient[1]
 
@@ -156,7 +158,7 @@ def test_losses_that_are_none_are_refused(wrong: dict[str, object], said: str) -
 def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    done = clew("train", "gfm", "--data", empty, "--out", tmp_path / "out")
+    done = run_clew("train", "gfm", "--data", empty, "--out", tmp_path / "out")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "corpus.jsonl" in done.err
     (empty / "corpus.jsonl").write_text('{"id": "a", "title": "Oslo", "text": "Oslo."}\n', encoding="utf-8")
@@ -181,17 +183,17 @@ def test_every_stage_for_both_kinds_of_network(data: Path, out: Path, tmp_path: 
     result = train_gfm([data], [], tmp_path, recipe, silent)
     trained = load_weights(tmp_path)
     assert trained.targets == targets
-    assert trained.model.settings == recipe.shape(384)
+    assert trained.model.settings == recipe.network_settings(384)
     assert bool(result.figures) == (stage != "finetune")
     about = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["about"]
     assert about["stage"] == stage
-    evidence = Index(ground_index(out).table).search(
+    evidence = Index(open_run_index(out).table).search(
         "Who founded the school where the boat James Caird is kept today?", 3, f"gfm:weights={tmp_path}"
     )
     assert len(evidence.passages) == 3
 
 
-def ground_index(out: Path) -> Index:
+def open_run_index(out: Path) -> Index:
     from clew.index import open as open_index
 
     (place,) = (out / "run" / "indexes").glob("polar-*")
@@ -201,7 +203,7 @@ def ground_index(out: Path) -> Index:
 def test_training_goes_on_from_weights_of_the_same_shape(data: Path, out: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
-    assert shape_of(out)["width"] == 16
+    assert settings_of_weights(out)["width"] == 16
     recipe = replace(RECIPE, start=out, loop=Recipe(epochs=1, rate=1e-9, average=0.0))
     train_gfm([data], [], tmp_path, recipe, silent)
     before, after = load_weights(out).model.state_dict(), load_weights(tmp_path).model.state_dict()
@@ -214,23 +216,23 @@ def test_other_data_is_another_run(data: Path, tmp_path: Path) -> None:
     changing, same = tmp_path / "one" / "polar", tmp_path / "other" / "polar"
     for folder in (changing, same):
         folder.mkdir(parents=True)
-        for name in ("corpus.jsonl", TRAIN):
+        for name in ("corpus.jsonl", TRAIN_FILE):
             (folder / name).write_bytes((data / name).read_bytes())
-    assert set(names_of([changing, same]).values()) == {"one/polar", "other/polar"}
-    assert names_of([changing, changing])[changing] == "polar"
+    assert set(distinct_names([changing, same]).values()) == {"one/polar", "other/polar"}
+    assert distinct_names([changing, changing])[changing] == "polar"
     alike = [tmp_path / first / "data" / "polar" for first in "ab"]
-    assert set(names_of(alike).values()) == {"a/data/polar", "b/data/polar"}
+    assert set(distinct_names(alike).values()) == {"a/data/polar", "b/data/polar"}
     recipe = replace(RECIPE, loop=Recipe(epochs=1))
     train_gfm([changing], [], tmp_path / "out", recipe, silent)
     first = load_weights(tmp_path / "out").key
-    lines = (data / TRAIN).read_text(encoding="utf-8").splitlines(keepends=True)
-    (changing / TRAIN).write_text("".join(lines[:5]), encoding="utf-8")
+    lines = (data / TRAIN_FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+    (changing / TRAIN_FILE).write_text("".join(lines[:5]), encoding="utf-8")
     train_gfm([changing], [], tmp_path / "out", recipe, silent)
     assert load_weights(tmp_path / "out").key != first
     documents = (data / "corpus.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (changing / "corpus.jsonl").write_text("".join(documents[:-1]), encoding="utf-8")
     counts = [
-        len(ground_of(f, tmp_path / "out" / "run", RECIPE, silent).snapshot.passage_ids) for f in (changing, same)
+        len(open_graph_view(f, tmp_path / "out" / "run", RECIPE, silent).snapshot.passage_ids) for f in (changing, same)
     ]
     assert counts == [len(documents) - 1, len(documents)]
 
@@ -250,14 +252,14 @@ def test_what_cannot_be_a_place_for_weights(data: Path, out: Path, tmp_path: Pat
     with pytest.raises(InputError, match="is a file"):
         train_gfm([data], [], file, RECIPE, silent)
     with pytest.raises(InputError, match="is a file"):
-        adapt_gfm(ground_index(out), out, file, RECIPE, silent)
+        adapt_gfm(open_run_index(out), out, file, RECIPE, silent)
 
 
 def test_a_share_of_the_questions(data: Path, out: Path) -> None:
-    ground = ground_of(data, out / "run", RECIPE, silent)
-    few = laid_out(ground, data, TRAIN, replace(RECIPE, fraction=0.2), silent)
+    ground = open_graph_view(data, out / "run", RECIPE, silent)
+    few = build_examples(ground, data, TRAIN_FILE, replace(RECIPE, fraction=0.2), silent)
     assert len(few.items) == 6
-    assert len(laid_out(ground, data, DEVELOPMENT, replace(RECIPE, fraction=0.2), silent).items) == 30
+    assert len(build_examples(ground, data, DEVELOPMENT_FILE, replace(RECIPE, fraction=0.2), silent).items) == 30
 
 
 @pytest.mark.parametrize(
@@ -277,14 +279,16 @@ def test_recipes_that_are_none(wrong: dict[str, object], said: str) -> None:
 
 
 def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_path: Path) -> None:
-    index = ground_index(out)
+    index = open_run_index(out)
     recipe = replace(RECIPE, stage="paths", questions=80, loop=Recipe(epochs=2, rate=1e-3, average=0.5))
-    won = adapt_gfm(index, SHIPPED / "gfm", tmp_path / "won", recipe, silent)
+    won = adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "won", recipe, silent)
     assert (won.learned, won.held_out) == (64, 16)
     assert won.kept == (won.after["mean"] > won.before["mean"])
     assert won.kept == (tmp_path / "won").exists()
     torch.manual_seed(0)
-    raw = QueryGNN(replace(RECIPE, prior=False).shape(384))  # knows nothing, and has no ranking to start from
+    raw = QueryGNN(
+        replace(RECIPE, prior=False).network_settings(384)
+    )  # knows nothing, and has no ranking to start from
     save_weights(tmp_path / "raw", TrainedGNN(raw, "passages", load_weights(out).encoder, 80, ""), {})
     longer = replace(recipe, loop=Recipe(epochs=4, rate=5e-3, average=0.5))
     learnt = adapt_gfm(index, tmp_path / "raw", tmp_path / "learnt", longer, silent)
@@ -292,22 +296,24 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     assert learnt.kept
     assert load_weights(tmp_path / "learnt").key != load_weights(tmp_path / "raw").key
     useless = replace(recipe, loop=Recipe(epochs=1, rate=1e-12, average=0.0))
-    lost = adapt_gfm(index, SHIPPED / "gfm", tmp_path / "lost", useless, silent)
+    lost = adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "lost", useless, silent)
     assert not lost.kept
     assert lost.before == lost.after
     assert not (tmp_path / "lost").exists()
 
 
 def test_weights_of_another_encoder_are_not_adapted(tmp_path: Path) -> None:
-    index = made(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
+    index = make_index(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
     with pytest.raises(InputError, match="weights of the index's encoder"):
-        adapt_gfm(index, SHIPPED / "gfm", tmp_path / "out", RECIPE, silent)
+        adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "out", RECIPE, silent)
 
 
 def test_documents_that_do_not_touch_give_no_questions(tmp_path: Path) -> None:
-    index = made(tmp_path / "index", [Document("a", "Oslo", "It rains."), Document("b", "Rome", "It is hot.")], ENCODER)
+    index = make_index(
+        tmp_path / "index", [Document("a", "Oslo", "It rains."), Document("b", "Rome", "It is hot.")], ENCODER
+    )
     with pytest.raises(InputError, match="no two facts"):
-        adapt_gfm(index, SHIPPED / "gfm", tmp_path / "out", RECIPE, silent)
+        adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "out", RECIPE, silent)
 
 
 @pytest.mark.slow

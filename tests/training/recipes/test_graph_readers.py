@@ -10,14 +10,14 @@ from clew.answering.graph_readers.path_reader import PathGraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
-from clew.training.recipes.graph_readers import ReaderChoice, readers, save_soft_prompt, token_readers
-from clew.training.trainable_parameters import learning
-from tests.answering.graph_readers.graph_contexts import WIDTH, context
+from clew.training.recipes.graph_readers import ReaderSettings, reader_factory, save_soft_prompt, token_reader_factories
+from clew.training.trainable_parameters import as_trainable
+from tests.answering.graph_readers.graph_contexts import WIDTH, make_context
 from tests.models.tiny_llama import write_tiny_llama
 
 ENCODER = HashingEncoder(WIDTH)
-QUESTION, CONTEXT = ["Where was it built?"], [context(("Fram", "Larvik", "sea"), ((0, "built in", 1),), (0, 1))]
-PART = [context(("Fram", "Larvik", "sea"), ((0, "built in", 1),), (0,))]
+QUESTION, CONTEXT = ["Where was it built?"], [make_context(("Fram", "Larvik", "sea"), ((0, "built in", 1),), (0, 1))]
+PART = [make_context(("Fram", "Larvik", "sea"), ((0, "built in", 1),), (0,))]
 
 
 @pytest.fixture(scope="module")
@@ -26,19 +26,19 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_local_reader_needs_no_model() -> None:
-    choice = ReaderChoice()
-    assert choice.opened() is None
-    assert isinstance(readers(choice, None, ENCODER, [], ())(0), PathGraphReader)
-    assert token_readers(choice, None, ENCODER) == {}
+    choice = ReaderSettings()
+    assert choice.open_model() is None
+    assert isinstance(reader_factory(choice, None, ENCODER, [], ())(0), PathGraphReader)
+    assert token_reader_factories(choice, None, ENCODER) == {}
 
 
 def test_a_frozen_model_learns_nothing_and_a_soft_prompt_is_fresh_by_seed(llama: Path) -> None:
-    plain = ReaderChoice(str(llama))
-    assert isinstance(readers(plain, plain.opened(), ENCODER, [], ())(0), CausalReader)
-    choice = ReaderChoice(str(llama), 3, "part")
-    model = choice.opened()
-    make = readers(choice, model, ENCODER, [], ())
-    one, same, other = (learning(make(seed)) for seed in (0, 0, 1))
+    plain = ReaderSettings(str(llama))
+    assert isinstance(reader_factory(plain, plain.open_model(), ENCODER, [], ())(0), CausalReader)
+    choice = ReaderSettings(str(llama), 3, "part")
+    model = choice.open_model()
+    make = reader_factory(choice, model, ENCODER, [], ())
+    one, same, other = (as_trainable(make(seed)) for seed in (0, 0, 1))
     assert one is not None
     assert same is not None
     assert other is not None
@@ -50,8 +50,8 @@ def test_a_frozen_model_learns_nothing_and_a_soft_prompt_is_fresh_by_seed(llama:
 
 
 def test_tokens_are_of_the_part_with_its_text_or_of_the_whole_without(llama: Path) -> None:
-    choice = ReaderChoice(str(llama))
-    own = {name: make(0) for name, make in token_readers(choice, choice.opened(), ENCODER).items()}
+    choice = ReaderSettings(str(llama))
+    own = {name: make(0) for name, make in token_reader_factories(choice, choice.open_model(), ENCODER).items()}
     assert set(own) == {"g-retriever", "graphtoken"}
     losses = {name: [float(one.loss(QUESTION, c, ["Larvik"])[0]) for c in (CONTEXT, PART)] for name, one in own.items()}
     assert losses["graphtoken"][0] == losses["graphtoken"][1]
@@ -59,9 +59,9 @@ def test_tokens_are_of_the_part_with_its_text_or_of_the_whole_without(llama: Pat
 
 
 def test_what_a_reader_learned_is_written(llama: Path, tmp_path: Path) -> None:
-    choice = ReaderChoice(str(llama), 2)
-    model = choice.opened()
-    reader = readers(choice, model, ENCODER, [], ())(0)
+    choice = ReaderSettings(str(llama), 2)
+    model = choice.open_model()
+    reader = reader_factory(choice, model, ENCODER, [], ())(0)
     assert save_soft_prompt(reader, tmp_path / "soft")
     assert isinstance(reader, SoftPromptReader)
     again = SoftPromptReader(reader.reader, folder=tmp_path / "soft")
@@ -81,9 +81,9 @@ def test_what_a_reader_learned_is_written(llama: Path, tmp_path: Path) -> None:
 )
 def test_what_nothing_reads_is_refused(given: tuple[str, int], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        ReaderChoice(*given)
+        ReaderSettings(*given)
 
 
 def test_a_model_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises((InputError, ProviderError), match="none"):
-        ReaderChoice(str(tmp_path / "none")).opened()
+        ReaderSettings(str(tmp_path / "none")).open_model()

@@ -17,20 +17,20 @@ import clew as library
 from clew.errors import InputError, ProviderError
 from clew.index import Index
 from clew.index import open as open_index
-from clew.indexing.pipeline import Report
+from clew.indexing.pipeline import IndexingReport
 from clew.nn.document_gnn import NETWORKS
 from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
 from clew.rerankers.g_rag.weights import load_reranker, save_reranker
-from clew.store.writer_lock import writing
-from clew.training.checkpoint import alone
-from clew.training.data.corpora import CORPUS, DEVELOPMENT, TRAIN, opened
+from clew.store.writer_lock import writer_lock
+from clew.training.checkpoint import exclusive_lock
+from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, open_corpus_index
 from clew.training.loop import Recipe
 from clew.training.objectives.reranking import RerankLoss
-from clew.training.recipes.reranker import RerankRecipe, TaughtReranker, pools_of, train_reranker
+from clew.training.recipes.reranker import RerankRecipe, TaughtReranker, find_pools, train_reranker
 from clew.types import Document
 from tests.conftest import EXAMPLES
-from tests.faults.commands import Outcome, clew, write_lines
+from tests.faults.commands import Outcome, run_clew, write_lines
 
 POOL = 12
 BASES = ("bm25", "fused")
@@ -43,7 +43,7 @@ class StoppedError(Exception):
     """Stands for a kill."""
 
 
-class Told:
+class ProgressRecorder:
     """Progress that is kept: the stages, each as often as it was told."""
 
     def __init__(self, stop: str = "") -> None:
@@ -77,38 +77,38 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     texts = [(path.name, path.read_text(encoding="utf-8")) for path in sorted((EXAMPLES / "polar").glob("*.md"))]
     records = ({"id": id_, "title": text.partition("\n")[0].lstrip("# "), "text": text} for id_, text in texts)
-    write_lines(folder / CORPUS, records)
+    write_lines(folder / CORPUS_FILE, records)
     lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / TRAIN).write_text("".join(lines[::2]), encoding="utf-8")
-    (folder / DEVELOPMENT).write_text("".join(lines[1::2]), encoding="utf-8")
+    (folder / TRAIN_FILE).write_text("".join(lines[::2]), encoding="utf-8")
+    (folder / DEVELOPMENT_FILE).write_text("".join(lines[1::2]), encoding="utf-8")
     return folder
 
 
 @pytest.fixture(scope="module")
-def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TaughtReranker, Told]:
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TaughtReranker, ProgressRecorder]:
     """A whole run."""
-    folder, told = tmp_path_factory.mktemp("out"), Told()
+    folder, told = tmp_path_factory.mktemp("out"), ProgressRecorder()
     return folder, train_reranker([data], [data], folder, BASES, RECIPE, told), told
 
 
 @pytest.fixture
-def prepared(first: tuple[Path, TaughtReranker, Told], tmp_path: Path) -> Path:
+def prepared(first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path) -> Path:
     """A folder for weights whose run has the index of the first one, and no pools."""
     (tmp_path / "out" / "run").mkdir(parents=True)
     (tmp_path / "out" / "run" / "indexes").symlink_to(first[0] / "run" / "indexes")
     return tmp_path / "out"
 
 
-def index_of(out: Path) -> Index:
+def open_run_index(out: Path) -> Index:
     (place,) = (out / "run" / "indexes").glob("polar-*")
     return open_index(place)
 
 
-def pools_in(out: Path) -> dict[Path, bytes]:
+def read_pool_files(out: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted((out / "run" / "pools").rglob("*.npz"))}
 
 
-def weights(out: Path) -> bytes:
+def read_weights(out: Path) -> bytes:
     return (out / "model.safetensors").read_bytes()
 
 
@@ -122,12 +122,18 @@ def recall(index: Index, questions: Path, retriever: str, k: int) -> float:
     return float(np.mean(shares))
 
 
-def test_weights_come_out_that_say_what_they_are(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+def test_weights_come_out_that_say_what_they_are(
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
+) -> None:
     out, result, told = first
     trained = load_reranker(out)
-    assert (trained.kind, trained.numbers, trained.edges) == ("index", document_graph.NUMBERS, document_graph.EDGES)
+    assert (trained.kind, trained.node_features, trained.edge_features) == (
+        "index",
+        document_graph.NODE_FEATURES,
+        document_graph.EDGE_FEATURES,
+    )
     assert (trained.model.settings.width, trained.model.settings.text) == (8, 0)
-    assert trained.encoder == index_of(out).parts.encoder.fingerprint
+    assert trained.encoder == open_run_index(out).context.encoder.fingerprint
     assert trained.about["data"] == trained.about["validation"] == ["polar"]
     assert trained.about["bases"] == list(BASES)
     assert trained.about["pool"] == POOL
@@ -135,45 +141,45 @@ def test_weights_come_out_that_say_what_they_are(data: Path, first: tuple[Path, 
     assert result.parameters == sum(parameter.numel() for parameter in trained.model.parameters())
     assert result.questions == trained.about["pools"] == 2 * 30
     assert told.asked == ["asking bm25", "asking fused"]
-    assert len(pools_in(out)) == 4
+    assert len(read_pool_files(out)) == 4
     names = [f"polar {base} {m}" for base in BASES for m in ("recall@2", "recall@5", "all_gold@5")]
     assert list(result.before) == list(result.trained.figures) == ["mean", *names]
     assert result.before["mean"] == pytest.approx(np.mean([result.before[name] for name in names]))
 
 
-def test_figures_are_those_of_searches(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+def test_figures_are_those_of_searches(data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]) -> None:
     out, result, _ = first
-    index = index_of(out)
+    index = open_run_index(out)
     for base in BASES:
         for k in (2, 5):
-            found = recall(index, data / DEVELOPMENT, base, k)
+            found = recall(index, data / DEVELOPMENT_FILE, base, k)
             assert result.before[f"polar {base} recall@{k}"] == pytest.approx(found, abs=1e-9)
-        after = recall(index, data / DEVELOPMENT, f"{base}:rerank=g-rag:{out},pool={POOL}", 5)
+        after = recall(index, data / DEVELOPMENT_FILE, f"{base}:rerank=g-rag:{out},pool={POOL}", 5)
         # Half precision of what is kept may exchange passages of nearly one score.
         assert result.trained.figures[f"polar {base} recall@5"] == pytest.approx(after, abs=0.05)
 
 
-def test_training_finds_more_than_the_base(first: tuple[Path, TaughtReranker, Told]) -> None:
+def test_training_finds_more_than_the_base(first: tuple[Path, TaughtReranker, ProgressRecorder]) -> None:
     _, result, _ = first
-    assert result.trained.best >= 0
+    assert result.trained.best_epoch >= 0
     assert result.trained.figures["mean"] > np.mean(list(result.before.values())) + 0.02
 
 
 def test_the_same_again_asks_nobody_trains_nothing_and_writes_the_same(
-    data: Path, first: tuple[Path, TaughtReranker, Told]
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
 ) -> None:
     out, result, _ = first
     files = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
-    kept, told = pools_in(out), Told()
+    kept, told = read_pool_files(out), ProgressRecorder()
     again = train_reranker([data], [data], out, BASES, RECIPE, told)
     assert (told.asked, [stage for stage in told.stages if stage.startswith("epoch")]) == ([], [])
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == files
-    assert pools_in(out) == kept
+    assert read_pool_files(out) == kept
     assert (again.before, again.trained.figures) == (result.before, result.trained.figures)
 
 
 def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tmp_path: Path) -> None:
-    told = Told()
+    told = ProgressRecorder()
     result = train_reranker([data], [data], prepared, ("bm25",), RECIPE, told, None, {data: ["pagerank"]})
     assert result.questions == 2 * 30
     assert {name.rpartition(" ")[0] for name in result.before} == {"", "polar bm25"}
@@ -189,31 +195,31 @@ def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tm
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_other_networks_learn_from_the_pools_that_are_there(
-    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path, network: str
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path, network: str
 ) -> None:
     (tmp_path / "run").symlink_to(first[0] / "run")
-    told = Told()
+    told = ProgressRecorder()
     recipe = replace(RECIPE, network=network, edges=("common nodes", "link to"), loop=replace(RECIPE.loop, epochs=1))
     train_reranker([data], [], tmp_path, BASES[:1], recipe, told)
     assert told.asked == []
     trained = load_reranker(tmp_path)
-    assert (trained.model.settings.network, trained.edges) == (network, ("common nodes", "link to"))
-    assert len(index_of(first[0]).search(BRIDGE, 3, f"bm25:rerank=g-rag:{tmp_path}").passages) == 3
+    assert (trained.model.settings.network, trained.edge_features) == (network, ("common nodes", "link to"))
+    assert len(open_run_index(first[0]).search(BRIDGE, 3, f"bm25:rerank=g-rag:{tmp_path}").passages) == 3
 
 
 def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kept(
     data: Path, prepared: Path, tmp_path: Path
 ) -> None:
-    lines = (data / TRAIN).read_text(encoding="utf-8").splitlines(keepends=True)
+    lines = (data / TRAIN_FILE).read_text(encoding="utf-8").splitlines(keepends=True)
     files = [tmp_path / name for name in ("few.jsonl", "fewer.jsonl")]
     for file, count in zip(files, (6, 5), strict=True):
         file.write_text("".join(lines[:count]), encoding="utf-8")
-    parts, keep = opened(data, prepared / "run", Told()), tmp_path / "keep"
+    parts, keep = open_corpus_index(data, prepared / "run", ProgressRecorder()), tmp_path / "keep"
     keep.mkdir()
 
     def asked(file: Path, base: str = "bm25", **changed: Any) -> bool:
-        told = Told()
-        pools_of(parts, file, base, replace(RECIPE, **changed), keep, told)
+        told = ProgressRecorder()
+        find_pools(parts, file, base, replace(RECIPE, **changed), keep, told)
         return bool(told.asked)
 
     first_time: list[tuple[Path, str, dict[str, Any]]] = [
@@ -238,13 +244,13 @@ def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kep
 
 
 def test_other_weights_of_one_name_have_pools_of_their_own(
-    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path
 ) -> None:
-    parts, place = index_of(first[0]).parts, tmp_path / "weights"
+    parts, place = open_run_index(first[0]).context, tmp_path / "weights"
     trained = load_reranker(first[0])
     for count in (1, 2):
         save_reranker(place, trained)
-        pools_of(parts, data / DEVELOPMENT, f"bm25:rerank=g-rag:{place}", RECIPE, tmp_path, Told())
+        find_pools(parts, data / DEVELOPMENT_FILE, f"bm25:rerank=g-rag:{place}", RECIPE, tmp_path, ProgressRecorder())
         assert len(list(tmp_path.glob("*.npz"))) == count
         torch.nn.init.normal_(trained.model.number_score.weight)
 
@@ -253,70 +259,72 @@ def test_another_parser_has_pools_of_its_own(data: Path, prepared: Path, tmp_pat
     pytest.importorskip("penman")
     graphs = tmp_path / "graphs.amr"
     graphs.write_text("# ::question other\n# ::passage none\n(w / win-01)\n", encoding="utf-8")
-    parts, file = opened(data, prepared / "run", Told()), tmp_path / "few.jsonl"
-    file.write_text((data / TRAIN).read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
-    local = pools_of(parts, file, "bm25", AMR, tmp_path, Told())
-    told = Told()
-    assert local[0].graph.edges.any()
+    parts, file = open_corpus_index(data, prepared / "run", ProgressRecorder()), tmp_path / "few.jsonl"
+    file.write_text((data / TRAIN_FILE).read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
+    local = find_pools(parts, file, "bm25", AMR, tmp_path, ProgressRecorder())
+    told = ProgressRecorder()
+    assert local[0].graph.edge_features.any()
     with pytest.raises(InputError, match=r"5 of 5 passages have no AMR graph.*not one pool is connected"):
-        pools_of(parts, file, "bm25", replace(AMR, parser=f"file:{graphs}"), tmp_path, told)
+        find_pools(parts, file, "bm25", replace(AMR, parser=f"file:{graphs}"), tmp_path, told)
     assert told.asked == ["asking bm25"]
     assert len(list(tmp_path.glob("*.npz"))) == 1
 
 
-def test_pools_that_were_damaged_are_found_again(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+def test_pools_that_were_damaged_are_found_again(
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
+) -> None:
     out, _, _ = first
-    kept, before = pools_in(out), weights(out)
+    kept, before = read_pool_files(out), read_weights(out)
     damaged = next(iter(kept))
     damaged.write_bytes(kept[damaged][:100])
-    told = Told()
+    told = ProgressRecorder()
     train_reranker([data], [data], out, BASES, RECIPE, told)
     assert len(told.asked) == 1
-    assert pools_in(out) == kept
-    assert weights(out) == before
+    assert read_pool_files(out) == kept
+    assert read_weights(out) == before
 
 
 @pytest.mark.parametrize("stage", ["asking fused", "epoch 2 "])
 def test_a_run_that_was_killed_leaves_no_weights_and_goes_on_to_the_same(
-    data: Path, first: tuple[Path, TaughtReranker, Told], prepared: Path, stage: str
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], prepared: Path, stage: str
 ) -> None:
     with pytest.raises(StoppedError):
-        train_reranker([data], [data], prepared, BASES, RECIPE, Told(stage))
+        train_reranker([data], [data], prepared, BASES, RECIPE, ProgressRecorder(stage))
     assert [path.name for path in prepared.iterdir()] == ["run"]
-    told = Told()
+    told = ProgressRecorder()
     train_reranker([data], [data], prepared, BASES, RECIPE, told)
     assert "asking bm25" not in told.asked or stage != "epoch 2 "
-    assert weights(prepared) == weights(first[0])
+    assert read_weights(prepared) == read_weights(first[0])
 
 
 def test_graphs_of_meaning_by_the_local_parser(data: Path, prepared: Path) -> None:
-    result = train_reranker([data], [data], prepared, ["bm25"], AMR, Told())
+    result = train_reranker([data], [data], prepared, ["bm25"], AMR, ProgressRecorder())
     trained = load_reranker(prepared)
-    assert (trained.kind, trained.numbers, trained.edges) == ("amr", (), meaning_graphs.EDGES)
+    assert (trained.kind, trained.node_features, trained.edge_features) == ("amr", (), meaning_graphs.EDGE_FEATURES)
     assert trained.model.settings.text == 256
     assert trained.about["parser"] == "local"
     assert "mean" in result.trained.figures
-    evidence = index_of(prepared).search(BRIDGE, 5, f"bm25:rerank=g-rag:{prepared},pool=5,amr=local")
-    plain = index_of(prepared).search(BRIDGE, 5, "bm25")
+    evidence = open_run_index(prepared).search(BRIDGE, 5, f"bm25:rerank=g-rag:{prepared},pool=5,amr=local")
+    plain = open_run_index(prepared).search(BRIDGE, 5, "bm25")
     assert sorted(s.item.id for s in evidence.passages) == sorted(s.item.id for s in plain.passages)
 
 
 def test_weights_of_another_encoder_are_refused_where_vectors_are_read(
-    data: Path, prepared: Path, first: tuple[Path, TaughtReranker, Told]
+    data: Path, prepared: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
 ) -> None:
     recipe = replace(RECIPE, text=True, loop=replace(RECIPE.loop, epochs=1))
-    train_reranker([data], [], prepared, ["bm25"], recipe, Told())
+    train_reranker([data], [], prepared, ["bm25"], recipe, ProgressRecorder())
     told = json.loads((prepared / "config.json").read_text(encoding="utf-8"))
-    assert index_of(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}").passages
+    assert open_run_index(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}").passages
     told["encoder"]["fingerprint"] = "another"
     (prepared / "config.json").write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(InputError, match="encoder hashing, and the network reads another's vectors"):
-        index_of(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}")
+        open_run_index(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}")
 
 
 def test_by_the_command_line(data: Path, prepared: Path) -> None:
     options = ("--base", "bm25", "--pool", "8", "--width", "8", "--epochs", "1", "--validate", data)
-    done = clew("train", "reranker", "--data", data, "--out", prepared, *options)
+    done = run_clew("train", "reranker", "--data", data, "--out", prepared, *options)
     assert done.code == 0, done
     lines = done.out.splitlines()
     assert lines[0].startswith("mean: ")
@@ -329,12 +337,14 @@ def test_by_the_command_line(data: Path, prepared: Path) -> None:
     assert len(lines) == 6 + (figures[0] < figures[1])
     assert lines[-2].startswith(worse) == (figures[0] < figures[1])
     (place,) = (prepared / "run" / "indexes").glob("polar-*")
-    found = clew("search", BRIDGE, "--index", place, "--retriever", "bm25", "--rerank", f"g-rag:{prepared}", "--json")
+    found = run_clew(
+        "search", BRIDGE, "--index", place, "--retriever", "bm25", "--rerank", f"g-rag:{prepared}", "--json"
+    )
     assert found.code == 0, found
     assert json.loads(found.out)["passages"]
 
 
-def refused(done: Outcome, out: Path) -> str:
+def check_refused(done: Outcome, out: Path) -> str:
     """Return the one line that a command was refused with; it wrote no weights."""
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
     assert not out.exists() or not [path for path in out.iterdir() if path.name != "run"]
@@ -342,58 +352,60 @@ def refused(done: Outcome, out: Path) -> str:
 
 
 def test_several_trainings_share_an_index_at_the_same_time(
-    data: Path, first: tuple[Path, TaughtReranker, Told], prepared: Path
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], prepared: Path
 ) -> None:
-    with writing(index_of(first[0]).table.location):  # as another training does that makes an index there
-        train_reranker([data], [data], prepared, BASES, RECIPE, Told())
-    assert weights(prepared) == weights(first[0])
+    with writer_lock(open_run_index(first[0]).table.location):  # as another training does that makes an index there
+        train_reranker([data], [data], prepared, BASES, RECIPE, ProgressRecorder())
+    assert read_weights(prepared) == read_weights(first[0])
 
 
-def killed(*_: object) -> Report:
+def fail_as_killed(*_: object) -> IndexingReport:
     raise StoppedError
 
 
 def test_an_index_that_is_not_whole_is_finished_and_not_learned_from(
-    data: Path, first: tuple[Path, TaughtReranker, Told], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     indexes = tmp_path / "run" / "indexes"
-    begun = indexes / index_of(first[0]).table.location.derived.parent.name
+    begun = indexes / open_run_index(first[0]).table.location.derived.parent.name
     library.create(begun)
     library.open(begun).add([Document("fram", "Fram", "Fram is a ship.")])  # as a kill leaves it
-    train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
-    assert weights(tmp_path) != b""
-    assert len(index_of(tmp_path).snapshot.document_ids) == len(index_of(first[0]).snapshot.document_ids) + 1
+    train_reranker([data], [data], tmp_path, BASES, RECIPE, ProgressRecorder())
+    assert read_weights(tmp_path) != b""
+    assert (
+        len(open_run_index(tmp_path).snapshot.document_ids) == len(open_run_index(first[0]).snapshot.document_ids) + 1
+    )
     shutil.rmtree(begun)  # and its mark stays
     with monkeypatch.context() as patch:
-        patch.setattr(Index, "add", killed)
+        patch.setattr(Index, "add", fail_as_killed)
         with pytest.raises(StoppedError):
-            train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
-    train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
-    assert set(index_of(tmp_path).snapshot.document_ids) == set(index_of(first[0]).snapshot.document_ids)
+            train_reranker([data], [data], tmp_path, BASES, RECIPE, ProgressRecorder())
+    train_reranker([data], [data], tmp_path, BASES, RECIPE, ProgressRecorder())
+    assert set(open_run_index(tmp_path).snapshot.document_ids) == set(open_run_index(first[0]).snapshot.document_ids)
 
 
 def test_what_stopped_half_way_is_not_learned_from(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Index, "add", lambda *_: Report(stopped=ProviderError("the budget is spent")))
+    monkeypatch.setattr(Index, "add", lambda *_: IndexingReport(stop_error=ProviderError("the budget is spent")))
     for _ in range(2):
         with pytest.raises(ProviderError, match="the budget is spent"):
-            train_reranker([data], [data], tmp_path, BASES, RECIPE, Told())
+            train_reranker([data], [data], tmp_path, BASES, RECIPE, ProgressRecorder())
 
 
-def test_one_run_is_of_one_process_at_a_time(data: Path, first: tuple[Path, TaughtReranker, Told]) -> None:
+def test_one_run_is_of_one_process_at_a_time(data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]) -> None:
     states = sorted((first[0] / "run").glob("state-*"))
     with ExitStack() as held:
         for state in states:
-            held.enter_context(alone(state))
+            held.enter_context(exclusive_lock(state))
         with pytest.raises(InputError, match="is being trained by another process: wait"):
-            train_reranker([data], [data], first[0], BASES, RECIPE, Told())
+            train_reranker([data], [data], first[0], BASES, RECIPE, ProgressRecorder())
 
 
 def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Path) -> None:
     short = replace(RECIPE, loop=Recipe(epochs=6, rate=0.01))
-    train_reranker([data], [data], prepared, BASES, short, Told())
+    train_reranker([data], [data], prepared, BASES, short, ProgressRecorder())
     loop = load_reranker(prepared).about["loop"]
     assert loop["average"] == pytest.approx(1 - 5 / (6 * 8))  # 8 batches of 60 pools
-    train_reranker([data], [data], prepared, BASES, RECIPE, Told())
+    train_reranker([data], [data], prepared, BASES, RECIPE, ProgressRecorder())
     assert load_reranker(prepared).about["loop"]["average"] == RECIPE.loop.average
 
 
@@ -429,27 +441,27 @@ def test_what_trains_nothing_is_refused_in_one_line(
     data: Path, prepared: Path, options: Sequence[str], said: str
 ) -> None:
     options = [option.format(data=data) for option in options]
-    assert said in refused(clew("train", "reranker", "--data", data, "--out", prepared, *options), prepared)
-    assert pools_in(prepared) == {}  # nobody was asked for what cannot be trained
+    assert said in check_refused(run_clew("train", "reranker", "--data", data, "--out", prepared, *options), prepared)
+    assert read_pool_files(prepared) == {}  # nobody was asked for what cannot be trained
 
 
 def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
     empty, out, file = tmp_path / "empty", tmp_path / "out", tmp_path / "file"
     empty.mkdir()
     file.write_text("", encoding="utf-8")
-    assert CORPUS in refused(clew("train", "reranker", "--data", empty, "--out", out), out)
-    (empty / CORPUS).write_bytes((data / CORPUS).read_bytes())
-    assert TRAIN in refused(clew("train", "reranker", "--data", empty, "--out", out), out)
-    done = clew("train", "reranker", "--data", data, "--validate", empty, "--out", out)
-    assert DEVELOPMENT in refused(done, out)
+    assert CORPUS_FILE in check_refused(run_clew("train", "reranker", "--data", empty, "--out", out), out)
+    (empty / CORPUS_FILE).write_bytes((data / CORPUS_FILE).read_bytes())
+    assert TRAIN_FILE in check_refused(run_clew("train", "reranker", "--data", empty, "--out", out), out)
+    done = run_clew("train", "reranker", "--data", data, "--validate", empty, "--out", out)
+    assert DEVELOPMENT_FILE in check_refused(done, out)
     assert not out.exists()
-    done = clew("train", "reranker", "--data", data, "--out", file)
+    done = run_clew("train", "reranker", "--data", data, "--out", file)
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "is a file" in done.err
     for where in (("--out", file / "x"), ("--run", file, "--out", out)):
-        assert "name a folder" in refused(clew("train", "reranker", "--data", data, *where), out)
+        assert "name a folder" in check_refused(run_clew("train", "reranker", "--data", data, *where), out)
     with pytest.raises(InputError, match="no folder of data"):
-        train_reranker([], [], out, BASES, RECIPE, Told())
+        train_reranker([], [], out, BASES, RECIPE, ProgressRecorder())
     assert not out.exists()
 
 
@@ -469,7 +481,7 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
 def test_questions_that_teach_nothing(
     tmp_path: Path, documents: list[dict[str, object]], gold: list[str], said: str
 ) -> None:
-    write_lines(tmp_path / CORPUS, documents)
-    write_lines(tmp_path / TRAIN, [{"id": "q", "question": "Where is Oslo?", "answers": ["x"], "gold": gold}])
+    write_lines(tmp_path / CORPUS_FILE, documents)
+    write_lines(tmp_path / TRAIN_FILE, [{"id": "q", "question": "Where is Oslo?", "answers": ["x"], "gold": gold}])
     out = tmp_path / "out"
-    assert said in refused(clew("train", "reranker", "--data", tmp_path, "--out", out, "--base", "bm25"), out)
+    assert said in check_refused(run_clew("train", "reranker", "--data", tmp_path, "--out", out, "--base", "bm25"), out)

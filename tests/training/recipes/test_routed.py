@@ -13,14 +13,14 @@ from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
 from clew.retrievers.routed.signals import SIGNALS
 from clew.retrievers.routed.weights import load_choices
-from clew.training.data.corpora import DEVELOPMENT, TRAIN
-from clew.training.fitting.routing import ChoiceRecipe
-from clew.training.recipes.routed import observe, train_choices
+from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE
+from clew.training.fitting.routing import RoutingRecipe
+from clew.training.recipes.routed import observe_choices, train_routed
 from tests.conftest import EXAMPLES
-from tests.faults.commands import clew
+from tests.faults.commands import run_clew
 
 CHOICES = ("bm25", "pagerank", "naive-ge:base=pagerank,read=3")
-RECIPE = ChoiceRecipe(cutoff=3)
+RECIPE = RoutingRecipe(cutoff=3)
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -39,8 +39,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
             title = text.partition("\n")[0].lstrip("# ")
             out.write(json.dumps({"id": path.name, "title": title, "text": text}) + "\n")
     lines = (EXAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
-    (folder / TRAIN).write_text("".join(lines[::2]), encoding="utf-8")
-    (folder / DEVELOPMENT).write_text("".join(lines[1::2]), encoding="utf-8")
+    (folder / TRAIN_FILE).write_text("".join(lines[::2]), encoding="utf-8")
+    (folder / DEVELOPMENT_FILE).write_text("".join(lines[1::2]), encoding="utf-8")
     return folder
 
 
@@ -55,7 +55,7 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("out") / "weights"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLEW_ENCODER", "hashing")
-        taught = train_choices([data], [data], folder, CHOICES, RECIPE, silent)
+        taught = train_routed([data], [data], folder, CHOICES, RECIPE, silent)
     assert taught.questions == 30
     assert set(taught.outcomes["polar"]) == {"bm25", "pagerank", "naive-ge", "routed"}
     return folder
@@ -65,7 +65,7 @@ def test_weights_come_out_that_a_search_can_use(data: Path, out: Path) -> None:
     weights = load_choices(out, tuple(SIGNALS))
     assert {choice.retriever for choice in weights.choices} == set(CHOICES)
     assert weights.cutoff == 3
-    assert "pagerank" in weights.usual
+    assert "pagerank" in weights.default_choices
     (folder,) = (out / "run" / "indexes").glob("polar-*")
     evidence = library.open(folder).search("Where was the Fram built?", 3, f"routed:weights={out},budget=1")
     assert evidence.passages
@@ -74,9 +74,9 @@ def test_weights_come_out_that_a_search_can_use(data: Path, out: Path) -> None:
 
 
 def test_what_was_observed_is_what_an_evaluation_measures(data: Path, out: Path) -> None:
-    seen = observe(data, DEVELOPMENT, "polar", out / "run", CHOICES, RECIPE, silent)
+    seen = observe_choices(data, DEVELOPMENT_FILE, "polar", out / "run", CHOICES, RECIPE, silent)
     (folder,) = (out / "run" / "indexes").glob("polar-*")
-    index, questions = library.open(folder), load_questions(data / DEVELOPMENT)
+    index, questions = library.open(folder), load_questions(data / DEVELOPMENT_FILE)
     assert seen.passages == len(index.snapshot.passage_ids)
     assert seen.signals.shape == (30, len(SIGNALS))
     for column, name in enumerate(CHOICES):
@@ -84,14 +84,14 @@ def test_what_was_observed_is_what_an_evaluation_measures(data: Path, out: Path)
         assert seen.recalls[:, column] == pytest.approx(score(run, questions, (3,)).values["recall@3"])
     assert seen.seconds.shape == (30, 3)
     assert (seen.seconds > 0).all()
-    assert (seen.look > 0).all()
+    assert (seen.overhead_seconds > 0).all()
 
 
 def test_the_same_command_again_asks_nothing_and_gives_the_same_weights(data: Path, out: Path) -> None:
     before = (out / "config.json").read_bytes()
     kept = {path: path.stat().st_mtime_ns for path in (out / "run" / "observed").iterdir()}
     assert sorted(path.stem.rpartition("-")[2] for path in kept) == ["found", "found", "seconds", "seconds"]
-    train_choices([data], [data], out, CHOICES, RECIPE, silent)
+    train_routed([data], [data], out, CHOICES, RECIPE, silent)
     assert (out / "config.json").read_bytes() == before
     assert {path: path.stat().st_mtime_ns for path in (out / "run" / "observed").iterdir()} == kept
 
@@ -102,10 +102,10 @@ def test_seconds_are_measured_again_without_the_rest(data: Path, out: Path) -> N
     for path in observed.glob("*-seconds.npz"):
         path.unlink()
     before = load_choices(out, tuple(SIGNALS))
-    after = train_choices([data], [data], out, CHOICES, RECIPE, silent).weights
+    after = train_routed([data], [data], out, CHOICES, RECIPE, silent).weights
     assert {path: path.stat().st_mtime_ns for path in observed.glob("*-found.npz")} == found
     assert {c.name: c.weights for c in after.choices} == {c.name: c.weights for c in before.choices}
-    assert after.look != before.look
+    assert after.overhead != before.overhead
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"nothing of the kind"])
@@ -115,13 +115,13 @@ def test_observations_that_are_damaged_are_told(data: Path, out: Path, content: 
     path.write_bytes(content)
     try:
         with pytest.raises(InputError, match=r"-seconds\.npz cannot be read .*remove it"):
-            train_choices([data], [data], out, CHOICES, RECIPE, silent)
+            train_routed([data], [data], out, CHOICES, RECIPE, silent)
     finally:
         path.write_bytes(whole)
 
 
 def test_the_command_prints_what_each_choice_is_worth(data: Path, out: Path, tmp_path: Path) -> None:
-    done = clew(
+    done = run_clew(
         *("train", "routed", "--data", data, "--validate", data, "--out", tmp_path / "weights"),
         *("--choices", "pagerank,bm25", "--cutoff", "2", "--penalty", "10", "--kept", "0.9"),
     )
@@ -151,7 +151,7 @@ def test_the_command_prints_what_each_choice_is_worth(data: Path, out: Path, tmp
 def test_what_cannot_be_trained_is_one_line_and_code_2(
     data: Path, out: Path, options: tuple[str, ...], message: str
 ) -> None:
-    done = clew("train", "routed", "--data", data, "--out", out, *options)
+    done = run_clew("train", "routed", "--data", data, "--out", out, *options)
     assert done.code == 2
     assert message in done.err
     assert done.err.strip().count("\n") == 0
@@ -163,19 +163,19 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"empty has no corpus\.jsonl: give folders with corpus\.jsonl and train\.jsonl"
     ):
-        train_choices([empty], [], tmp_path / "out", CHOICES, RECIPE, silent)
+        train_routed([empty], [], tmp_path / "out", CHOICES, RECIPE, silent)
     (empty / "corpus.jsonl").write_text('{"id": "a", "title": "Oslo", "text": "A town."}\n', encoding="utf-8")
     with pytest.raises(InputError, match=r"empty has no dev\.jsonl"):
-        train_choices([data], [empty], tmp_path / "out", CHOICES, RECIPE, silent)
-    (empty / TRAIN).write_text('{"id": "q", "question": "Where?", "gold": []}\n', encoding="utf-8")
+        train_routed([data], [empty], tmp_path / "out", CHOICES, RECIPE, silent)
+    (empty / TRAIN_FILE).write_text('{"id": "q", "question": "Where?", "gold": []}\n', encoding="utf-8")
     with pytest.raises(InputError, match="no question with gold"):
-        train_choices([empty], [], tmp_path / "out", CHOICES, RECIPE, silent)
+        train_routed([empty], [], tmp_path / "out", CHOICES, RECIPE, silent)
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match="file is a file"):
-        train_choices([data], [], tmp_path / "file", CHOICES, RECIPE, silent)
+        train_routed([data], [], tmp_path / "file", CHOICES, RECIPE, silent)
 
 
 def test_the_questions_learned_from_judge_where_no_folder_does(data: Path, tmp_path: Path) -> None:
-    taught = train_choices([data], [], tmp_path / "out", CHOICES[:2], RECIPE, silent)
+    taught = train_routed([data], [], tmp_path / "out", CHOICES[:2], RECIPE, silent)
     assert list(taught.outcomes) == ["polar"]
-    assert np.isfinite(taught.weights.worth)
+    assert np.isfinite(taught.weights.seconds_price)

@@ -9,14 +9,14 @@ import torch
 
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
 from clew.answering.graph_readers.path_reader import PathGraphReader
-from clew.datasets.graph_datasets import GraphQuestion, GraphSet, MadeGraphs, split
+from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs, split_dataset
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import TextualGraph, context_of, whole
+from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.protocols import GraphReader
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, load_scorer, save_scorer
-from clew.training.data.graph_questions import AskedQuestion, asked_questions
+from clew.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew.training.loop import Recipe
 from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 from clew.training.recipes.subgraph import (
@@ -33,7 +33,7 @@ FEEDBACK = FeedbackRecipe(budget=2, draws=6, batch=8)
 RECIPE = Recipe(epochs=6, rate=0.03, warmup=1, average=0.0)
 
 
-Sets = tuple[list[AskedQuestion], list[AskedQuestion]]
+Sets = tuple[list[EncodedQuestion], list[EncodedQuestion]]
 
 
 class StoppedError(Exception):
@@ -55,16 +55,16 @@ def meeting(number: int) -> TextualGraph:
     return TextualGraph(names, ends, [relations[i] for i in order])
 
 
-def meetings(count: int) -> GraphSet:
+def meetings(count: int) -> GraphDataset:
     questions = []
     for number in range(count):
         graph = meeting(number)
         answer = graph.nodes[graph.relations.index("quartz") + 1]
         questions.append(GraphQuestion(f"q{number}", number, f"whom did person {number} help ?", (answer, "x"), (0,)))
-    return GraphSet([meeting(number) for number in range(count)], tuple(questions))
+    return GraphDataset([meeting(number) for number in range(count)], tuple(questions))
 
 
-def opinions(count: int) -> GraphSet:
+def opinions(count: int) -> GraphDataset:
     """Questions whose answer is whether one relation is there."""
     graphs, questions = [], []
     for number in range(count):
@@ -72,17 +72,17 @@ def opinions(count: int) -> GraphSet:
         relations = ["is a", "used for", "opposes" if number % 2 else "part of", "causes"]
         graphs.append(TextualGraph(names, np.array([(0, i) for i in range(1, 5)], dtype=np.int32), relations))
         questions.append(GraphQuestion(f"q{number}", number, "so ?", (("for", "against")[number % 2],), (0,)))
-    return GraphSet(graphs, tuple(questions), ("for", "against"))
+    return GraphDataset(graphs, tuple(questions), ("for", "against"))
 
 
 @pytest.fixture(scope="module")
 def asked() -> Sets:
     """Questions to learn from, and others."""
-    learned, held = split(meetings(48), 2 / 3, 0)
-    return asked_questions(learned, ENCODER, silent), asked_questions(held, ENCODER, silent)
+    learned, held = split_dataset(meetings(48), 2 / 3, 0)
+    return encode_questions(learned, ENCODER, silent), encode_questions(held, ENCODER, silent)
 
 
-def trained(asked: Sets, run: Path, recipe: Recipe = RECIPE) -> tuple[TrainedScorer, SubgraphTaught]:
+def train_network(asked: Sets, run: Path, recipe: Recipe = RECIPE) -> tuple[TrainedScorer, SubgraphTaught]:
     reader = local_reader(ENCODER, asked[0], ())
     return train_selection(*asked, reader, ENCODER, SETTINGS, FEEDBACK, recipe, run, silent)
 
@@ -90,20 +90,21 @@ def trained(asked: Sets, run: Path, recipe: Recipe = RECIPE) -> tuple[TrainedSco
 @pytest.fixture(scope="module")
 def first(asked: Sets, tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainedScorer, SubgraphTaught, list[bytes]]:
     """A whole run, and the files of its weights."""
-    found, told = trained(asked, tmp_path_factory.mktemp("run"))
-    return found, told, bytes_of(tmp_path_factory.mktemp("weights"), found)
+    found, told = train_network(asked, tmp_path_factory.mktemp("run"))
+    return found, told, saved_bytes(tmp_path_factory.mktemp("weights"), found)
 
 
-def kept(scorer: TrainedScorer, questions: list[AskedQuestion]) -> float:
+def gold_share(scorer: TrainedScorer, questions: list[EncodedQuestion]) -> float:
     """Return the share of questions whose answer is selected."""
-    parts = GCNSelector(scorer).select([one.asked for one in questions], FEEDBACK.budget)
+    parts = GCNSelector(scorer).select([one.question_graph for one in questions], FEEDBACK.budget)
     names = [
-        {one.asked.graph.graph.nodes[node] for node in part.nodes} for one, part in zip(questions, parts, strict=True)
+        {one.question_graph.graph.graph.nodes[node] for node in part.nodes}
+        for one, part in zip(questions, parts, strict=True)
     ]
     return float(np.mean([one.question.answers[0] in some for one, some in zip(questions, names, strict=True)]))
 
 
-def bytes_of(folder: Path, scorer: TrainedScorer) -> list[bytes]:
+def saved_bytes(folder: Path, scorer: TrainedScorer) -> list[bytes]:
     save_scorer(folder, scorer)
     return [path.read_bytes() for path in sorted(folder.iterdir())]
 
@@ -117,23 +118,23 @@ def test_questions_share_their_graphs_and_those_without_nodes_are_left_out() -> 
 
     questions = [GraphQuestion(f"q{i}", graph, "whom ?", ("x",), ()) for i, graph in enumerate([5, 1, 2, 5])]
     told: list[tuple[str, int, int]] = []
-    graph_set = GraphSet(MadeGraphs(9, make, most=1), tuple(questions))
-    found = asked_questions(graph_set, ENCODER, lambda *now: told.append(now))
+    graph_set = GraphDataset(LazyGraphs(9, make, cache_size=1), tuple(questions))
+    found = encode_questions(graph_set, ENCODER, lambda *now: told.append(now))
     assert [one.question.id for one in found] == ["q0", "q2", "q3"]
-    assert found[0].asked.graph is found[2].asked.graph
-    assert found[1].asked.graph.graph.nodes == meeting(2).nodes
+    assert found[0].question_graph.graph is found[2].question_graph.graph
+    assert found[1].question_graph.graph.graph.nodes == meeting(2).nodes
     assert sorted(made) == [1, 2, 5]
     assert told[0][:2] == ("encoding texts", 0)
     assert told[-1] == ("reading questions", 4, 4)
 
 
 def test_questions_have_their_own_topics_and_vectors() -> None:
-    (found, *_) = asked_questions(meetings(2), ENCODER, silent)
-    assert found.asked.topics.tolist() == [0]
-    assert found.asked.question.tolist() == ENCODER.encode(["whom did it help"])[0].tolist()
+    (found, *_) = encode_questions(meetings(2), ENCODER, silent)
+    assert found.question_graph.topics.tolist() == [0]
+    assert found.question_graph.question_vector.tolist() == ENCODER.encode(["whom did it help"])[0].tolist()
     (example,) = feedback_examples([found])
-    assert (example.asked, example.question, example.answers) == (
-        found.asked,
+    assert (example.question_graph, example.question, example.answers) == (
+        found.question_graph,
         "whom did person 0 help ?",
         found.question.answers,
     )
@@ -143,12 +144,12 @@ def test_the_local_reader_follows_paths_or_reads_for_the_choices(
     asked: Sets,
 ) -> None:
     assert isinstance(local_reader(ENCODER, [], ()), PathGraphReader)
-    some = asked_questions(opinions(40), ENCODER, silent)
+    some = encode_questions(opinions(40), ENCODER, silent)
     reader = local_reader(ENCODER, some, ("for", "against"))
     assert isinstance(reader, ChoiceGraphReader)
     assert {reader.name, local_reader(ENCODER, [], ()).name} == {"local"}
     others = [local_reader(ENCODER, some, ("for", "against"), seed) for seed in (0, 1)]
-    wholes = [context_of(one.asked, whole(one.asked.graph.graph)) for one in some]
+    wholes = [build_context(one.question_graph, full_subgraph(one.question_graph.graph.graph)) for one in some]
     answers = [one.question.answers[0] for one in some]
     losses = [one.loss([""] * 40, wholes, answers) for one in (reader, *others)]
     assert losses[0].tolist() == losses[1].tolist() != losses[2].tolist()
@@ -160,10 +161,10 @@ def test_the_local_reader_follows_paths_or_reads_for_the_choices(
 def test_feedback_teaches_what_the_untrained_network_misses(
     asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]]
 ) -> None:
-    untrained = TrainedScorer(SETTINGS.made(48, 0).eval(), SETTINGS, "", 48)
-    assert kept(untrained, asked[1]) < 0.3
+    untrained = TrainedScorer(SETTINGS.build_network(48, 0).eval(), SETTINGS, "", 48)
+    assert gold_share(untrained, asked[1]) < 0.3
     found, told, _ = first
-    assert kept(found, asked[1]) > 0.9
+    assert gold_share(found, asked[1]) > 0.9
     assert (told.questions, told.held) == (len(asked[0]), len(asked[1]))
     assert told.best >= 0
     assert told.figures["minus loss"] > told.started_at["minus loss"] + 1.0
@@ -178,12 +179,12 @@ def test_the_same_seed_gives_the_same_files(
     asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]], tmp_path: Path
 ) -> None:
     torch.manual_seed(7)
-    assert bytes_of(tmp_path / "weights", trained(asked, tmp_path / "run")[0]) == first[2]
+    assert saved_bytes(tmp_path / "weights", train_network(asked, tmp_path / "run")[0]) == first[2]
     assert load_scorer(tmp_path / "weights").about["recipe"]["seed"] == 0
 
 
 def test_another_seed_gives_other_weights(asked: Sets, tmp_path: Path) -> None:
-    prints = [trained(asked, tmp_path / str(s), replace(RECIPE, epochs=1, seed=s))[0].fingerprint for s in (0, 1)]
+    prints = [train_network(asked, tmp_path / str(s), replace(RECIPE, epochs=1, seed=s))[0].fingerprint for s in (0, 1)]
     assert prints[0] != prints[1]
 
 
@@ -198,11 +199,11 @@ def test_a_run_that_was_killed_goes_on_to_the_same_files(
     reader = local_reader(ENCODER, asked[0], ())
     with pytest.raises(StoppedError):
         train_selection(*asked, reader, ENCODER, SETTINGS, FEEDBACK, RECIPE, tmp_path / "cut", killed)
-    assert bytes_of(tmp_path / "resumed", trained(asked, tmp_path / "cut")[0]) == first[2]
+    assert saved_bytes(tmp_path / "resumed", train_network(asked, tmp_path / "cut")[0]) == first[2]
 
 
 def test_a_reader_for_choices_teaches_selection(tmp_path: Path) -> None:
-    questions = asked_questions(opinions(32), ENCODER, silent)
+    questions = encode_questions(opinions(32), ENCODER, silent)
     reader = local_reader(ENCODER, questions, ("for", "against"))
     feedback = replace(FEEDBACK, budget=3)
     recipe = replace(RECIPE, epochs=2)
@@ -220,7 +221,7 @@ def test_the_run_on_other_questions_or_by_another_reader_is_refused(asked: Sets,
     learned, held = asked
     reader, short, run = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1), tmp_path / "run"
     train_selection(learned, held, reader, ENCODER, SETTINGS, FEEDBACK, short, run, silent)
-    others: tuple[tuple[list[AskedQuestion], list[AskedQuestion], GraphReader, str], ...] = (
+    others: tuple[tuple[list[EncodedQuestion], list[EncodedQuestion], GraphReader, str], ...] = (
         (learned[1:], held, reader, "questions to learn from"),
         (learned[::-1], held, reader, "questions to learn from"),
         (learned, held[1:], reader, "questions that choose the epoch"),

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, TypeVar, final
 
 import numpy as np
 
-from clew.answering.graph_readers.prompt_tokens import GraphPrompt, PromptTokens
+from clew.answering.graph_readers.prompt_tokens import GraphPrompt, PromptTokenizer
 from clew.errors import InputError
-from clew.models.causal_lm.batching import Batch, Row, Side, answer_losses, generated, packed
+from clew.models.causal_lm.batching import PaddingSide, TokenBatch, TokenizedExample, answer_losses, collate, generate
 from clew.models.validation import require_unicode
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
-    from clew.answering.graph_readers.protocols import SoftTokens
+    from clew.answering.graph_readers.protocols import SoftTokenEncoder
     from clew.graph.subgraphs.textual_graph import GraphContext
     from clew.models.causal_lm.model import CausalModel, LoadedModel
     from clew.types import FloatArray
@@ -68,7 +68,7 @@ class CausalReader:
         if max_context_tokens < 1:
             raise InputError(f"max_context_tokens is {max_context_tokens}; wanted at least 1, or with_text=False")
         self.model = model
-        self._prompts = PromptTokens(prompt, max_context_tokens, chat)
+        self._prompts = PromptTokenizer(prompt, max_context_tokens, chat)
         self._batch_size = batch_size
         self._max_new_tokens = max_new_tokens
         self._with_text = with_text
@@ -90,11 +90,11 @@ class CausalReader:
         return f"{self.model.load().fingerprint}-{asked}"
 
     @property
-    def shortened(self) -> int:
+    def truncated_graphs(self) -> int:
         """How many different graphs were too long so far, and lost lines of their end."""
-        return self._prompts.shortened
+        return self._prompts.truncated_graphs
 
-    def tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
         """Return how many tokens of each graph's text it reads.
 
         Args:
@@ -105,9 +105,9 @@ class CausalReader:
             InputError: The numbers differ, or a text has no UTF-8 form.
             ProviderError: The model cannot be used.
         """
-        model, texts = self.model.load(), self._texts(questions, contexts)
+        model, texts = self.model.load(), self._context_texts(questions, contexts)
         return [
-            self._prompts.length(model, question, text, self._max_new_tokens)
+            self._prompts.count_graph_tokens(model, question, text, self._max_new_tokens)
             for question, text in zip(questions, texts, strict=True)
         ]
 
@@ -116,20 +116,20 @@ class CausalReader:
         questions: Sequence[str],
         contexts: Sequence["GraphContext"],
         answers: Sequence[str],
-        soft: "SoftTokens | None" = None,
+        soft_tokens: "SoftTokenEncoder | None" = None,
     ) -> "FloatArray":
         """Return (n,) what `losses` returns, without gradients."""
         import torch
 
         with torch.no_grad():
-            return np.asarray(self.losses(questions, contexts, answers, soft).cpu().numpy(), dtype=np.float32)
+            return np.asarray(self.losses(questions, contexts, answers, soft_tokens).cpu().numpy(), dtype=np.float32)
 
     def losses(
         self,
         questions: Sequence[str],
         contexts: Sequence["GraphContext"],
         answers: Sequence[str],
-        soft: "SoftTokens | None" = None,
+        soft_tokens: "SoftTokenEncoder | None" = None,
     ) -> "Tensor":
         """Return (n,) the negative log-likelihood of each answer in nats, the mean over its tokens and its end.
 
@@ -137,7 +137,7 @@ class CausalReader:
             questions: Any strings.
             contexts: One a question.
             answers: One a question; an empty one is weighed by its end alone.
-            soft: Gives vectors to be read before each prompt.
+            soft_tokens: Gives vectors to be read before each prompt.
 
         Raises:
             InputError: The numbers differ, a text has no UTF-8 form, or question and answer are longer than the model
@@ -150,25 +150,28 @@ class CausalReader:
             raise InputError(f"{len(questions)} questions have {len(answers)} answers; wanted one each")
         require_unicode(answers)
         model = self.model.load()
-        told = [(*model.tokens(answer), model.end) for answer in answers]
-        rows = self._rows(model, questions, contexts, told)
-        side: Side = "left" if model.tokenizer.padding_side == "left" else "right"
+        told = [(*model.tokenize(answer), model.end_token) for answer in answers]
+        rows = self._build_rows(model, questions, contexts, told)
+        side: PaddingSide = "left" if model.tokenizer.padding_side == "left" else "right"
         found = torch.zeros(len(rows), device=model.network.device)
-        for places in self._batches(rows):
-            some = _at(questions, places), _at(contexts, places), _at(told, places)
-            batch = self._side_by_side(model, _at(rows, places), some, soft, side)
+        for places in self._length_sorted_batches(rows):
+            some = _take(questions, places), _take(contexts, places), _take(told, places)
+            batch = self._collate(model, _take(rows, places), some, soft_tokens, side)
             found = found.index_put((torch.tensor(places, device=found.device),), answer_losses(model, batch))
         return found
 
     def generate(
-        self, questions: Sequence[str], contexts: Sequence["GraphContext"], soft: "SoftTokens | None" = None
+        self,
+        questions: Sequence[str],
+        contexts: Sequence["GraphContext"],
+        soft_tokens: "SoftTokenEncoder | None" = None,
     ) -> list[str]:
         """Return what the model finds likeliest word by word after each prompt, up to its end.
 
         Args:
             questions: Any strings.
             contexts: One a question.
-            soft: Gives vectors to be read before each prompt.
+            soft_tokens: Gives vectors to be read before each prompt.
 
         Raises:
             InputError: The numbers differ, a text has no UTF-8 form, or a question is longer than the model reads.
@@ -178,13 +181,13 @@ class CausalReader:
 
         model = self.model.load()
         told: list[tuple[int, ...]] = [()] * len(questions)
-        rows = self._rows(model, questions, contexts, told)
+        rows = self._build_rows(model, questions, contexts, told)
         found, most = [""] * len(rows), self._max_new_tokens
-        for places in self._batches(rows):
+        for places in self._length_sorted_batches(rows):
             with torch.no_grad():
-                some = _at(questions, places), _at(contexts, places), _at(told, places)
-                batch = self._side_by_side(model, _at(rows, places), some, soft, "left")
-            for place, text in zip(places, generated(model, batch, most), strict=True):
+                some = _take(questions, places), _take(contexts, places), _take(told, places)
+                batch = self._collate(model, _take(rows, places), some, soft_tokens, "left")
+            for place, text in zip(places, generate(model, batch, most), strict=True):
                 found[place] = text
         return found
 
@@ -192,7 +195,7 @@ class CausalReader:
         """Return the model's weights where it was opened to be trained, else nothing."""
         return self.model.parameters()
 
-    def _texts(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
+    def _context_texts(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
         if len(contexts) != len(questions):
             raise InputError(f"{len(questions)} questions have {len(contexts)} graphs; wanted one each")
         texts = [context.text if self._with_text else "" for context in contexts]
@@ -200,55 +203,57 @@ class CausalReader:
         require_unicode(texts)
         return texts
 
-    def _rows(
+    def _build_rows(
         self,
         model: "LoadedModel",
         questions: Sequence[str],
         contexts: Sequence["GraphContext"],
-        told: Sequence[tuple[int, ...]],
-        soft: int = 0,
-    ) -> list[Row]:
-        """Return prompts with the tokens that they are told; the model has places for `soft` more, and for an answer.
+        answer_ids: Sequence[tuple[int, ...]],
+        reserved: int = 0,
+    ) -> list[TokenizedExample]:
+        """Return prompts with answer tokens, shortened so that `reserved` more tokens and an answer fit the model.
 
         That is the same for an answer that is weighed and one that is generated, so that both stand after one prompt.
         """
-        texts = self._texts(questions, contexts)
+        texts = self._context_texts(questions, contexts)
         return [
-            Row(self._prompts.encode(model, question, text, soft + max(self._max_new_tokens, len(answer))), answer)
-            for question, text, answer in zip(questions, texts, told, strict=True)
+            TokenizedExample(
+                self._prompts.encode(model, question, text, reserved + max(self._max_new_tokens, len(answer))), answer
+            )
+            for question, text, answer in zip(questions, texts, answer_ids, strict=True)
         ]
 
-    def _batches(self, rows: Sequence[Row]) -> list[list[int]]:
+    def _length_sorted_batches(self, rows: Sequence[TokenizedExample]) -> list[list[int]]:
         """Return places in batches, the longest first: rows of like length need little padding."""
         order = sorted(range(len(rows)), key=lambda place: (-len(rows[place]), place))
         return [order[start : start + self._batch_size] for start in range(0, len(order), self._batch_size)]
 
-    def _side_by_side(
+    def _collate(
         self,
         model: "LoadedModel",
-        rows: Sequence[Row],
-        asked: "tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]",
-        soft: "SoftTokens | None",
-        side: Side,
-    ) -> Batch:
+        rows: Sequence[TokenizedExample],
+        examples: "tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]",
+        soft_tokens: "SoftTokenEncoder | None",
+        side: PaddingSide,
+    ) -> TokenBatch:
         """Return a batch; its graphs lose more lines where soft tokens take their places."""
-        before = None if soft is None else soft(asked[1])
+        before = None if soft_tokens is None else soft_tokens(examples[1])
         if before is not None and before.shape[::2] != (len(rows), model.width):
             raise InputError(
                 f"soft tokens for {len(rows)} graphs have the shape {tuple(before.shape)}; wanted ({len(rows)}, "
                 f"tokens, {model.width}), the width of the model's own tokens"
             )
         taken = 0 if before is None else before.shape[1]
-        if taken and model.places:
-            rows = self._rows(model, *asked, taken)
+        if taken and model.max_positions:
+            rows = self._build_rows(model, *examples, taken)
         longest = taken + max(len(row.prompt) + max(self._max_new_tokens, len(row.answer)) for row in rows)
-        if model.places and longest > model.places:
+        if model.max_positions and longest > model.max_positions:
             raise InputError(
                 f"question and answer need up to {longest:,} tokens without any of the graph; the model reads "
-                f"{model.places:,} at most: give shorter ones, lower max_new_tokens, or choose another model"
+                f"{model.max_positions:,} at most: give shorter ones, lower max_new_tokens, or choose another model"
             )
-        return packed(model, rows, before, side)
+        return collate(model, rows, before, side)
 
 
-def _at(items: Sequence[_T], places: Sequence[int]) -> list[_T]:
+def _take(items: Sequence[_T], places: Sequence[int]) -> list[_T]:
     return [items[place] for place in places]

@@ -76,7 +76,7 @@ class ChoiceGraphReader:
         known = {choice: place for place, choice in enumerate(self._weights.choices)}
         if unknown := [answer for answer in answers if answer not in known]:
             raise InputError(f"the answer {unknown[0]!r} is none of {', '.join(known)}: teach a reader that knows it")
-        logs = self._log_shares(contexts)
+        logs = self._log_probabilities(contexts)
         return np.asarray(-logs[np.arange(len(answers)), [known[answer] for answer in answers]], dtype=np.float32)
 
     def generate(self, questions: Sequence[str], contexts: Sequence[GraphContext]) -> list[str]:
@@ -86,14 +86,14 @@ class ChoiceGraphReader:
             InputError: There are not as many contexts as questions.
         """
         check_counts(questions, contexts)
-        return [self._weights.choices[place] for place in self._log_shares(contexts).argmax(axis=1)]
+        return [self._weights.choices[place] for place in self._log_probabilities(contexts).argmax(axis=1)]
 
-    def _log_shares(self, contexts: Sequence[GraphContext]) -> "FloatArray":
+    def _log_probabilities(self, contexts: Sequence[GraphContext]) -> "FloatArray":
         sums = np.zeros((len(contexts), len(self._weights.edge_bias)), dtype=np.float32)
         for row, context in enumerate(contexts):
-            graph = context.asked.graph
-            each = np.tanh(graph.relations @ self._weights.edge.T + self._weights.edge_bias)
-            sums[row] = each[graph.relation_of[context.part.edges]].sum(axis=0)
+            graph = context.query.graph
+            each = np.tanh(graph.relation_vectors @ self._weights.edge.T + self._weights.edge_bias)
+            sums[row] = each[graph.edge_relations[context.subgraph.edges]].sum(axis=0)
         scores = sums @ self._weights.choice.T + self._weights.choice_bias
         scores -= scores.max(axis=1, keepdims=True, initial=-np.inf)
         return np.asarray(scores - np.log(np.exp(scores).sum(axis=1, keepdims=True)), dtype=np.float32)

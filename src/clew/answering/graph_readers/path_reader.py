@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 TEMPERATURE = 0.05
 """What cosines of texts, which are near each other, are divided by to be logarithms of a likelihood."""
-FLOOR = 1e-3
+MIN_LIKELIHOOD = 1e-3
 """Likelihood of an answer to which no path leads."""
-_BEAM, _ENDS = 256, 200  # chains of relations that go on, the best; ends from which each does, the first
+_BEAM_WIDTH, _MAX_ENDS = 256, 200  # chains of relations that go on, the best; ends from which each does, the first
 
 
 @final
@@ -41,7 +41,7 @@ class PathGraphReader:
         encode: Gives unit rows (n, d) of texts; those of relations come back often, so it had better remember them.
         hops: Of a path, at least 1 and at most so many.
         temperature: What cosines are divided by, above 0.
-        floor: Likelihood of an answer to which no path leads, above 0 and below 1.
+        min_likelihood: Likelihood of an answer to which no path leads, above 0 and below 1.
 
     Raises:
         InputError: A number is out of its range.
@@ -52,15 +52,15 @@ class PathGraphReader:
         encode: "Callable[[Sequence[str]], FloatArray]",
         hops: int = 3,
         temperature: float = TEMPERATURE,
-        floor: float = FLOOR,
+        min_likelihood: float = MIN_LIKELIHOOD,
     ) -> None:
-        if hops < 1 or not temperature > 0 or not 0 < floor < 1:
-            seen = f"hops {hops}, temperature {temperature}, floor {floor}"
+        if hops < 1 or not temperature > 0 or not 0 < min_likelihood < 1:
+            seen = f"hops {hops}, temperature {temperature}, floor {min_likelihood}"
             raise InputError(f"{seen}: wanted 1 hop or more, a temperature above 0, a floor between 0 and 1")
         self._encode = encode
         self._hops = hops
         self._temperature = temperature
-        self._floor = floor
+        self._floor = min_likelihood
 
     @property
     def name(self) -> str:
@@ -81,8 +81,8 @@ class PathGraphReader:
         check_counts(questions, contexts, answers)
         losses = np.empty(len(questions), dtype=np.float32)
         for row, (context, answer) in enumerate(zip(contexts, answers, strict=True)):
-            nodes, shares = self._shares(context)
-            wanted, texts = name_key(answer), context.asked.graph.graph.nodes
+            nodes, shares = self._probabilities(context)
+            wanted, texts = name_key(answer), context.query.graph.graph.nodes
             right = [name_key(texts[node]) == wanted for node in nodes.tolist()]
             likelihood = self._floor + (1.0 - self._floor) * float(shares[right].sum())
             losses[row] = -np.log(min(likelihood, 1.0))
@@ -97,37 +97,37 @@ class PathGraphReader:
         check_counts(questions, contexts)
         found: list[str] = []
         for context in contexts:
-            nodes, shares = self._shares(context)
-            found.append(context.asked.graph.graph.nodes[int(nodes[shares.argmax()])] if len(nodes) else "")
+            nodes, shares = self._probabilities(context)
+            found.append(context.query.graph.graph.nodes[int(nodes[shares.argmax()])] if len(nodes) else "")
         return found
 
-    def _shares(self, context: GraphContext) -> "tuple[IntArray, FloatArray]":
+    def _probabilities(self, context: GraphContext) -> "tuple[IntArray, FloatArray]":
         """Return candidates (c,) as nodes of the graph, ascending, and their shares of the likelihood (c,)."""
-        worth = self._worth(context)
+        worth = self._path_scores(context)
         candidates = np.flatnonzero(np.isfinite(worth))
         if not len(candidates):
-            return context.part.nodes[:0], np.zeros(0, dtype=np.float32)
+            return context.subgraph.nodes[:0], np.zeros(0, dtype=np.float32)
         shares = np.exp(worth[candidates] - worth[candidates].max())
-        return context.part.nodes[candidates], (shares / shares.sum()).astype(np.float32)
+        return context.subgraph.nodes[candidates], (shares / shares.sum()).astype(np.float32)
 
-    def _worth(self, context: GraphContext) -> "FloatArray":
+    def _path_scores(self, context: GraphContext) -> "FloatArray":
         """Return the logarithm (k,) of how likely the best path makes each node of the part, -inf where none leads."""
-        worth = np.full(len(context.part.nodes), -np.inf, dtype=np.float32)
-        starts = _starts(context)
-        if not len(starts) or not len(context.part.edges):
+        worth = np.full(len(context.subgraph.nodes), -np.inf, dtype=np.float32)
+        starts = _start_nodes(context)
+        if not len(starts) or not len(context.subgraph.edges):
             return worth
-        (local, codes), names = _local(context), _relations(context)
+        (local, codes), names = _local_graph(context), _relation_texts(context)
         levels, on = [first_level(starts)], np.zeros(1, dtype=np.int64)
         for hop in range(self._hops):
-            level = next_level(local, codes, levels, on, _ENDS)
-            if not len(level.chains):
+            level = next_level(local, codes, levels, on, _MAX_ENDS)
+            if not len(level.relation_paths):
                 break
-            texts = [", ".join([names[code >> 1] for code in chain]) for chain in level.chains.tolist()]
-            scores = self._encode(texts) @ context.asked.question / self._temperature
+            texts = [", ".join([names[code >> 1] for code in chain]) for chain in level.relation_paths.tolist()]
+            scores = self._encode(texts) @ context.query.question_vector / self._temperature
             np.maximum.at(worth, level.positions, np.repeat(scores, np.diff(level.indptr)))
             if hop + 1 < self._hops:
                 levels.append(level)
-                on = top_order(scores, _BEAM)
+                on = top_order(scores, _BEAM_WIDTH)
         return worth
 
 
@@ -145,26 +145,26 @@ def check_counts(
         raise InputError(f"{len(questions)} questions have {len(answers)} answers; give one each")
 
 
-def _starts(context: GraphContext) -> "LongArray":
+def _start_nodes(context: GraphContext) -> "LongArray":
     """Return the places in the part of what the question names, or of the node that is likest to it."""
-    graph, part = context.asked, context.part
+    graph, part = context.query, context.subgraph
     named = np.flatnonzero(np.isin(part.nodes, graph.topics))
     if len(named) or not len(part.nodes):
         return named
-    return np.array([np.argmax(graph.graph.nodes[part.nodes] @ graph.question)], dtype=np.int64)
+    return np.array([np.argmax(graph.graph.node_vectors[part.nodes] @ graph.question_vector)], dtype=np.int64)
 
 
-def _local(context: GraphContext) -> "tuple[LocalGraph, IntArray]":
+def _local_graph(context: GraphContext) -> "tuple[LocalGraph, IntArray]":
     """Return the part as a graph of its own, and for each of its edges twice its relation, one more when reversed."""
-    graph, part = context.asked.graph, context.part
+    graph, part = context.query.graph, context.subgraph
     ends = np.searchsorted(part.nodes, graph.graph.edges[part.edges]).astype(np.int32)
     local = LocalGraph(part.nodes, *symmetric_rows(ends[:, 0], ends[:, 1], 2 * part.edges, len(part.nodes)))
-    codes = 2 * graph.relation_of[local.edges >> 1] + (local.edges & 1)
+    codes = 2 * graph.edge_relations[local.edges >> 1] + (local.edges & 1)
     return local, codes.astype(np.int32)
 
 
-def _relations(context: GraphContext) -> dict[int, str]:
+def _relation_texts(context: GraphContext) -> dict[int, str]:
     """Return the texts of the part's relations by their rows."""
-    graph, edges = context.asked.graph, context.part.edges
-    rows = graph.relation_of[edges].tolist()
+    graph, edges = context.query.graph, context.subgraph.edges
+    rows = graph.edge_relations[edges].tolist()
     return {row: graph.graph.relations[edge] for row, edge in zip(rows, edges.tolist(), strict=True)}

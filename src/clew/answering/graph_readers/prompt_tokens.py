@@ -14,7 +14,7 @@ GraphPrompt = Callable[[str, str], str]
 
 
 @final
-class PromptTokens:
+class PromptTokenizer:
     """Makes the prompts of one reader.
 
     Args:
@@ -37,40 +37,42 @@ class PromptTokens:
         return f"{wording}-{self._most}-{self._chat}"
 
     @property
-    def shortened(self) -> int:
+    def truncated_graphs(self) -> int:
         """How many different graphs have lost lines so far."""
         return len(self._shortened)
 
-    def encode(self, model: "LoadedModel", question: str, graph: str, more: int = 0) -> tuple[int, ...]:
+    def encode(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> tuple[int, ...]:
         """Return the token ids of a prompt, at least one.
 
         Args:
             model: Whose tokens they are.
             question: Any.
             graph: Its text; as much of it as `fitting` says is in the prompt.
-            more: Tokens beside the prompt that the model is to have places for.
+            reserved: Tokens beside the prompt that the model is to have places for.
 
         Raises:
             InputError: A chat was asked for and the tokenizer has no template.
         """
-        return self._fitting(model, question, graph, more)[1]
+        return self._fit_graph(model, question, graph, reserved)[1]
 
-    def length(self, model: "LoadedModel", question: str, graph: str, more: int = 0) -> int:
+    def count_graph_tokens(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> int:
         """Return how many tokens of a graph's text are in the prompt (see `encode`)."""
-        return len(model.tokens(fits)) if (fits := self._fitting(model, question, graph, more)[0]) else 0
+        return len(model.tokenize(fits)) if (fits := self._fit_graph(model, question, graph, reserved)[0]) else 0
 
-    def _fitting(self, model: "LoadedModel", question: str, graph: str, more: int) -> tuple[str, tuple[int, ...]]:
+    def _fit_graph(self, model: "LoadedModel", question: str, graph: str, reserved: int) -> tuple[str, tuple[int, ...]]:
         """Return as many first lines of a graph's text as are allowed and the model has places for, and the prompt."""
-        fits = first_lines(graph, self._most, lambda text: len(model.tokens(text)))
-        ids = self._ids(model, question, fits)
-        if model.places and len(ids) + more > model.places:
-            fits = first_lines(fits, model.places - more, lambda text: len(self._ids(model, question, text)))
-            ids = self._ids(model, question, fits)
+        fits = truncate_lines(graph, self._most, lambda text: len(model.tokenize(text)))
+        ids = self._encode_prompt(model, question, fits)
+        if model.max_positions and len(ids) + reserved > model.max_positions:
+            fits = truncate_lines(
+                fits, model.max_positions - reserved, lambda text: len(self._encode_prompt(model, question, text))
+            )
+            ids = self._encode_prompt(model, question, fits)
         if fits != graph:
             self._shortened.add(blake2b(graph.encode(errors="surrogatepass"), digest_size=8).digest())
         return fits, ids
 
-    def _ids(self, model: "LoadedModel", question: str, graph: str) -> tuple[int, ...]:
+    def _encode_prompt(self, model: "LoadedModel", question: str, graph: str) -> tuple[int, ...]:
         text = self._prompt(question, graph)
         template = getattr(model.tokenizer, "chat_template", None)
         if self._chat and not template:
@@ -81,25 +83,25 @@ class PromptTokens:
         if template and self._chat is not False:
             turn = [{"role": "user", "content": text}]
             written = model.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
-            return tuple(model.tokens(written))
-        return tuple(model.tokens(text, special=True))
+            return tuple(model.tokenize(written))
+        return tuple(model.tokenize(text, special=True))
 
 
-def first_lines(text: str, most: int, count: Callable[[str], int]) -> str:
-    """Return as many whole lines from a text's start as have at most `most` tokens.
+def truncate_lines(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
+    """Return as many whole lines from a text's start as have at most `max_tokens` tokens.
 
     Args:
         text: Any.
-        most: At least 0.
-        count: Gives the number of tokens of a text, which does not fall as lines are added.
+        max_tokens: At least 0.
+        count_tokens: Gives the number of tokens of a text, which does not fall as lines are added.
     """
-    if count(text) <= most:
+    if count_tokens(text) <= max_tokens:
         return text
     lines = text.splitlines(keepends=True)
     fits, too_many = 0, len(lines)
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if count("".join(lines[:middle])) <= most:
+        if count_tokens("".join(lines[:middle])) <= max_tokens:
             fits = middle
         else:
             too_many = middle

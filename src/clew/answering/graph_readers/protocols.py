@@ -28,7 +28,7 @@ class TrainableGraphReader(GraphReader, Protocol):
         ...
 
 
-class SoftTokens(Protocol):
+class SoftTokenEncoder(Protocol):
     """Contexts in, vectors out that a reader takes for tokens."""
 
     def __call__(self, contexts: Sequence["GraphContext"], /) -> "Tensor":
@@ -36,7 +36,7 @@ class SoftTokens(Protocol):
         ...
 
 
-class GraphTokens(Protocol):
+class TrainableSoftTokenEncoder(Protocol):
     """Soft tokens with weights of their own; any `torch.nn.Module` that is called so."""
 
     def __call__(self, contexts: Sequence["GraphContext"], /) -> "Tensor":

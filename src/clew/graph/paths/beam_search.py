@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.csr import Adjacency, adjacency
+from clew.graph.csr import Adjacency, build_adjacency
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
-_AT_ONCE = 65_536  # ways on from one chain that are scored together: a hub may have a million
+_SCORING_BATCH = 65_536  # ways on from one chain that are scored together: a hub may have a million
 
-PathScores = Callable[[tuple[int, ...], "LongArray"], "FloatArray"]
+PathScorer = Callable[[tuple[int, ...], "LongArray"], "FloatArray"]
 """A chain and (n,) triples that may go on from it to the scores (n,) of the longer chains; each at least 0, so that a
 discount always lowers."""
 
@@ -57,26 +57,26 @@ class TripleGraph:
 
     Args:
         ends: (T, 2) the nodes of each triple's head and tail.
-        nodes: How many nodes there are.
+        node_count: How many nodes there are.
     """
 
-    def __init__(self, ends: "LongArray | IntArray", nodes: int) -> None:
+    def __init__(self, ends: "LongArray | IntArray", node_count: int) -> None:
         positions = np.arange(len(ends), dtype=np.int64)
         both = np.concatenate([ends[:, 0], ends[:, 1]])
         self.ends = ends
-        self.touching: Adjacency = adjacency(both, np.tile(positions, 2), np.ones(2 * len(ends)), nodes)
+        self.node_triples: Adjacency = build_adjacency(both, np.tile(positions, 2), np.ones(2 * len(ends)), node_count)
 
-    def neighbours(self, triple: int, hub: int | None = None) -> "LongArray":
+    def neighbours(self, triple: int, max_node_triples: int | None = None) -> "LongArray":
         """Return the triples that share a node with one, ascending, itself among them; not through a hub."""
-        rows = [self.touching.row(int(node)) for node in set(self.ends[triple].tolist())]
-        open_ = [row for row in rows if hub is None or len(row) <= hub]
+        rows = [self.node_triples.row(int(node)) for node in set(self.ends[triple].tolist())]
+        open_ = [row for row in rows if max_node_triples is None or len(row) <= max_node_triples]
         return np.unique(np.concatenate(open_)).astype(np.int64) if open_ else np.zeros(0, dtype=np.int64)
 
 
 def diverse_beam_search(
     graph: TripleGraph,
     starts: Sequence[int],
-    scores: PathScores,
+    score_paths: PathScorer,
     settings: BeamSettings,
     allowed: "BoolArray | None" = None,
 ) -> list[Beam]:
@@ -85,7 +85,7 @@ def diverse_beam_search(
     Args:
         graph: The triples.
         starts: Triples to start from; equal ones count once.
-        scores: What chains are worth; asked for all ways on from a chain at once.
+        score_paths: What chains are worth; asked for all ways on from a chain at once.
         settings: Width, length and diversity.
         allowed: (T,) triples that may stand on a chain.
     """
@@ -94,36 +94,36 @@ def diverse_beam_search(
         first = first[allowed[first]]
     if not len(first):
         return []
-    worth = scores((), first)
-    beams = [Beam((int(first[i]),), float(worth[i])) for i in _best(worth, settings.width)]
+    worth = score_paths((), first)
+    beams = [Beam((int(first[i]),), float(worth[i])) for i in _top_positions(worth, settings.width)]
     for _ in range(1, settings.length):
         taken = np.unique(np.array([triple for beam in beams for triple in beam.triples], dtype=np.int64))
         found: list[Beam] = []
         for beam in beams:
-            found += _onward(graph, beam, taken, scores, settings, allowed) or [beam]
+            found += _extend_beam(graph, beam, taken, score_paths, settings, allowed) or [beam]
         beams = sorted(found, key=lambda beam: (-beam.score, beam.triples))[: settings.width]
     return beams
 
 
-def _onward(
+def _extend_beam(
     graph: TripleGraph,
     beam: Beam,
-    taken: "LongArray",
-    scores: PathScores,
+    used: "LongArray",
+    score_paths: PathScorer,
     settings: BeamSettings,
     allowed: "BoolArray | None",
 ) -> list[Beam]:
     """Return the best ways on from a chain, each discounted by its place among them; none when it ends here."""
     options = graph.neighbours(beam.triples[-1], settings.hub)
-    options = options[~np.isin(options, taken, assume_unique=True)]
+    options = options[~np.isin(options, used, assume_unique=True)]
     if allowed is not None:
         options = options[allowed[options]]
     best = np.zeros(0, dtype=np.int64)
     worth = np.zeros(0, dtype=np.float32)
-    for start in range(0, len(options), _AT_ONCE):
-        part = options[start : start + _AT_ONCE]
-        best, worth = np.concatenate([best, part]), np.concatenate([worth, scores(beam.triples, part)])
-        kept = _best(worth, settings.width)
+    for start in range(0, len(options), _SCORING_BATCH):
+        part = options[start : start + _SCORING_BATCH]
+        best, worth = np.concatenate([best, part]), np.concatenate([worth, score_paths(beam.triples, part)])
+        kept = _top_positions(worth, settings.width)
         best, worth = best[kept], worth[kept]
     return [
         Beam((*beam.triples, int(triple)), (beam.score + float(score)) * discount(place, settings.gamma))
@@ -131,12 +131,12 @@ def _onward(
     ]
 
 
-def discount(place: int, gamma: float) -> float:
+def discount(rank: int, gamma: float) -> float:
     """Return what the way on at a place, from 0, keeps of its score."""
-    return math.exp(-min(place, gamma) / gamma) if 0 < gamma < math.inf else 1.0
+    return math.exp(-min(rank, gamma) / gamma) if 0 < gamma < math.inf else 1.0
 
 
-def _best(worth: "FloatArray", count: int) -> "LongArray":
+def _top_positions(worth: "FloatArray", count: int) -> "LongArray":
     """Return the places of the greatest values, greatest first, ties by place."""
     if len(worth) > 4 * count:
         floor = np.partition(worth, len(worth) - count)[len(worth) - count]

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 def best_walks(
-    senders: "IntArray", receivers: "IntArray", importance: "FloatArray", starts: "LongArray", target: int, count: int
+    senders: "IntArray",
+    receivers: "IntArray",
+    importance: "FloatArray",
+    starts: "LongArray",
+    target: int,
+    max_walks: int,
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return the walks to a node with the greatest importance, best first, each of at least one edge, none twice.
 
@@ -27,26 +32,26 @@ def best_walks(
         importance: (layers, m).
         starts: (s,) nodes where a walk may begin.
         target: Where it ends.
-        count: How many at most.
+        max_walks: How many at most.
 
     Returns:
         Scores, and the edges in order.
     """
     size = 1 + int(max(senders.max(initial=-1), receivers.max(initial=-1), starts.max(initial=-1), target))
-    kept = count * (len(importance) + 1)  # one walk stands in several places that differ in where it stays
-    scores, edges, slots = _best(senders, receivers, importance, starts.astype(np.int64), size, kept)
+    kept = max_walks * (len(importance) + 1)  # one walk stands in several places that differ in where it stays
+    scores, edges, slots = _best_prefixes(senders, receivers, importance, starts.astype(np.int64), size, kept)
     found: dict[tuple[int, ...], float] = {}
     for slot in range(kept):
         score = float(scores[-1, target, slot])
         if score > -np.inf:
-            walk = _edges(edges, slots, senders, target, slot)
+            walk = _trace_edges(edges, slots, senders, target, slot)
             if walk and score > found.get(walk, -np.inf):
                 found[walk] = score
-    best = sorted(found, key=lambda walk: (-found[walk], walk))[:count]
+    best = sorted(found, key=lambda walk: (-found[walk], walk))[:max_walks]
     return [(found[walk], walk) for walk in best]
 
 
-def _edges(edges: "LongArray", slots: "LongArray", senders: "IntArray", node: int, slot: int) -> tuple[int, ...]:
+def _trace_edges(edges: "LongArray", slots: "LongArray", senders: "IntArray", node: int, slot: int) -> tuple[int, ...]:
     walk: list[int] = []
     for layer in range(len(edges) - 1, 0, -1):
         edge = int(edges[layer, node, slot])
@@ -58,7 +63,7 @@ def _edges(edges: "LongArray", slots: "LongArray", senders: "IntArray", node: in
 
 
 @njit(cache=True, nogil=True)
-def _best(senders, receivers, importance, starts, size, kept):  # type: ignore[no-untyped-def]
+def _best_prefixes(senders, receivers, importance, starts, size, kept):  # type: ignore[no-untyped-def]
     layers = len(importance)
     scores = np.full((layers + 1, size, kept), -np.inf, dtype=np.float32)
     edges = np.full((layers + 1, size, kept), -1, dtype=np.int64)

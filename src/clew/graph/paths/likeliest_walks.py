@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from clew.graph.csr import Adjacency
-from clew.graph.ppr.forward_push import Walk
+from clew.graph.ppr.forward_push import PushResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
 # Beyond this many neighbours a node is a hub: its edges explain nothing, and looking at them all takes long.
-_HUB = 512
-_LONGEST = 8
+_MAX_DEGREE = 512
+_MAX_STEPS = 8
 
 
 def likeliest_walks(
     graph: Adjacency,
-    walk: Walk,
+    push_result: PushResult,
     restart: "tuple[IntArray, FloatArray]",
     attraction: "FloatArray",
     damping: float,
@@ -38,7 +38,7 @@ def likeliest_walks(
 
     Args:
         graph: n nodes.
-        walk: What `push_pagerank` gave for the same graph, restart, attraction and damping.
+        push_result: What `push_pagerank` gave for the same graph, restart, attraction and damping.
         restart: Distinct nodes (s,) and their probabilities (s,).
         attraction: (n,) positive.
         damping: Probability of another step.
@@ -49,9 +49,9 @@ def likeliest_walks(
         graph.indptr,
         graph.indices,
         graph.weights,
-        walk.nodes,
-        walk.places,
-        walk.onward,
+        push_result.nodes,
+        push_result.slots,
+        push_result.open_weights,
         nodes.astype(np.int32),
         weights.astype(np.float64),
         attraction,
@@ -60,17 +60,17 @@ def likeliest_walks(
     )
     found = []
     for target in targets:
-        place = int(walk.places[target]) - 1
+        place = int(push_result.slots[target]) - 1
         likely = float(probability[place]) if place >= 0 else 0.0
-        found.append((likely, tuple(int(walk.nodes[p]) for p in _back(place, before)) if likely else ()))
+        found.append((likely, tuple(int(push_result.nodes[p]) for p in _trace_back(place, before)) if likely else ()))
     return found
 
 
-def _back(place: int, before: "IntArray") -> list[int]:
+def _trace_back(place: int, previous: "IntArray") -> list[int]:
     places = []
     while place >= 0:
         places.append(place)
-        place = int(before[place])
+        place = int(previous[place])
     return places[::-1]
 
 
@@ -101,7 +101,7 @@ def _dijkstra(indptr, indices, weights, nodes, places, onward, starts, start_wei
         if wanted[place]:
             open_targets -= 1
         first, last = indptr[nodes[place]], indptr[nodes[place] + 1]
-        if onward[place] <= 0.0 or steps == _LONGEST or (last - first > _HUB and came_from >= 0):
+        if onward[place] <= 0.0 or steps == _MAX_STEPS or (last - first > _MAX_DEGREE and came_from >= 0):
             continue
         share = -negative * damping / onward[place]
         for edge in range(first, last):

@@ -21,34 +21,34 @@ from clew.graph.subgraphs.induced import LocalGraph
 if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray, LongArray
 
-MOST_EDGES = 400_000  # looked at for one level
+MAX_EDGES = 400_000  # looked at for one level
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChainLevel:
+class RelationPathLevel:
     """The C chains of one length h and their n ends.
 
     Attributes:
-        chains: (C, h) relation codes: twice the relation, one more when it is walked from tail to head; sorted.
+        relation_paths: (C, h) relation codes: twice the relation, one more when it is walked from tail to head; sorted.
         indptr: (C + 1,) where the ends of each chain begin: simple ones first, then by position in the graph.
         positions: (n,) an end's position in the graph.
         parents: (n,) the end of the level before from which it was reached.
         edges: (n,) the edge code of the last step.
         simple: (n,) whether its path holds no entity twice.
-        cut: Whether ends were left out.
+        truncated: Whether ends were left out.
     """
 
-    chains: "IntArray"
+    relation_paths: "IntArray"
     indptr: "LongArray"
     positions: "IntArray"
     parents: "IntArray"
     edges: "IntArray"
     simple: "BoolArray"
-    cut: bool = False
+    truncated: bool = False
 
-    def ends(self, chain: int) -> "LongArray":
+    def ends(self, index: int) -> "LongArray":
         """Return the ends of a chain: those of simple paths, or all where it has none of these."""
-        first, last = int(self.indptr[chain]), int(self.indptr[chain + 1])
+        first, last = int(self.indptr[index]), int(self.indptr[index + 1])
         simple = int(self.simple[first:last].sum())
         return np.arange(first, first + simple if simple else last)
 
@@ -60,10 +60,10 @@ def relation_codes(local: LocalGraph, triples: "IntArray") -> "IntArray":
     return codes
 
 
-def first_level(starts: "LongArray") -> ChainLevel:
+def first_level(starts: "LongArray") -> RelationPathLevel:
     """Return the empty chain, which ends where it starts."""
     count = len(starts)
-    return ChainLevel(
+    return RelationPathLevel(
         np.zeros((1, 0), dtype=np.int32),
         np.array([0, count], dtype=np.int64),
         starts.astype(np.int32),
@@ -76,25 +76,25 @@ def first_level(starts: "LongArray") -> ChainLevel:
 def next_level(
     local: LocalGraph,
     codes: "IntArray",
-    levels: list[ChainLevel],
-    chains: "LongArray",
-    most_ends: int,
-    most_edges: int = MOST_EDGES,
-) -> ChainLevel:
+    levels: list[RelationPathLevel],
+    selected: "LongArray",
+    max_ends: int,
+    max_edges: int = MAX_EDGES,
+) -> RelationPathLevel:
     """Return the chains that are longer by one relation.
 
     Args:
         local: The graph; its nodes best first, so that where ends are left out the best stay.
         codes: (m,) relation codes of its edges.
         levels: From the empty chain on.
-        chains: Which of the last level's chains go on; where the bound of edges cuts, the first stay.
-        most_ends: From how many ends of a chain it goes on, at most.
-        most_edges: How many edges are looked at, at most.
+        selected: Which of the last level's chains go on; where the bound of edges cuts, the first stay.
+        max_ends: From how many ends of a chain it goes on, at most.
+        max_edges: How many edges are looked at, at most.
     """
     last = levels[-1]
     distinct, compact = np.unique(codes, return_inverse=True)
     ancestors = _ancestors(levels)
-    chain, code, position, parent, edge, simple, cut = _extended(
+    chain, code, position, parent, edge, simple, cut = _extend_paths(
         local.indptr,
         local.neighbours,
         local.edges,
@@ -105,9 +105,9 @@ def next_level(
         last.edges,
         last.simple,
         ancestors,
-        np.asarray(chains, dtype=np.int64),
-        most_ends,
-        most_edges,
+        np.asarray(selected, dtype=np.int64),
+        max_ends,
+        max_edges,
     )
     key = (chain.astype(np.int64) * max(len(distinct), 1) + code) * 2 + ~simple
     order = np.argsort(key * len(local.nodes) + position, kind="stable")
@@ -115,13 +115,13 @@ def next_level(
     new = np.ones(len(chain), dtype=bool)
     new[1:] = (chain[1:] != chain[:-1]) | (code[1:] != code[:-1])
     begins = np.flatnonzero(new)
-    made = np.column_stack([last.chains[chain[begins]], distinct[code[begins]]]) if len(begins) else None
-    grown = np.zeros((0, last.chains.shape[1] + 1), dtype=np.int32) if made is None else made.astype(np.int32)
+    made = np.column_stack([last.relation_paths[chain[begins]], distinct[code[begins]]]) if len(begins) else None
+    grown = np.zeros((0, last.relation_paths.shape[1] + 1), dtype=np.int32) if made is None else made.astype(np.int32)
     bounds = np.append(begins, len(chain)).astype(np.int64)
-    return ChainLevel(grown, bounds, position, parent, edge, simple, bool(cut))
+    return RelationPathLevel(grown, bounds, position, parent, edge, simple, bool(cut))
 
 
-def walk_back(levels: list[ChainLevel], end: int) -> "tuple[IntArray, IntArray]":
+def trace_back(levels: list[RelationPathLevel], end: int) -> "tuple[IntArray, IntArray]":
     """Return the positions (h + 1,) and edge codes (h,) of the path that leads to an end of the last level."""
     positions: list[int] = []
     edges: list[int] = []
@@ -133,7 +133,7 @@ def walk_back(levels: list[ChainLevel], end: int) -> "tuple[IntArray, IntArray]"
     return np.array(positions[::-1], dtype=np.int32), np.array(edges[::-1], dtype=np.int32)
 
 
-def _ancestors(levels: list[ChainLevel]) -> "IntArray":
+def _ancestors(levels: list[RelationPathLevel]) -> "IntArray":
     """Return the positions (n, h + 1) on the path of every end of the last level."""
     found = levels[0].positions[:, None]
     for level in levels[1:]:
@@ -143,7 +143,7 @@ def _ancestors(levels: list[ChainLevel]) -> "IntArray":
 
 # Of the ways to one end by one chain the first stands for all; a simple one takes the place of one that is not.
 @njit(cache=True, nogil=True)
-def _extended(  # type: ignore[no-untyped-def]
+def _extend_paths(  # type: ignore[no-untyped-def]
     indptr, neighbours, edges, codes, kinds, bounds, positions, steps, simple, ancestors, chains, most_ends, most_edges
 ):
     nodes = len(indptr) - 1
@@ -161,7 +161,7 @@ def _extended(  # type: ignore[no-untyped-def]
             looked += indptr[node + 1] - indptr[node]
             if looked > most_edges:
                 cut = True
-                return _columns(out, good, count, cut)
+                return _split_columns(out, good, count, cut)
             for edge in range(indptr[node], indptr[node + 1]):
                 if steps[end] >= 0 and edges[edge] >> 1 == steps[end] >> 1:
                     continue
@@ -184,11 +184,11 @@ def _extended(  # type: ignore[no-untyped-def]
                 out[count, 0], out[count, 1], out[count, 2] = chain, codes[edge], other
                 out[count, 3], out[count, 4], good[count] = end, edges[edge], plain
                 count += 1
-    return _columns(out, good, count, cut)
+    return _split_columns(out, good, count, cut)
 
 
 @njit(cache=True, nogil=True)
-def _columns(out, good, count, cut):  # type: ignore[no-untyped-def]
+def _split_columns(out, good, count, cut):  # type: ignore[no-untyped-def]
     return (
         out[:count, 0].copy(),
         out[:count, 1].copy(),

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from clew.errors import InputError
-from clew.graph.paths.simple_paths import PathSet, named
+from clew.graph.paths.simple_paths import PathSet, entities_at
 from clew.graph.subgraphs.induced import LocalGraph
 
 if TYPE_CHECKING:
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 def shortest_paths(
-    local: LocalGraph, starts: "LongArray | IntArray", hops: int, costs: "NDArray[np.floating] | None" = None
+    local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, costs: "NDArray[np.floating] | None" = None
 ) -> "tuple[PathSet, Costs]":
-    """Return a cheapest path of 1 to `hops` edges to every node but the starts that one leads to.
+    """Return a cheapest path of 1 to `max_hops` edges to every node but the starts that one leads to.
 
     Args:
         local: n nodes, m edges.
         starts: (s,) positions.
-        hops: Edges of a path, at most.
+        max_hops: Edges of a path, at most.
         costs: (m,) of walking each edge, positive; None for 1 each.
 
     Returns:
         The paths, cheapest first, then of fewer edges, then by the position of their end; and their costs (P,).
 
     Raises:
-        InputError: A start is not in the graph, `hops` is negative, or costs are not one positive number an edge.
+        InputError: A start is not in the graph, `max_hops` is negative, or costs are not one positive number an edge.
     """
-    if hops < 0:
-        raise InputError(f"paths of {hops} hops: wanted 0 or more")
+    if max_hops < 0:
+        raise InputError(f"paths of {max_hops} hops: wanted 0 or more")
     given = np.ones(len(local.edges)) if costs is None else np.asarray(costs, dtype=np.float64)
     if given.shape != local.edges.shape or not (np.isfinite(given) & (given > 0.0)).all():
         raise InputError(
@@ -53,17 +53,17 @@ def shortest_paths(
             "wanted one for each, above 0"
         )
     first = np.sort(local.distinct_positions(starts))
-    best, lengths, parents, codes = _layers(local.indptr, local.neighbours, local.edges, given, first, hops)
+    best, lengths, parents, codes = _search_layers(local.indptr, local.neighbours, local.edges, given, first, max_hops)
     ends = np.flatnonzero(lengths > 0)
     ends = ends[np.lexsort((ends, lengths[ends], best[ends]))]
-    walks, edges = _walked_back(ends, lengths, parents, codes)
-    return PathSet(named(local, walks), edges), best[ends]
+    walks, edges = _trace_paths(ends, lengths, parents, codes)
+    return PathSet(entities_at(local, walks), edges), best[ends]
 
 
 # Of two ways to a node over equally many edges and at equal cost the one with the smaller edges wins: `ranks` is the
 # order of the ways of the last layer by their edges, so that a way is compared by its parent's rank and its last edge.
 @njit(cache=True, nogil=True)
-def _layers(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
+def _search_layers(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
     size = len(indptr) - 1
     best, lengths = np.full(size, np.inf), np.full(size, -1, dtype=np.int32)
     parents, codes = np.empty((hops, size), dtype=np.int32), np.empty((hops, size), dtype=np.int32)
@@ -98,7 +98,7 @@ def _layers(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _walked_back(ends, lengths, parents, codes):  # type: ignore[no-untyped-def]
+def _trace_paths(ends, lengths, parents, codes):  # type: ignore[no-untyped-def]
     hops = len(codes)
     walks = np.full((len(ends), hops + 1), -1, dtype=np.int32)
     edges = np.full((len(ends), hops), -1, dtype=np.int32)

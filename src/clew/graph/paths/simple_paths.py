@@ -27,14 +27,14 @@ class PathSet:
     Attributes:
         nodes: (P, hops + 1) the entities on each path from its start on, then -1.
         edges: (P, hops) the codes of its edges, as in `FactGraph`, then -1.
-        cut: Whether paths were left out.
-        left_out: How many of the length that was cut; longer ones were not looked for.
+        truncated: Whether paths were left out.
+        omitted: How many of the length that was cut; longer ones were not looked for.
     """
 
     nodes: "IntArray"
     edges: "IntArray"
-    cut: bool = False
-    left_out: int = 0
+    truncated: bool = False
+    omitted: int = 0
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -45,41 +45,46 @@ class PathSet:
         return lengths
 
 
-def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", hops: int, most: int) -> PathSet:
-    """Return the simple paths of 1 to `hops` edges from the starts, by length, then as they take turns.
+def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, max_paths: int) -> PathSet:
+    """Return the simple paths of 1 to `max_hops` edges from the starts, by length, then as they take turns.
 
     The first paths are the starts, as given; the ways on from a path are the edges of its end, by position of the
-    neighbour, then edge. Time and memory are bounded by `most` and `hops`, at a hub too.
+    neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at a hub too.
 
     Args:
         local: The graph; neighbours at low positions are taken first.
         starts: (s,) positions; one given again counts once.
-        hops: Edges of a path, at most.
-        most: Paths, at most.
+        max_hops: Edges of a path, at most.
+        max_paths: Paths, at most.
 
     Raises:
-        InputError: A start is not in the graph, or `hops` or `most` is negative.
+        InputError: A start is not in the graph, or `max_hops` or `max_paths` is negative.
     """
-    if hops < 0 or most < 0:
-        raise InputError(f"{most} paths of {hops} hops: wanted 0 or more of each")
+    if max_hops < 0 or max_paths < 0:
+        raise InputError(f"{max_paths} paths of {max_hops} hops: wanted 0 or more of each")
     first = local.distinct_positions(starts).astype(np.int32)
-    walks, codes = np.full((len(first), hops + 1), -1, dtype=np.int32), np.full((len(first), hops), -1, dtype=np.int32)
+    walks, codes = (
+        np.full((len(first), max_hops + 1), -1, dtype=np.int32),
+        np.full((len(first), max_hops), -1, dtype=np.int32),
+    )
     walks[:, 0] = first
     found = [(walks[:0], codes[:0])]
     left_out = 0
-    for length in range(hops):
-        parents, places, left_out = _longer(local.indptr, local.neighbours, walks, length, most)
+    for length in range(max_hops):
+        parents, places, left_out = _extend_paths(local.indptr, local.neighbours, walks, length, max_paths)
         walks, codes = walks[parents], codes[parents]
         walks[:, length + 1], codes[:, length] = local.neighbours[places], local.edges[places]
         found.append((walks, codes))
-        most -= len(parents)
+        max_paths -= len(parents)
         if left_out or not len(parents):
             break
     positions = np.concatenate([one for one, _ in found])
-    return PathSet(named(local, positions), np.concatenate([one for _, one in found]), left_out > 0, int(left_out))
+    return PathSet(
+        entities_at(local, positions), np.concatenate([one for _, one in found]), left_out > 0, int(left_out)
+    )
 
 
-def named(local: LocalGraph, positions: "IntArray") -> "IntArray":
+def entities_at(local: LocalGraph, positions: "IntArray") -> "IntArray":
     """Return the entities at some positions, -1 where there is no position."""
     if not len(local.nodes):
         return positions
@@ -89,7 +94,7 @@ def named(local: LocalGraph, positions: "IntArray") -> "IntArray":
 
 # Each path has a cursor in the edges of its end and keeps its turn until they are used up.
 @njit(cache=True, nogil=True)
-def _longer(indptr, neighbours, walks, length, most):  # type: ignore[no-untyped-def]
+def _extend_paths(indptr, neighbours, walks, length, most):  # type: ignore[no-untyped-def]
     count = len(walks)
     cursors, ends = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     room = 0
@@ -102,7 +107,7 @@ def _longer(indptr, neighbours, walks, length, most):  # type: ignore[no-untyped
         still = 0
         for turn in range(waiting):
             i = turns[turn]
-            place = _open(neighbours, cursors[i], ends[i], walks[i], length)
+            place = _skip_visited(neighbours, cursors[i], ends[i], walks[i], length)
             cursors[i] = place
             if place == ends[i]:
                 continue
@@ -117,20 +122,20 @@ def _longer(indptr, neighbours, walks, length, most):  # type: ignore[no-untyped
     left_out = 0
     if found == most:
         for i in range(count):
-            left_out += _open_edges(neighbours, cursors[i], ends[i], walks[i], length)
+            left_out += _count_open_edges(neighbours, cursors[i], ends[i], walks[i], length)
     return parents[:found], places[:found], left_out
 
 
 @njit(cache=True, nogil=True)
-def _open(neighbours, place, end, walk, length):  # type: ignore[no-untyped-def]
+def _skip_visited(neighbours, place, end, walk, length):  # type: ignore[no-untyped-def]
     """Return the first place from one on that leads off the path: equal neighbours, of a million edges, in one leap."""
-    while place < end and _stands_on(walk, length, neighbours[place]):
+    while place < end and _is_visited(walk, length, neighbours[place]):
         place += np.searchsorted(neighbours[place:end], neighbours[place], side="right")
     return place
 
 
 @njit(cache=True, nogil=True)
-def _stands_on(walk, length, node):  # type: ignore[no-untyped-def]
+def _is_visited(walk, length, node):  # type: ignore[no-untyped-def]
     for step in range(length + 1):  # noqa: SIM110 - a loop is what is compiled
         if walk[step] == node:
             return True
@@ -138,7 +143,7 @@ def _stands_on(walk, length, node):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _open_edges(neighbours, place, end, walk, length):  # type: ignore[no-untyped-def]
+def _count_open_edges(neighbours, place, end, walk, length):  # type: ignore[no-untyped-def]
     rest = neighbours[place:end]
     closed = 0
     for step in range(length + 1):

@@ -25,23 +25,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walk:
+class PushResult:
     """Where the walk ends.
 
     Attributes:
         nodes: (m,) the nodes that the walk came near, ascending.
         values: (m,) the probability that the walk ends there.
-        onward: (m,) the sum of weight times attraction over the open neighbours of a node that was walked on from, 0
+        open_weights: (m,) the sum of weight times attraction over the open neighbours of a node that was walked on
+            from, 0
             for the others.
-        places: (n,) the position in `nodes` of each node of the graph plus one, 0 for those that are not there.
-        left: What was not moved any further; the exact values add up to at most this much more.
+        slots: (n,) the position in `nodes` of each node of the graph plus one, 0 for those that are not there.
+        residual: What was not moved any further; the exact values add up to at most this much more.
     """
 
     nodes: "IntArray"
     values: "FloatArray"
-    onward: "NDArray[np.float64]"
-    places: "IntArray"
-    left: float
+    open_weights: "NDArray[np.float64]"
+    slots: "IntArray"
+    residual: float
 
 
 def push_pagerank(
@@ -51,7 +52,7 @@ def push_pagerank(
     blocked: "NDArray[np.bool_]",
     damping: float,
     epsilon: float,
-) -> Walk:
+) -> PushResult:
     """Return personalised PageRank near the restart nodes.
 
     Args:
@@ -64,7 +65,7 @@ def push_pagerank(
     """
     nodes, weights = restart
     open_ = ~blocked[nodes]
-    near, values, residual, onward, places = _push(
+    near, values, residual, onward, places = _push_mass(
         graph.indptr,
         graph.indices,
         graph.weights,
@@ -77,7 +78,7 @@ def push_pagerank(
     )
     order = np.argsort(near)
     places[near[order]] = np.arange(1, len(near) + 1, dtype=np.int32)
-    return Walk(near[order], values[order].astype(np.float32), onward[order], places, float(residual.sum()))
+    return PushResult(near[order], values[order].astype(np.float32), onward[order], places, float(residual.sum()))
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +93,7 @@ def _open_weight(node, indptr, indices, weights, attraction, blocked):  # type: 
 # Only `places` has an entry for every node of the graph; all else grows with the walk, which keeps a large graph from
 # costing more than a small one.
 @njit(cache=True, nogil=True)
-def _push(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, epsilon):  # type: ignore[no-untyped-def]
+def _push_mass(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, epsilon):  # type: ignore[no-untyped-def]
     places = np.zeros(len(indptr) - 1, dtype=np.int32)
     count = len(starts)
     room = max(2 * count, 1024)
@@ -120,7 +121,7 @@ def _push(indptr, indices, weights, starts, start_weights, attraction, blocked, 
         value[place] += (1.0 - damping) * mass
         share = damping * mass / onward[place]
         while len(nodes) < count + last - first:
-            nodes, value, residual, onward, waiting = _with_room(nodes, value, residual, onward, waiting)
+            nodes, value, residual, onward, waiting = _grow_buffers(nodes, value, residual, onward, waiting)
         while len(queue) < tail + last - first:
             queue = np.concatenate((queue, np.empty_like(queue)))
         for edge in range(first, last):
@@ -141,7 +142,7 @@ def _push(indptr, indices, weights, starts, start_weights, attraction, blocked, 
 
 
 @njit(cache=True, nogil=True)
-def _with_room(nodes, value, residual, onward, waiting):  # type: ignore[no-untyped-def]
+def _grow_buffers(nodes, value, residual, onward, waiting):  # type: ignore[no-untyped-def]
     more = len(nodes)
     return (
         np.concatenate((nodes, np.empty(more, dtype=np.int32))),

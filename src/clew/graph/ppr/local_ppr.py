@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DAMPING = 0.8
 EPSILON = 1e-5
-ITERATIONS = 1000
+MAX_ITERATIONS = 1000
 TOLERANCE = 1e-9
 
 
@@ -74,9 +74,9 @@ def push_ppr(
     """
     if not epsilon > 0.0:
         raise InputError(f"push with epsilon {epsilon}: wanted a number above 0, as {EPSILON:g}")
-    residual = _start(local, starts, weights, damping)
+    residual = _restart_vector(local, starts, weights, damping)
     values = np.zeros_like(residual)
-    _push(local.indptr, local.neighbours, values, residual, np.flatnonzero(residual), damping, epsilon)
+    _push_mass(local.indptr, local.neighbours, values, residual, np.flatnonzero(residual), damping, epsilon)
     return values
 
 
@@ -85,7 +85,7 @@ def random_walk_with_restart(
     starts: "LongArray | IntArray",
     weights: "NDArray[np.floating]",
     damping: float = DAMPING,
-    iterations: int = ITERATIONS,
+    max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> "Scores":
     """Return personalised PageRank (n,) by power iteration over all edges.
@@ -95,15 +95,15 @@ def random_walk_with_restart(
         starts: (s,) positions.
         weights: (s,) at least 0; scaled to a sum of 1.
         damping: Probability of another step, in [0, 1).
-        iterations: At most.
+        max_iterations: At most.
         tolerance: It ends when the scores change by no more than this, summed; then they are off by no more than
             damping / (1 - damping) times as much, summed.
 
     Raises:
         InputError: A start is not in the graph, a weight or the damping is out of range.
     """
-    start = _start(local, starts, weights, damping)
-    scores: Scores = _iterated(local.indptr, local.neighbours, start, damping, iterations, tolerance)
+    start = _restart_vector(local, starts, weights, damping)
+    scores: Scores = _iterate(local.indptr, local.neighbours, start, damping, max_iterations, tolerance)
     return scores
 
 
@@ -129,23 +129,23 @@ def pagerank_nibble(
     degrees = np.maximum(local.degrees(), 1)
     scores = push_ppr(local, starts, weights, damping, epsilon) / degrees
     order = best_positions(scores, len(scores))
-    size, conductance = _least_conductance(local.indptr, local.neighbours, order)
+    size, conductance = _sweep_cut(local.indptr, local.neighbours, order)
     return SweepCut(scores, int(size), float(conductance))
 
 
-def best_positions(scores: "Scores", most: int) -> "LongArray":
+def best_positions(scores: "Scores", max_count: int) -> "LongArray":
     """Return the positions of the highest scores above 0, best first, ties by position; at most so many."""
-    if not 0 < most < np.count_nonzero(scores > 0.0):
+    if not 0 < max_count < np.count_nonzero(scores > 0.0):
         found = np.flatnonzero(scores > 0.0)
     else:
-        least = np.sort(scores)[len(scores) - most]  # partition is slow where many scores are equal
+        least = np.sort(scores)[len(scores) - max_count]  # partition is slow where many scores are equal
         better = np.flatnonzero(scores > least)
-        found = np.concatenate([better, np.flatnonzero(scores == least)[: most - len(better)]])
-    best: LongArray = found[np.lexsort((found, -scores[found]))][: max(most, 0)]
+        found = np.concatenate([better, np.flatnonzero(scores == least)[: max_count - len(better)]])
+    best: LongArray = found[np.lexsort((found, -scores[found]))][: max(max_count, 0)]
     return best
 
 
-def _start(
+def _restart_vector(
     local: LocalGraph, starts: "LongArray | IntArray", weights: "NDArray[np.floating]", damping: float
 ) -> "Scores":
     if not 0.0 <= damping < 1.0:
@@ -167,7 +167,7 @@ def _start(
 # at when it is put there. What is left over is at most epsilon a degree; of that, 1 - damping is sure to stay and is
 # added where it lies.
 @njit(cache=True, nogil=True)
-def _push(indptr, neighbours, values, residual, starts, damping, epsilon):  # type: ignore[no-untyped-def]
+def _push_mass(indptr, neighbours, values, residual, starts, damping, epsilon):  # type: ignore[no-untyped-def]
     size = len(values)
     queue, waiting = np.empty(size, dtype=np.int32), np.zeros(size, dtype=np.bool_)
     head, count = 0, 0
@@ -201,7 +201,7 @@ def _push(indptr, neighbours, values, residual, starts, damping, epsilon):  # ty
 
 
 @njit(cache=True, nogil=True)
-def _iterated(indptr, neighbours, start, damping, iterations, tolerance):  # type: ignore[no-untyped-def]
+def _iterate(indptr, neighbours, start, damping, iterations, tolerance):  # type: ignore[no-untyped-def]
     size = len(start)
     values, shares = start.copy(), np.zeros(size)
     for _ in range(iterations):
@@ -224,7 +224,7 @@ def _iterated(indptr, neighbours, start, damping, iterations, tolerance):  # typ
 
 
 @njit(cache=True, nogil=True)
-def _least_conductance(indptr, neighbours, order):  # type: ignore[no-untyped-def]
+def _sweep_cut(indptr, neighbours, order):  # type: ignore[no-untyped-def]
     inside = np.zeros(len(indptr) - 1, dtype=np.bool_)
     volume, leaving = 0, 0
     size, least = len(order), 2.0

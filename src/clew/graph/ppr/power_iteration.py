@@ -28,7 +28,7 @@ def power_iteration(graph: Adjacency, restart: "NDArray[np.float64]", damping: f
         restart: (n,) sums to 1.
         damping: Probability of another step, in [0, 1).
     """
-    n = graph.rows
+    n = graph.row_count
     matrix = sparse.csr_array((graph.weights.astype(np.float64), graph.indices, graph.indptr), shape=(n, n))
     out: NDArray[np.float64] = np.asarray(matrix.sum(axis=1)).ravel()
     dangling = out == 0
@@ -45,9 +45,9 @@ def power_iteration(graph: Adjacency, restart: "NDArray[np.float64]", damping: f
     return values
 
 
-def summed_adjacency(rows: "LongArray", columns: "LongArray", weights: "FloatArray", count: int) -> Adjacency:
-    """Sort pairs into `count` rows, adding up the weights of equal pairs."""
-    matrix = sparse.coo_array((weights.astype(np.float64), (rows, columns)), shape=(count, count)).tocsr()
+def summed_adjacency(rows: "LongArray", columns: "LongArray", weights: "FloatArray", row_count: int) -> Adjacency:
+    """Sort pairs into `row_count` rows, adding up the weights of equal pairs."""
+    matrix = sparse.coo_array((weights.astype(np.float64), (rows, columns)), shape=(row_count, row_count)).tocsr()
     matrix.sum_duplicates()
     matrix.sort_indices()
     return Adjacency(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data.astype(np.float32))

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.csr import Adjacency, adjacency
-from clew.graph.snapshot.imported_graph import ImportedGraph, Places, distinct_rows, no_graph, numbered_together, united
+from clew.graph.csr import Adjacency, build_adjacency
+from clew.graph.snapshot.imported_graph import (
+    ImportedGraph,
+    MergedPositions,
+    distinct_rows,
+    empty_graph,
+    merge_sorted,
+    merge_texts,
+)
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
-from clew.graph.string_array import Strings
+from clew.graph.string_array import StringArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +41,7 @@ class PassageColumns:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PassageFacts:
     """What one passage says, in entity keys.
 
     Attributes:
@@ -48,10 +55,10 @@ class Facts:
     triples: Sequence[tuple[str, str, str]]
 
 
-def build(
+def build_snapshot(
     columns: PassageColumns,
-    facts: Sequence[Facts],
-    surfaces: Mapping[str, Counter[str]],
+    facts: Sequence[PassageFacts],
+    surface_forms: Mapping[str, Counter[str]],
     names: Mapping[int, Sequence[str]],
     graph: ImportedGraph | None = None,
 ) -> Snapshot:
@@ -60,45 +67,45 @@ def build(
     Args:
         columns: P passages.
         facts: P, of each passage.
-        surfaces: For each entity key how often it was written in which way.
+        surface_forms: For each entity key how often it was written in which way.
         names: For each hash of a name's key the entity keys that it stands for.
         graph: The imported graphs, if there are any; an entity is shown as they write it.
     """
-    graph = graph or no_graph()
+    graph = graph or empty_graph()
     order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)
     facts = [facts[i] for i in order]
-    keys = sorted(surfaces)
-    entity = numbered_together(keys, graph.keys)
-    number = dict(zip(keys, entity.one.tolist(), strict=True))
+    keys = sorted(surface_forms)
+    entity = merge_sorted(keys, graph.keys)
+    number = dict(zip(keys, entity.first.tolist(), strict=True))
     relations = sorted({relation for fact in facts for _, relation, _ in fact.triples})
-    relation = numbered_together(relations, graph.relations)
-    triples, triple_passages, imported = _numbered_triples(
-        _stated(facts, number, dict(zip(relations, relation.one.tolist(), strict=True))),
-        _renumbered(graph, entity, relation),
+    relation = merge_sorted(relations, graph.relations)
+    triples, triple_passages, imported = _merge_triples(
+        _stated_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
+        _renumber_triples(graph, entity, relation),
     )
-    mentions = _mentions(facts, number)
-    hashes, entities = _names(names, number, graph, entity)
+    mentions = _mention_rows(facts, number)
+    hashes, entities = _name_table(names, number, graph, entity)
     titles = np.array([number.get(fact.title, -1) for fact in facts], dtype=np.int32)
-    mentioned_in = mentions.transposed(entity.count)
+    mentioned_in = mentions.transpose(entity.count)
     nodes = entity_nodes(titles, mentioned_in)
-    equivalences = adjacency([], [], [], entity.count)
+    equivalences = build_adjacency([], [], [], entity.count)
     return Snapshot(
-        passage_ids=Strings.of(columns.ids[i] for i in order),
-        document_ids=Strings.of(columns.document_ids[i] for i in order),
-        titles=Strings.of(columns.titles[i] for i in order),
-        texts=Strings.of(columns.texts[i] for i in order),
-        metadata=Strings.of(columns.metadata[i] for i in order),
+        passage_ids=StringArray.pack(columns.ids[i] for i in order),
+        document_ids=StringArray.pack(columns.document_ids[i] for i in order),
+        titles=StringArray.pack(columns.titles[i] for i in order),
+        texts=StringArray.pack(columns.texts[i] for i in order),
+        metadata=StringArray.pack(columns.metadata[i] for i in order),
         starts=np.array([columns.starts[i] for i in order], dtype=np.int64),
         ends=np.array([columns.ends[i] for i in order], dtype=np.int64),
         title_entities=titles,
-        entities=united([most_written(surfaces[key]) for key in keys], graph.labels, entity),
+        entities=merge_texts([most_frequent_form(surface_forms[key]) for key in keys], graph.labels, entity),
         name_hashes=hashes,
         name_entities=entities,
-        relations=united(relations, graph.relations, relation),
+        relations=merge_texts(relations, graph.relations, relation),
         triples=triples,
         imported=imported,
         triple_passages=triple_passages,
-        passage_triples=triple_passages.transposed(len(facts)),
+        passage_triples=triple_passages.transpose(len(facts)),
         mentions=mentions,
         mentioned_in=mentioned_in,
         equivalences=equivalences,
@@ -118,16 +125,18 @@ def with_equivalences(snapshot: Snapshot, left: "IntArray", right: "IntArray", s
         scores: (m,) their cosine.
     """
     both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
-    equivalences = adjacency(*both, len(snapshot.entities))
+    equivalences = build_adjacency(*both, len(snapshot.entities))
     return replace(snapshot, equivalences=equivalences)
 
 
-def most_written(surfaces: Counter[str]) -> str:
+def most_frequent_form(surface_forms: Counter[str]) -> str:
     """Return the way a name is written most often; of equals the first in code-point order."""
-    return min(surfaces, key=lambda surface: (-surfaces[surface], surface))
+    return min(surface_forms, key=lambda surface: (-surface_forms[surface], surface))
 
 
-def _stated(facts: Sequence[Facts], number: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
+def _stated_triples(
+    facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]
+) -> "LongArray":
     """Return (m, 4) the numbers of head, relation and tail of each stated triple, and the passage that states it."""
     return np.array(
         [
@@ -139,22 +148,22 @@ def _stated(facts: Sequence[Facts], number: Mapping[str, int], relations: Mappin
     ).reshape(-1, 4)
 
 
-def _renumbered(graph: ImportedGraph, entity: Places, relation: Places) -> "LongArray":
+def _renumber_triples(graph: ImportedGraph, entity: MergedPositions, relation: MergedPositions) -> "LongArray":
     """Return (t, 3) the triples of a graph in the numbers of the snapshot."""
     heads, relations, tails = graph.triples.T
-    return np.column_stack([entity.other[heads], relation.other[relations], entity.other[tails]])
+    return np.column_stack([entity.second[heads], relation.second[relations], entity.second[tails]])
 
 
-def _numbered_triples(stated: "LongArray", graph: "LongArray") -> "tuple[IntArray, Adjacency, BoolArray]":
+def _merge_triples(stated: "LongArray", graph: "LongArray") -> "tuple[IntArray, Adjacency, BoolArray]":
     """Return the distinct triples (T, 3), the passages of each, and whether each is one of the graph's."""
     triples, row = distinct_rows(np.concatenate([stated[:, :3], graph]))
-    passages = adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
+    passages = build_adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
     imported = np.zeros(len(triples), dtype=bool)
     imported[row[len(stated) :]] = True
     return triples.astype(np.int32).reshape(-1, 3), passages, imported
 
 
-def _mentions(facts: Sequence[Facts], number: Mapping[str, int]) -> Adjacency:
+def _mention_rows(facts: Sequence[PassageFacts], number: Mapping[str, int]) -> Adjacency:
     rows: list[int] = []
     columns: list[int] = []
     weights: list[float] = []
@@ -164,17 +173,17 @@ def _mentions(facts: Sequence[Facts], number: Mapping[str, int]) -> Adjacency:
             rows.append(passage)
             columns.append(number[key])
             weights.append(weight)
-    return adjacency(rows, columns, weights, len(facts))
+    return build_adjacency(rows, columns, weights, len(facts))
 
 
-def _names(
-    names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: Places
+def _name_table(
+    names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: MergedPositions
 ) -> "tuple[NDArray[np.uint64], IntArray]":
     """Return the hashes of names, sorted, and the entity of each."""
     pairs = [(hash_, number[key]) for hash_, keys in names.items() for key in keys]
     hashes = np.concatenate([np.array([hash_ for hash_, _ in pairs], dtype=np.uint64), graph.name_hashes])
     own = np.array([entity_ for _, entity_ in pairs], dtype=np.int64)
-    entities = np.concatenate([own, entity.other[graph.name_entities]])
+    entities = np.concatenate([own, entity.second[graph.name_entities]])
     order = np.lexsort((entities, hashes))
     hashes, entities = hashes[order], entities[order]
     first = np.ones(len(order), dtype=bool)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SnapshotDiff:
     """Counted and named differences between an old and a new snapshot.
 
     Attributes:
@@ -28,18 +28,18 @@ class Difference:
     changed: tuple[str, ...]
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """True when nothing differs."""
         return not self.changed and not any(self.added.values()) and not any(self.removed.values())
 
 
-def difference(old: Snapshot, new: Snapshot) -> Difference:
+def diff_snapshots(old: Snapshot, new: Snapshot) -> SnapshotDiff:
     """Return what was added, removed and changed from one snapshot to another."""
-    before, after = _passages(old), _passages(new)
+    before, after = _passage_columns(old), _passage_columns(new)
     changed = sorted(id_ for id_ in before.keys() & after.keys() if before[id_] != after[id_])
     entities = set(old.entities), set(new.entities)
-    lost, gained = _triples(old, new)
-    return Difference(
+    lost, gained = _diff_triples(old, new)
+    return SnapshotDiff(
         added={
             "passages": tuple(sorted(after.keys() - before.keys())),
             "entities": tuple(sorted(entities[1] - entities[0])),
@@ -54,12 +54,12 @@ def difference(old: Snapshot, new: Snapshot) -> Difference:
     )
 
 
-def _passages(s: Snapshot) -> dict[str, tuple[object, ...]]:
+def _passage_columns(s: Snapshot) -> dict[str, tuple[object, ...]]:
     columns = zip(s.passage_ids, s.titles, s.texts, s.metadata, s.starts.tolist(), s.ends.tolist(), strict=True)
     return {id_: tuple(rest) for id_, *rest in columns}
 
 
-def _triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _diff_triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the triples that only the old and that only the new snapshot has, in words.
 
     They are compared as numbers, and only what differs is put in words: there may be millions.
@@ -67,7 +67,7 @@ def _triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, 
     entities = sorted({*old.entities, *new.entities})
     relations = sorted({*old.relations, *new.relations})
     numbers = {name: i for i, name in enumerate(entities)}, {name: i for i, name in enumerate(relations)}
-    distinct, which = distinct_rows(np.concatenate([_numbered(s, *numbers) for s in (old, new)]))
+    distinct, which = distinct_rows(np.concatenate([_triple_numbers(s, *numbers) for s in (old, new)]))
     held = np.zeros((2, len(distinct)), dtype=bool)
     held[0, which[: len(old.triples)]] = True
     held[1, which[len(old.triples) :]] = True
@@ -78,7 +78,7 @@ def _triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, 
     return lost, gained
 
 
-def _numbered(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
+def _triple_numbers(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
     entity = np.array([entities[name] for name in s.entities], dtype=np.int64)
     relation = np.array([relations[name] for name in s.relations], dtype=np.int64)
     heads, stated, tails = s.triples.T

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.string_array import Strings
+from clew.graph.string_array import StringArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,59 +28,63 @@ class ImportedGraph:
         triples: (t, 3) head, relation and tail as positions in `keys` and `relations`; sorted, distinct.
     """
 
-    keys: Strings
-    labels: Strings
+    keys: StringArray
+    labels: StringArray
     name_hashes: "NDArray[np.uint64]"
     name_entities: "IntArray"
-    relations: Strings
+    relations: StringArray
     triples: "IntArray"
 
 
-def no_graph() -> ImportedGraph:
+def empty_graph() -> ImportedGraph:
     """Return a graph that holds nothing."""
-    nothing, none = Strings.of(()), np.zeros(0, dtype=np.int32)
+    nothing, none = StringArray.pack(()), np.zeros(0, dtype=np.int32)
     return ImportedGraph(nothing, nothing, np.zeros(0, dtype=np.uint64), none, nothing, none.reshape(0, 3))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
+class MergedPositions:
     """Where the texts of two sorted lists stand in the sorted list of both together.
 
     Attributes:
         count: Of the list of both.
-        one: (a,) places of the first list's texts.
-        other: (b,) places of the second list's.
+        first: (a,) places of the first list's texts.
+        second: (b,) places of the second list's.
     """
 
     count: int
-    one: "LongArray"
-    other: "LongArray"
+    first: "LongArray"
+    second: "LongArray"
 
 
-def numbered_together(one: Sequence[str], other: Sequence[str]) -> Places:
+def merge_sorted(first: Sequence[str], second: Sequence[str]) -> MergedPositions:
     """Return the numbers of the texts of two lists, each sorted and distinct, in the order of both together.
 
     Args:
-        one: The shorter one, as a rule: each of its texts is looked for in the other list.
-        other: Any sequence.
+        first: The shorter one, as a rule: each of its texts is looked for in the other list.
+        second: Any sequence.
     """
-    places = np.array([bisect_left(other, text) for text in one], dtype=np.int64)
-    absent = np.array([p == len(other) or other[p] != text for p, text in zip(places.tolist(), one, strict=True)], bool)
+    places = np.array([bisect_left(second, text) for text in first], dtype=np.int64)
+    absent = np.array(
+        [p == len(second) or second[p] != text for p, text in zip(places.tolist(), first, strict=True)], bool
+    )
     before = np.cumsum(absent) - absent  # texts of the first list alone that stand before this one
-    inserted = np.cumsum(np.bincount(places[absent], minlength=len(other) + 1))[: len(other)]
-    return Places(len(other) + int(absent.sum()), places + before, np.arange(len(other), dtype=np.int64) + inserted)
+    inserted = np.cumsum(np.bincount(places[absent], minlength=len(second) + 1))[: len(second)]
+    return MergedPositions(
+        len(second) + int(absent.sum()), places + before, np.arange(len(second), dtype=np.int64) + inserted
+    )
 
 
-def united(one: Sequence[str], other: Strings, places: Places) -> Strings:
+def merge_texts(first: Sequence[str], second: StringArray, positions: MergedPositions) -> StringArray:
     """Return texts by their place among both; where both have one, the second's."""
-    if not len(one):
-        return other
-    texts = [""] * places.count
-    for place, text in zip(places.one.tolist(), one, strict=True):
+    if not len(first):
+        return second
+    texts = [""] * positions.count
+    for place, text in zip(positions.first.tolist(), first, strict=True):
         texts[place] = text
-    for place, text in zip(places.other.tolist(), other, strict=True):
+    for place, text in zip(positions.second.tolist(), second, strict=True):
         texts[place] = text
-    return Strings.of(texts)
+    return StringArray.pack(texts)
 
 
 def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], LongArray]":
@@ -89,7 +93,7 @@ def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], Lo
     Args:
         rows: None of whose values is negative.
     """
-    keys = _packed(rows)
+    keys = _pack_rows(rows)
     order = np.lexsort(keys[::-1])
     first = np.ones(len(rows), dtype=bool)
     first[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
@@ -98,7 +102,7 @@ def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], Lo
     return rows[order[first]], which
 
 
-def _packed(rows: "NDArray[np.integer]") -> "list[LongArray]":
+def _pack_rows(rows: "NDArray[np.integer]") -> "list[LongArray]":
     """Return columns as few numbers a row that sort as the rows do: sorting by one is several times as fast."""
     keys = [np.zeros(len(rows), dtype=np.int64)]
     room = 1

@@ -19,8 +19,8 @@ from clew.graph.snapshot.snapshot import Snapshot
 if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray, LongArray
 
-MENTIONS = "mentions"
-EQUIVALENT = "equivalent"  # as published; imported networks read it
+MENTIONS_RELATION = "mentions"
+EQUIVALENT_RELATION = "equivalent"  # as published; imported networks read it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,14 +42,14 @@ class RelationalEdges:
     relation_count: int
 
     @property
-    def nodes(self) -> int:
+    def node_count(self) -> int:
         """The number of nodes."""
         return len(self.indptr) - 1
 
 
 def relation_texts(snapshot: Snapshot, *, inverses: bool = False) -> list[str]:
     """Return the texts of the R relations of a snapshot's graphs, and those of their inverses after them when asked."""
-    texts = [*snapshot.relations, MENTIONS, EQUIVALENT]
+    texts = [*snapshot.relations, MENTIONS_RELATION, EQUIVALENT_RELATION]
     return [*texts, *map(inverse_text, texts)] if inverses else texts
 
 
@@ -58,7 +58,9 @@ def inverse_text(relation: str) -> str:
     return f"inverse_{relation}"
 
 
-def stated(edges: RelationalEdges, positions: "LongArray", snapshot: Snapshot, allowed: "BoolArray") -> "BoolArray":
+def stated_edge_mask(
+    edges: RelationalEdges, positions: "LongArray", snapshot: Snapshot, allowed: "BoolArray"
+) -> "BoolArray":
     """Return for some edges (m,) whether an allowed passage (P,) states them.
 
     What is no triple, or stands in an imported graph, counts as stated.
@@ -80,12 +82,14 @@ def passage_graph(snapshot: Snapshot) -> RelationalEdges:
     """
     nodes = snapshot.entity_nodes.astype(np.int64)
     heads, tails = nodes[snapshot.triples[:, 0]], nodes[snapshot.triples[:, 2]]
-    passages = np.repeat(np.arange(snapshot.mentions.rows, dtype=np.int64), snapshot.mentions.degrees())
+    passages = np.repeat(np.arange(snapshot.mentions.row_count, dtype=np.int64), snapshot.mentions.degrees())
     mentioned = nodes[snapshot.mentions.indices]
-    told = np.unique(np.concatenate([_pairs(heads, tails), _pairs(tails, heads)]))
-    untold = ~np.isin(_pairs(passages, mentioned), told)
+    told = np.unique(np.concatenate([_pair_keys(heads, tails), _pair_keys(tails, heads)]))
+    untold = ~np.isin(_pair_keys(passages, mentioned), told)
     none = np.zeros(0, dtype=np.int64)
-    return _edges(snapshot, (heads, tails), (passages[untold], mentioned[untold]), (none, none), snapshot.walk.rows)
+    return _build_edges(
+        snapshot, (heads, tails), (passages[untold], mentioned[untold]), (none, none), snapshot.walk.row_count
+    )
 
 
 def entity_graph(snapshot: Snapshot) -> RelationalEdges:
@@ -94,32 +98,32 @@ def entity_graph(snapshot: Snapshot) -> RelationalEdges:
     none = np.zeros(0, dtype=np.int64)
     ends = snapshot.triples[:, 0].astype(np.int64), snapshot.triples[:, 2].astype(np.int64)
     alike = np.repeat(nodes, snapshot.equivalences.degrees()), snapshot.equivalences.indices.astype(np.int64)
-    return _edges(snapshot, ends, (none, none), alike, len(nodes))
+    return _build_edges(snapshot, ends, (none, none), alike, len(nodes))
 
 
-def _pairs(one: "LongArray", other: "LongArray") -> "LongArray":
+def _pair_keys(one: "LongArray", other: "LongArray") -> "LongArray":
     return (one << 32) | other
 
 
-def _edges(
+def _build_edges(
     snapshot: Snapshot,
-    stated: "tuple[LongArray, LongArray]",
-    mentions: "tuple[LongArray, LongArray]",
-    equal: "tuple[LongArray, LongArray]",
-    count: int,
+    triple_ends: "tuple[LongArray, LongArray]",
+    mention_ends: "tuple[LongArray, LongArray]",
+    equivalence_ends: "tuple[LongArray, LongArray]",
+    node_count: int,
 ) -> RelationalEdges:
     relation_count = len(snapshot.relations) + 2
-    heads = np.concatenate([stated[0], mentions[0], equal[0]])
-    tails = np.concatenate([stated[1], mentions[1], equal[1]])
+    heads = np.concatenate([triple_ends[0], mention_ends[0], equivalence_ends[0]])
+    tails = np.concatenate([triple_ends[1], mention_ends[1], equivalence_ends[1]])
     relations = np.concatenate(
         [
             snapshot.triples[:, 1].astype(np.int64),
-            np.full(len(mentions[0]), relation_count - 2),
-            np.full(len(equal[0]), relation_count - 1),
+            np.full(len(mention_ends[0]), relation_count - 2),
+            np.full(len(equivalence_ends[0]), relation_count - 1),
         ]
     )
     triples = np.full(len(heads), -1, dtype=np.int32)
-    triples[: len(stated[0])] = np.arange(len(stated[0]))
+    triples[: len(triple_ends[0])] = np.arange(len(triple_ends[0]))
     apart = heads != tails
     heads, tails, relations, triples = heads[apart], tails[apart], relations[apart], triples[apart]
     receivers, senders = np.concatenate([heads, tails]), np.concatenate([tails, heads])
@@ -130,8 +134,8 @@ def _edges(
     # Several triples between two nodes may differ only in how an entity is called: they say the same thing once.
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(receivers) != 0) | (np.diff(senders) != 0) | (np.diff(relations) != 0)
-    indptr = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(receivers[first], minlength=count), out=indptr[1:])
+    indptr = np.zeros(node_count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(receivers[first], minlength=node_count), out=indptr[1:])
     return RelationalEdges(
         indptr,
         senders[first].astype(np.int32),
@@ -141,7 +145,7 @@ def _edges(
     )
 
 
-def induced(edges: RelationalEdges, nodes: "IntArray") -> "tuple[IntArray, IntArray, LongArray]":
+def induced_edges(edges: RelationalEdges, nodes: "IntArray") -> "tuple[IntArray, IntArray, LongArray]":
     """Return the edges between some nodes, in the order of the whole graph.
 
     Args:
@@ -151,12 +155,12 @@ def induced(edges: RelationalEdges, nodes: "IntArray") -> "tuple[IntArray, IntAr
     Returns:
         Senders (m,) and receivers (m,) as positions in `nodes`, and positions (m,) in `edges`.
     """
-    found: tuple[IntArray, IntArray, LongArray] = _induced(edges.indptr, edges.senders, nodes.astype(np.int32))
+    found: tuple[IntArray, IntArray, LongArray] = _select_induced(edges.indptr, edges.senders, nodes.astype(np.int32))
     return found
 
 
 @njit(cache=True, nogil=True)
-def _induced(indptr, senders, nodes):  # type: ignore[no-untyped-def]
+def _select_induced(indptr, senders, nodes):  # type: ignore[no-untyped-def]
     places = np.zeros(len(indptr) - 1, dtype=np.int32)
     most = 0
     for i in range(len(nodes)):

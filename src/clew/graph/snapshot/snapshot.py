@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
-from clew.graph.string_array import Strings
+from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
 from clew.types import Passage, Triple
 
@@ -53,18 +53,18 @@ class Snapshot:
         vectors: (P, d) unit rows, (P, 0) without an encoder.
     """
 
-    passage_ids: Strings
-    document_ids: Strings
-    titles: Strings
-    texts: Strings
-    metadata: Strings
+    passage_ids: StringArray
+    document_ids: StringArray
+    titles: StringArray
+    texts: StringArray
+    metadata: StringArray
     starts: "LongArray"
     ends: "LongArray"
     title_entities: "IntArray"
-    entities: Strings
+    entities: StringArray
     name_hashes: "NDArray[np.uint64]"
     name_entities: "IntArray"
-    relations: Strings
+    relations: StringArray
     triples: "IntArray"
     imported: "BoolArray"
     triple_passages: Adjacency
@@ -92,12 +92,12 @@ class Snapshot:
         """Return the position of a passage that is in the index, given its id."""
         return bisect_left(self.passage_ids, passage_id)
 
-    def triples_of(self, passage_ids: Iterable[str]) -> "LongArray":
+    def passage_triple_positions(self, passage_ids: Iterable[str]) -> "LongArray":
         """Return the positions of the triples that some passages state, ascending."""
         rows = [self.passage_triples.row(self.position(id_)) for id_ in passage_ids]
         return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
 
-    def stated_by(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
+    def stated_triple_mask(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
         """Return which triples (T,) an imported graph holds or some allowed passage (P,) states."""
         if allowed.all():
             return np.ones(len(self.triples), dtype=bool)
@@ -115,7 +115,7 @@ class Snapshot:
         ids = tuple(self.passage_ids[int(p)] for p in stated if allowed is None or allowed[p])
         return Triple(self.entities[head], self.relations[relation], self.entities[tail], ids)
 
-    def named(self, key_hash: int) -> "IntArray":
+    def entities_with_key(self, key_hash: int) -> "IntArray":
         """Return the entities that go by a name, given its key's hash; ascending."""
         wanted = np.uint64(key_hash)
         first = int(self.name_hashes.searchsorted(wanted, side="left"))
@@ -125,13 +125,13 @@ class Snapshot:
         last = int(self.name_hashes.searchsorted(wanted, side="right"))
         return self.name_entities[first:last]
 
-    def entities_called(self, name: str) -> "IntArray":
+    def entities_with_name(self, name: str) -> "IntArray":
         """Return the entities that go by a name, ascending; only those shown exactly so where there are any."""
-        found = self.named(key_hash(name_key(name)))
+        found = self.entities_with_key(key_hash(name_key(name)))
         exact = [entity for entity in found if self.entities[int(entity)] == name.strip()]
         return np.array(exact, dtype=np.int32) if exact else found
 
-    def titled(self, entities: "IntArray") -> "NDArray[np.bool_]":
+    def title_mask(self, entities: "IntArray") -> "NDArray[np.bool_]":
         """Return for each entity whether some document is called so."""
         places = self.mentioned_in
         return np.array([(self.title_entities[places.row(int(e))] == e).any() for e in entities], dtype=bool)
@@ -139,7 +139,7 @@ class Snapshot:
 
 def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Write every array as a `.npy` file into an empty folder."""
-    for name, array in _arrays(snapshot):
+    for name, array in _named_arrays(snapshot):
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
 
@@ -165,8 +165,8 @@ def load_snapshot(folder: Path) -> Snapshot:
 
     parts: dict[str, object] = {}
     for field in fields(Snapshot):
-        if field.type is Strings:
-            parts[field.name] = Strings(*(load(f"{field.name}.{part}") for part in ("data", "offsets")))  # type: ignore[arg-type]
+        if field.type is StringArray:
+            parts[field.name] = StringArray(*(load(f"{field.name}.{part}") for part in ("data", "offsets")))  # type: ignore[arg-type]
         elif field.type is Adjacency:
             parts[field.name] = Adjacency(*(load(f"{field.name}.{p}") for p in ("indptr", "indices", "weights")))  # type: ignore[arg-type]
         else:
@@ -174,12 +174,12 @@ def load_snapshot(folder: Path) -> Snapshot:
     return Snapshot(**parts)  # type: ignore[arg-type]
 
 
-def _arrays(snapshot: Snapshot) -> "list[tuple[str, NDArray[np.generic]]]":
+def _named_arrays(snapshot: Snapshot) -> "list[tuple[str, NDArray[np.generic]]]":
     """Return all arrays of a snapshot by the names of their files."""
     found: list[tuple[str, NDArray[np.generic]]] = []
     for field in fields(Snapshot):
         value = getattr(snapshot, field.name)
-        if isinstance(value, Strings):
+        if isinstance(value, StringArray):
             found += [(f"{field.name}.data", value.data), (f"{field.name}.offsets", value.offsets)]
         elif isinstance(value, Adjacency):
             found += [(f"{field.name}.{part}", getattr(value, part)) for part in ("indptr", "indices", "weights")]

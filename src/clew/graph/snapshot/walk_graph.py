@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.csr import Adjacency, adjacency
+from clew.graph.csr import Adjacency, build_adjacency
 
 if TYPE_CHECKING:
     from clew.types import IntArray
@@ -22,7 +22,7 @@ def entity_nodes(title_entities: "IntArray", mentioned_in: Adjacency) -> "IntArr
         title_entities: (P,) the entity that titles a passage, -1 for none.
         mentioned_in: E rows of passages.
     """
-    count = mentioned_in.rows
+    count = mentioned_in.row_count
     titled = title_entities[title_entities >= 0]
     times = np.bincount(titled, minlength=count)
     titles = np.full(count, -1, dtype=np.int64)
@@ -44,10 +44,10 @@ def walk_graph(nodes: "IntArray", mentions: Adjacency) -> Adjacency:
         nodes: (E,) from `entity_nodes`.
         mentions: P rows of entities, weighted.
     """
-    one = np.repeat(np.arange(mentions.rows, dtype=np.int64), mentions.degrees())
+    one = np.repeat(np.arange(mentions.row_count, dtype=np.int64), mentions.degrees())
     other = nodes[mentions.indices].astype(np.int64)
     weights = mentions.weights
     apart = one != other
     one, other, weights = one[apart], other[apart], weights[apart]
-    count = max(mentions.rows, int(nodes.max(initial=-1)) + 1)
-    return adjacency(np.concatenate([one, other]), np.concatenate([other, one]), np.tile(weights, 2), count)
+    count = max(mentions.row_count, int(nodes.max(initial=-1)) + 1)
+    return build_adjacency(np.concatenate([one, other]), np.concatenate([other, one]), np.tile(weights, 2), count)

@@ -15,7 +15,7 @@ from clew.errors import InputError
 if TYPE_CHECKING:
     from clew.types import IntArray, LongArray
 
-MOST_TRIPLES = 1 << 30  # an edge's code takes 31 bits
+MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class FactGraph:
     edges: "IntArray"
 
     @property
-    def nodes(self) -> int:
+    def entity_count(self) -> int:
         """The number of entities."""
         return len(self.indptr) - 1
 
@@ -46,53 +46,55 @@ class FactGraph:
         return self.neighbours[places], self.edges[places]
 
 
-def fact_graph(triples: "IntArray", entities: int) -> FactGraph:
+def fact_graph(triples: "IntArray", entity_count: int) -> FactGraph:
     """Return the graph of some triples, in time linear in them.
 
     Args:
         triples: (T, 3) head, relation, tail; several between two entities are several edges.
-        entities: How many there are, E.
+        entity_count: How many there are, E.
 
     Raises:
         InputError: A head or tail is not below E, or there are too many triples.
     """
-    if len(triples) > MOST_TRIPLES:
-        raise InputError(f"a graph of {len(triples):,} triples: at most {MOST_TRIPLES:,} fit; leave some out")
+    if len(triples) > MAX_TRIPLES:
+        raise InputError(f"a graph of {len(triples):,} triples: at most {MAX_TRIPLES:,} fit; leave some out")
     heads, tails = (np.ascontiguousarray(triples[:, column], dtype=np.int32) for column in (0, 2))
     for ends in (heads, tails):
-        if len(ends) and not 0 <= int(ends.min()) <= int(ends.max()) < entities:
+        if len(ends) and not 0 <= int(ends.min()) <= int(ends.max()) < entity_count:
             seen = int(ends.min()) if ends.min() < 0 else int(ends.max())
-            raise InputError(f"a triple has entity {seen}: wanted 0 to {entities - 1}; give the number of all entities")
+            raise InputError(
+                f"a triple has entity {seen}: wanted 0 to {entity_count - 1}; give the number of all entities"
+            )
     codes = np.arange(0, 2 * len(triples), 2, dtype=np.int32)
-    return FactGraph(*symmetric_rows(heads, tails, codes, entities))
+    return FactGraph(*symmetric_rows(heads, tails, codes, entity_count))
 
 
 def symmetric_rows(
-    froms: "IntArray", tos: "IntArray", codes: "IntArray", count: int
+    sources: "IntArray", targets: "IntArray", codes: "IntArray", row_count: int
 ) -> "tuple[LongArray, IntArray, IntArray]":
     """Return edges and their opposites as rows that are sorted by neighbour, then code.
 
     Args:
-        froms: (e,) below `count`.
-        tos: (e,) below `count`.
+        sources: (e,) below `row_count`.
+        targets: (e,) below `row_count`.
         codes: (e,) at least 0, ascending among those that join the same two nodes; the opposite of a code differs in
             its last bit.
-        count: How many rows.
+        row_count: How many rows.
 
     Returns:
         Beginnings of the rows (count + 1,), neighbours (m,) and codes (m,).
     """
-    indptr = np.zeros(count + 1, dtype=np.int64)
-    _count(froms, tos, indptr)
+    indptr = np.zeros(row_count + 1, dtype=np.int64)
+    _count_rows(sources, targets, indptr)
     towards = np.empty(indptr[-1], dtype=np.int64)
-    _by_neighbour(froms, tos, codes, indptr[:-1].copy(), towards)
+    _sort_by_neighbour(sources, targets, codes, indptr[:-1].copy(), towards)
     neighbours, edges = np.empty(len(towards), dtype=np.int32), np.empty(len(towards), dtype=np.int32)
-    _by_owner(indptr, towards, indptr[:-1].copy(), neighbours, edges)
+    _sort_by_owner(indptr, towards, indptr[:-1].copy(), neighbours, edges)
     return indptr, neighbours, edges
 
 
 @njit(cache=True, nogil=True)
-def _count(froms, tos, indptr):  # type: ignore[no-untyped-def]
+def _count_rows(froms, tos, indptr):  # type: ignore[no-untyped-def]
     for i in range(len(froms)):
         indptr[froms[i] + 1] += 1
         if froms[i] != tos[i]:
@@ -104,7 +106,7 @@ def _count(froms, tos, indptr):  # type: ignore[no-untyped-def]
 # As many edges lead to a node as leave it, so one `indptr` serves for both. Owner and code are one number: what takes
 # the time on a large graph is to reach a place in memory.
 @njit(cache=True, nogil=True)
-def _by_neighbour(froms, tos, codes, places, towards):  # type: ignore[no-untyped-def]
+def _sort_by_neighbour(froms, tos, codes, places, towards):  # type: ignore[no-untyped-def]
     for i in range(len(froms)):
         one, other = froms[i], tos[i]
         towards[places[other]] = (np.int64(one) << 32) | codes[i]
@@ -115,7 +117,7 @@ def _by_neighbour(froms, tos, codes, places, towards):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _by_owner(indptr, towards, places, neighbours, edges):  # type: ignore[no-untyped-def]
+def _sort_by_owner(indptr, towards, places, neighbours, edges):  # type: ignore[no-untyped-def]
     for node in range(len(indptr) - 1):
         for i in range(indptr[node], indptr[node + 1]):
             owner = towards[i] >> 32

@@ -16,7 +16,7 @@ from clew.graph.subgraphs.k_hop import Neighbourhood
 if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray, LongArray
 
-LOOKUP = 4  # one step of a binary search in a long row costs as much as reading so many of its edges
+LOOKUP_COST = 4  # one step of a binary search in a long row costs as much as reading so many of its edges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class LocalGraph:
         return distinct
 
 
-def local_graph(graph: FactGraph, nodes: "IntArray", closed: "BoolArray | None" = None) -> LocalGraph:
+def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray | None" = None) -> LocalGraph:
     """Return the graph that some entities induce, in the given order.
 
     An edge is found from the end that has fewer; from a long row only as much is read as is needed to look up those
@@ -71,33 +71,35 @@ def local_graph(graph: FactGraph, nodes: "IntArray", closed: "BoolArray | None" 
     Args:
         graph: The facts.
         nodes: (n,) distinct entities.
-        closed: (T,) triples that may not be used.
+        blocked_triples: (T,) triples that may not be used.
 
     Raises:
         InputError: A node is given twice or is no entity of the graph.
     """
     given = np.array(nodes, dtype=np.int32)
     ascending = np.sort(given)
-    if len(given) and not 0 <= int(ascending[0]) <= int(ascending[-1]) < graph.nodes:
+    if len(given) and not 0 <= int(ascending[0]) <= int(ascending[-1]) < graph.entity_count:
         seen = int(ascending[0]) if ascending[0] < 0 else int(ascending[-1])
-        raise InputError(f"a local graph of entity {seen}: wanted 0 to {graph.nodes - 1}; take entities of this graph")
+        raise InputError(
+            f"a local graph of entity {seen}: wanted 0 to {graph.entity_count - 1}; take entities of this graph"
+        )
     if (ascending[1:] == ascending[:-1]).any():
         twice = int(ascending[1:][ascending[1:] == ascending[:-1]][0])
         raise InputError(f"a local graph where entity {twice} stands twice: give each entity once")
     degrees = graph.indptr[given.astype(np.int64) + 1] - graph.indptr[given]
-    froms, tos, codes = _joined(
+    froms, tos, codes = _induced_edges(
         graph.indptr,
         graph.neighbours,
         graph.edges,
-        np.zeros(0, dtype=np.bool_) if closed is None else closed,
+        np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples,
         given,
         np.argsort(-degrees, kind="stable"),
-        np.zeros(graph.nodes // 8 + 1, dtype=np.uint8),
+        np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8),
     )
     return LocalGraph(given, *symmetric_rows(froms, tos, codes, len(given)))
 
 
-def explored_graph(graph: FactGraph, found: Neighbourhood, closed: "BoolArray | None" = None) -> LocalGraph:
+def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "BoolArray | None" = None) -> LocalGraph:
     """Return the graph of the edges that were looked at to find a neighbourhood, in both directions.
 
     Unless something was cut, every walk from the starts over at most as many edges as there were hops is in it; what
@@ -106,22 +108,22 @@ def explored_graph(graph: FactGraph, found: Neighbourhood, closed: "BoolArray | 
 
     Args:
         graph: The facts.
-        found: n entities of this graph.
-        closed: (T,) triples that may not be used, the same as for the neighbourhood.
+        explored: n entities of this graph.
+        blocked_triples: (T,) triples that may not be used, the same as for the neighbourhood.
     """
-    froms, tos, codes = _explored(
+    froms, tos, codes = _explored_edges(
         graph.indptr,
         graph.neighbours,
         graph.edges,
-        np.zeros(0, dtype=np.bool_) if closed is None else closed,
-        found.nodes,
-        found.looked,
-        np.empty(graph.nodes, dtype=np.int32),
+        np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples,
+        explored.nodes,
+        explored.edges_read,
+        np.empty(graph.entity_count, dtype=np.int32),
     )
-    return LocalGraph(found.nodes, *symmetric_rows(froms, tos, codes, len(found.nodes)))
+    return LocalGraph(explored.nodes, *symmetric_rows(froms, tos, codes, len(explored.nodes)))
 
 
-def kept(local: LocalGraph, mask: "BoolArray") -> LocalGraph:
+def filter_edges(local: LocalGraph, mask: "BoolArray") -> LocalGraph:
     """Return the graph with those edges alone that a mask (m,) keeps; all nodes stay.
 
     The two directions of a fact should be kept or dropped together: the rankings of entities count on it.
@@ -133,8 +135,8 @@ def kept(local: LocalGraph, mask: "BoolArray") -> LocalGraph:
 
 # Entities are marked from the one of most edges on, so that the marked ones are those that have at least as many.
 @njit(cache=True, nogil=True)
-def _joined(indptr, neighbours, edges, closed, nodes, by_degree, marked):  # type: ignore[no-untyped-def]
-    slots, places = _table(nodes)
+def _induced_edges(indptr, neighbours, edges, closed, nodes, by_degree, marked):  # type: ignore[no-untyped-def]
+    slots, places = _build_hash_table(nodes)
     joined, count = np.empty((1024, 3), dtype=np.int32), 0
     for rank in range(len(nodes)):
         position = by_degree[rank]
@@ -142,20 +144,20 @@ def _joined(indptr, neighbours, edges, closed, nodes, by_degree, marked):  # typ
         marked[node >> 3] |= 1 << (node & 7)
         first, last = indptr[node], indptr[node + 1]
         others, codes = neighbours[first:last], edges[first:last]
-        if (rank + 1) * LOOKUP * _bits(last - first) < last - first:
-            joined, count = _looked_up(others, codes, closed, nodes, by_degree[: rank + 1], joined, count)
+        if (rank + 1) * LOOKUP_COST * _bit_length(last - first) < last - first:
+            joined, count = _look_up_edges(others, codes, closed, nodes, by_degree[: rank + 1], joined, count)
         else:
-            joined, count = _read(others, codes, closed, position, marked, slots, places, joined, count)
+            joined, count = _scan_edges(others, codes, closed, position, marked, slots, places, joined, count)
     return joined[:count, 0].copy(), joined[:count, 1].copy(), joined[:count, 2].copy()
 
 
 @njit(cache=True, nogil=True)
-def _looked_up(others, codes, closed, nodes, ranked, joined, count):  # type: ignore[no-untyped-def]
+def _look_up_edges(others, codes, closed, nodes, ranked, joined, count):  # type: ignore[no-untyped-def]
     for to in ranked:
         place = np.searchsorted(others, nodes[to])
         while place < len(others) and others[place] == nodes[to]:
             if not (len(closed) and closed[codes[place] >> 1]):
-                joined = _with_room(joined, count, 1)
+                joined = _ensure_capacity(joined, count, 1)
                 joined[count, 0], joined[count, 1], joined[count, 2] = ranked[-1], to, codes[place]
                 count += 1
             place += 1
@@ -163,19 +165,19 @@ def _looked_up(others, codes, closed, nodes, ranked, joined, count):  # type: ig
 
 
 @njit(cache=True, nogil=True)
-def _read(others, codes, closed, position, marked, slots, places, joined, count):  # type: ignore[no-untyped-def]
-    joined = _with_room(joined, count, len(others))
+def _scan_edges(others, codes, closed, position, marked, slots, places, joined, count):  # type: ignore[no-untyped-def]
+    joined = _ensure_capacity(joined, count, len(others))
     for place in range(len(others)):
         other = others[place]
         if marked[other >> 3] & (1 << (other & 7)) and not (len(closed) and closed[codes[place] >> 1]):
-            joined[count, 0], joined[count, 1] = position, places[_slot(slots, other)]
+            joined[count, 0], joined[count, 1] = position, places[_find_slot(slots, other)]
             joined[count, 2] = codes[place]
             count += 1
     return joined, count
 
 
 @njit(cache=True, nogil=True)
-def _with_room(joined, count, more):  # type: ignore[no-untyped-def]
+def _ensure_capacity(joined, count, more):  # type: ignore[no-untyped-def]
     while len(joined) < count + more:
         joined = np.concatenate((joined, np.empty_like(joined)))
     return joined
@@ -184,7 +186,7 @@ def _with_room(joined, count, more):  # type: ignore[no-untyped-def]
 # `places` comes as memory happens to be, so that nothing is spent on the entities that are far away: a position counts
 # if the node there is the one that was asked for.
 @njit(cache=True, nogil=True)
-def _explored(indptr, neighbours, edges, closed, nodes, looked, places):  # type: ignore[no-untyped-def]
+def _explored_edges(indptr, neighbours, edges, closed, nodes, looked, places):  # type: ignore[no-untyped-def]
     for position in range(len(nodes)):
         places[nodes[position]] = position
     room = looked.sum()
@@ -203,7 +205,7 @@ def _explored(indptr, neighbours, edges, closed, nodes, looked, places):  # type
             # An edge that both ends looked at is taken from the first.
             if to < position and looked[to] > 0:
                 end = indptr[other] + looked[to]
-                if end == indptr[other + 1] or _before(node, edges[place] ^ 1, neighbours[end], edges[end]):
+                if end == indptr[other + 1] or _is_before(node, edges[place] ^ 1, neighbours[end], edges[end]):
                     continue
             froms[count], tos[count], codes[count] = position, to, edges[place]
             count += 1
@@ -211,12 +213,12 @@ def _explored(indptr, neighbours, edges, closed, nodes, looked, places):  # type
 
 
 @njit(cache=True, nogil=True)
-def _before(node, code, other_node, other_code):  # type: ignore[no-untyped-def]
+def _is_before(node, code, other_node, other_code):  # type: ignore[no-untyped-def]
     return node < other_node or (node == other_node and code < other_code)
 
 
 @njit(cache=True, nogil=True)
-def _bits(number):  # type: ignore[no-untyped-def]
+def _bit_length(number):  # type: ignore[no-untyped-def]
     bits = 0
     while number > 0:
         number >>= 1
@@ -225,17 +227,17 @@ def _bits(number):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _table(nodes):  # type: ignore[no-untyped-def]
-    size = 1 << _bits(2 * len(nodes))
+def _build_hash_table(nodes):  # type: ignore[no-untyped-def]
+    size = 1 << _bit_length(2 * len(nodes))
     slots, places = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
     for position in range(len(nodes)):
-        slot = _slot(slots, nodes[position])
+        slot = _find_slot(slots, nodes[position])
         slots[slot], places[slot] = nodes[position], position
     return slots, places
 
 
 @njit(cache=True, nogil=True)
-def _slot(slots, node):  # type: ignore[no-untyped-def]
+def _find_slot(slots, node):  # type: ignore[no-untyped-def]
     mask = len(slots) - 1
     slot = ((np.int64(node) * 2654435761) >> 12) & mask
     while slots[slot] != -1 and slots[slot] != node:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from clew.types import BoolArray, IntArray, LongArray
 
-MOST_HOPS = 127
+MAX_HOPS = 127
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,18 +30,19 @@ class Neighbourhood:
     Attributes:
         nodes: (n,) distinct; the starts come first.
         hops: (n,) the distance.
-        looked: (n,) how many of its first edges were looked at.
-        unexpanded: Of how many nodes nearer than the farthest not all edges were looked at; 0 when nothing was cut.
+        edges_read: (n,) how many of its first edges were looked at.
+        truncated_nodes: Of how many nodes nearer than the farthest not all edges were looked at; 0 when nothing was
+            cut.
     """
 
     nodes: "IntArray"
     hops: "NDArray[np.int8]"
-    looked: "LongArray"
-    unexpanded: int
+    edges_read: "LongArray"
+    truncated_nodes: int
 
 
 def neighbourhood(
-    graph: FactGraph, starts: "IntArray", hops: int, most_edges: int, closed: "BoolArray | None" = None
+    graph: FactGraph, starts: "IntArray", hops: int, max_edges: int, blocked_triples: "BoolArray | None" = None
 ) -> Neighbourhood:
     """Return the entities within some hops of the starts.
 
@@ -52,28 +53,30 @@ def neighbourhood(
         graph: The facts.
         starts: (s,) entities.
         hops: How far, 0 to 127.
-        most_edges: How many edges are looked at, at most.
-        closed: (T,) triples that may not be used.
+        max_edges: How many edges are looked at, at most.
+        blocked_triples: (T,) triples that may not be used.
 
     Raises:
-        InputError: A start is no entity of the graph, or `hops` or `most_edges` is out of range.
+        InputError: A start is no entity of the graph, or `hops` or `max_edges` is out of range.
     """
     level = np.unique(np.asarray(starts, dtype=np.int32))
-    if len(level) and not 0 <= int(level[0]) <= int(level[-1]) < graph.nodes:
+    if len(level) and not 0 <= int(level[0]) <= int(level[-1]) < graph.entity_count:
         seen = int(level[0]) if level[0] < 0 else int(level[-1])
-        raise InputError(f"a search from entity {seen}: wanted 0 to {graph.nodes - 1}; take entities of this graph")
-    if not 0 <= hops <= MOST_HOPS or most_edges < 0:
-        raise InputError(f"{hops} hops over {most_edges} edges: wanted 0 to {MOST_HOPS}, and 0 or more edges")
-    blocked = np.zeros(0, dtype=np.bool_) if closed is None else closed
-    seen_bits = np.zeros(graph.nodes // 8 + 1, dtype=np.uint8)
-    _mark(seen_bits, level)
+        raise InputError(
+            f"a search from entity {seen}: wanted 0 to {graph.entity_count - 1}; take entities of this graph"
+        )
+    if not 0 <= hops <= MAX_HOPS or max_edges < 0:
+        raise InputError(f"{hops} hops over {max_edges} edges: wanted 0 to {MAX_HOPS}, and 0 or more edges")
+    blocked = np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples
+    seen_bits = np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8)
+    _mark_visited(seen_bits, level)
     levels, looked, unexpanded = [level], [], 0
     for _ in range(hops):
         degrees = graph.indptr[level.astype(np.int64) + 1] - graph.indptr[level]
-        shares = _shares(degrees, most_edges)
-        most_edges -= int(shares.sum())
+        shares = _edge_quotas(degrees, max_edges)
+        max_edges -= int(shares.sum())
         unexpanded += int((shares < degrees).sum())
-        found = _found(graph.indptr, graph.neighbours, graph.edges, blocked, level, shares, seen_bits)
+        found = _expand_level(graph.indptr, graph.neighbours, graph.edges, blocked, level, shares, seen_bits)
         level = np.sort(found)
         levels.append(level)
         looked.append(shares)
@@ -82,31 +85,31 @@ def neighbourhood(
     return Neighbourhood(np.concatenate(levels), distances, np.concatenate(looked), unexpanded)
 
 
-def _shares(degrees: "LongArray", left: int) -> "LongArray":
-    """Return how many edges of each node are looked at when `left` may be: the nodes of few edges first."""
-    if int(degrees.sum()) <= left:
+def _edge_quotas(degrees: "LongArray", budget: int) -> "LongArray":
+    """Return how many edges of each node are looked at when `budget` may be: the nodes of few edges first."""
+    if int(degrees.sum()) <= budget:
         return degrees
     ascending = np.sort(degrees)
     upto = np.cumsum(ascending)
-    whole = int(np.searchsorted(upto, left, side="right"))
+    whole = int(np.searchsorted(upto, budget, side="right"))
     least = ascending[whole]  # of the nodes that do not all fit
     shares: LongArray = np.where(degrees < least, degrees, 0)
     equal = np.flatnonzero(degrees == least)
     fitting = whole - int((degrees < least).sum())
     shares[equal[:fitting]] = least
-    shares[equal[fitting]] = left - (int(upto[whole - 1]) if whole else 0)
+    shares[equal[fitting]] = budget - (int(upto[whole - 1]) if whole else 0)
     return shares
 
 
 @njit(cache=True, nogil=True)
-def _mark(bits, nodes):  # type: ignore[no-untyped-def]
+def _mark_visited(bits, nodes):  # type: ignore[no-untyped-def]
     for node in nodes:
         bits[node >> 3] |= 1 << (node & 7)
 
 
 # One bit an entity: a byte would leave the processor's cache on a graph of millions.
 @njit(cache=True, nogil=True)
-def _found(indptr, neighbours, edges, closed, level, shares, bits):  # type: ignore[no-untyped-def]
+def _expand_level(indptr, neighbours, edges, closed, level, shares, bits):  # type: ignore[no-untyped-def]
     found = np.empty(shares.sum(), dtype=np.int32)
     count = 0
     for i in range(len(level)):

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     Amounts = NDArray[np.float64]
 
-_NEAR = 1e-9  # times that differ by no more are equal
+_TIME_TOLERANCE = 1e-9  # times that differ by no more are equal
 
 
-def collecting_tree(
+def prize_collecting_tree(
     edges: "IntArray | LongArray", prizes: "Amounts", costs: "Amounts"
 ) -> "tuple[LongArray, LongArray]":
     """Return the nodes and the edges of a tree, both ascending.
@@ -44,13 +44,13 @@ def collecting_tree(
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
     given = np.asarray(prizes, dtype=np.float64)
-    indptr, around = _around(ends, len(given))
-    joined, stopped, merged, last = _grown(ends, indptr, around, given, np.asarray(costs, dtype=np.float64))
-    kept, left = _pruned(ends, len(given), joined, stopped, merged, last)
+    indptr, around = _incident_edges(ends, len(given))
+    joined, stopped, merged, last = _grow_moats(ends, indptr, around, given, np.asarray(costs, dtype=np.float64))
+    kept, left = _prune_forest(ends, len(given), joined, stopped, merged, last)
     return np.flatnonzero(~left[: len(given)]), np.sort(joined[kept])
 
 
-def _around(ends: "LongArray", count: int) -> "tuple[LongArray, LongArray]":
+def _incident_edges(ends: "LongArray", count: int) -> "tuple[LongArray, LongArray]":
     """Return for each node where its edges begin (count + 1,), and all of them."""
     both = ends.T.ravel()
     indptr = np.zeros(count + 1, dtype=np.int64)
@@ -63,7 +63,7 @@ def _around(ends: "LongArray", count: int) -> "tuple[LongArray, LongArray]":
 # is eaten, or earlier where a ball at its ends has stopped since; none is there later, for what a ball that is woken
 # has around it is put there anew.
 @njit(cache=True, nogil=True)
-def _grown(ends, indptr, around, prizes, costs):  # type: ignore[no-untyped-def]
+def _grow_moats(ends, indptr, around, prizes, costs):  # type: ignore[no-untyped-def]
     n, now = len(prizes), 0.0
     ball, eaten = np.arange(n), np.zeros(n)
     left = np.zeros(2 * n)
@@ -78,11 +78,11 @@ def _grown(ends, indptr, around, prizes, costs):  # type: ignore[no-untyped-def]
     due = [(0, 0) for _ in range(0)]
     for node in range(n):
         if growing[node]:
-            _tell(due, node, now, ends, indptr, around, costs, ball, eaten, growing)
+            _schedule_edges(due, node, now, ends, indptr, around, costs, ball, eaten, growing)
     steps = 0
     while len(alive) > 1:
         edge, until_edge = _next_edge(due, now, ends, costs, ball, eaten, growing)
-        one, until_stop = _next_stop(alive, left)
+        one, until_stop = _next_deactivation(alive, left)
         passed = max(min(until_edge, until_stop), 0.0)
         now += passed
         for node in range(n):
@@ -90,7 +90,7 @@ def _grown(ends, indptr, around, prizes, costs):  # type: ignore[no-untyped-def]
                 eaten[node] += passed
         for other in alive:
             left[other] -= passed
-        if until_stop <= until_edge + _NEAR:
+        if until_stop <= until_edge + _TIME_TOLERANCE:
             growing[one], left[one] = False, 0.0
             alive.remove(one)
             continue
@@ -109,24 +109,24 @@ def _grown(ends, indptr, around, prizes, costs):  # type: ignore[no-untyped-def]
         woken = ball == stopped[steps]
         ball[(ball == a) | (ball == b)] = new
         for inside in np.flatnonzero(woken):
-            _tell(due, inside, now, ends, indptr, around, costs, ball, eaten, growing)
+            _schedule_edges(due, inside, now, ends, indptr, around, costs, ball, eaten, growing)
         steps += 1
     return joined[:steps], stopped[:steps], merged, alive[0]
 
 
 @njit(cache=True, nogil=True)
-def _next_stop(alive, left):  # type: ignore[no-untyped-def]
+def _next_deactivation(alive, left):  # type: ignore[no-untyped-def]
     found, least = -1, np.inf
     for one in alive:
-        if left[one] < least - _NEAR or (left[one] < least + _NEAR and one < found):
+        if left[one] < least - _TIME_TOLERANCE or (left[one] < least + _TIME_TOLERANCE and one < found):
             found, least = one, left[one]
     return found, least
 
 
 @njit(cache=True, nogil=True)
-def _tell(due, node, now, ends, indptr, around, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
+def _schedule_edges(due, node, now, ends, indptr, around, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
     for edge in around[indptr[node] : indptr[node + 1]]:
-        until = _until(edge, ends, costs, ball, eaten, growing)
+        until = _time_to_tight(edge, ends, costs, ball, eaten, growing)
         if until < np.inf:
             heappush(due, (_tick(now + until), int(edge)))
 
@@ -135,7 +135,7 @@ def _tell(due, node, now, ends, indptr, around, costs, ball, eaten, growing):  #
 def _next_edge(due, now, ends, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
     while len(due) > 0:
         tick, edge = due[0]
-        until = _until(edge, ends, costs, ball, eaten, growing)
+        until = _time_to_tight(edge, ends, costs, ball, eaten, growing)
         if until < np.inf and _tick(now + until) <= tick:
             return edge, until
         heappop(due)
@@ -145,7 +145,7 @@ def _next_edge(due, now, ends, costs, ball, eaten, growing):  # type: ignore[no-
 
 
 @njit(cache=True, nogil=True)
-def _until(edge, ends, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
+def _time_to_tight(edge, ends, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
     u, v = ends[edge, 0], ends[edge, 1]
     rate = int(growing[ball[u]]) + int(growing[ball[v]])
     if ball[u] == ball[v] or rate == 0:
@@ -155,12 +155,12 @@ def _until(edge, ends, costs, ball, eaten, growing):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _tick(time):  # type: ignore[no-untyped-def]
-    return round(time / _NEAR)  # so that times that differ by rounding alone are equal
+    return round(time / _TIME_TOLERANCE)  # so that times that differ by rounding alone are equal
 
 
 # From the last merger back: a ball that had stopped is needed only where a kept edge ends in it.
 @njit(cache=True, nogil=True)
-def _pruned(ends, n, joined, stopped, merged, last):  # type: ignore[no-untyped-def]
+def _prune_forest(ends, n, joined, stopped, merged, last):  # type: ignore[no-untyped-def]
     balls = n + len(joined)
     left, needed = np.zeros(balls, dtype=np.bool_), np.zeros(balls, dtype=np.bool_)
     kept = np.zeros(len(joined), dtype=np.bool_)

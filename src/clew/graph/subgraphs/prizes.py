@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.subgraphs.pcst import collecting_tree
+from clew.graph.subgraphs.pcst import prize_collecting_tree
 from clew.graph.subgraphs.textual_graph import Subgraph
 from clew.ranking import top_order
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     Prizes = NDArray[np.float64]
 
-COST = 0.5
-_APART = 0.01  # c: how much less a value's prize is than the one before, at least
+EDGE_COST = 0.5
+_MIN_DECREASE = 0.01  # c: how much less a value's prize is than the one before, at least
 
 
 def node_prizes(similarity: "FloatArray", k: int) -> "Prizes":
@@ -61,11 +61,11 @@ def edge_prizes(similarity: "FloatArray", k: int) -> "Prizes":
     for rank in range(k):
         value = len(values) - 1 - rank
         shares[value] = min((k - rank) / edges_of[value], most)
-        most = shares[value] * (1.0 - _APART)
+        most = shares[value] * (1.0 - _MIN_DECREASE)
     return np.asarray(shares[value_of], dtype=np.float64)
 
 
-def edge_cost(prizes: "Prizes", cost: float = COST) -> float:
+def edge_cost(prizes: "Prizes", cost: float = EDGE_COST) -> float:
     """Return the cost of an edge, lowered where no edge would be worth it.
 
     Args:
@@ -73,36 +73,38 @@ def edge_cost(prizes: "Prizes", cost: float = COST) -> float:
         cost: Of an edge as asked for.
     """
     highest = float(prizes.max(initial=0.0))
-    return min(cost, highest * (1.0 - _APART / 2)) if highest > 0.0 else cost
+    return min(cost, highest * (1.0 - _MIN_DECREASE / 2)) if highest > 0.0 else cost
 
 
-def prize_tree(edges: "IntArray", of_nodes: "Prizes", of_edges: "Prizes", cost: float = COST) -> Subgraph:
+def prize_tree(edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", cost: float = EDGE_COST) -> Subgraph:
     """Return the nodes and edges that are worth it: all of a graph without edges, a connected part of any other.
 
     Args:
         edges: (m, 2) positions of nodes.
-        of_nodes: (n,) prizes, at least 0.
-        of_edges: (m,) prizes, at least 0.
+        node_prize: (n,) prizes, at least 0.
+        edge_prize: (m,) prizes, at least 0.
         cost: Of an edge before it is lowered.
     """
-    n = len(of_nodes)
+    n = len(node_prize)
     if not len(edges):
         return Subgraph(np.arange(n, dtype=np.int32), np.zeros(0, dtype=np.int32))
-    cost = edge_cost(of_edges, cost)
-    worth = of_edges > cost
+    cost = edge_cost(edge_prize, cost)
+    worth = edge_prize > cost
     plain, virtual = np.flatnonzero(~worth), np.flatnonzero(worth)
     middles = n + np.arange(len(virtual))
     halves = [np.column_stack([edges[virtual, end], middles]) for end in (0, 1)]
     joined = np.concatenate([edges[plain], *halves]).astype(np.int64)
-    costs = np.concatenate([cost - of_edges[plain], np.zeros(2 * len(virtual))])
-    nodes, taken = collecting_tree(joined, np.concatenate([of_nodes, of_edges[virtual] - cost]), costs)
+    costs = np.concatenate([cost - edge_prize[plain], np.zeros(2 * len(virtual))])
+    nodes, taken = prize_collecting_tree(joined, np.concatenate([node_prize, edge_prize[virtual] - cost]), costs)
     chosen = np.sort(np.concatenate([plain[taken[taken < len(plain)]], virtual[nodes[nodes >= n] - n]]))
     # Of an edge that is a node one half may have been enough; it comes with both its ends.
     reached = np.union1d(nodes[nodes < n], edges[chosen])
     return Subgraph(reached.astype(np.int32), chosen.astype(np.int32))
 
 
-def within(tree: Subgraph, edges: "IntArray", of_nodes: "Prizes", of_edges: "Prizes", budget: int) -> Subgraph:
+def prune_to_budget(
+    tree: Subgraph, edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", budget: int
+) -> Subgraph:
     """Return the tree without the leaves of least prize, taken away one by one until it fits.
 
     A leaf counts with the edge that holds it; of equal ones the later goes first. Of edges that close a circle the one
@@ -111,17 +113,17 @@ def within(tree: Subgraph, edges: "IntArray", of_nodes: "Prizes", of_edges: "Pri
     Args:
         tree: A part of the graph, connected or not; what is left hangs together as before.
         edges: (m, 2) of the graph.
-        of_nodes: (n,) prizes.
-        of_edges: (m,) prizes.
+        node_prize: (n,) prizes.
+        edge_prize: (m,) prizes.
         budget: Nodes, at least 1.
     """
     left = len(tree.nodes)
     if left <= budget:
         return tree
-    held = _spanning(tree, edges, of_edges)
+    held = _maximum_spanning_forest(tree, edges, edge_prize)
 
     def worth(node: int) -> tuple[float, int]:
-        return float(of_nodes[node]) + sum(held[node].values()), -node
+        return float(node_prize[node]) + sum(held[node].values()), -node
 
     leaves = [worth(node) for node in held if len(held[node]) <= 1]
     heapify(leaves)
@@ -135,25 +137,25 @@ def within(tree: Subgraph, edges: "IntArray", of_nodes: "Prizes", of_edges: "Pri
             if len(held[other]) <= 1:
                 heappush(leaves, worth(other))
         left -= 1
-    return _among(np.array(sorted(held), dtype=np.int32), tree.edges, edges)
+    return _edges_between(np.array(sorted(held), dtype=np.int32), tree.edges, edges)
 
 
-def grown(part: Subgraph, edges: "IntArray", similarity: "FloatArray", budget: int) -> Subgraph:
+def grow_to_budget(subgraph: Subgraph, edges: "IntArray", similarity: "FloatArray", budget: int) -> Subgraph:
     """Return a part with its likest neighbours, theirs among them, until it has as many nodes as it may.
 
     Those that are added come with all edges between them and the part.
 
     Args:
-        part: Of the graph.
+        subgraph: Of the graph.
         edges: (m, 2) of the graph.
         similarity: (n,) of its nodes; ties by position.
         budget: Nodes.
     """
-    if len(part.nodes) >= budget or not len(edges):
-        return part
+    if len(subgraph.nodes) >= budget or not len(edges):
+        return subgraph
     indptr, neighbours = _neighbours(edges, len(similarity))
     inside = np.zeros(len(similarity), dtype=np.bool_)
-    inside[part.nodes] = True
+    inside[subgraph.nodes] = True
     added, seen = ~inside, inside.copy()
     near: list[tuple[float, int]] = []
 
@@ -163,19 +165,19 @@ def grown(part: Subgraph, edges: "IntArray", similarity: "FloatArray", budget: i
                 seen[other] = True
                 heappush(near, (-float(similarity[other]), other))
 
-    for node in part.nodes.tolist():
+    for node in subgraph.nodes.tolist():
         look(node)
-    for _ in range(budget - len(part.nodes)):
+    for _ in range(budget - len(subgraph.nodes)):
         if not near:
             break
         node = heappop(near)[1]
         inside[node] = True
         look(node)
     with_added = np.flatnonzero(added[edges].any(axis=1))
-    return _among(np.flatnonzero(inside).astype(np.int32), np.union1d(part.edges, with_added), edges)
+    return _edges_between(np.flatnonzero(inside).astype(np.int32), np.union1d(subgraph.edges, with_added), edges)
 
 
-def _spanning(tree: Subgraph, edges: "IntArray", of_edges: "Prizes") -> dict[int, dict[int, float]]:
+def _maximum_spanning_forest(tree: Subgraph, edges: "IntArray", edge_prize: "Prizes") -> dict[int, dict[int, float]]:
     """Return for each node those that the spanning tree of highest prizes joins it to, and the prizes of the edges."""
     root = {node: node for node in tree.nodes.tolist()}
 
@@ -185,11 +187,11 @@ def _spanning(tree: Subgraph, edges: "IntArray", of_edges: "Prizes") -> dict[int
         return node
 
     held: dict[int, dict[int, float]] = {node: {} for node in root}
-    for edge in tree.edges[np.argsort(-of_edges[tree.edges], kind="stable")].tolist():
+    for edge in tree.edges[np.argsort(-edge_prize[tree.edges], kind="stable")].tolist():
         one, other = edges[edge].tolist()
         if top(one) != top(other):
             root[top(one)] = top(other)
-            held[one][other] = held[other][one] = float(of_edges[edge])
+            held[one][other] = held[other][one] = float(edge_prize[edge])
     return held
 
 
@@ -202,6 +204,6 @@ def _neighbours(edges: "IntArray", count: int) -> "tuple[LongArray, IntArray]":
     return indptr, both[order, 1].astype(np.int32)
 
 
-def _among(nodes: "IntArray", of: "IntArray | LongArray", edges: "IntArray") -> Subgraph:
+def _edges_between(nodes: "IntArray", candidates: "IntArray | LongArray", edges: "IntArray") -> Subgraph:
     """Return nodes with those of some edges that join two of them."""
-    return Subgraph(nodes, np.asarray(of, dtype=np.int32)[np.isin(edges[of], nodes).all(axis=1)])
+    return Subgraph(nodes, np.asarray(candidates, dtype=np.int32)[np.isin(edges[candidates], nodes).all(axis=1)])

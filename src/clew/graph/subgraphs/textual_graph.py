@@ -49,33 +49,34 @@ class EncodedGraph:
 
     Attributes:
         graph: Itself.
-        nodes: (n, d) unit rows of the node texts.
-        relations: (r, d) unit rows of the distinct relation texts.
-        relation_of: (m,) row of each edge in `relations`.
+        node_vectors: (n, d) unit rows of the node texts.
+        relation_vectors: (r, d) unit rows of the distinct relation texts.
+        edge_relations: (m,) row of each edge in `relation_vectors`.
     """
 
     graph: TextualGraph
-    nodes: "FloatArray"
-    relations: "FloatArray"
-    relation_of: "IntArray"
+    node_vectors: "FloatArray"
+    relation_vectors: "FloatArray"
+    edge_relations: "IntArray"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AskedGraph:
+class GraphQuery:
     """A question on an encoded graph.
 
     Attributes:
         graph: With vectors.
-        question: (d,) unit vector of the question; of a question that names nodes, without their names.
+        question_vector: (d,) unit vector of the question; of a question that names nodes, without their names.
         topics: (t,) positions of the nodes that it names; may be empty.
-        relevance: (r,) how strongly some word of the question asks for each distinct relation, more than for the
+        relation_relevance: (r,) how strongly some word of the question asks for each distinct relation, more than for
+            the
             others; None where only the question as a whole is known.
     """
 
     graph: EncodedGraph
-    question: "FloatArray"
+    question_vector: "FloatArray"
     topics: "IntArray"
-    relevance: "FloatArray | None" = None
+    relation_relevance: "FloatArray | None" = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,17 +84,17 @@ class GraphContext:
     """What a reader is given beside a question.
 
     Attributes:
-        asked: The graph that the question is on, and its vectors.
-        part: What of it was selected.
+        query: The graph that the question is on, and its vectors.
+        subgraph: What of it was selected.
         text: That part written out.
     """
 
-    asked: AskedGraph
-    part: Subgraph
+    query: GraphQuery
+    subgraph: Subgraph
     text: str
 
 
-def induced(graph: TextualGraph, nodes: "IntArray | Sequence[int]") -> Subgraph:
+def induced_subgraph(graph: TextualGraph, nodes: "IntArray | Sequence[int]") -> Subgraph:
     """Return the nodes, each once, and all edges among them.
 
     Args:
@@ -107,28 +108,28 @@ def induced(graph: TextualGraph, nodes: "IntArray | Sequence[int]") -> Subgraph:
     return Subgraph(chosen, np.flatnonzero(among).astype(np.int32))
 
 
-def whole(graph: TextualGraph) -> Subgraph:
+def full_subgraph(graph: TextualGraph) -> Subgraph:
     """Return all of a graph."""
     return Subgraph(np.arange(len(graph.nodes), dtype=np.int32), np.arange(len(graph.edges), dtype=np.int32))
 
 
-def textualised(graph: TextualGraph, part: Subgraph) -> str:
+def textualise(graph: TextualGraph, subgraph: Subgraph) -> str:
     """Return a node table and an edge table in CSV, an empty line between; nodes keep their positions as ids."""
     lines = ["node_id,node_attr"]
-    lines += [f"{node},{_cell(graph.nodes[node])}" for node in part.nodes.tolist()]
+    lines += [f"{node},{_quote_cell(graph.nodes[node])}" for node in subgraph.nodes.tolist()]
     lines += ["", "src,edge_attr,dst"]
-    ends = graph.edges[part.edges].tolist()
-    for edge, (source, target) in zip(part.edges.tolist(), ends, strict=True):
-        lines.append(f"{source},{_cell(graph.relations[edge])},{target}")
+    ends = graph.edges[subgraph.edges].tolist()
+    for edge, (source, target) in zip(subgraph.edges.tolist(), ends, strict=True):
+        lines.append(f"{source},{_quote_cell(graph.relations[edge])},{target}")
     return "\n".join(lines) + "\n"
 
 
-def context_of(asked: AskedGraph, part: Subgraph) -> GraphContext:
+def build_context(query: GraphQuery, subgraph: Subgraph) -> GraphContext:
     """Return a part of the graph that a question is on as its reader's context."""
-    return GraphContext(asked, part, textualised(asked.graph.graph, part))
+    return GraphContext(query, subgraph, textualise(query.graph.graph, subgraph))
 
 
-def _cell(text: str) -> str:
+def _quote_cell(text: str) -> str:
     # The csv module leaves a lone carriage return unquoted before Python 3.13, and cannot read it back.
     quoted = any(mark in text for mark in ',"\r\n')
     return '"' + text.replace('"', '""') + '"' if quoted else text

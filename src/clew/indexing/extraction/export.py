@@ -17,16 +17,16 @@ from clew.errors import InputError
 from clew.types import Extraction
 
 
-class Extracted(NamedTuple):
+class ExtractedPassage(NamedTuple):
     """A passage and what was found in it."""
 
     id: str
     title: str
     text: str
-    found: Extraction
+    extraction: Extraction
 
 
-def exported(layout: str, passages: Iterable[Extracted]) -> Iterator[str]:
+def format_extractions(layout: str, passages: Iterable[ExtractedPassage]) -> Iterator[str]:
     """Return the lines of a file of results.
 
     Args:
@@ -41,26 +41,26 @@ def exported(layout: str, passages: Iterable[Extracted]) -> Iterator[str]:
     return LAYOUTS[layout](passages)
 
 
-def _lines(passages: Iterable[Extracted]) -> Iterator[str]:
+def _format_lines(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
     for passage in passages:
-        entry = {"id": passage.id, "entities": _names(passage), "triples": passage.found.triples}
-        yield f"{_json(entry)}\n"
+        entry = {"id": passage.id, "entities": _mention_names(passage), "triples": passage.extraction.triples}
+        yield f"{_to_json(entry)}\n"
 
 
-def _hipporag(passages: Iterable[Extracted]) -> Iterator[str]:
+def _format_hipporag(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
     names = letters = words = 0
     before = '{"docs": [\n'
     for passage in passages:
         text = f"{passage.title}\n{passage.text}" if passage.title else passage.text
-        found = _names(passage)
+        found = _mention_names(passage)
         entry = {
             # The name by which HippoRAG knows a text; nothing is kept safe by it.
             "idx": f"chunk-{md5(text.encode(), usedforsecurity=False).hexdigest()}",
             "passage": text,
             "extracted_entities": found,
-            "extracted_triples": passage.found.triples,
+            "extracted_triples": passage.extraction.triples,
         }
-        yield f"{before}{_json(entry)}"
+        yield f"{before}{_to_json(entry)}"
         before = ",\n"
         names += len(found)
         letters += sum(map(len, found))
@@ -70,12 +70,15 @@ def _hipporag(passages: Iterable[Extracted]) -> Iterator[str]:
     yield f'{start}], "avg_ent_chars": {averages[0]}, "avg_ent_words": {averages[1]}}}\n'
 
 
-def _names(passage: Extracted) -> list[str]:
-    return list(dict.fromkeys(mention.name for mention in passage.found.mentions))
+def _mention_names(passage: ExtractedPassage) -> list[str]:
+    return list(dict.fromkeys(mention.name for mention in passage.extraction.mentions))
 
 
-def _json(entry: Mapping[str, object]) -> str:
+def _to_json(entry: Mapping[str, object]) -> str:
     return json.dumps(entry, ensure_ascii=False)
 
 
-LAYOUTS: dict[str, Callable[[Iterable[Extracted]], Iterator[str]]] = {"lines": _lines, "hipporag": _hipporag}
+LAYOUTS: dict[str, Callable[[Iterable[ExtractedPassage]], Iterator[str]]] = {
+    "lines": _format_lines,
+    "hipporag": _format_hipporag,
+}

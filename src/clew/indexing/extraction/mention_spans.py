@@ -18,19 +18,19 @@ _UNIT = r"%|percent|km²?|cm|mm|m²?|kg|g|miles?|feet|ft|°[cf]|thousand|million
 _NUMBER = re.compile(rf"[-+−]?[$€£¥]?\s?\d+(?:[.,]\d+)*(?:\s?(?:{_UNIT}))*", re.IGNORECASE)
 
 
-def placed(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
+def locate_mentions(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
     """Return a mention for each name: by place in the text, those that are not in it last; each once.
 
     Args:
         text: Of the passage.
         names: Not blank; the name of a mention with a place is `text[start:end]`, which may differ in case.
     """
-    place = _Places(text).mention
+    place = _MentionFinder(text).find
     mentions = dict.fromkeys(place(name) for name in dict.fromkeys(names))
     return tuple(sorted(mentions, key=lambda mention: (mention.start < 0, mention.start)))
 
 
-class _Places:
+class _MentionFinder:
     """A passage's text, searched for names."""
 
     def __init__(self, text: str) -> None:
@@ -40,21 +40,21 @@ class _Places:
         for number, word in enumerate(self._words):
             self._starts.setdefault(word.key, []).append(number)
 
-    def mention(self, name: str) -> Mention:
+    def find(self, name: str) -> Mention:
         """Return the name with the place where it is first written as whole words, else folded, else inside a word."""
-        start, end = self._whole(name) or self._folded(name) or self._anywhere(name) or (-1, -1)
-        return Mention(name if start < 0 else self._text[start:end], _kind(name), start, end)
+        start, end = self._find_whole_words(name) or self._find_folded(name) or self._find_substring(name) or (-1, -1)
+        return Mention(name if start < 0 else self._text[start:end], _mention_kind(name), start, end)
 
-    def _whole(self, name: str) -> tuple[int, int] | None:
+    def _find_whole_words(self, name: str) -> tuple[int, int] | None:
         start = self._text.find(name)
         while start >= 0:
             end = start + len(name)
-            if not (_inside_word(self._text, start) or _inside_word(self._text, end)):
+            if not (_is_inside_word(self._text, start) or _is_inside_word(self._text, end)):
                 return start, end
             start = self._text.find(name, start + 1)
         return None
 
-    def _folded(self, name: str) -> tuple[int, int] | None:
+    def _find_folded(self, name: str) -> tuple[int, int] | None:
         keys = [word.key for word in tokens(name)]
         for first in self._starts.get(keys[0], ()) if keys else ():
             words = self._words[first : first + len(keys)]
@@ -62,17 +62,17 @@ class _Places:
                 return words[0].start, words[-1].end
         return None
 
-    def _anywhere(self, name: str) -> tuple[int, int] | None:
+    def _find_substring(self, name: str) -> tuple[int, int] | None:
         start = self._text.find(name)
         return None if start < 0 else (start, start + len(name))
 
 
-def _inside_word(text: str, place: int) -> bool:
+def _is_inside_word(text: str, offset: int) -> bool:
     """Whether letters or digits stand on both sides of a place."""
-    return 0 < place < len(text) and text[place - 1].isalnum() and text[place].isalnum()
+    return 0 < offset < len(text) and text[offset - 1].isalnum() and text[offset].isalnum()
 
 
-def _kind(name: str) -> str:
+def _mention_kind(name: str) -> str:
     if _DATE.fullmatch(name):
         return "date"
     return "number" if _NUMBER.fullmatch(name) else "name"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, final
 
 from clew.errors import InputError
-from clew.indexing.extraction.mention_spans import placed
+from clew.indexing.extraction.mention_spans import locate_mentions
 from clew.text.normalization import fold
 from clew.types import Extraction, Failure, Passage
 
@@ -44,11 +44,13 @@ class PublishedExtractor:
             InputError: The file is missing or is not of a layout above; the message names the line or the entry.
         """
         self._path = Path(path)
-        self._dropped: dict[str, int] = {}
+        self._dropped_by_passage: dict[str, int] = {}
         try:
             with self._path.open("rb") as stream:
                 self._fingerprint = f"published:{file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()}"
-            self._entries: _Entries = _Texts(self._path) if _is_one_object(self._path) else _Lines(self._path)
+            self._entries: _EntryIndex = (
+                _TextEntries(self._path) if _is_single_object(self._path) else _LineEntries(self._path)
+            )
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error}); give a file of {_LAYOUTS}") from error
 
@@ -58,9 +60,9 @@ class PublishedExtractor:
         return self._fingerprint
 
     @property
-    def dropped(self) -> int:
+    def dropped_count(self) -> int:
         """How many parts of the entries looked up so far are no name or no triple, and were left out."""
-        return sum(self._dropped.values())
+        return sum(self._dropped_by_passage.values())
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
         """Return what the file says of each passage: mentions by place, those without one last; triples as they stand.
@@ -72,17 +74,17 @@ class PublishedExtractor:
             found = self._entries.find(passages)
         except OSError as error:
             raise InputError(f"{self._path}: cannot be read any more ({error}); put it back") from error
-        return [self._result(passage, entry) for passage, entry in zip(passages, found, strict=True)]
+        return [self._make_result(passage, entry) for passage, entry in zip(passages, found, strict=True)]
 
-    def _result(self, passage: Passage, entry: "_Entry | None") -> Extraction | Failure:
+    def _make_result(self, passage: Passage, entry: "_Entry | None") -> Extraction | Failure:
         if entry is None:
-            return Failure(passage.id, f"not in {self._path.name}: no entry has {self._entries.key_of(passage)}")
-        names, triples = _usable(entry.entities, _name), _usable(entry.triples, _triple)
-        dropped = self._dropped[passage.id] = names.count(None) + triples.count(None)
+            return Failure(passage.id, f"not in {self._path.name}: no entry has {self._entries.describe_key(passage)}")
+        names, triples = _read_parts(entry.entities, _read_name), _read_parts(entry.triples, _read_triple)
+        dropped = self._dropped_by_passage[passage.id] = names.count(None) + triples.count(None)
         if dropped == len(names) + len(triples):
             why = f"none of its {dropped} parts is a name or a triple" if dropped else "it is empty"
             return Failure(passage.id, f"its entry in {self._path.name} cannot be used: {why}")
-        mentions = placed(passage.text, [name for name in names if name is not None])
+        mentions = locate_mentions(passage.text, [name for name in names if name is not None])
         return Extraction(mentions, tuple(dict.fromkeys(triple for triple in triples if triple is not None)))
 
 
@@ -93,62 +95,64 @@ class _Entry(NamedTuple):
     triples: Any
 
 
-class _Entries(Protocol):
+class _EntryIndex(Protocol):
     def find(self, passages: Sequence[Passage]) -> list[_Entry | None]: ...
 
-    def key_of(self, passage: Passage) -> str: ...
+    def describe_key(self, passage: Passage) -> str: ...
 
 
-class _Lines:
+class _LineEntries:
     """Entries on lines, by id; only ids and places are kept in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seen = self._state()
-        self._places: dict[str, int] = {}
-        for number, place, record in _records(path):
+        self._opened_state = self._file_state()
+        self._offsets: dict[str, int] = {}
+        for number, place, record in _read_records(path):
             identifier = record.get("id")
             if not isinstance(identifier, str) or not ({"entities", "triples"} & record.keys()):
-                raise InputError(f"{path} line {number}: has {_keys(record)}; wanted {_LAYOUTS}")
-            if identifier in self._places:
+                raise InputError(f"{path} line {number}: has {_describe_keys(record)}; wanted {_LAYOUTS}")
+            if identifier in self._offsets:
                 raise InputError(f"{path} line {number}: id {identifier!r} is there twice; keep one line an id")
-            self._places[identifier] = place
-        if not self._places:
+            self._offsets[identifier] = place
+        if not self._offsets:
             raise InputError(f"{path}: is empty; wanted {_LAYOUTS}")
 
     def find(self, passages: Sequence[Passage]) -> list[_Entry | None]:
-        if self._state() != self._seen:
+        if self._file_state() != self._opened_state:
             raise InputError(f"{self._path}: has changed since it was opened; run the command again")
         with self._path.open("rb") as stream:
-            return [self._entry(stream, self._places.get(passage.id)) for passage in passages]
+            return [self._read_entry(stream, self._offsets.get(passage.id)) for passage in passages]
 
-    def key_of(self, passage: Passage) -> str:
+    def describe_key(self, passage: Passage) -> str:
         return f"the id {passage.id!r}"
 
-    def _entry(self, stream: Any, place: int | None) -> _Entry | None:
-        if place is None:
+    def _read_entry(self, stream: Any, offset: int | None) -> _Entry | None:
+        if offset is None:
             return None
-        stream.seek(place)
-        record = _parsed(stream.readline(), self._path, 1)
+        stream.seek(offset)
+        record = _parse_json(stream.readline(), self._path, 1)
         return _Entry(record.get("entities", []), record.get("triples", []))
 
-    def _state(self) -> tuple[int, int]:
+    def _file_state(self) -> tuple[int, int]:
         status = self._path.stat()
         return status.st_size, status.st_mtime_ns
 
 
-class _Texts:
+class _TextEntries:
     """Entries of a HippoRAG file, by text."""
 
     def __init__(self, path: Path) -> None:
-        content = _parsed(path.read_bytes(), path, 1)
+        content = _parse_json(path.read_bytes(), path, 1)
         documents = content.get("docs") if isinstance(content, dict) else None
         if not isinstance(documents, list):
-            raise InputError(f"{path}: has {_keys(content)}, without a list of docs; wanted {_LAYOUTS}")
+            raise InputError(f"{path}: has {_describe_keys(content)}, without a list of docs; wanted {_LAYOUTS}")
         self._entries: dict[bytes, _Entry] = {}
         for number, document in enumerate(documents):
             if not isinstance(document, dict) or not isinstance(document.get("passage"), str):
-                raise InputError(f"{path} docs[{number}]: has {_keys(document)}, without a passage; wanted {_LAYOUTS}")
+                raise InputError(
+                    f"{path} docs[{number}]: has {_describe_keys(document)}, without a passage; wanted {_LAYOUTS}"
+                )
             entry = _Entry(document.get("extracted_entities", []), document.get("extracted_triples", []))
             self._entries.setdefault(_text_key(document["passage"]), entry)
 
@@ -159,25 +163,25 @@ class _Texts:
             found.append(titled or self._entries.get(_text_key(passage.text)))
         return found
 
-    def key_of(self, passage: Passage) -> str:
+    def describe_key(self, passage: Passage) -> str:
         return f"the text of passage {passage.id!r}, with its title or without"
 
 
-def _usable(values: Any, read: Callable[[Any], T | None]) -> list[T | None]:
+def _read_parts(values: Any, parse: Callable[[Any], T | None]) -> list[T | None]:
     """Return each part as read, None for one that cannot be used; what is no list is one such part."""
-    return [read(value) for value in values] if isinstance(values, list) else [None]
+    return [parse(value) for value in values] if isinstance(values, list) else [None]
 
 
-def _name(value: Any) -> str | None:
+def _read_name(value: Any) -> str | None:
     if not isinstance(value, str) or _SURROGATE.search(value):  # half a character cannot be written to a table
         return None
     return " ".join(value.split()) or None
 
 
-def _triple(value: Any) -> tuple[str, str, str] | None:
+def _read_triple(value: Any) -> tuple[str, str, str] | None:
     if not isinstance(value, list) or len(value) != 3:
         return None
-    head, relation, tail = (_name(part) for part in value)
+    head, relation, tail = (_read_name(part) for part in value)
     return (head, relation, tail) if head and relation and tail else None
 
 
@@ -185,29 +189,29 @@ def _text_key(text: str) -> bytes:
     return blake2b("".join(fold(text).split()).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _is_one_object(path: Path) -> bool:
+def _is_single_object(path: Path) -> bool:
     """Whether a file holds one object over all its lines, told from the first that is not blank."""
     with path.open("rb") as stream:
         first = next((line for line in stream if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
     if first == b"{" or re.match(rb'\{\s*"docs"\s*:', first):
         return True
-    return b'"docs"' in first and "docs" in _parsed(first, path, 1)
+    return b'"docs"' in first and "docs" in _parse_json(first, path, 1)
 
 
-def _records(path: Path) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+def _read_records(path: Path) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
     """Yield the number, the place in bytes and the content of each line that is not blank."""
     place = 0
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
             if content := line.rstrip():  # with its end, a line that breaks off would be reported as the next one
-                record = _parsed(content, path, number)
+                record = _parse_json(content, path, number)
                 if not isinstance(record, dict):
-                    raise InputError(f"{path} line {number}: is {_keys(record)}; wanted {_LAYOUTS}")
+                    raise InputError(f"{path} line {number}: is {_describe_keys(record)}; wanted {_LAYOUTS}")
                 yield number, place, record
             place += len(line)
 
 
-def _parsed(data: bytes, path: Path, line: int) -> Any:
+def _parse_json(data: bytes, path: Path, line: int) -> Any:
     """Read JSON with numbers as the text they are written as; `line` is where `data` starts, for the message."""
     try:
         return json.loads(data.decode("utf-8-sig"), parse_int=str, parse_float=str, parse_constant=lambda _: None)
@@ -221,7 +225,7 @@ def _parsed(data: bytes, path: Path, line: int) -> Any:
         raise InputError(f"{path} line {line}: brackets are nested too deeply; wanted {_LAYOUTS}") from error
 
 
-def _keys(value: Any) -> str:
+def _describe_keys(value: Any) -> str:
     if isinstance(value, dict):
         return f"the keys {', '.join(value)[:100]}" if value else "no key"
     return f"a value {json.dumps(value)[:100]}"

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from clew.text.gazetteer import COMMON_WORDS
 from clew.text.normalization import name_key
-from clew.text.sentences import sentences
+from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
 
-VERSION = "rules-1"
+RULES_VERSION = "rules-1"
 MAX_RELATION_WORDS = 7
-UNTOLD = "mentions"
+DEFAULT_RELATION = "mentions"
 
 _MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _UNIT = (
@@ -50,7 +50,7 @@ _CASED_WORD = re.compile(
     r"(?:(?![\u0590-\u08ff\u0900-\u0dff\u1000-\u10ff\u1200-\u137f\u3005-\u3007\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])"
     r"[^\W_])+(?:['’\u0300-\u036f][^\W_]+)*"
 )
-_JOINS = re.compile(r"(?:\s|-|–|\.\s?|['’]\s?)?\Z")
+_JOINER = re.compile(r"(?:\s|-|–|\.\s?|['’]\s?)?\Z")
 _CONNECTORS = frozenset(
     "of the de la le les du des von van der den di da do dos das del della al el bin ibn ben af av für und y e & for "  # noqa: SIM905
     "on at upon sur".split()
@@ -71,7 +71,7 @@ class RuleExtractor:
     @property
     def fingerprint(self) -> str:
         """The version of the rules."""
-        return VERSION
+        return RULES_VERSION
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
         """Return the mentions in order of place, none overlapping, and the triples, of each passage."""
@@ -80,25 +80,27 @@ class RuleExtractor:
     def _extract(self, passage: Passage) -> Extraction:
         mentions: list[Mention] = []
         triples: list[tuple[str, str, str]] = []
-        for start, end in sentences(passage.text):
-            found = sentence_mentions(passage.text, start, end)
+        for start, end in sentence_spans(passage.text):
+            found = find_mentions(passage.text, start, end)
             mentions.extend(found)
-            triples.extend(relate(passage.text, (start, end), found, passage.title))
+            triples.extend(relate_mentions(passage.text, (start, end), found, passage.title))
         return Extraction(tuple(mentions), tuple(dict.fromkeys(triples)))
 
 
-def sentence_mentions(text: str, start: int, end: int) -> list[Mention]:
+def find_mentions(text: str, start: int, end: int) -> list[Mention]:
     """Return the mentions inside `text[start:end]`, in order, none overlapping; literals win over capitalised spans."""
-    literal = list(_literals(text, start, end))
+    literal = list(_find_literals(text, start, end))
     taken = sorted((m.start, m.end) for m in literal)
-    spans = [s for s in _capitalised(text, start, end) if not _overlaps(s, taken)]
+    spans = [s for s in _capitalised_spans(text, start, end) if not _overlaps(s, taken)]
     named = [_as_mention(text, s, e) for s, e in spans]
-    free = _between(start, end, sorted([*taken, *spans]))
-    caseless = [m for first, last in free for m in _caseless(text, first, last)]
+    free = _free_spans(start, end, sorted([*taken, *spans]))
+    caseless = [m for first, last in free for m in _caseless_mentions(text, first, last)]
     return sorted([*literal, *named, *caseless], key=lambda m: m.start)
 
 
-def relate(text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str) -> list[tuple[str, str, str]]:
+def relate_mentions(
+    text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str
+) -> list[tuple[str, str, str]]:
     """Return a triple for every mention of a sentence, headed by the sentence's subject.
 
     Args:
@@ -110,16 +112,16 @@ def relate(text: str, sentence: tuple[int, int], mentions: Sequence[Mention], ti
     if not mentions:
         return []
     title_key = name_key(title)
-    subject = _subject(text, sentence, mentions[0], title)
+    subject = _find_subject(text, sentence, mentions[0], title)
     triples: list[tuple[str, str, str]] = []
-    previous, relation = sentence[0], UNTOLD
+    previous, relation = sentence[0], DEFAULT_RELATION
     for mention in mentions:
         words = relation_words(text[previous : mention.start])
         relation = words or relation
         previous = mention.end
         key = name_key(mention.name)
         if key in (name_key(subject), title_key):
-            relation = UNTOLD
+            relation = DEFAULT_RELATION
         elif subject:
             triples.append((subject, relation, mention.name))
         if not subject:
@@ -140,22 +142,22 @@ def relation_words(gap: str) -> str:
     return " ".join(words[-MAX_RELATION_WORDS:])
 
 
-def _subject(text: str, sentence: tuple[int, int], first: Mention, title: str) -> str:
+def _find_subject(text: str, sentence: tuple[int, int], first: Mention, title: str) -> str:
     opening = text[sentence[0] : first.start].strip(" \t\n*#>-'\"“«").lower()
     if opening not in ("", "the", "a", "an") or first.kind in ("date", "number"):
         return title
-    if not title or not _short_form(first.name, title):
+    if not title or not _is_short_form(first.name, title):
         return first.name
     return title
 
 
-def _short_form(name: str, title: str) -> bool:
+def _is_short_form(name: str, title: str) -> bool:
     """Return whether a name's words all stand in the title: `Lambert` for `Lambert, Margrave of Tuscany`."""
     words = name_key(title).split()
     return all(word in words for word in name_key(name).split())
 
 
-def _literals(text: str, start: int, end: int) -> list[Mention]:
+def _find_literals(text: str, start: int, end: int) -> list[Mention]:
     found: list[Mention] = []
     for match in _LITERALS.finditer(text, start, end):
         kind = match.lastgroup or "identifier"
@@ -169,7 +171,7 @@ def _literals(text: str, start: int, end: int) -> list[Mention]:
     return found
 
 
-def _capitalised(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _capitalised_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return maximal runs of capitalised words, joined through connectors, hyphens and initials."""
     spans: list[tuple[int, int]] = []
     run: tuple[int, int] | None = None
@@ -177,7 +179,7 @@ def _capitalised(text: str, start: int, end: int) -> list[tuple[int, int]]:
     for word in (_WORD if text.isascii() else _CASED_WORD).finditer(text, start, end):
         surface, gap = word.group(), text[reach : word.start()]
         capital = surface[0].isupper() or (surface.isdigit() and not bridged and len(surface) < 4)
-        if run and capital and _JOINS.match(gap):
+        if run and capital and _JOINER.match(gap):
             run, bridged = (run[0], word.end()), False
         elif run and gap == " " and surface.lower() in _CONNECTORS:
             bridged = True
@@ -186,10 +188,10 @@ def _capitalised(text: str, start: int, end: int) -> list[tuple[int, int]]:
             run, bridged = ((word.start(), word.end()) if surface[0].isupper() else None), False
         reach = word.end()
     spans += [run] if run else []
-    return [s for s in (_trim(text, *span, start) for span in spans) if s]
+    return [s for s in (_trim_span(text, *span, start) for span in spans) if s]
 
 
-def _trim(text: str, first: int, last: int, sentence: int) -> tuple[int, int] | None:
+def _trim_span(text: str, first: int, last: int, sentence: int) -> tuple[int, int] | None:
     """Drop a leading function word, a trailing possessive, and a lone ordinary word that opens a sentence."""
     possessive = _POSSESSIVE.search(text, first, last)
     last = possessive.start() if possessive else last
@@ -213,7 +215,7 @@ def _as_mention(text: str, first: int, last: int) -> Mention:
     return Mention(name, "acronym" if acronym else "name", first, last)
 
 
-def _caseless(text: str, start: int, end: int) -> list[Mention]:
+def _caseless_mentions(text: str, start: int, end: int) -> list[Mention]:
     """Return names of scripts without capitals: stretches of Chinese or Japanese between function words, long words."""
     if text.isascii():
         return []
@@ -228,7 +230,7 @@ def _caseless(text: str, start: int, end: int) -> list[Mention]:
     return found
 
 
-def _between(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _free_spans(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the stretches of `start` to `end` that are not taken, in order."""
     places = [start, *(place for span in taken for place in span), end]
     return [(first, last) for first, last in zip(places[::2], places[1::2], strict=True) if first < last]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.graph.snapshot.imported_graph import ImportedGraph, distinct_rows
-from clew.graph.string_array import Strings
+from clew.graph.string_array import StringArray
 from clew.indexing.kg_formats.statements import ALIAS, NODE, is_iri, last_segment
 from clew.text.normalization import key_hash, name_key
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from clew.types import IntArray, LongArray
 
-_OWN_KEY = "\0"  # stands between a key and the id that keeps it apart; no name of a graph holds one
+_KEY_SEPARATOR = "\0"  # stands between a key and the id that keeps it apart; no name of a graph holds one
 _HEAD, _RELATION, _TAIL = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class _NameColumns:
     """Names of some entities (k): positions in the sorted ids, what each name is, and the names."""
 
     entities: "LongArray"
@@ -38,40 +38,42 @@ class _Names:
     texts: list[str]
 
 
-def imported_graph(triples: Sequence[pa.StructArray], names: Sequence[pa.StructArray]) -> ImportedGraph:
+def build_imported_graph(triples: Sequence[pa.StructArray], names: Sequence[pa.StructArray]) -> ImportedGraph:
     """Return the arrays of all imported graphs of an index.
 
     Args:
         triples: Head, relation and tail, in any number of arrays.
         names: Entity, kind of name (see `graph_statements`) and name; a name of no entity is left out.
     """
-    ids, codes = _numbered([*_columns(triples, _HEAD), *_columns(triples, _TAIL), *_declared(names)])
+    ids, codes = _number_texts(
+        [*_select_column(triples, _HEAD), *_select_column(triples, _TAIL), *_listed_node_ids(names)]
+    )
     count = sum(map(len, triples))
-    relations, relation_codes = _numbered(_columns(triples, _RELATION))
-    labels, others = _labels(ids, _names_of(ids, names))
+    relations, relation_codes = _number_texts(_select_column(triples, _RELATION))
+    labels, others = _choose_labels(ids, _read_entity_names(ids, names))
     folded = [name_key(label) for label in labels]
-    keys = _keys(ids, folded)
+    keys = _unique_keys(ids, folded)
     order = np.asarray(pc.sort_indices(pa.array(keys, pa.large_string())), dtype=np.int64)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     rows = np.column_stack([place[codes[:count]], relation_codes, place[codes[count : 2 * count]]]).astype(np.int32)
-    hashes, entities = _goes_by(ids.to_pylist(), labels, folded, others)
+    hashes, entities = _hash_names(ids.to_pylist(), labels, folded, others)
     return ImportedGraph(
-        keys=Strings.of(keys[i] for i in order.tolist()),
-        labels=Strings.of(labels[i] for i in order.tolist()),
+        keys=StringArray.pack(keys[i] for i in order.tolist()),
+        labels=StringArray.pack(labels[i] for i in order.tolist()),
         name_hashes=hashes,
         name_entities=place[entities].astype(np.int32),
-        relations=Strings.of(relations.to_pylist()),
+        relations=StringArray.pack(relations.to_pylist()),
         triples=distinct_rows(rows)[0].astype(np.int32),
     )
 
 
-def _columns(arrays: Iterable[pa.StructArray], place: int) -> list[pa.Array]:
+def _select_column(arrays: Iterable[pa.StructArray], index: int) -> list[pa.Array]:
     # `flatten` heeds the offset of a slice, `field` does not; large, since together they may be above 2 GiB.
-    return [array.flatten()[place].cast(pa.large_string()) for array in arrays]
+    return [array.flatten()[index].cast(pa.large_string()) for array in arrays]
 
 
-def _numbered(columns: Sequence[pa.Array]) -> "tuple[pa.Array, IntArray]":
+def _number_texts(columns: Sequence[pa.Array]) -> "tuple[pa.Array, IntArray]":
     """Return the distinct texts of some columns, sorted, and the position of each of the columns' texts among them."""
     encoded = pa.chunked_array(columns, pa.large_string()).dictionary_encode()
     if not encoded.num_chunks:
@@ -84,26 +86,26 @@ def _numbered(columns: Sequence[pa.Array]) -> "tuple[pa.Array, IntArray]":
     return texts.take(pa.array(order)), place[codes]
 
 
-def _declared(names: Sequence[pa.StructArray]) -> list[pa.Array]:
+def _listed_node_ids(names: Sequence[pa.StructArray]) -> list[pa.Array]:
     """Return the ids that a graph lists as its nodes; they are entities also without a triple."""
     kept = [array.filter(pc.equal(array.flatten()[_RELATION], NODE)) for array in names]
-    return _columns(kept, _HEAD)
+    return _select_column(kept, _HEAD)
 
 
-def _names_of(ids: pa.Array, names: Sequence[pa.StructArray]) -> _Names:
-    columns = [pa.chunked_array(_columns(names, place), pa.large_string()) for place in range(3)]
+def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> _NameColumns:
+    columns = [pa.chunked_array(_select_column(names, place), pa.large_string()) for place in range(3)]
     found = pc.index_in(columns[_HEAD], value_set=ids)
     known = pc.and_(pc.is_valid(found), pc.not_equal(columns[_TAIL], ""))
     kinds, texts = (columns[place].filter(known).to_pylist() for place in (_RELATION, _TAIL))
-    return _Names(np.asarray(found.filter(known), dtype=np.int64), kinds, texts)
+    return _NameColumns(np.asarray(found.filter(known), dtype=np.int64), kinds, texts)
 
 
-def _labels(ids: pa.Array, names: _Names) -> tuple[list[str], list[tuple[int, str]]]:
+def _choose_labels(ids: pa.Array, names: _NameColumns) -> tuple[list[str], list[tuple[int, str]]]:
     """Return what each entity is shown as, and its other names: (entity, name), each once.
 
     Of several labels that one is shown which has no language or English, of those the first by the alphabet.
     """
-    labels = [unlabelled(id_) for id_ in ids.to_pylist()]
+    labels = [default_label(id_) for id_ in ids.to_pylist()]
     best: dict[int, tuple[int, str]] = {}
     pairs = set(zip(names.entities.tolist(), names.texts, strict=True))
     for entity, kind, text in zip(names.entities.tolist(), names.kinds, names.texts, strict=True):
@@ -119,7 +121,7 @@ def _language_rank(language: str) -> int:
     return 0 if language in ("", "en") else 1 if language.startswith("en-") else 2
 
 
-def unlabelled(id_: str) -> str:
+def default_label(id_: str) -> str:
     """Return what an entity without a label is shown as: its id, of an address (IRI) the last segment in words."""
     if not is_iri(id_):
         return id_
@@ -127,23 +129,23 @@ def unlabelled(id_: str) -> str:
     return segment or id_
 
 
-def _keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
+def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
     """Return a key for each entity that no other entity has."""
     keys = list(folded)
     if not keys:
         return keys
     codes = np.asarray(pa.array(keys, pa.large_string()).dictionary_encode().indices)
     shared = (np.bincount(codes) > 1)[codes]
-    for place in np.flatnonzero(shared | (codes == _code_of_nothing(keys, codes))).tolist():
-        keys[place] = f"{keys[place]}{_OWN_KEY}{ids[place].as_py()}"
+    for place in np.flatnonzero(shared | (codes == _empty_key_code(keys, codes))).tolist():
+        keys[place] = f"{keys[place]}{_KEY_SEPARATOR}{ids[place].as_py()}"
     return keys
 
 
-def _code_of_nothing(keys: Sequence[str], codes: "IntArray") -> int:
+def _empty_key_code(keys: Sequence[str], codes: "IntArray") -> int:
     return int(codes[keys.index("")]) if "" in keys else -1
 
 
-def _goes_by(
+def _hash_names(
     ids: Sequence[str], labels: Sequence[str], folded: Sequence[str], others: Sequence[tuple[int, str]]
 ) -> "tuple[NDArray[np.uint64], LongArray]":
     """Return the hashes of all names that entities go by, and the entity of each."""

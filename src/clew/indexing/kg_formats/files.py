@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import IO, cast
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.graphml import graphml
-from clew.indexing.kg_formats.jsonl import json_statements
-from clew.indexing.kg_formats.rdf import n_triples, turtle
-from clew.indexing.kg_formats.statements import Malformed, Statement, states_nothing
-from clew.indexing.kg_formats.tables import cell_lines, quoted_lines, table_names, table_triples
-from clew.indexing.sources.discovery import printable
+from clew.indexing.kg_formats.graphml import read_graphml
+from clew.indexing.kg_formats.jsonl import read_json_statements
+from clew.indexing.kg_formats.rdf import read_n_triples, read_turtle
+from clew.indexing.kg_formats.statements import MalformedStatement, Statement, no_triples_message
+from clew.indexing.kg_formats.tables import read_csv_rows, read_delimited_rows, read_name_rows, read_triple_rows
+from clew.indexing.sources.discovery import printable_path
 
-KINDS = {
+FILE_KINDS = {
     "tsv": (".tsv", ".tab", ".txt"),
     "csv": (".csv",),
     "jsonl": (".jsonl", ".ndjson"),
@@ -29,14 +29,14 @@ KINDS = {
 """The kinds of files, and the suffixes that tell them; each may be followed by `.gz`."""
 
 UTF8 = "utf-8"
-_MARKS = {
+_BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_LONGEST_LINE = 1 << 20  # characters: more than three of the longest names
-_HEAD = 4096
+_MAX_LINE_CHARACTERS = 1 << 20  # characters: more than three of the longest names
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,18 @@ class GraphFile:
         Raises:
             InputError: A file cannot be read at all, breaks off, or is in another encoding.
         """
-        with _opened(self.path, self.encoding) as stream:
-            yield from self._stated(stream, printable(self.path.name))
+        with _open_bytes(self.path, self.encoding) as stream:
+            yield from self._parse(stream, printable_path(self.path.name))
         for path in self.names:
-            with _opened(path, self.encoding) as stream:
-                place = printable(path.name)
-                lines = text_lines(stream, self.encoding)
-                rows = quoted_lines(lines, ",", place) if _kind(path) == "csv" else cell_lines(lines, "\t", place)
-                yield from table_names(rows, place)
+            with _open_bytes(path, self.encoding) as stream:
+                place = printable_path(path.name)
+                lines = read_text_lines(stream, self.encoding)
+                rows = (
+                    read_csv_rows(lines, ",", place)
+                    if _kind_of_suffix(path) == "csv"
+                    else read_delimited_rows(lines, "\t", place)
+                )
+                yield from read_name_rows(rows, place)
 
     def check(self) -> None:
         """Read all of it, up to the first fault.
@@ -80,10 +84,10 @@ class GraphFile:
         """
         with closing(self.statements()) as statements:
             for statement in statements:
-                if isinstance(statement, Malformed):
+                if isinstance(statement, MalformedStatement):
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
 
-    def require_a_triple(self) -> None:
+    def require_triple(self) -> None:
         """Read it up to its first triple.
 
         Raises:
@@ -94,22 +98,22 @@ class GraphFile:
             for statement in statements:
                 if isinstance(statement, tuple):
                     return
-                if isinstance(statement, Malformed):
+                if isinstance(statement, MalformedStatement):
                     first, count = first or statement, count + 1
-        raise InputError(states_nothing(printable(self.path.name), count, first))
+        raise InputError(no_triples_message(printable_path(self.path.name), count, first))
 
-    def _stated(self, stream: IO[bytes], place: str) -> Iterator[Statement]:
+    def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
         if self.kind == "graphml":
-            return graphml(stream, place, None if self.encoding == UTF8 else self.encoding)
+            return read_graphml(stream, file_name, None if self.encoding == UTF8 else self.encoding)
         if self.kind == "turtle":
-            return turtle("".join(text_lines(stream, self.encoding)), place)
-        lines = text_lines(stream, self.encoding)
+            return read_turtle("".join(read_text_lines(stream, self.encoding)), file_name)
+        lines = read_text_lines(stream, self.encoding)
         if self.kind == "jsonl":
-            return json_statements(lines, place)
+            return read_json_statements(lines, file_name)
         if self.kind == "ntriples":
-            return n_triples(lines, place)
-        cells = quoted_lines if self.kind == "csv" else cell_lines
-        return table_triples(cells(lines, self.delimiter, place), place)
+            return read_n_triples(lines, file_name)
+        cells = read_csv_rows if self.kind == "csv" else read_delimited_rows
+        return read_triple_rows(cells(lines, self.delimiter, file_name), file_name)
 
 
 def graph_file(
@@ -134,12 +138,12 @@ def graph_file(
     given, tables = Path(path), tuple(map(Path, names))
     for file in (given, *tables):
         if not file.is_file():
-            raise InputError(f'"{printable(file)}" is no file; give a file of triples (see clew kg import --help)')
-    chosen = kind or _kind(given)
-    if chosen not in KINDS:
-        suffixes = " ".join(suffix for known in KINDS.values() for suffix in known)
-        seen = f"--format is {kind!r}" if kind else f'"{printable(given.name)}" has no suffix that tells its kind'
-        raise InputError(f"{seen}; wanted {', '.join(KINDS)} by --format, or a file of {suffixes}, also with .gz")
+            raise InputError(f'"{printable_path(file)}" is no file; give a file of triples (see clew kg import --help)')
+    chosen = kind or _kind_of_suffix(given)
+    if chosen not in FILE_KINDS:
+        suffixes = " ".join(suffix for known in FILE_KINDS.values() for suffix in known)
+        seen = f"--format is {kind!r}" if kind else f'"{printable_path(given.name)}" has no suffix that tells its kind'
+        raise InputError(f"{seen}; wanted {', '.join(FILE_KINDS)} by --format, or a file of {suffixes}, also with .gz")
     if delimiter is not None and chosen not in ("tsv", "csv"):
         raise InputError(f"--delimiter is for tsv and csv, and this file is {chosen}; leave it out")
     if delimiter == "" or (chosen == "csv" and delimiter is not None and len(delimiter) != 1):
@@ -148,12 +152,12 @@ def graph_file(
         raise InputError(f"--delimiter is {delimiter!r}; wanted neither the end of a line nor the quotes of CSV")
     _check_encoding(encoding)
     for file in (given, *tables):
-        with _opened(file, encoding) as stream:
+        with _open_bytes(file, encoding) as stream:
             stream.read(1)
     return GraphFile(given, chosen, encoding, delimiter or ("," if chosen == "csv" else "\t"), tables)
 
 
-def text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
+def read_text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
     """Yield lines with their ends; bytes that are none of the encoding as lone surrogates.
 
     Of a line above `_LONGEST_LINE` characters only so much comes, with a NUL that makes it malformed.
@@ -162,20 +166,20 @@ def text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
     # A line ends at \n alone, so that numbers of lines are those that editors show.
     text = TextIOWrapper(cast("BufferedReader", stream), name, errors="surrogateescape", newline="\n")
     try:
-        while line := text.readline(_LONGEST_LINE):
-            if len(line) == _LONGEST_LINE and not line.endswith("\n"):
+        while line := text.readline(_MAX_LINE_CHARACTERS):
+            if len(line) == _MAX_LINE_CHARACTERS and not line.endswith("\n"):
                 line = f"{line[:100]}\0\n"
-                while (rest := text.readline(_LONGEST_LINE)) and not rest.endswith("\n"):
+                while (rest := text.readline(_MAX_LINE_CHARACTERS)) and not rest.endswith("\n"):
                     pass
             yield line
     finally:
         text.detach()  # who opened the stream closes it
 
 
-def _kind(path: Path) -> str:
+def _kind_of_suffix(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     suffix = (suffixes[:-1] if suffixes[-1:] == [".gz"] else suffixes)[-1:]
-    return next((kind for kind, known in KINDS.items() if suffix and suffix[0] in known), "")
+    return next((kind for kind, known in FILE_KINDS.items() if suffix and suffix[0] in known), "")
 
 
 def _check_encoding(encoding: str) -> None:
@@ -188,14 +192,14 @@ def _check_encoding(encoding: str) -> None:
 
 
 @contextmanager
-def _opened(path: Path, encoding: str) -> Iterator[IO[bytes]]:
+def _open_bytes(path: Path, encoding: str) -> Iterator[IO[bytes]]:
     """Give a file's bytes, unpacked; what goes wrong while they are read is an InputError that names the file."""
-    name = printable(path.name)
+    name = printable_path(path.name)
     try:
         with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw as unpacked:
             stream = BufferedReader(cast("IO[bytes]", unpacked), 1 << 16)  # type: ignore[type-var]
             try:
-                _check_head(stream.peek(_HEAD)[:_HEAD], name, encoding)
+                _check_head(stream.peek(_HEAD_BYTES)[:_HEAD_BYTES], name, encoding)
                 yield stream
             finally:
                 stream.detach()
@@ -215,7 +219,7 @@ def _check_head(head: bytes, name: str, encoding: str) -> None:
     """
     if codecs.lookup(encoding).name != UTF8:
         return
-    for mark, other in _MARKS.items():
+    for mark, other in _BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
             raise InputError(f"{name} is in {other.upper()}, as its first bytes say: give --encoding {other}")
     if head.count(0) * 8 > len(head):

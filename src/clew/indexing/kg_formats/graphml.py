@@ -12,45 +12,51 @@ from typing import IO
 from xml.parsers import expat
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.statements import LONGEST_NAME, Malformed, Named, Statement, fault_of
+from clew.indexing.kg_formats.statements import (
+    MAX_NAME_CHARACTERS,
+    EntityNames,
+    MalformedStatement,
+    Statement,
+    find_name_fault,
+)
 
-UNTOLD = "related to"
+DEFAULT_EDGE_RELATION = "related to"
 _NODE_DATA = ("label", "name")
 _EDGE_DATA = ("label", "relation", "type", "predicate", "name")
-_DRAWN = {"NodeLabel", "EdgeLabel"}  # how yEd writes labels: elements within the data
-_PIECE = 1 << 16
-_MOST_TEXT = 4 * LONGEST_NAME  # of one piece of data: what is longer is cut, and refused as a name
+_YED_LABELS = {"NodeLabel", "EdgeLabel"}  # how yEd writes labels: elements within the data
+_READ_BYTES = 1 << 16
+_MAX_DATA_CHARACTERS = 4 * MAX_NAME_CHARACTERS  # of one piece of data: what is longer is cut, and refused as a name
 
 
-def graphml(stream: IO[bytes], place: str, encoding: str | None = None) -> Iterator[Statement]:
+def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None) -> Iterator[Statement]:
     """Yield what a GraphML document states.
 
     Args:
         stream: The document; its XML declaration says how it is encoded.
-        place: How faults name the file.
+        file_name: How faults name the file.
         encoding: In place of what the document says.
 
     Raises:
         InputError: It is no XML, holds no `graphml` element, or declares entities, which may grow without bound.
     """
-    reader = _Reader(place)
+    reader = _StatementCollector(file_name)
     parser = expat.ParserCreate(encoding)
     parser.buffer_text = True
-    parser.StartElementHandler = lambda name, given: reader.start(name, given, parser.CurrentLineNumber)
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.text
+    parser.StartElementHandler = lambda name, given: reader.start_element(name, given, parser.CurrentLineNumber)
+    parser.EndElementHandler = reader.end_element
+    parser.CharacterDataHandler = reader.add_text
     parser.EntityDeclHandler = _refuse_entity
     try:
-        while piece := stream.read(_PIECE):
+        while piece := stream.read(_READ_BYTES):
             parser.Parse(piece, False)  # noqa: FBT003 - it takes no keyword
-            yield from reader.taken()
+            yield from reader.take_statements()
         parser.Parse(b"", True)  # noqa: FBT003
     except (expat.ExpatError, ValueError) as error:
-        message = f"{place}:{parser.CurrentLineNumber}: not GraphML ({error})"
+        message = f"{file_name}:{parser.CurrentLineNumber}: not GraphML ({error})"
         raise InputError(f"{message}: correct the file, or say --format if it is of another kind") from error
-    yield from reader.taken()
+    yield from reader.take_statements()
     if not reader.is_graphml:
-        raise InputError(f"{place}: holds no graphml element: say --format if it is of another kind")
+        raise InputError(f"{file_name}: holds no graphml element: say --format if it is of another kind")
 
 
 def _refuse_entity(name: str, *_: object) -> None:
@@ -63,67 +69,67 @@ class _Element:
 
     kind: str
     line: int
-    given: dict[str, str]
+    attributes: dict[str, str]
     data: dict[str, str] = field(default_factory=dict)
 
 
-class _Reader:
+class _StatementCollector:
     """Collects statements from the parser's calls."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, file_name: str) -> None:
         self.is_graphml = False
-        self._place = place
-        self._found: list[Statement] = []
-        self._open: list[_Element] = []  # nodes may hold graphs
+        self._file_name = file_name
+        self._statements: list[Statement] = []
+        self._open_elements: list[_Element] = []  # nodes may hold graphs
         self._keys: dict[str, str] = {}
-        self._reading = ""
+        self._data_name = ""
         self._text: list[str] = []
 
-    def taken(self) -> list[Statement]:
+    def take_statements(self) -> list[Statement]:
         """Return what was found since it was asked last."""
-        found, self._found = self._found, []
+        found, self._statements = self._statements, []
         return found
 
-    def start(self, name: str, given: dict[str, str], line: int) -> None:
+    def start_element(self, name: str, attributes: dict[str, str], line: int) -> None:
         """Meet the start of an element."""
         name = name.rpartition(":")[2]
         self.is_graphml = self.is_graphml or name == "graphml"
         if name == "key":
-            self._keys[given.get("id", "")] = given.get("attr.name", given.get("id", "")).lower()
+            self._keys[attributes.get("id", "")] = attributes.get("attr.name", attributes.get("id", "")).lower()
         elif name in ("node", "edge"):
-            self._open.append(_Element(name, line, given))
-        elif name == "data" or name in _DRAWN:
-            key = given.get("key", "")
-            self._reading = "label" if name in _DRAWN else self._keys.get(key, key.lower())
+            self._open_elements.append(_Element(name, line, attributes))
+        elif name == "data" or name in _YED_LABELS:
+            key = attributes.get("key", "")
+            self._data_name = "label" if name in _YED_LABELS else self._keys.get(key, key.lower())
             self._text = []
 
-    def text(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Meet text."""
-        if self._reading and sum(map(len, self._text)) < _MOST_TEXT:
+        if self._data_name and sum(map(len, self._text)) < _MAX_DATA_CHARACTERS:
             self._text.append(text)
 
-    def end(self, name: str) -> None:
+    def end_element(self, name: str) -> None:
         """Meet the end of an element."""
         name = name.rpartition(":")[2]
-        if name == "data" or name in _DRAWN:
-            if self._open and (text := "".join(self._text).strip()):
-                self._open[-1].data.setdefault(self._reading, text)
-            self._reading, self._text = "", []
-        elif name in ("node", "edge") and self._open:
-            element = self._open.pop()
-            self._found.append(self._node(element) if name == "node" else self._edge(element))
+        if name == "data" or name in _YED_LABELS:
+            if self._open_elements and (text := "".join(self._text).strip()):
+                self._open_elements[-1].data.setdefault(self._data_name, text)
+            self._data_name, self._text = "", []
+        elif name in ("node", "edge") and self._open_elements:
+            element = self._open_elements.pop()
+            self._statements.append(self._make_node(element) if name == "node" else self._make_edge(element))
 
-    def _node(self, node: _Element) -> Named | Malformed:
-        id_ = node.given.get("id", "").strip()
+    def _make_node(self, node: _Element) -> EntityNames | MalformedStatement:
+        id_ = node.attributes.get("id", "").strip()
         label = next((node.data[name] for name in _NODE_DATA if name in node.data), "")
-        if fault := fault_of(id_, *filter(None, [label])):
-            return Malformed(f"{self._place}:{node.line}", f"a node: {fault}")
-        return Named(id_, "" if label == id_ else label, listed=True)
+        if fault := find_name_fault(id_, *filter(None, [label])):
+            return MalformedStatement(f"{self._file_name}:{node.line}", f"a node: {fault}")
+        return EntityNames(id_, "" if label == id_ else label, is_listed=True)
 
-    def _edge(self, edge: _Element) -> Statement:
+    def _make_edge(self, edge: _Element) -> Statement:
         told = [edge.data[name] for name in _EDGE_DATA if name in edge.data]
-        head, tail = (edge.given.get(end, "").strip() for end in ("source", "target"))
-        relation = (told or [edge.given.get("label", "").strip() or UNTOLD])[0]
-        if fault := fault_of(head, relation, tail):
-            return Malformed(f"{self._place}:{edge.line}", f"an edge: {fault}")
+        head, tail = (edge.attributes.get(end, "").strip() for end in ("source", "target"))
+        relation = (told or [edge.attributes.get("label", "").strip() or DEFAULT_EDGE_RELATION])[0]
+        if fault := find_name_fault(head, relation, tail):
+            return MalformedStatement(f"{self._file_name}:{edge.line}", f"an edge: {fault}")
         return head, relation, tail

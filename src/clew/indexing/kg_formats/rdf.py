@@ -12,39 +12,48 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clew.errors import InputError
-from clew.indexing.kg_formats.statements import Malformed, Named, Stated, Statement, fault_of, in_words
-from clew.indexing.kg_formats.tables import line_fault
+from clew.indexing.kg_formats.statements import (
+    EntityNames,
+    MalformedStatement,
+    RawTriple,
+    Statement,
+    find_name_fault,
+    relation_to_words,
+)
+from clew.indexing.kg_formats.tables import find_text_fault
 
-LABELS = frozenset({"http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel"})
-ALIASES = frozenset({"http://www.w3.org/2004/02/skos/core#altLabel"})
+LABEL_PREDICATES = frozenset(
+    {"http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#prefLabel"}
+)
+ALIAS_PREDICATES = frozenset({"http://www.w3.org/2004/02/skos/core#altLabel"})
 _ADDRESS = r"<([^\x00-\x20<>\"{}|^`]*)>"
 _BLANK = r"(_:[^\s<>\"]*[^\s<>\".])"
 _LITERAL = r'"((?:[^"\\\n\r]|\\.)*+)"(?:@([A-Za-z]+(?:-[A-Za-z0-9]+)*)|\^\^<[^\x00-\x20<>"{}|^`]*>)?'
 _LINE = re.compile(rf"\s*(?:{_ADDRESS}|{_BLANK})\s*{_ADDRESS}\s*(?:{_ADDRESS}|{_BLANK}|{_LITERAL})\s*\.\s*(?:#.*\s*)?")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
-_LETTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+_ESCAPED_CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 
 
-def n_triples(lines: Iterable[str], place: str) -> Iterator[Statement]:
+def read_n_triples(lines: Iterable[str], file_name: str) -> Iterator[Statement]:
     """Yield what each line states that is neither blank nor a comment.
 
     Args:
         lines: Text with line ends; bytes that are none of its encoding as lone surrogates.
-        place: How faults name the file.
+        file_name: How faults name the file.
     """
     for number, line in enumerate(lines, 1):
         if line.isspace() or line.lstrip().startswith("#"):
             continue
-        stated = _line(line)
-        yield Malformed(f"{place}:{number}", stated) if isinstance(stated, str) else stated
+        stated = _parse_line(line)
+        yield MalformedStatement(f"{file_name}:{number}", stated) if isinstance(stated, str) else stated
 
 
-def turtle(text: str, place: str) -> Iterator[Statement]:
+def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
     """Return what a Turtle document states; it is read whole.
 
     Args:
         text: The document.
-        place: How faults name the file.
+        file_name: How faults name the file.
 
     Raises:
         InputError: It is no Turtle, or `rdflib` is not installed.
@@ -68,9 +77,9 @@ def turtle(text: str, place: str) -> Iterator[Statement]:
         InOrder().parse(data=text, format="turtle", publicID="")
     except BadSyntax as error:
         reason = " ".join(str(error).split())
-        raise InputError(f"{place}:{error.lines + 1}: not Turtle ({reason[:200]}): correct the file") from error
+        raise InputError(f"{file_name}:{error.lines + 1}: not Turtle ({reason[:200]}): correct the file") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: not Turtle ({error}): correct the file") from error
+        raise InputError(f"{file_name}: not Turtle ({error}): correct the file") from error
     blanks: dict[Any, str] = {}  # the parser names them anew each time; here they are numbered as they come
 
     def shown(term: Any) -> str:
@@ -80,49 +89,49 @@ def turtle(text: str, place: str) -> Iterator[Statement]:
 
     for number, (subject, predicate, object_) in enumerate(told, 1):
         literal = None if isinstance(object_, BNode | URIRef) else str(getattr(object_, "language", None) or "")
-        stated = _statement(shown(subject), str(predicate), shown(object_), literal)
-        yield Malformed(f"{place}: triple {number}", stated) if isinstance(stated, str) else stated
+        stated = _make_statement(shown(subject), str(predicate), shown(object_), literal)
+        yield MalformedStatement(f"{file_name}: triple {number}", stated) if isinstance(stated, str) else stated
 
 
-def _line(line: str) -> Stated | Named | str:
+def _parse_line(line: str) -> RawTriple | EntityNames | str:
     """Return what a line states, or why it states nothing."""
-    if fault := line_fault(line):
+    if fault := find_text_fault(line):
         return fault
     found = _LINE.fullmatch(line)
     if found is None:
         return "not a line of N-Triples: wanted <subject> <predicate> <object> or a literal, and a full stop"
     subject, blank, predicate, address, other_blank, literal, language = found.groups()
     try:
-        head = blank or f"<{_unescaped(subject)}>"
+        head = blank or f"<{_unescape(subject)}>"
         if literal is not None:
-            return _statement(head, _unescaped(predicate), _unescaped(literal), (language or "").lower())
-        return _statement(head, _unescaped(predicate), other_blank or f"<{_unescaped(address)}>", None)
+            return _make_statement(head, _unescape(predicate), _unescape(literal), (language or "").lower())
+        return _make_statement(head, _unescape(predicate), other_blank or f"<{_unescape(address)}>", None)
     except ValueError as error:
         return str(error)
 
 
-def _statement(head: str, predicate: str, tail: str, language: str | None) -> Stated | Named | str:
+def _make_statement(head: str, predicate: str, tail: str, language: str | None) -> RawTriple | EntityNames | str:
     """Return a triple or a name; `language` is None where the tail is no literal."""
     head, tail = head.strip(), tail.strip()
-    if fault := fault_of(head, tail, predicate):
+    if fault := find_name_fault(head, tail, predicate):
         return fault
-    if language is not None and predicate in LABELS:
-        return Named(head, tail, language=language.lower())
-    if language is not None and predicate in ALIASES:
-        return Named(head, aliases=(tail,))
-    return head, in_words(predicate), tail
+    if language is not None and predicate in LABEL_PREDICATES:
+        return EntityNames(head, tail, language=language.lower())
+    if language is not None and predicate in ALIAS_PREDICATES:
+        return EntityNames(head, aliases=(tail,))
+    return head, relation_to_words(predicate), tail
 
 
-def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(_letter, text) if "\\" in text else text
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(_unescape_match, text) if "\\" in text else text
 
 
-def _letter(found: re.Match[str]) -> str:
+def _unescape_match(found: re.Match[str]) -> str:
     short, long, letter = found.groups()
     if letter is not None:
-        if letter not in _LETTERS:
+        if letter not in _ESCAPED_CHARACTERS:
             raise ValueError(f"\\{letter} is no escape of N-Triples")
-        return _LETTERS[letter]
+        return _ESCAPED_CHARACTERS[letter]
     code = int(short or long, 16)
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
         raise ValueError(f"\\u{code:X} is no character")

@@ -3,13 +3,13 @@
 import re
 from dataclasses import dataclass
 
-LONGEST_NAME = 65_536
+MAX_NAME_CHARACTERS = 65_536
 """Characters; a longer one is no name but a fault of the file."""
 
 NODE, LABEL, ALIAS = "node", "label", "alias"
 """What a stored name is: of an entity the file lists, a label (`label@de` in a language), another name."""
 
-Stated = tuple[str, str, str]
+RawTriple = tuple[str, str, str]
 """Head, relation, tail: exact texts without white space around them."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -17,49 +17,49 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class EntityNames:
     """What an entity is called.
 
     Attributes:
         id: The entity, as triples write it.
         label: "" for none.
         language: Of the label, such as "en"; "" when it is not told.
-        listed: Whether the file lists the entity, so that it is one also without a triple.
+        is_listed: Whether the file lists the entity, so that it is one also without a triple.
     """
 
     id: str
     label: str = ""
     aliases: tuple[str, ...] = ()
     language: str = ""
-    listed: bool = False
+    is_listed: bool = False
 
-    def triples(self) -> list[Stated]:
+    def to_triples(self) -> list[RawTriple]:
         """Return the names as they are stored."""
-        kind = NODE if self.listed else f"{LABEL}@{self.language}" if self.language else LABEL
-        own = [(self.id, kind, self.label)] if self.label or self.listed else []
+        kind = NODE if self.is_listed else f"{LABEL}@{self.language}" if self.language else LABEL
+        own = [(self.id, kind, self.label)] if self.label or self.is_listed else []
         return [*own, *((self.id, ALIAS, alias) for alias in self.aliases)]
 
 
 @dataclass(frozen=True, slots=True)
-class Malformed:
+class MalformedStatement:
     """A line, or another piece of a file, that states nothing that can be used.
 
     Attributes:
-        place: The file's name and the line, `kg.tsv:17`.
+        position: The file's name and the line, `kg.tsv:17`.
         reason: What is wrong with it.
     """
 
-    place: str
+    position: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.reason}"
+        return f"{self.position}: {self.reason}"
 
 
-Statement = Stated | Named | Malformed
+Statement = RawTriple | EntityNames | MalformedStatement
 
 
-def states_nothing(name: str, count: int, first: Malformed | None) -> str:
+def no_triples_message(name: str, count: int, first: MalformedStatement | None) -> str:
     """Return what is said of a file without a triple.
 
     Args:
@@ -72,13 +72,13 @@ def states_nothing(name: str, count: int, first: Malformed | None) -> str:
     return f"the file of {name!r} states no triple{faults}"
 
 
-def fault_of(*names: str) -> str:
+def find_name_fault(*names: str) -> str:
     """Return why one of some names cannot be used, "" when all can."""
     for name in names:
         if not name:
             return "a name is empty"
-        if len(name) > LONGEST_NAME:
-            return f"a name has {len(name):,} characters, at most {LONGEST_NAME:,} are allowed"
+        if len(name) > MAX_NAME_CHARACTERS:
+            return f"a name has {len(name):,} characters, at most {MAX_NAME_CHARACTERS:,} are allowed"
         if "\0" in name:
             return "a NUL byte in a name"
         if not name.isascii() and _SURROGATE.search(name):
@@ -97,7 +97,7 @@ def last_segment(address: str) -> str:
     return re.split(r"[/#:]", shortened)[-1] or shortened
 
 
-def in_words(address: str) -> str:
+def relation_to_words(address: str) -> str:
     """Return a relation's address as words: `http://example.org/birthPlace` gives `birth place`."""
     segment = last_segment(address).replace("_", " ").replace("-", " ")
     return " ".join(_CAMEL.sub(" ", segment).split()).lower() or address

@@ -4,107 +4,119 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from clew.indexing.kg_formats.statements import LONGEST_NAME, Malformed, Named, Stated, fault_of
+from clew.indexing.kg_formats.statements import (
+    MAX_NAME_CHARACTERS,
+    EntityNames,
+    MalformedStatement,
+    RawTriple,
+    find_name_fault,
+)
 
 HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"), ("source", "relation", "target"))
-_ESCAPED = "\udc80", "\udcff"
+_ESCAPED_BYTES = "\udc80", "\udcff"
 
 
-Row = tuple[int, list[str]]
+CellRow = tuple[int, list[str]]
 """The number of a line, and its cells."""
 
 
-def cell_lines(lines: Iterable[str], delimiter: str, place: str) -> Iterator[Row | Malformed]:
+def read_delimited_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
     """Yield each line that is not blank as cells, stripped; what is between delimiters is not quoted.
 
     Args:
         lines: Text with line ends; bytes that are none of its encoding as lone surrogates.
         delimiter: One character or more.
-        place: How faults name the file.
+        file_name: How faults name the file.
     """
     for number, line in enumerate(lines, 1):
-        if fault := line_fault(line):
-            yield Malformed(f"{place}:{number}", fault)
+        if fault := find_text_fault(line):
+            yield MalformedStatement(f"{file_name}:{number}", fault)
         elif not line.isspace():
             yield number, [cell.strip() for cell in line.split(delimiter)]
 
 
-def quoted_lines(lines: Iterable[str], delimiter: str, place: str) -> Iterator[Row | Malformed]:
+def read_csv_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
     """Yield each row of a CSV file that is not blank as cells, stripped; see `cell_lines`."""
     # The limit is the process's; it bounds what a quote that is never closed swallows.
-    csv.field_size_limit(LONGEST_NAME + 2)
+    csv.field_size_limit(MAX_NAME_CHARACTERS + 2)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         number = rows.line_num + 1
         try:
             row = next(rows, None)
         except csv.Error as error:
-            yield Malformed(f"{place}:{number}", f"not a row of a table: {error}; check its quotes")
+            yield MalformedStatement(f"{file_name}:{number}", f"not a row of a table: {error}; check its quotes")
             continue
         if row is None:
             return
         if not any(cell.strip() for cell in row):
             continue
-        if fault := next(filter(None, map(line_fault, row)), ""):
-            yield Malformed(f"{place}:{number}", fault)
+        if fault := next(filter(None, map(find_text_fault, row)), ""):
+            yield MalformedStatement(f"{file_name}:{number}", fault)
         else:
             yield number, [cell.strip() for cell in row]
 
 
-def table_triples(rows: Iterator[Row | Malformed], place: str) -> Iterator[Stated | Malformed]:
+def read_triple_rows(
+    rows: Iterator[CellRow | MalformedStatement], file_name: str
+) -> Iterator[RawTriple | MalformedStatement]:
     """Yield the triple of each row of three cells; the first row may name the columns, in any order."""
     first = next(rows, None)
-    order = None if first is None or isinstance(first, Malformed) else _order(first[1])
+    order = None if first is None or isinstance(first, MalformedStatement) else _header_order(first[1])
     if first is not None and order is None:
         rows = chain([first], rows)
     head, relation, tail = order or (0, 1, 2)
     for row in rows:
-        if isinstance(row, Malformed):
+        if isinstance(row, MalformedStatement):
             yield row
             continue
         number, cells = row
         if len(cells) != 3:
-            yield Malformed(f"{place}:{number}", f"{_cells(len(cells))}, wanted 3: head, relation, tail")
+            yield MalformedStatement(
+                f"{file_name}:{number}", f"{_count_cells(len(cells))}, wanted 3: head, relation, tail"
+            )
             continue
         h, r, t = cells[head], cells[relation], cells[tail]
-        if h and r and t and len(h) + len(r) + len(t) <= LONGEST_NAME:
+        if h and r and t and len(h) + len(r) + len(t) <= MAX_NAME_CHARACTERS:
             yield h, r, t
-        elif fault := fault_of(h, r, t):
-            yield Malformed(f"{place}:{number}", fault)
+        elif fault := find_name_fault(h, r, t):
+            yield MalformedStatement(f"{file_name}:{number}", fault)
         else:
             yield h, r, t
 
 
-def table_names(rows: Iterator[Row | Malformed], place: str) -> Iterator[Named | Malformed]:
+def read_name_rows(
+    rows: Iterator[CellRow | MalformedStatement], file_name: str
+) -> Iterator[EntityNames | MalformedStatement]:
     """Yield the names of each row: an entity's id, its label, and any number of other names."""
     for row in rows:
-        if isinstance(row, Malformed):
+        if isinstance(row, MalformedStatement):
             yield row
             continue
         number, cells = row
         if len(cells) < 2:
             wanted = "wanted at least 2: id, label, further names"
-            yield Malformed(f"{place}:{number}", f"{_cells(len(cells))}, {wanted}")
-        elif fault := fault_of(*cells[:2], *filter(None, cells[2:])):
-            yield Malformed(f"{place}:{number}", fault)
+            yield MalformedStatement(f"{file_name}:{number}", f"{_count_cells(len(cells))}, {wanted}")
+        elif fault := find_name_fault(*cells[:2], *filter(None, cells[2:])):
+            yield MalformedStatement(f"{file_name}:{number}", fault)
         else:
-            yield Named(cells[0], cells[1], tuple(dict.fromkeys(filter(None, cells[2:]))))
+            yield EntityNames(cells[0], cells[1], tuple(dict.fromkeys(filter(None, cells[2:]))))
 
 
-def line_fault(text: str) -> str:
+def find_text_fault(text: str) -> str:
     """Return why a line or cell cannot be used whatever is in it, "" when it can: bytes that are no text."""
     if "\0" in text:
         return "a NUL byte"
     if text.isascii():
         return ""
     for place, letter in enumerate(text):
-        if _ESCAPED[0] <= letter <= _ESCAPED[1]:
+        if _ESCAPED_BYTES[0] <= letter <= _ESCAPED_BYTES[1]:
             before = len(text[:place].encode("utf-8", "surrogateescape"))
             return f"not valid text: byte 0x{ord(letter) - 0xDC00:02x} at {before}; say --encoding if it is no UTF-8"
     return ""
 
 
-def _order(cells: Sequence[str]) -> tuple[int, int, int] | None:
+def _header_order(cells: Sequence[str]) -> tuple[int, int, int] | None:
     """Return where head, relation and tail stand when a row is a header."""
     names = [cell.lower() for cell in cells]
     for header in HEADERS:
@@ -114,5 +126,5 @@ def _order(cells: Sequence[str]) -> tuple[int, int, int] | None:
     return None
 
 
-def _cells(count: int) -> str:
+def _count_cells(count: int) -> str:
     return f"{count} cell{'' if count == 1 else 's'}"

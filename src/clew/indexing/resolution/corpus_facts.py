@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from clew.graph.snapshot.builder import Facts
-from clew.indexing.extraction.rule_based import UNTOLD, relation_words
-from clew.indexing.resolution.title_linking import NamedText, TitleLinks
+from clew.graph.snapshot.builder import PassageFacts
+from clew.indexing.extraction.rule_based import DEFAULT_RELATION, relation_words
+from clew.indexing.resolution.title_linking import NamedText, TitleLinker
 from clew.text.gazetteer import Match
 from clew.text.normalization import key_hash, name_key
-from clew.text.sentences import sentences
+from clew.text.sentences import sentence_spans
 from clew.types import Extraction
 
-LINKED = "links to"
+LINK_RELATION = "links to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class CorpusFacts:
         names: For each hash of a name's key the entity keys that it stands for.
     """
 
-    facts: list[Facts]
+    facts: list[PassageFacts]
     surfaces: dict[str, Counter[str]]
     names: dict[int, tuple[str, ...]]
 
@@ -41,58 +41,60 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
         passages: The whole corpus.
         extractions: One a passage; empty where the extraction failed.
     """
-    links = TitleLinks(passages)
-    facts: list[Facts] = []
+    links = TitleLinker(passages)
+    facts: list[PassageFacts] = []
     surfaces: dict[str, Counter[str]] = {}
     for passage, extraction in zip(passages, extractions, strict=True):
-        resolver = _Resolver(passage, links, surfaces)
-        matches = [m for m in links.mentions(passage) if resolver.others(m)]
+        resolver = _NameResolver(passage, links, surfaces)
+        matches = [m for m in links.find_mentions(passage) if resolver.other_titles(m)]
         facts.append(_passage_facts(passage, extraction, matches, resolver))
     for passage in passages:
         if key := name_key(passage.title):
             # A title is shown as its document writes it, however often others shorten it.
             surfaces[key] = Counter({passage.title: 1 << 40}) + surfaces.get(key, Counter())
     names: dict[int, tuple[str, ...]] = {key_hash(key): (key,) for key in surfaces}
-    names |= {key_hash(name): keys for name, keys in links.by_name.items()}
+    names |= {key_hash(name): keys for name, keys in links.keys_by_name.items()}
     return CorpusFacts(facts, surfaces, names)
 
 
-class _Resolver:
+class _NameResolver:
     """Turns the names written in one passage into entity keys, and counts how they were written."""
 
-    def __init__(self, passage: NamedText, links: TitleLinks, surfaces: dict[str, Counter[str]]) -> None:
+    def __init__(self, passage: NamedText, links: TitleLinker, surfaces: dict[str, Counter[str]]) -> None:
         self.title = name_key(passage.title)
         self._links = links
         self._surfaces = surfaces
 
-    def others(self, match: Match) -> tuple[str, ...]:
+    def other_titles(self, match: Match) -> tuple[str, ...]:
         """Return the keys of the titles a match may stand for, but for the passage's own."""
-        return tuple(self._links.keys[t] for t in match.targets if self._links.keys[t] != self.title)
+        return tuple(self._links.title_keys[t] for t in match.targets if self._links.title_keys[t] != self.title)
 
-    def count(self, key: str, surface: str) -> None:
+    def count_surface(self, key: str, surface: str) -> None:
         """Remember that an entity was written in this way."""
         counts = self._surfaces.get(key)
         if counts is None:
             counts = self._surfaces[key] = Counter()
         counts[surface] += 1
 
-    def linked(self, passage: NamedText) -> list[str]:
+    def linked_titles(self, passage: NamedText) -> list[str]:
         """Return the keys of the titles that the passage's links lead to, but for its own."""
-        return [key for key in self._links.linked(passage) if key != self.title]
+        return [key for key in self._links.resolve_links(passage) if key != self.title]
 
-    def keys(self, name: str) -> tuple[str, ...]:
+    def resolve_name(self, name: str) -> tuple[str, ...]:
         """Return the entity keys a name stands for: titles, else the name itself; () for a name without letters."""
         key = name_key(name)
         if not key:
             return ()
-        found = self._links.by_name.get(key, (key,))
+        found = self._links.keys_by_name.get(key, (key,))
         found = (self.title,) if self.title in found else found
         for entity in found:
-            self.count(entity, name)
+            self.count_surface(entity, name)
         return found
 
 
-def _passage_facts(passage: NamedText, extraction: Extraction, matches: Sequence[Match], resolver: _Resolver) -> Facts:
+def _passage_facts(
+    passage: NamedText, extraction: Extraction, matches: Sequence[Match], resolver: _NameResolver
+) -> PassageFacts:
     weights: dict[str, float] = {}
     triples: dict[tuple[str, str, str], None] = {}
 
@@ -101,44 +103,44 @@ def _passage_facts(passage: NamedText, extraction: Extraction, matches: Sequence
             weights[key] = max(weights.get(key, 0.0), 1.0 / len(keys))
 
     for head, relation, tail in extraction.triples:
-        heads, tails = resolver.keys(head), resolver.keys(tail)
+        heads, tails = resolver.resolve_name(head), resolver.resolve_name(tail)
         if heads and tails and heads[0] != tails[0]:
-            triples[heads[0], relation.strip() or UNTOLD, tails[0]] = None
+            triples[heads[0], relation.strip() or DEFAULT_RELATION, tails[0]] = None
             mention(heads)
             mention(tails)
-    for name in _outside(extraction, matches):
-        mention(resolver.keys(name))
+    for name in _names_outside(extraction, matches):
+        mention(resolver.resolve_name(name))
     told = {entity for head, _, tail in triples for entity in (head, tail)}
-    for match, relation in _relations(passage.text, matches):
-        targets = resolver.others(match)
+    for match, relation in _match_relations(passage.text, matches):
+        targets = resolver.other_titles(match)
         for key in targets:
-            resolver.count(key, passage.text[match.start : match.end])
+            resolver.count_surface(key, passage.text[match.start : match.end])
         mention(targets)
         if resolver.title and targets[0] not in told:
             triples[resolver.title, relation, targets[0]] = None
             told.add(targets[0])
-    for key in resolver.linked(passage):
+    for key in resolver.linked_titles(passage):
         mention((key,))
         if resolver.title and key not in told:
-            triples[resolver.title, LINKED, key] = None
-    return Facts(resolver.title, sorted(weights.items()), list(triples))
+            triples[resolver.title, LINK_RELATION, key] = None
+    return PassageFacts(resolver.title, sorted(weights.items()), list(triples))
 
 
-def _outside(extraction: Extraction, matches: Sequence[Match]) -> Iterator[str]:
+def _names_outside(extraction: Extraction, matches: Sequence[Match]) -> Iterator[str]:
     """Yield the mentions that are not part of a title's mention; the longer name knows better what is meant."""
     for found in extraction.mentions:
         if found.start < 0 or not any(m.start <= found.start and found.end <= m.end for m in matches):
             yield found.name
 
 
-def _relations(text: str, matches: Sequence[Match]) -> Iterator[tuple[Match, str]]:
+def _match_relations(text: str, matches: Sequence[Match]) -> Iterator[tuple[Match, str]]:
     """Yield each match with the words before it in its sentence."""
-    places = iter(sentences(text) if matches else [])
+    places = iter(sentence_spans(text) if matches else [])
     start, end = next(places, (0, 0))
     previous = start
     for match in matches:
         while match.start >= end:
             start, end = next(places, (match.start, len(text) + 1))
             previous = start
-        yield match, relation_words(text[max(previous, start) : match.start]) or UNTOLD
+        yield match, relation_words(text[max(previous, start) : match.start]) or DEFAULT_RELATION
         previous = match.end

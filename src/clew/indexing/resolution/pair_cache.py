@@ -18,11 +18,11 @@ _FORMAT = 1
 
 @final
 @dataclass(frozen=True, slots=True)
-class Known:
+class PairCache:
     """The pairs of an earlier run, before the limit a name was applied.
 
     Attributes:
-        tau: Threshold of that run.
+        threshold: Threshold of that run.
         limit: Limit a name of that run; about twice as many of a name's best pairs are here.
         keys: Hashes of names and vectors, (n, 16) bytes.
         left: One end of each pair, a row of `keys`, (m,).
@@ -31,7 +31,7 @@ class Known:
         floor: For each name a score above which none of its pairs is missing, 0 when none is missing at all, (n,).
     """
 
-    tau: float
+    threshold: float
     limit: int
     keys: NDArray[np.uint8]
     left: "IntArray"
@@ -43,7 +43,7 @@ class Known:
 _ARRAYS = {"keys": "u1", "left": "<i4", "right": "<i4", "score": "<f4", "floor": "<f4"}
 
 
-def save_known(known: Known, folder: Path) -> None:
+def save_pairs(cache: PairCache, folder: Path) -> None:
     """Write one .npy file a field into `folder`, which is made when it is absent.
 
     The same value gives the same bytes. The caller renames a finished folder into place when readers may be about.
@@ -53,16 +53,16 @@ def save_known(known: Known, folder: Path) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        np.save(folder / "settings.npy", np.asarray([_FORMAT, known.tau, known.limit], dtype="<f8"))
+        np.save(folder / "settings.npy", np.asarray([_FORMAT, cache.threshold, cache.limit], dtype="<f8"))
         for name, kind in _ARRAYS.items():
-            np.save(folder / f"{name}.npy", getattr(known, name).astype(kind))
+            np.save(folder / f"{name}.npy", getattr(cache, name).astype(kind))
     except OSError as error:
         raise ProviderError(
             f"cannot write the known pairs to {folder}: {error}; make room or permit writing"
         ) from error
 
 
-def load_known(folder: Path) -> Known:
+def load_pairs(folder: Path) -> PairCache:
     """Read what `save_known` wrote.
 
     Raises:
@@ -76,7 +76,7 @@ def load_known(folder: Path) -> Known:
         raise IndexFormatError(f"cannot read the known pairs in {folder}: {error}; {way_out}") from error
     if number != _FORMAT:
         raise IndexFormatError(f"the known pairs in {folder} have format {number}; wanted {_FORMAT}; {way_out}")
-    known = Known(tau=tau, limit=int(limit), **arrays)
+    known = PairCache(threshold=tau, limit=int(limit), **arrays)
     count, pairs = len(known.keys), len(known.left)
     ends = np.concatenate([known.left, known.right])
     fits = (

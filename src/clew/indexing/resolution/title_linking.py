@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from clew.text.gazetteer import Gazetteer, common_words
-from clew.text.normalization import name_key, token_keys, token_spans, without_parentheses
+from clew.text.gazetteer import Gazetteer, find_common_words
+from clew.text.normalization import name_key, strip_parentheses, token_keys, token_spans
 
 if TYPE_CHECKING:
     from clew.text.gazetteer import Match
@@ -31,7 +31,7 @@ class NamedText:
     Attributes:
         aliases: Other names of its document.
         links: Targets of the document's links, as written.
-        first: True for the first passage of its document.
+        is_first: True for the first passage of its document.
     """
 
     document_id: str
@@ -39,10 +39,10 @@ class NamedText:
     text: str
     aliases: Sequence[str]
     links: Sequence[str]
-    first: bool
+    is_first: bool
 
 
-class TitleLinks:
+class TitleLinker:
     """The titles of a corpus as things to be found in text, numbered in the order of their keys.
 
     Args:
@@ -50,45 +50,45 @@ class TitleLinks:
     """
 
     def __init__(self, passages: Sequence[NamedText]) -> None:
-        variants = _variants(passages)
-        self.keys = sorted(variants)
+        variants = _title_names(passages)
+        self.title_keys = sorted(variants)
         ordinary = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages)
-        kept = [[name for name in variants[key] if name_key(name) not in ordinary] for key in self.keys]
+        kept = [[name for name in variants[key] if name_key(name) not in ordinary] for key in self.title_keys]
         self._gazetteer = Gazetteer(kept, MAX_CANDIDATES)
-        self.by_name = _by_name(self.keys, kept)
-        self._by_document = {p.document_id: name_key(p.title) for p in passages if p.title}
+        self.keys_by_name = _index_names(self.title_keys, kept)
+        self._key_by_document = {p.document_id: name_key(p.title) for p in passages if p.title}
 
-    def mentions(self, passage: NamedText) -> "list[Match]":
+    def find_mentions(self, passage: NamedText) -> "list[Match]":
         """Return the titles written in a passage's text; a target is a position in `keys`."""
         return self._gazetteer.find(passage.text)
 
-    def linked(self, passage: NamedText) -> list[str]:
+    def resolve_links(self, passage: NamedText) -> list[str]:
         """Return the keys of the titles that the links in a passage lead to.
 
         A link belongs to the passages in which its target stands, or to the first one if it stands in none.
         """
         found: list[str] = []
         for link in passage.links:
-            if link in passage.text or passage.first:
-                found.extend(self._target(link, passage.document_id))
+            if link in passage.text or passage.is_first:
+                found.extend(self._resolve_link(link, passage.document_id))
         return list(dict.fromkeys(found))
 
-    def _target(self, link: str, document_id: str) -> Sequence[str]:
+    def _resolve_link(self, link: str, document_id: str) -> Sequence[str]:
         path = unquote(link.split("#")[0].split("?")[0]).strip()
         if not path:
             return ()
-        beside = _joined(PurePosixPath(document_id).parent, path)
-        if document := self._by_document.get(path) or self._by_document.get(beside):
+        beside = _join_path(PurePosixPath(document_id).parent, path)
+        if document := self._key_by_document.get(path) or self._key_by_document.get(beside):
             return (document,)
         last = path.rstrip("/").rsplit("/", 1)[-1]
         stem = last.rsplit(".", 1)[0] if re.search(r"\.\w{1,5}$", last) else last
         for name in (path, last, stem):
-            if keys := self.by_name.get(name_key(name.replace("_", " "))):
+            if keys := self.keys_by_name.get(name_key(name.replace("_", " "))):
                 return keys
         return ()
 
 
-def _variants(passages: Sequence[NamedText]) -> dict[str, list[str]]:
+def _title_names(passages: Sequence[NamedText]) -> dict[str, list[str]]:
     """Return for each title's key the names it goes by; a heading counts where one document alone has it."""
     variants: dict[str, dict[str, None]] = {}
     headings: dict[str, set[str]] = {}
@@ -98,7 +98,7 @@ def _variants(passages: Sequence[NamedText]) -> dict[str, list[str]]:
         if not key:
             continue
         names = variants.setdefault(key, {})
-        names.update(dict.fromkeys((passage.title, without_parentheses(passage.title), *passage.aliases)))
+        names.update(dict.fromkeys((passage.title, strip_parentheses(passage.title), *passage.aliases)))
         for heading in dict.fromkeys(_HEADING.findall(passage.text)):
             headings.setdefault(name_key(heading), set()).add(passage.document_id)
             owners.append((key, heading))
@@ -108,7 +108,7 @@ def _variants(passages: Sequence[NamedText]) -> dict[str, list[str]]:
     return {key: list(names) for key, names in variants.items()}
 
 
-def _by_name(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _index_names(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Return for each name's key the titles' keys it stands for; a full title stands for itself alone."""
     found: dict[str, list[str]] = {}
     for key, variants in zip(keys, names, strict=True):
@@ -134,7 +134,7 @@ def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[
                     counts[key] = (lower + 1, capitalised)
                 elif text[start].isupper() and not _opens_sentence(text, start):
                     counts[key] = (lower, capitalised + 1)
-    return common_words(counts)
+    return find_common_words(counts)
 
 
 def _opens_sentence(text: str, start: int) -> bool:
@@ -142,7 +142,7 @@ def _opens_sentence(text: str, start: int) -> bool:
     return not before or before[-1] in _SENTENCE_END
 
 
-def _joined(folder: PurePosixPath, path: str) -> str:
+def _join_path(folder: PurePosixPath, path: str) -> str:
     """Return a relative path as seen from a folder, `..` resolved."""
     parts: list[str] = []
     for part in (*folder.parts, *PurePosixPath(path).parts):

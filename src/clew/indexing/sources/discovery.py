@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from clew.types import Document, Failure
 
-PROSE = frozenset({".txt", ".md", ".markdown"})
-JSON_LINES = frozenset({".jsonl", ".ndjson"})
-TABLES = {".csv": ",", ".tsv": "\t"}
-CONVERTED = frozenset({".pdf", ".docx", ".pptx", ".html", ".htm"})
-READABLE = PROSE | JSON_LINES | TABLES.keys() | CONVERTED
+TEXT_SUFFIXES = frozenset({".txt", ".md", ".markdown"})
+JSON_LINES_SUFFIXES = frozenset({".jsonl", ".ndjson"})
+TABLE_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+OFFICE_SUFFIXES = frozenset({".pdf", ".docx", ".pptx", ".html", ".htm"})
+READABLE_SUFFIXES = TEXT_SUFFIXES | JSON_LINES_SUFFIXES | TABLE_DELIMITERS.keys() | OFFICE_SUFFIXES
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file to read.
 
     Attributes:
@@ -39,7 +39,7 @@ class Source:
         return " ".join(self.path.stem.replace("-", " ").replace("_", " ").split())
 
 
-class Found(NamedTuple):
+class SourcedDocument(NamedTuple):
     """A document and the place it was read from, a path or `path:line`."""
 
     item: str
@@ -52,77 +52,79 @@ class _Entry(NamedTuple):
     order: str
     path: str
     kind: str
-    link: bool
+    is_link: bool
 
 
-def sources(path: Path) -> Iterator[Source | Failure]:
+def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
     """Yield the readable files of a path that exists, in the order of their ids, and a failure for each other file.
 
     Hidden files and folders are skipped. A link to a folder is followed unless its target is read by its own name;
     no folder is entered twice, so that a loop of links ends.
     """
     if path.is_dir():
-        yield from (_checked(found) for found in _walk(str(path)))
+        yield from (_check_entry(found) for found in _walk_folder(str(path)))
     else:
-        yield _checked(_Entry(path.name, str(path), "file" if path.is_file() else "other", link=False))
+        yield _check_entry(_Entry(path.name, str(path), "file" if path.is_file() else "other", is_link=False))
 
 
-def printable(name: str | Path) -> str:
+def printable_path(name: str | Path) -> str:
     """Return a path as it can be shown and stored: the lone surrogates of a name that is no UTF-8 are escaped."""
     return str(name).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _checked(found: _Entry | Failure) -> Source | Failure:
-    if isinstance(found, Failure):
-        return found
-    item = printable(found.path)
-    if found.kind != "file":
+def _check_entry(entry: _Entry | Failure) -> SourceFile | Failure:
+    if isinstance(entry, Failure):
+        return entry
+    item = printable_path(entry.path)
+    if entry.kind != "file":
         return Failure(item, "not a regular file, or a link that leads nowhere")
-    source = Source(Path(found.path), found.order, item)
-    if source.suffix not in READABLE:
-        suffix = printable(source.suffix) or "no suffix"
-        return Failure(item, f"not a kind of file that can be read: {suffix} (wanted {', '.join(sorted(READABLE))})")
-    if printable(source.id) != source.id:
+    source = SourceFile(Path(entry.path), entry.order, item)
+    if source.suffix not in READABLE_SUFFIXES:
+        suffix = printable_path(source.suffix) or "no suffix"
+        return Failure(
+            item, f"not a kind of file that can be read: {suffix} (wanted {', '.join(sorted(READABLE_SUFFIXES))})"
+        )
+    if printable_path(source.id) != source.id:
         return Failure(item, "the file's name is not valid UTF-8, so it cannot be the document's id; rename the file")
     return source
 
 
-def _walk(root: str) -> Iterator[_Entry | Failure]:
+def _walk_folder(root: str) -> Iterator[_Entry | Failure]:
     """Yield the files under `root` in the order of their relative paths."""
     top = os.path.realpath(root)
     entered: set[tuple[int, int]] = set()
     # A stack and not recursion: folders may nest deeper than Python's recursion limit.
-    waiting = [_Entry("", root, "folder", link=False)]
+    waiting = [_Entry("", root, "folder", is_link=False)]
     while waiting:
         entry = waiting.pop()
         if entry.kind != "folder":
             yield entry
-        elif not (entry.link and _read_by_its_own_name(entry.path, top)):
+        elif not (entry.is_link and _is_walked_directly(entry.path, top)):
             try:
-                waiting.extend(reversed(_entries(entry, entered)))
+                waiting.extend(reversed(_list_folder(entry, entered)))
             except OSError as error:
-                yield Failure(printable(entry.path), f"the folder cannot be opened: {error.strerror or error}")
+                yield Failure(printable_path(entry.path), f"the folder cannot be opened: {error.strerror or error}")
 
 
-def _entries(folder: _Entry, entered: set[tuple[int, int]]) -> list[_Entry]:
+def _list_folder(folder: _Entry, entered: set[tuple[int, int]]) -> list[_Entry]:
     status = Path(folder.path).stat()
     if (status.st_dev, status.st_ino) in entered:
         return []
     entered.add((status.st_dev, status.st_ino))
     with os.scandir(folder.path) as listing:
-        return sorted(_entry(folder.order, found) for found in listing if not found.name.startswith("."))
+        return sorted(_make_entry(folder.order, found) for found in listing if not found.name.startswith("."))
 
 
-def _entry(prefix: str, found: os.DirEntry[str]) -> _Entry:
+def _make_entry(prefix: str, listed: os.DirEntry[str]) -> _Entry:
     try:
-        kind = "folder" if found.is_dir() else "file" if found.is_file() else "other"
+        kind = "folder" if listed.is_dir() else "file" if listed.is_file() else "other"
     except OSError:  # a link that leads to itself
         kind = "other"
     slash = "/" if kind == "folder" else ""
-    return _Entry(f"{prefix}{found.name}{slash}", found.path, kind, found.is_symlink())
+    return _Entry(f"{prefix}{listed.name}{slash}", listed.path, kind, listed.is_symlink())
 
 
-def _read_by_its_own_name(link: str, top: str) -> bool:
+def _is_walked_directly(link: str, top: str) -> bool:
     """Whether the target of a link lies under `top` and not in a hidden folder of it."""
     target = os.path.realpath(link)
     if target != top and not target.startswith(top.rstrip(os.sep) + os.sep):

@@ -25,8 +25,8 @@ class FrontMatter(NamedTuple):
     end: int = 0
 
 
-_HEADING_CHARACTERS = 500
-_ALIAS_LINE_CHARACTERS = 2000
+_MAX_HEADING_CHARACTERS = 500
+_MAX_ALIAS_LINE_CHARACTERS = 2000
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n]*+)$", re.M)
 _HEADING = re.compile(
@@ -61,32 +61,32 @@ _INLINE_ITEM = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'|[^,\s][^,]*+")
 _ALIAS_LINE = re.compile(r"aliases[ \t]*:(.*)", re.I)
 
 
-def headings(text: str) -> list[Heading]:
+def find_headings(text: str) -> list[Heading]:
     """Return the headings of a Markdown text outside code blocks and front matter, in order.
 
     A line above 500 characters is no heading, whatever its marks.
     """
-    return list(_each_heading(text, range(1, 7)))
+    return list(_iter_headings(text, range(1, 7)))
 
 
-def main_heading(text: str) -> str:
+def find_main_heading(text: str) -> str:
     """Return the text of the first heading of level 1, "" if there is none."""
-    return next((heading.text for heading in _each_heading(text, range(1, 2))), "")
+    return next((heading.text for heading in _iter_headings(text, range(1, 2))), "")
 
 
-def _each_heading(text: str, levels: range) -> Iterator[Heading]:
-    for match in _outside_code(_HEADING, text, front_matter(text).end):
+def _iter_headings(text: str, levels: range) -> Iterator[Heading]:
+    for match in _matches_outside_code(_HEADING, text, read_front_matter(text).end):
         raw = match.group()
         if match["marks"]:
             level, inner = len(match["marks"]), _CLOSING_MARKS.sub("", (match["atx"] or "").strip())
         else:
             level, inner = (1 if match["line"][0] == "=" else 2), match["setext"]
-        if level in levels and len(inner) <= _HEADING_CHARACTERS and (shown := plain(inner)):
+        if level in levels and len(inner) <= _MAX_HEADING_CHARACTERS and (shown := strip_markup(inner)):
             start = match.start() + len(raw) - len(raw.lstrip())
             yield Heading(level, shown, start, match.start() + len(raw.rstrip()))
 
 
-def links(text: str) -> tuple[str, ...]:
+def find_links(text: str) -> tuple[str, ...]:
     """Return the targets of the links of a Markdown text as written, each once, in the order of their first use.
 
     Markdown links, reference definitions, `[[wiki links]]`, `<https://…>` and `<a href>` count; pictures, code and
@@ -94,9 +94,9 @@ def links(text: str) -> tuple[str, ...]:
     """
     if "[" not in text and "<" not in text:
         return ()
-    found = {match.start(): match["target"] for match in _outside_code(_DEFINITION, text)}
+    found = {match.start(): match["target"] for match in _matches_outside_code(_DEFINITION, text)}
     pictures: list[bool] = []
-    for match in _outside_code(_LINK_TOKEN, text):
+    for match in _matches_outside_code(_LINK_TOKEN, text):
         if match["open"]:
             pictures.append(match["open"] == "![")
         elif match["close"] or match["angle"] is not None or match["bare"] is not None:
@@ -110,7 +110,7 @@ def links(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(target for target in targets if target and not target.startswith("#")))
 
 
-def plain(inline: str) -> str:
+def strip_markup(inline: str) -> str:
     """Return one line of Markdown without the marks of links, emphasis, code and heading anchors."""
     shown = _INLINE_LINK.sub(r"\1", _ANCHOR.sub("", inline.strip()))
     shown = re.sub(r"\[\[(?:[^\[\]|\n]{0,500}\|)?([^\[\]|\n]{1,500})\]\]", r"\1", shown)
@@ -119,7 +119,7 @@ def plain(inline: str) -> str:
     return " ".join(re.sub(r"\\([^\w\s])", r"\1", shown.replace("`", "")).split())
 
 
-def front_matter(text: str) -> FrontMatter:
+def read_front_matter(text: str) -> FrontMatter:
     """Return `title:` and `aliases:` of the block between two lines `---` at the very start of a text."""
     opening = _FRONT_MATTER.match(text)
     closing = _FRONT_MATTER_END.match(text, opening.end()) if opening else None
@@ -129,39 +129,39 @@ def front_matter(text: str) -> FrontMatter:
     for line in opening["body"].splitlines():
         item = _ITEM.match(line) if in_aliases else None
         if item:
-            aliases.append(_unquoted(item[1]))
+            aliases.append(_unquote(item[1]))
         elif key := _KEY.match(line):
             in_aliases = key[1].lower() == "aliases"
             if in_aliases:
-                aliases.extend(_inline_aliases(key[2].strip()))
+                aliases.extend(_parse_inline_aliases(key[2].strip()))
             else:
-                title = _unquoted(key[2])
+                title = _unquote(key[2])
         elif line.strip() and not line[0].isspace():
             in_aliases = False
     return FrontMatter(title, tuple(alias for alias in aliases if alias), closing.end())
 
 
-def alias_line(text: str) -> tuple[str, ...]:
+def read_alias_line(text: str) -> tuple[str, ...]:
     """Return the names of a line `Aliases: A; B`, of 2,000 characters at most, among the first five lines of a text."""
     start = 0
     for _ in range(5):
         end = text.find("\n", start)
         line = text[start : end if end >= 0 else len(text)].strip()
-        if len(line) <= _ALIAS_LINE_CHARACTERS and (match := _ALIAS_LINE.match(line)):
-            return tuple(name for part in match[1].split(";") if (name := plain(part)))
+        if len(line) <= _MAX_ALIAS_LINE_CHARACTERS and (match := _ALIAS_LINE.match(line)):
+            return tuple(name for part in match[1].split(";") if (name := strip_markup(part)))
         if end < 0:
             break
         start = end + 1
     return ()
 
 
-def _inline_aliases(value: str) -> list[str]:
+def _parse_inline_aliases(value: str) -> list[str]:
     if value.startswith("[") and value.endswith("]"):
-        return [_unquoted(item) for item in _INLINE_ITEM.findall(value[1:-1])]
-    return [_unquoted(part) for part in value.split(";")]
+        return [_unquote(item) for item in _INLINE_ITEM.findall(value[1:-1])]
+    return [_unquote(part) for part in value.split(";")]
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     value = value.strip()
     if len(value) >= 2 and value[0] == value[-1] == '"':
         return re.sub(r"\\(.)", r"\1", value[1:-1]).strip()
@@ -170,9 +170,9 @@ def _unquoted(value: str) -> str:
     return value
 
 
-def _outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
+def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
     """Yield the matches of `pattern` from `start` on that do not begin in a fenced code block."""
-    blocks = _fenced(text)
+    blocks = _fenced_blocks(text)
     block = next(blocks, None)
     for match in pattern.finditer(text, start):
         while block is not None and block[1] <= match.start():
@@ -181,7 +181,7 @@ def _outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterat
             yield match
 
 
-def _fenced(text: str) -> Iterator[tuple[int, int]]:
+def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of fenced code blocks; one that is never closed runs to the end."""
     opened: re.Match[str] | None = None
     for fence in _FENCE.finditer(text):

@@ -6,20 +6,20 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.indexing.sources.plain_text import markdown_document
+from clew.indexing.sources.plain_text import make_markdown_document
 from clew.types import Document
 
 if TYPE_CHECKING:
     from markitdown import MarkItDown, MarkItDownException
 
-_EXTRA = "pip install 'clew[files]'"
+_INSTALL_COMMAND = "pip install 'clew[files]'"
 
 
-def converted_document(identity: str, name: str, suffix: str, data: bytes) -> Document:
+def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> Document:
     """Return the document of a file's bytes, its text being the Markdown that `markitdown` makes of it.
 
     Args:
-        identity: The document's id.
+        document_id: The document's id.
         name: The file's name in plain words: the title if the file states none.
         data: The bytes of the whole file.
         suffix: With its dot, in lower case: `.pdf`, `.docx`, `.pptx`, `.html` or `.htm`.
@@ -32,23 +32,25 @@ def converted_document(identity: str, name: str, suffix: str, data: bytes) -> Do
     try:
         from markitdown import MarkItDownException, StreamInfo
     except ImportError as error:
-        raise InputError(f"reading {suffix} files needs markitdown, which is not installed; run: {_EXTRA}") from error
+        raise InputError(
+            f"reading {suffix} files needs markitdown, which is not installed; run: {_INSTALL_COMMAND}"
+        ) from error
     stream = StreamInfo(extension=suffix)
     try:
         # What the parsers warn of (fonts, deep nesting) is no matter of the caller.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = _converter().convert_stream(io.BytesIO(data), stream_info=stream)
+            result = _make_converter().convert_stream(io.BytesIO(data), stream_info=stream)
     except MarkItDownException as error:
-        raise InputError(_reason(error, suffix)) from error
+        raise InputError(_failure_reason(error, suffix)) from error
     text = result.markdown
     if not text.strip():
         raise InputError("empty: no text was found in the file; pages that are pictures need OCR first")
-    return markdown_document(identity, name, text, title=" ".join((result.title or "").split()))
+    return make_markdown_document(document_id, name, text, title=" ".join((result.title or "").split()))
 
 
 @cache
-def _converter() -> "MarkItDown":
+def _make_converter() -> "MarkItDown":
     """Return a converter of these four kinds alone: no plugin, no network, no opening of archives, no guessing."""
     from markitdown import DocumentConverter, MarkItDown
     from markitdown.converters import DocxConverter, HtmlConverter, PdfConverter, PptxConverter
@@ -60,12 +62,12 @@ def _converter() -> "MarkItDown":
     return converter
 
 
-def _reason(error: "MarkItDownException", suffix: str) -> str:
+def _failure_reason(error: "MarkItDownException", suffix: str) -> str:
     from markitdown import FileConversionException, MissingDependencyException
 
     attempts = error.attempts if isinstance(error, FileConversionException) else None
     causes = [attempt.exc_info[1] for attempt in attempts or () if attempt.exc_info]
     if any(isinstance(cause, MissingDependencyException) for cause in causes):
-        return f"reading {suffix} files needs more of markitdown than is installed; run: {_EXTRA}"
+        return f"reading {suffix} files needs more of markitdown than is installed; run: {_INSTALL_COMMAND}"
     seen = f"{type(causes[0]).__name__}: {causes[0]}" if causes else str(error)
     return f"the {suffix} file is damaged or locked ({' '.join(seen.split())[:200]}); save it anew or leave it out"

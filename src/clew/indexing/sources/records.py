@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NoReturn
 
 from clew.errors import InputError
-from clew.indexing.sources.discovery import Found
+from clew.indexing.sources.discovery import SourcedDocument
 from clew.types import Document, Failure
 
-_OWN_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})
-_COLUMNS = frozenset({"id", "title", "text"})
-_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_DOCUMENT_KEYS = frozenset({"id", "title", "text", "metadata", "aliases", "links"})
+_DOCUMENT_COLUMNS = frozenset({"id", "title", "text"})
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99}(?:[eE][+-]?[0-9]{1,2})?|[eE][+-]?[0-9]{1,2})")
 _INT64 = 2**63
 # The csv module refuses cells above 131,072 characters unless told otherwise; a C long of 32 bits bounds this.
-_LONGEST_CELL = 2**31 - 1
+_MAX_CELL_CHARACTERS = 2**31 - 1
 
 
-def json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[Found | Failure]:
+def read_json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[SourcedDocument | Failure]:
     """Yield the document of each line of JSON, or why it has none.
 
     Args:
@@ -40,14 +40,14 @@ def json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[Found |
         seen = True
         place = f"{item}:{number}"
         try:
-            yield Found(place, _json_document(line, f"{name}:{number}"))
+            yield SourcedDocument(place, _parse_json_document(line, f"{name}:{number}"))
         except InputError as error:
             yield Failure(place, str(error))
     if not seen:
         yield Failure(item, "empty: the file holds no line of JSON")
 
 
-def table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> Iterator[Found | Failure]:
+def read_table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> Iterator[SourcedDocument | Failure]:
     """Yield the document of each row of a table whose first row names the columns, or why it has none.
 
     Args:
@@ -56,7 +56,7 @@ def table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> It
         name: The file's id; a row without an `id` is called `name:line number`.
         item: How failures name the file.
     """
-    csv.field_size_limit(_LONGEST_CELL)
+    csv.field_size_limit(_MAX_CELL_CHARACTERS)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
     seen = False
@@ -69,10 +69,10 @@ def table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> It
             if not any(cell.strip() for cell in row):
                 continue
             if header is None:
-                header = _header(row)
+                header = _read_header(row)
                 continue
             seen = True
-            yield Found(f"{item}:{line}", _row_document(header, row, f"{name}:{line}"))
+            yield SourcedDocument(f"{item}:{line}", _make_row_document(header, row, f"{name}:{line}"))
         except (csv.Error, InputError) as error:
             if header is None:
                 yield Failure(item, f"the header cannot be read: {error}")
@@ -84,33 +84,34 @@ def table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> It
         yield Failure(item, "empty: the file holds no row under a header")
 
 
-def _json_document(line: bytes, fallback_id: str) -> Document:
+def _parse_json_document(line: bytes, fallback_id: str) -> Document:
     """Map one line to a document; InputError says what is wrong with it."""
-    record = _json_object(line)
-    extra = {key: value for key, value in record.items() if key not in _OWN_KEYS and _is_value(value)}
+    record = _parse_json_object(line)
+    extra = {key: value for key, value in record.items() if key not in _DOCUMENT_KEYS and _is_metadata_value(value)}
     stated = record.get("metadata")
     if stated is not None and not isinstance(stated, dict):
-        raise InputError(f'"metadata" is {_kind(stated)}; wanted an object or nothing')
+        raise InputError(f'"metadata" is {_describe_type(stated)}; wanted an object or nothing')
     for key, value in (stated or {}).items():
-        if value is not None and not _is_value(value):
+        if value is not None and not _is_metadata_value(value):
             raise InputError(
-                f'metadata "{key}" is {_kind(value)}; wanted a string, a finite number below 2^63, a boolean or strings'
+                f'metadata "{key}" is {_describe_type(value)}; wanted a string, a finite number below 2^63, a boolean '
+                "or strings"
             )
     metadata = {key: value for key, value in (extra | (stated or {})).items() if value is not None}
     title = record.get("title")
     if title is not None and not isinstance(title, str):
-        raise InputError(f'"title" is {_kind(title)}; wanted a string or nothing')
+        raise InputError(f'"title" is {_describe_type(title)}; wanted a string or nothing')
     return Document(
-        id=_identity(record.get("id"), fallback_id),
+        id=_read_id(record.get("id"), fallback_id),
         title=" ".join((title or "").split()),
-        text=_text(record),
+        text=_read_text(record),
         metadata=metadata,
-        aliases=_strings(record, "aliases"),
-        links=_strings(record, "links"),
+        aliases=_read_strings(record, "aliases"),
+        links=_read_strings(record, "links"),
     )
 
 
-def _json_object(line: bytes) -> Mapping[str, object]:
+def _parse_json_object(line: bytes) -> Mapping[str, object]:
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
@@ -120,7 +121,7 @@ def _json_object(line: bytes) -> Mapping[str, object]:
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits; brackets nested too deep
         raise InputError(f"JSON that cannot be read: {error}") from error
     if not isinstance(record, dict):
-        raise InputError(f'the line is {_kind(record)}; wanted an object such as {{"id": "a", "text": "..."}}')
+        raise InputError(f'the line is {_describe_type(record)}; wanted an object such as {{"id": "a", "text": "..."}}')
     return record
 
 
@@ -128,38 +129,38 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-def _text(record: Mapping[str, object]) -> str:
+def _read_text(record: Mapping[str, object]) -> str:
     if "text" not in record:
         keys = ", ".join(sorted(record)[:10]) or "no key at all"
         raise InputError(f'no "text"; the record has: {keys}')
     text = record["text"]
     if not isinstance(text, str):
-        raise InputError(f'"text" is {_kind(text)}; wanted a string')
+        raise InputError(f'"text" is {_describe_type(text)}; wanted a string')
     if not text or text.isspace():
         raise InputError('empty: "text" holds nothing')
     return text
 
 
-def _identity(value: object, fallback: str) -> str:
+def _read_id(value: object, fallback: str) -> str:
     if value is None:
         return fallback
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InputError(f'"id" is {_kind(value)}; wanted a string or a number')
+        raise InputError(f'"id" is {_describe_type(value)}; wanted a string or a number')
     if not str(value).strip():
         raise InputError('"id" is empty; give one, or leave the key out to have the file name and line number')
     return str(value)
 
 
-def _strings(record: Mapping[str, object], key: str) -> tuple[str, ...]:
+def _read_strings(record: Mapping[str, object], key: str) -> tuple[str, ...]:
     value = record.get(key)
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        raise InputError(f'"{key}" is {_kind(value)}; wanted a list of strings')
+        raise InputError(f'"{key}" is {_describe_type(value)}; wanted a list of strings')
     return tuple(dict.fromkeys(entry.strip() for entry in value if entry.strip()))
 
 
-def _is_value(value: object) -> bool:
+def _is_metadata_value(value: object) -> bool:
     """Whether metadata can hold the value: a string, a boolean, a number that 64 bits hold, or a list of strings."""
     if isinstance(value, int):
         return -_INT64 <= value < _INT64
@@ -168,17 +169,17 @@ def _is_value(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, list) and all(isinstance(entry, str) for entry in value))
 
 
-def _kind(value: object) -> str:
+def _describe_type(value: object) -> str:
     if value is None:
         return "null"
     names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
     return names[type(value)]
 
 
-def _header(row: list[str]) -> list[str]:
+def _read_header(row: list[str]) -> list[str]:
     """Return the columns' names, `id`, `title` and `text` in lower case."""
     names = [cell.strip() for cell in row]
-    names = [name.lower() if name.lower() in _COLUMNS else name for name in names]
+    names = [name.lower() if name.lower() in _DOCUMENT_COLUMNS else name for name in names]
     if "text" not in names:
         raise InputError(f'it has no column "text", only: {", ".join(names)[:200]}')
     if "" in names or len(set(names)) < len(names):
@@ -186,23 +187,25 @@ def _header(row: list[str]) -> list[str]:
     return names
 
 
-def _row_document(header: list[str], row: list[str], fallback_id: str) -> Document:
+def _make_row_document(header: list[str], row: list[str], fallback_id: str) -> Document:
     if len(row) > len(header):
         raise InputError(f"the row has {len(row)} cells, its header {len(header)}; quote cells that hold the delimiter")
     if any("\udc80" <= sign <= "\udcff" for cell in row if not cell.isascii() for sign in cell):
         raise InputError("invalid UTF-8 in the row; save the file as UTF-8")
     cells = dict(zip(header, row, strict=False))
     return Document(
-        id=_identity(cells["id"], "") if "id" in cells else fallback_id,
+        id=_read_id(cells["id"], "") if "id" in cells else fallback_id,
         title=" ".join(cells.get("title", "").split()),
-        text=_text(cells),
-        metadata={key: _value(cell) for key, cell in cells.items() if key not in _COLUMNS and cell.strip()},
+        text=_read_text(cells),
+        metadata={
+            key: _parse_cell(cell) for key, cell in cells.items() if key not in _DOCUMENT_COLUMNS and cell.strip()
+        },
     )
 
 
-def _value(cell: str) -> str | int | float:
+def _parse_cell(cell: str) -> str | int | float:
     """Read a cell as a number where that loses nothing: `007` and numbers beyond 64 bits stay strings."""
     plain = cell.strip()
-    if _WHOLE.fullmatch(plain):
+    if _INTEGER.fullmatch(plain):
         return int(plain)
     return float(plain) if _DECIMAL.fullmatch(plain) else cell

@@ -24,39 +24,44 @@ class LoadedModel:
         network: Of `transformers`, in evaluation mode.
         tokenizer: Of `transformers`.
         width: Of the vectors of its tokens.
-        places: How many tokens it reads at most; 0 where it does not say.
-        end: The token that ends an answer.
-        ends: All tokens that stop it.
-        takes: Names of what its forward pass takes.
+        max_positions: How many tokens it reads at most; 0 where it does not say.
+        end_token: The token that ends an answer.
+        stop_tokens: All tokens that stop it.
+        forward_arguments: Names of what its forward pass takes.
     """
 
     network: Any
     tokenizer: Any
     width: int
-    places: int
-    end: int
-    ends: frozenset[int]
-    takes: frozenset[str]
+    max_positions: int
+    end_token: int
+    stop_tokens: frozenset[int]
+    forward_arguments: frozenset[str]
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever what it says of a text would: its weights, and what its tokenizer makes of texts."""
         words, shape = self.tokenizer, self.network.config.to_dict()
         told = sorted((key, repr(value)) for key, value in shape.items() if not key.startswith(("_", "transformers_")))
-        read = (sorted(words.get_vocab().items()), str(getattr(words, "chat_template", None)), sorted(self.ends), told)
+        read = (
+            sorted(words.get_vocab().items()),
+            str(getattr(words, "chat_template", None)),
+            sorted(self.stop_tokens),
+            told,
+        )
         around = blake2b(repr(read).encode(errors="surrogatepass"), digest_size=8).hexdigest()
         return f"causal-{weights_digest(self.network.state_dict().items())}-{around}"
 
-    def tokens(self, text: str, *, special: bool = False) -> list[int]:
+    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
         """Return a text's token ids; with the tokenizer's own mark of a beginning where `special`."""
         found = self.tokenizer(text, add_special_tokens=special, return_attention_mask=False, verbose=False)
         ids: list[int] = list(found["input_ids"])
         # Some tokenizers close what they mark; an answer is yet to follow.
-        return ids[:-1] if special and ids and ids[-1] in self.ends else ids
+        return ids[:-1] if special and ids and ids[-1] in self.stop_tokens else ids
 
-    def words(self, ids: Sequence[int]) -> str:
+    def decode(self, ids: Sequence[int]) -> str:
         """Return the text of token ids up to the first that stops, without marks."""
-        until = next((place for place, token in enumerate(ids) if token in self.ends), len(ids))
+        until = next((place for place, token in enumerate(ids) if token in self.stop_tokens), len(ids))
         return str(self.tokenizer.decode(list(ids[:until]), skip_special_tokens=True)).strip()
 
 
@@ -107,7 +112,7 @@ class CausalModel:
         """
         with self._lock:
             if self._loaded is None:
-                self._loaded = _open(self._name, self._device, self._dtype)
+                self._loaded = _open_model(self._name, self._device, self._dtype)
                 self._loaded.network.requires_grad_(self._trainable)
             return self._loaded
 
@@ -138,7 +143,7 @@ def weights_digest(weights: "Iterable[tuple[str, Tensor]]") -> str:
     return digest.hexdigest()
 
 
-def _open(name: str, device: str, dtype: str) -> LoadedModel:
+def _open_model(name: str, device: str, dtype: str) -> LoadedModel:
     try:
         import torch
         from safetensors import SafetensorError
@@ -162,7 +167,7 @@ def _open(name: str, device: str, dtype: str) -> LoadedModel:
             f"the causal language model {name} cannot be opened ({reason}): give a folder or a name on the hub that "
             "holds one with its tokenizer and its weights in safetensors"
         ) from error
-    return _described(name, network, tokenizer)
+    return _describe_model(name, network, tokenizer)
 
 
 def _check_device(torch: Any, device: str) -> None:
@@ -176,7 +181,7 @@ def _check_device(torch: Any, device: str) -> None:
         ) from error
 
 
-def _described(name: str, network: Any, tokenizer: Any) -> LoadedModel:
+def _describe_model(name: str, network: Any, tokenizer: Any) -> LoadedModel:
     import transformers
 
     greedy: Any = transformers.GenerationConfig  # has no types

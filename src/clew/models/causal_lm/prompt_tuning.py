@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.models.causal_lm.model import LoadedModel
 
 
-def fresh(model: "LoadedModel", tokens: int, seed: int) -> Any:
+def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
     """Return a `peft` model around a model, which it freezes, with new virtual tokens.
 
     Args:
@@ -33,10 +33,10 @@ def fresh(model: "LoadedModel", tokens: int, seed: int) -> Any:
 
     vocabulary = model.network.get_input_embeddings().weight.detach()
     drawn = torch.randint(len(vocabulary), (tokens,), generator=torch.Generator().manual_seed(seed))
-    return _around(model, vocabulary[drawn.to(vocabulary.device)])
+    return _wrap_model(model, vocabulary[drawn.to(vocabulary.device)])
 
 
-def opened(model: "LoadedModel", folder: str | Path) -> Any:
+def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
     """Return a `peft` model around a model with the virtual tokens of a folder that `save_pretrained` wrote.
 
     Raises:
@@ -46,7 +46,7 @@ def opened(model: "LoadedModel", folder: str | Path) -> Any:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    peft = _peft()
+    peft = _import_peft()
     try:
         config = peft.PeftConfig.from_pretrained(str(folder)) if Path(folder).is_dir() else None  # else asks the hub
         weights = load_file(Path(folder, "adapter_model.safetensors"))
@@ -60,36 +60,36 @@ def opened(model: "LoadedModel", folder: str | Path) -> Any:
         raise ProviderError(
             f"the soft prompt {folder} cannot be opened ({reason}): give a folder that one was saved to for this model"
         ) from error
-    return _around(model, values)
+    return _wrap_model(model, values)
 
 
-def _around(model: "LoadedModel", values: "Tensor") -> Any:
+def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
     """Return a `peft` model with these virtual tokens (tokens, width), ready to be trained."""
     import torch
 
-    peft = _peft()
+    peft = _import_peft()
     config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=len(values))
-    with torch.random.fork_rng(devices=[]), _quiet():  # peft draws values that are replaced here
+    with torch.random.fork_rng(devices=[]), _ignore_future_warnings():  # peft draws values that are replaced here
         tuned = peft.get_peft_model(model.network, config)
     with torch.no_grad():
-        weight(tuned).copy_(values)
+        soft_prompt_weight(tuned).copy_(values)
     return tuned
 
 
-def weight(tuned: Any) -> Any:
+def soft_prompt_weight(tuned: Any) -> Any:
     """Return the virtual tokens of a `peft` model, (tokens, width), which can be trained."""
     return tuned.prompt_encoder[tuned.active_adapter].embedding.weight
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _ignore_future_warnings() -> Iterator[None]:
     """Keep to itself what peft calls of transformers that is to go: nobody here can change it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield
 
 
-def _peft() -> Any:
+def _import_peft() -> Any:
     try:
         import peft
     except ImportError as error:

@@ -21,7 +21,7 @@ class Projection(NamedTuple):
     weight: Tensor
     bias: Tensor
 
-    def columns(self, x: Tensor) -> Tensor:
+    def apply_to_columns(self, x: Tensor) -> Tensor:
         """Apply to columns x (in, n); a few columns run twice as fast this way round as rows do."""
         return torch.addmm(self.bias.unsqueeze(1), self.weight, x)
 
@@ -39,14 +39,14 @@ class Norm(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One transformer block; `attend` holds query, key and value one below the other, (3 d, d)."""
+    """One transformer block; `query_key_value` holds query, key and value one below the other, (3 d, d)."""
 
-    attend: Projection
-    attended: Projection
-    after_attention: Norm
-    widen: Projection
-    narrow: Projection
-    after_feed: Norm
+    query_key_value: Projection
+    attention_output: Projection
+    attention_norm: Norm
+    feed_forward_in: Projection
+    feed_forward_out: Projection
+    feed_forward_norm: Norm
 
 
 @final
@@ -55,43 +55,43 @@ class Bert:
     """The weights of a BERT encoder: width d, `heads` heads that divide d.
 
     Attributes:
-        words: Embeddings of the vocabulary, (v, d).
-        places: Embeddings of the positions, with those of segment 0 added, (p, d).
+        word_embeddings: Embeddings of the vocabulary, (v, d).
+        position_embeddings: Embeddings of the positions, with those of segment 0 added, (p, d).
     """
 
-    words: Tensor
-    places: Tensor
-    first: Norm
+    word_embeddings: Tensor
+    position_embeddings: Tensor
+    embedding_norm: Norm
     layers: tuple[Layer, ...]
     heads: int
 
-    def batch(self, ids: Tensor, real: Tensor) -> Tensor:
+    def encode_batch(self, ids: Tensor, token_mask: Tensor) -> Tensor:
         """Encode texts side by side.
 
         Args:
             ids: Token ids, (B, L).
-            real: True where a token belongs to the text, (B, L).
+            token_mask: True where a token belongs to the text, (B, L).
 
         Returns:
             Unit rows (B, d).
         """
         size, length = ids.shape
-        width = self.words.shape[1]
+        width = self.word_embeddings.shape[1]
         # The mask is there even when nothing is padded: without it another kernel would run, and a row would depend on
         # its neighbours.
-        mask = torch.zeros(real.shape).masked_fill_(~real, -math.inf)[:, None, None, :]
-        x = self.first(self.words[ids] + self.places[:length])
+        mask = torch.zeros(token_mask.shape).masked_fill_(~token_mask, -math.inf)[:, None, None, :]
+        x = self.embedding_norm(self.word_embeddings[ids] + self.position_embeddings[:length])
         for layer in self.layers:
             shape = (size, length, 3, self.heads, width // self.heads)
-            query, key, value = linear(x, *layer.attend).view(shape).permute(2, 0, 3, 1, 4)
+            query, key, value = linear(x, *layer.query_key_value).view(shape).permute(2, 0, 3, 1, 4)
             seen = scaled_dot_product_attention(query, key, value, attn_mask=mask)
             seen = seen.transpose(1, 2).reshape(size, length, width)
-            x = layer.after_attention(linear(seen, *layer.attended) + x)
-            x = layer.after_feed(linear(gelu(linear(x, *layer.widen)), *layer.narrow) + x)
-        weight = real.unsqueeze(2).to(x.dtype)
+            x = layer.attention_norm(linear(seen, *layer.attention_output) + x)
+            x = layer.feed_forward_norm(linear(gelu(linear(x, *layer.feed_forward_in)), *layer.feed_forward_out) + x)
+        weight = token_mask.unsqueeze(2).to(x.dtype)
         return normalize((x * weight).sum(1) / weight.sum(1), dim=1)
 
-    def alone(self, ids: Tensor) -> Tensor:
+    def encode_single(self, ids: Tensor) -> Tensor:
         """Encode one text quickly.
 
         Args:
@@ -101,20 +101,22 @@ class Bert:
             A unit vector (d,), equal to the row of `batch` up to rounding.
         """
         (length,) = ids.shape
-        width = self.words.shape[1]
+        width = self.word_embeddings.shape[1]
         part = width // self.heads
-        x = self.first(self.words[ids] + self.places[:length])
+        x = self.embedding_norm(self.word_embeddings[ids] + self.position_embeddings[:length])
         for layer in self.layers:
-            query, key, value = layer.attend.columns(x.t().contiguous()).view(3, self.heads, part, length)
+            query, key, value = layer.query_key_value.apply_to_columns(x.t().contiguous()).view(
+                3, self.heads, part, length
+            )
             weights = torch.softmax(torch.bmm(query.transpose(1, 2), key) * part**-0.5, dim=2)
             seen = torch.bmm(value, weights.transpose(1, 2)).view(width, length)
-            x = layer.after_attention(layer.attended.columns(seen).t() + x)
-            wide = gelu(layer.widen.columns(x.t().contiguous()))
-            x = layer.after_feed(layer.narrow.columns(wide).t() + x)
+            x = layer.attention_norm(layer.attention_output.apply_to_columns(seen).t() + x)
+            wide = gelu(layer.feed_forward_in.apply_to_columns(x.t().contiguous()))
+            x = layer.feed_forward_norm(layer.feed_forward_out.apply_to_columns(wide).t() + x)
         return normalize(x.mean(0), dim=0)
 
 
-def assemble(weights: dict[str, Tensor], layers: int, heads: int, epsilon: float) -> Bert:
+def build_bert(weights: dict[str, Tensor], layers: int, heads: int, epsilon: float) -> Bert:
     """Put a checkpoint's tensors in their places.
 
     Args:

@@ -15,10 +15,10 @@ import numpy as np
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
-LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512)
+BATCH_LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 """Widths of a batch in tokens; a text goes to the narrowest that holds it."""
 
-TOKENS = 512
+BATCH_TOKENS = 512
 """Tokens in a batch: fewer lose speed on long runs, more waste time on short ones."""
 
 
@@ -43,7 +43,7 @@ def encode_rows(
 
     def run(batch: tuple[list[int], int]) -> None:
         members, length = batch
-        ids = np.zeros((max(1, TOKENS // length), length), dtype=np.int64)
+        ids = np.zeros((max(1, BATCH_TOKENS // length), length), dtype=np.int64)
         real = np.zeros(ids.shape, dtype=np.bool_)
         real[:, 0] = True  # a row without any real token would divide by zero
         for place, member in enumerate(members):
@@ -52,7 +52,7 @@ def encode_rows(
             real[place, : len(own)] = True
         rows[members] = forward(ids, real)[: len(members)]
 
-    batches = list(_batches([len(ids) for ids in tokens]))
+    batches = list(_group_by_length([len(ids) for ids in tokens]))
     if workers == 1 or len(batches) < 2:
         for batch in batches:
             run(batch)
@@ -63,12 +63,12 @@ def encode_rows(
     return rows
 
 
-def _batches(counts: Sequence[int]) -> Iterator[tuple[list[int], int]]:
+def _group_by_length(counts: Sequence[int]) -> Iterator[tuple[list[int], int]]:
     """Yield (texts, width) so that every text is in one batch, narrow batches first."""
     shelves: dict[int, list[int]] = {}
     for text, count in enumerate(counts):
-        shelves.setdefault(LENGTHS[bisect_left(LENGTHS, count)], []).append(text)
+        shelves.setdefault(BATCH_LENGTHS[bisect_left(BATCH_LENGTHS, count)], []).append(text)
     for length in sorted(shelves):
-        size = max(1, TOKENS // length)
+        size = max(1, BATCH_TOKENS // length)
         shelf = shelves[length]
         yield from ((shelf[start : start + size], length) for start in range(0, len(shelf), size))

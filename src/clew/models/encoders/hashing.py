@@ -20,7 +20,7 @@ from clew.models.validation import require_unicode
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-_GRAMS = (3, 4, 5)
+_GRAM_SIZES = (3, 4, 5)
 _GRAM_WEIGHT = 0.5  # beside 1 for a whole word: a word of six letters has about twelve grams
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 
@@ -65,18 +65,18 @@ class HashingEncoder:
         require_unicode(texts)
         rows = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for place, text in enumerate(texts):
-            rows[place] = self._row(text)
+            rows[place] = self._encode_text(text)
         return rows
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Return the same rows as `encode`."""
         return self.encode(texts)
 
-    def _row(self, text: str) -> "FloatArray":
+    def _encode_text(self, text: str) -> "FloatArray":
         words = unicodedata.normalize("NFKC", text).casefold().split()
         row: NDArray[np.float64] = np.zeros(self._dimension)
         if words:
-            hashes, weights = _features(words)
+            hashes, weights = _hash_features(words)
             column = (hashes % np.uint64(self._dimension)).astype(np.intp)
             sign = np.where(hashes >> np.uint64(63), 1.0, -1.0)
             row += np.bincount(column, weights=sign * weights, minlength=self._dimension)
@@ -86,17 +86,17 @@ class HashingEncoder:
         return np.asarray(row / length, dtype=np.float32)
 
 
-def _features(words: list[str]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+def _hash_features(words: list[str]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """Return distinct feature hashes, ascending, and their weights."""
     digests = b"".join(blake2b(word.encode("utf-8"), digest_size=8).digest() for word in words)
     hashes = [np.frombuffer(digests, dtype="<u8").astype(np.uint64)]
     codes = np.frombuffer(f" {' '.join(words)} ".encode("utf-32-le"), dtype="<u4").astype(np.uint64)
     rolling = codes
-    for size in range(2, max(_GRAMS) + 1):  # each n-gram's number from that of its first n - 1 characters
+    for size in range(2, max(_GRAM_SIZES) + 1):  # each n-gram's number from that of its first n - 1 characters
         if size > len(codes):
             break
         rolling = rolling[:-1] * _PRIME + codes[size - 1 :]  # wraps around at 64 bits, as meant
-        if size in _GRAMS:
+        if size in _GRAM_SIZES:
             hashes.append(_mix(rolling))
     weight = np.full(sum(map(len, hashes)), _GRAM_WEIGHT)
     weight[: len(words)] = 1.0

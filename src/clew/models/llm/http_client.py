@@ -10,8 +10,8 @@ from typing import final
 import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 
-_CONNECT = 10.0
-_PLAIN = {
+_CONNECT_SECONDS = 10.0
+_PLAIN_HEADERS = {
     "accept",
     "accept-encoding",
     "anthropic-version",
@@ -25,47 +25,47 @@ _PLAIN = {
 
 
 @final
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """The bytes of an answer, up to a limit."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, max_bytes: int) -> None:
         self._stream = stream
-        self._most = most
+        self._max_bytes = max_bytes
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         read = 0
         async for piece in self._stream:
             read += len(piece)
-            if read > self._most:
-                raise httpx2.ReadError(f"the answer is longer than {self._most:,} bytes")
+            if read > self._max_bytes:
+                raise httpx2.ReadError(f"the answer is longer than {self._max_bytes:,} bytes")
             yield piece
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
 
-def bounded_client(timeout: float, most: int, only: Mapping[str, str] | None) -> httpx2.AsyncClient:
+def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str] | None) -> httpx2.AsyncClient:
     """Return a client.
 
     Args:
         timeout: Seconds without a byte.
-        most: Bytes of one answer. Nothing compressed is taken, since a few bytes can stand for any number.
-        only: All that is sent besides plain headers; None to send what the provider's package sends.
+        max_bytes: Bytes of one answer. Nothing compressed is taken, since a few bytes can stand for any number.
+        own_headers: All that is sent besides plain headers; None to send what the provider's package sends.
     """
 
     async def strip(request: httpx2.Request) -> None:
-        if only is not None:
-            for name in [name for name in request.headers if name.lower() not in _PLAIN]:
+        if own_headers is not None:
+            for name in [name for name in request.headers if name.lower() not in _PLAIN_HEADERS]:
                 del request.headers[name]
-            request.headers.update(only)
+            request.headers.update(own_headers)
 
     async def bound(response: httpx2.Response) -> None:
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise httpx2.DecodingError("the answer is compressed, which was not asked for")
         if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Bounded(response.stream, most)
+            response.stream = _BoundedStream(response.stream, max_bytes)
 
-    waits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT), pool=None)
+    waits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
     client = create_async_httpx2_client(timeout=waits)
     client.headers["Accept-Encoding"] = "identity"
     client.event_hooks["request"].append(strip)

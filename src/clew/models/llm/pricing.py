@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MILLION = 1_000_000
-BYTES_A_TOKEN = 3.0
+BYTES_PER_TOKEN = 3.0
 """Few enough that tokens of Latin letters are over- rather than underestimated (English has four to five)."""
 
 
@@ -18,14 +18,14 @@ class Prices:
 
     table: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
-    def cost(self, model: str, input_tokens: int, output_tokens: int, *, elsewhere: bool = False) -> float | None:
+    def cost(self, model: str, input_tokens: int, output_tokens: int, *, custom_server: bool = False) -> float | None:
         """Return the price of a call; None where no price is known.
 
         Args:
             model: `provider:model`.
             input_tokens: As counted by the provider.
             output_tokens: As counted by the provider.
-            elsewhere: Whether another server than the provider's own is asked, whose prices no public table has.
+            custom_server: Whether another server than the provider's own is asked, whose prices no public table has.
         """
         if model in self.table:
             price_in, price_out = self.table[model]
@@ -33,15 +33,15 @@ class Prices:
         provider, _, name = model.partition(":")
         if provider == "ollama":
             return 0.0
-        return None if elsewhere else _public(provider, name, input_tokens, output_tokens)
+        return None if custom_server else _public_cost(provider, name, input_tokens, output_tokens)
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Return about how many tokens a text has, rather too many than too few."""
-    return int(len(text.encode("utf-8", "surrogatepass")) / BYTES_A_TOKEN) + 1
+    return int(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN) + 1
 
 
-def most_tokens(text: str) -> int:
+def max_token_count(text: str) -> int:
     """Return how many tokens a text can have at most: no tokenizer in use makes more of them than bytes.
 
     Digits and letters of many scripts come to one token for one to two bytes, which `estimated_tokens` does not cover.
@@ -49,7 +49,7 @@ def most_tokens(text: str) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _public(provider: str, name: str, input_tokens: int, output_tokens: int) -> float | None:
+def _public_cost(provider: str, name: str, input_tokens: int, output_tokens: int) -> float | None:
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 

@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model
 
-KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
-OWN_KEY = "CLEW_API_KEY"
+KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
+CUSTOM_KEY_VARIABLE = "CLEW_API_KEY"
 """The variable that holds the key of a server named by a base URL; keys of providers are never sent there."""
 
 _KEY_HEADERS = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
-_OLLAMA = "http://localhost:11434/v1"
+_OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "none"
-_CLOSING = 2.0
+_CLOSE_SECONDS = 2.0
 
 
-def check_model_name(name: str) -> tuple[str, str]:
+def parse_model_name(name: str) -> tuple[str, str]:
     """Return the provider and the model of a name.
 
     Raises:
         InputError: The name has another form, or the provider is not known.
     """
     provider, _, model = name.partition(":")
-    if provider not in KEYS or not model:
+    if provider not in KEY_VARIABLES or not model:
         raise InputError(
-            f"the language model is {name!r}; wanted PROVIDER:NAME with one of {', '.join(KEYS)}, such as "
+            f"the language model is {name!r}; wanted PROVIDER:NAME with one of {', '.join(KEY_VARIABLES)}, such as "
             "openai:gpt-4o-mini; for any server that speaks OpenAI's protocol openai:NAME with --base-url"
         )
     return provider, model
@@ -44,9 +44,9 @@ def api_key(provider: str, base_url: str) -> str:
         InputError: The provider wants one, and the environment has none.
     """
     if base_url or provider == "ollama":
-        return os.environ.get(OWN_KEY) or _NO_KEY
-    if not (key := os.environ.get(KEYS[provider])):
-        raise InputError(f"{provider} wants a key and {KEYS[provider]} is not set: set it, or give --base-url")
+        return os.environ.get(CUSTOM_KEY_VARIABLE) or _NO_KEY
+    if not (key := os.environ.get(KEY_VARIABLES[provider])):
+        raise InputError(f"{provider} wants a key and {KEY_VARIABLES[provider]} is not set: set it, or give --base-url")
     return key
 
 
@@ -57,14 +57,14 @@ def check_installed() -> None:
 
 
 @asynccontextmanager
-async def open_provider(name: str, base_url: str, timeout: float, most_bytes: int) -> "AsyncIterator[Model]":
+async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int) -> "AsyncIterator[Model]":
     """Hold the model of a name ready; its connections belong to the event loop that runs, and are closed at the end.
 
     Args:
         name: `provider:model`.
         base_url: Of another server than the provider's own; "" for that.
         timeout: Seconds in which a server has to say something.
-        most_bytes: Of one answer.
+        max_bytes: Of one answer.
 
     Raises:
         InputError: The name is not known, a key is missing, or a package is not installed.
@@ -73,28 +73,28 @@ async def open_provider(name: str, base_url: str, timeout: float, most_bytes: in
 
     from clew.models.llm.http_client import bounded_client
 
-    provider, model = check_model_name(name)
+    provider, model = parse_model_name(name)
     key = api_key(provider, base_url)
     only = {_KEY_HEADERS[provider]: key} if provider in _KEY_HEADERS else {"Authorization": f"Bearer {key}"}
     own = bool(base_url) or provider == "ollama"
-    client = bounded_client(timeout, most_bytes, only if own else None)
+    client = bounded_client(timeout, max_bytes, only if own else None)
     try:
-        yield _opened(provider, model, key, base_url, client)
+        yield _open_model(provider, model, key, base_url, client)
     finally:
-        with move_on_after(_CLOSING, shield=True):  # also when the calls were broken off
+        with move_on_after(_CLOSE_SECONDS, shield=True):  # also when the calls were broken off
             await client.aclose()
 
 
-def _opened(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":
+def _open_model(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":
     try:
-        return _model(provider, model, key, base_url, client)
+        return _build_model(provider, model, key, base_url, client)
     except ImportError as error:
         raise InputError(
             f"{provider} needs a package that is not installed ({error}): pip install 'clew[llm]'"
         ) from error
 
 
-def _model(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":
+def _build_model(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":
     if provider == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -110,7 +110,7 @@ def _model(provider: str, model: str, key: str, base_url: str, client: "httpx2.A
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    address = base_url or (_OLLAMA if provider == "ollama" else None)
+    address = base_url or (_OLLAMA_URL if provider == "ollama" else None)
     openai = OpenAIProvider(base_url=address, api_key=key, http_client=client)
     if not address:
         return OpenAIChatModel(model, provider=openai)

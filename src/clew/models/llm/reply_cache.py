@@ -19,8 +19,8 @@ from pydantic import ValidationError
 from clew.errors import ProviderError
 from clew.types import Prompt, Reply, Usage
 
-CALLS = "calls.sqlite"
-_TABLE = """CREATE TABLE IF NOT EXISTS calls (
+CACHE_FILE = "calls.sqlite"
+_CREATE_TABLE = """CREATE TABLE IF NOT EXISTS calls (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, prompt TEXT NOT NULL, reply TEXT NOT NULL, made REAL NOT NULL,
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, seconds REAL NOT NULL, cost REAL NOT NULL
 )"""
@@ -33,7 +33,7 @@ def call_key(model: str, prompt: Prompt, settings: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedReplies:
     """What is kept of one model and prompt: how many replies there are, and what they cost when they were made."""
 
     model: str
@@ -41,7 +41,7 @@ class Kept:
     usage: Usage
 
 
-class CallCache:
+class ReplyCache:
     """The file of replies.
 
     Args:
@@ -53,15 +53,15 @@ class CallCache:
 
     def get(self, key: str, prompt: Prompt) -> Reply | None:
         """Return a kept reply; None where there is none, or none that fits the schema any more."""
-        return self.found({key: prompt}).get(key)
+        return self.get_many({key: prompt}).get(key)
 
-    def found(self, asked: Mapping[str, Prompt]) -> dict[str, Reply]:
+    def get_many(self, prompts: Mapping[str, Prompt]) -> dict[str, Reply]:
         """Return the kept replies to prompts, by key, as far as there are any and they fit the schema."""
-        if not asked or not self._path.exists():
+        if not prompts or not self._path.exists():
             return {}
         replies: dict[str, Reply] = {}
         with self._open() as connection:
-            for key, prompt in asked.items():
+            for key, prompt in prompts.items():
                 row = connection.execute("SELECT reply FROM calls WHERE key = ?", (key,)).fetchone()
                 with suppress(ValidationError):
                     if row is not None:
@@ -76,14 +76,14 @@ class CallCache:
         with self._open() as connection, connection:
             connection.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
-    def listed(self) -> list[Kept]:
+    def summarize(self) -> list[CachedReplies]:
         """Return what is kept, by model and prompt."""
         if not self._path.exists():
             return []
         sums = "SELECT model, prompt, SUM(seconds), COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cost)"
         with self._open() as connection:
             rows = connection.execute(f"{sums} FROM calls GROUP BY model, prompt ORDER BY model, prompt").fetchall()
-        return [Kept(model, prompt, Usage(*counts)) for model, prompt, *counts in rows]
+        return [CachedReplies(model, prompt, Usage(*counts)) for model, prompt, *counts in rows]
 
     def prune(self, older_than: float = 0.0, model: str | None = None) -> int:
         """Drop replies that are older than some seconds, of one model where it is named; returns how many."""
@@ -102,7 +102,7 @@ class CallCache:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=60.0)) as connection:
                 connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute(_TABLE)
+                connection.execute(_CREATE_TABLE)
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise ProviderError(

@@ -10,39 +10,39 @@ from pydantic import BaseModel, ValidationError
 
 from clew.errors import ModelReplyError
 
-_OPENED = re.compile(r'\{\s*["}]')
+_OBJECT_START = re.compile(r'\{\s*["}]')
 """Where an object may begin; braces in prose are followed by something else."""
-_TRIED = 50
-_SHOWN_ERRORS, _SHOWN_LETTERS = 5, 200
+_MAX_OBJECTS = 50
+_MAX_ERRORS, _MAX_ERROR_CHARACTERS = 5, 200
 
 
-def parsed(text: str, schema: type[BaseModel]) -> BaseModel:
+def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
     """Return the first object of a reply that fits, whatever stands around it: prose, a code fence, marks of a list.
 
     Raises:
         ModelReplyError: There is none, or it does not fit; the message says what is wrong, for the model to mend.
     """
     wrong = ""
-    for value in _objects(text):
+    for value in _iter_objects(text):
         try:
             return schema.model_validate(value)
         except ValidationError as error:
-            wrong = wrong or _misfit(error)
+            wrong = wrong or _describe_misfit(error)
         except RecursionError:
             wrong = wrong or "the JSON is nested too deep"
     raise ModelReplyError(wrong or "there is no JSON object in the reply")
 
 
-def _objects(text: str) -> Iterator[Any]:
+def _iter_objects(text: str) -> Iterator[Any]:
     """Yield the outermost objects of a text.
 
     Raises:
         ModelReplyError: One is broken; what is inside it is not looked at, being but a part of what was asked for.
     """
-    decoder = JSONDecoder(parse_constant=_refused)
+    decoder = JSONDecoder(parse_constant=_refuse_constant)
     start = 0
-    for _ in range(_TRIED):
-        if (opened := _OPENED.search(text, start)) is None:
+    for _ in range(_MAX_OBJECTS):
+        if (opened := _OBJECT_START.search(text, start)) is None:
             return
         try:
             value, start = decoder.raw_decode(text, opened.start())
@@ -57,12 +57,12 @@ def _objects(text: str) -> Iterator[Any]:
         yield value
 
 
-def _refused(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _misfit(error: ValidationError) -> str:
+def _describe_misfit(error: ValidationError) -> str:
     errors = error.errors(include_url=False, include_context=False, include_input=False)
-    wrong = [f"{'.'.join(map(str, e['loc'])) or 'the reply'}: {e['msg']}"[:_SHOWN_LETTERS] for e in errors]
-    more = f"; and {len(wrong) - _SHOWN_ERRORS} more" if len(wrong) > _SHOWN_ERRORS else ""
-    return f"the JSON does not fit: {'; '.join(wrong[:_SHOWN_ERRORS])}{more}"
+    wrong = [f"{'.'.join(map(str, e['loc'])) or 'the reply'}: {e['msg']}"[:_MAX_ERROR_CHARACTERS] for e in errors]
+    more = f"; and {len(wrong) - _MAX_ERRORS} more" if len(wrong) > _MAX_ERRORS else ""
+    return f"the JSON does not fit: {'; '.join(wrong[:_MAX_ERRORS])}{more}"

@@ -17,18 +17,20 @@ if TYPE_CHECKING:
 
 OnText = Callable[[str], None]
 
-_RETRIED = (408, 409, 425, 429)
+_RETRIED_STATUSES = (408, 409, 425, 429)
 """Of the statuses that blame the request, those that may not come again."""
-_SHOWN = 300
-_USER_OF_ADDRESS = re.compile(r"//[^/@\s]*@")
-_MENDED = "The reply cannot be used: {wrong}. Reply again, with the whole corrected JSON object and nothing else."
+_MAX_LINE_CHARACTERS = 300
+_URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
+_REPAIR_PROMPT = (
+    "The reply cannot be used: {wrong}. Reply again, with the whole corrected JSON object and nothing else."
+)
 
 
-class Unanswered(Exception):  # noqa: N818 - not an error of the user's: the request may be made again
+class NoReplyError(Exception):
     """A request had no reply.
 
     Attributes:
-        wait: Seconds that the server asks to wait; None where it says nothing.
+        retry_after: Seconds that the server asks to wait; None where it says nothing.
         unreachable: No connection was made.
         final: Asking again cannot help.
         free: The server did no work for it.
@@ -37,40 +39,48 @@ class Unanswered(Exception):  # noqa: N818 - not an error of the user's: the req
     def __init__(
         self,
         reason: str,
-        wait: float | None = None,
+        retry_after: float | None = None,
         *,
         unreachable: bool = False,
         final: bool = False,
         free: bool = False,
     ) -> None:
         super().__init__(reason)
-        self.wait = wait
+        self.retry_after = retry_after
         self.unreachable = unreachable
         self.final = final
         self.free = free or unreachable
 
 
-def first_messages(prompt: "Prompt") -> "list[ModelMessage]":
+def build_messages(prompt: "Prompt") -> "list[ModelMessage]":
     """Return a prompt as it is sent; what UTF-8 cannot write is replaced."""
     from pydantic_ai.messages import ModelRequest
 
-    return [ModelRequest.user_text_prompt(written(prompt.content), instructions=written(prompt.instructions))]
+    return [
+        ModelRequest.user_text_prompt(
+            replace_surrogates(prompt.content), instructions=replace_surrogates(prompt.instructions)
+        )
+    ]
 
 
-def sent_back(first: "list[ModelMessage]", response: "ModelResponse", shown: str, wrong: str) -> "list[ModelMessage]":
+def build_repair_messages(
+    first: "list[ModelMessage]", response: "ModelResponse", reply_text: str, problem: str
+) -> "list[ModelMessage]":
     """Return the request, the reply to it as far as it is worth sending, and what is wrong with it."""
     from pydantic_ai.messages import ModelRequest, TextPart
 
-    seen = replace(response, parts=[TextPart(written(shown) or "(an empty reply)")])
+    seen = replace(response, parts=[TextPart(replace_surrogates(reply_text) or "(an empty reply)")])
     instructions = first[0].instructions if isinstance(first[0], ModelRequest) else None
     return [
         *first,
         seen,
-        ModelRequest.user_text_prompt(written(_MENDED.format(wrong=wrong)), instructions=instructions),
+        ModelRequest.user_text_prompt(
+            replace_surrogates(_REPAIR_PROMPT.format(wrong=problem)), instructions=instructions
+        ),
     ]
 
 
-async def requested(
+async def send_request(
     model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
 ) -> "ModelResponse":
     """Send one request.
@@ -91,40 +101,42 @@ async def requested(
     )
 
     try:
-        return await _sent(model, messages, prompt, settings, on_text)
+        return await _send(model, messages, prompt, settings, on_text)
     except (ModelAuthenticationError, ModelNotFoundError, ModelQuotaExceededError) as error:
-        raise ProviderError(said(error)) from error
+        raise ProviderError(describe_error(error)) from error
     except ModelConnectionError as error:
-        raise Unanswered(said(error), error.retry_after, unreachable=error.phase in ("pool", "connect")) from error
+        raise NoReplyError(
+            describe_error(error), error.retry_after, unreachable=error.phase in ("pool", "connect")
+        ) from error
     except ModelAPIError as error:
         status = getattr(error, "status_code", 0)
-        final = 400 <= status < 500 and status not in _RETRIED
-        reason = f"the request was refused: {said(error)}" if final else said(error)
-        raise Unanswered(reason, error.retry_after, final=final, free=status >= 400) from error
+        final = 400 <= status < 500 and status not in _RETRIED_STATUSES
+        reason = f"the request was refused: {describe_error(error)}" if final else describe_error(error)
+        raise NoReplyError(reason, error.retry_after, final=final, free=status >= 400) from error
     except UserError as error:
-        raise ProviderError(said(error)) from error
+        raise ProviderError(describe_error(error)) from error
     except UnicodeEncodeError:
         raise  # of whoever shows the text: what is sent and what comes in can always be written
     except (UnexpectedModelBehavior, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, RecursionError) as error:
-        raise Unanswered(said(error)) from error
+        raise NoReplyError(describe_error(error)) from error
 
 
-async def _sent(
+async def _send(
     model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
 ) -> "ModelResponse":
     """Send one request, streamed where someone wants to see the reply grow."""
     from pydantic_ai.direct import model_request, model_request_stream
 
-    limits, wanted = _limits(prompt, settings), _wanted(prompt, settings)
+    limits, wanted = _model_settings(prompt, settings), _output_parameters(prompt, settings)
     if on_text is None:
         return await model_request(model, messages, model_settings=limits, model_request_parameters=wanted)
     async with model_request_stream(model, messages, model_settings=limits, model_request_parameters=wanted) as stream:
         async for _ in stream:
-            on_text(text_of(stream.get()))
+            on_text(response_text(stream.get()))
     return stream.get()
 
 
-def _limits(prompt: "Prompt", settings: "CallSettings") -> "ModelSettings":
+def _model_settings(prompt: "Prompt", settings: "CallSettings") -> "ModelSettings":
     from pydantic_ai.settings import ModelSettings
 
     return ModelSettings(
@@ -136,7 +148,7 @@ def _limits(prompt: "Prompt", settings: "CallSettings") -> "ModelSettings":
     )
 
 
-def _wanted(prompt: "Prompt", settings: "CallSettings") -> "ModelRequestParameters":
+def _output_parameters(prompt: "Prompt", settings: "CallSettings") -> "ModelRequestParameters":
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition
 
@@ -147,39 +159,39 @@ def _wanted(prompt: "Prompt", settings: "CallSettings") -> "ModelRequestParamete
     )
 
 
-def text_of(response: "ModelResponse") -> str:
+def response_text(response: "ModelResponse") -> str:
     """Return the text of a response, without what a model thought before it."""
-    return written("".join(part.content for part in response.parts if part.part_kind == "text"))
+    return replace_surrogates("".join(part.content for part in response.parts if part.part_kind == "text"))
 
 
-def written(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return a text with a question mark for what UTF-8 cannot write."""
     return text.encode(errors="replace").decode()
 
 
-def said(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Return what went wrong in one line, without what only programs read."""
     status = getattr(error, "status_code", None)
-    told = _told(getattr(error, "body", None))
+    told = _body_message(getattr(error, "body", None))
     text = f"HTTP {status}: {told}" if status and told else str(error)
-    if not status and (root := str(_root(error))) and root not in text:
+    if not status and (root := str(_root_cause(error))) and root not in text:
         text = f"{text.rstrip('.')}: {root}"
-    return one_line(text)
+    return shorten_to_line(text)
 
 
-def one_line(text: str) -> str:
+def shorten_to_line(text: str) -> str:
     """Return a text in one line, cut where it is long, without names and passwords of addresses."""
-    text = _USER_OF_ADDRESS.sub("//", " ".join(text.split()))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
+    text = _URL_CREDENTIALS.sub("//", " ".join(text.split()))
+    return text if len(text) <= _MAX_LINE_CHARACTERS else f"{text[:_MAX_LINE_CHARACTERS]} ..."
 
 
-def _told(body: object) -> str:
+def _body_message(body: object) -> str:
     """Return the words of an error's body, which some servers put a level deeper."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     return str(inner.get("message") or "") if isinstance(inner, dict) else ""
 
 
-def _root(error: BaseException) -> BaseException:
+def _root_cause(error: BaseException) -> BaseException:
     seen = {id(error)}
     while (cause := error.__cause__ or error.__context__) is not None and id(cause) not in seen:
         seen.add(id(cause))

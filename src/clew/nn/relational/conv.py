@@ -16,7 +16,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from clew.errors import InputError
-from clew.nn.relational.graph import FIRST, PRODUCT, SUM, RelationalGraph, Rows
+from clew.nn.relational.graph import FIRST, PRODUCT, SUM, GroupedEdges, RelationalGraph
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,8 +48,8 @@ def relational_conv(
         InputError: A shape or type does not fit.
     """
     _check_call(graph, nodes, relations, weights, message, aggregate)
-    scale = graph.shares if aggregate == "mean" else None
-    result: Tensor = _Fused.apply(graph, nodes, relations, weights, scale, message)  # type: ignore[no-untyped-call]
+    scale = graph.inverse_degrees if aggregate == "mean" else None
+    result: Tensor = _FusedConv.apply(graph, nodes, relations, weights, scale, message)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -68,11 +68,11 @@ def relational_conv_reference(
     if weights is not None:
         messages = messages * weights[:, None].to(messages.dtype)
     if aggregate == "mean":
-        messages = messages * graph.shares[:, None].to(messages.dtype)
+        messages = messages * graph.inverse_degrees[:, None].to(messages.dtype)
     return torch.zeros_like(nodes).index_add(0, graph.receivers, messages)
 
 
-class _Fused(torch.autograd.Function):
+class _FusedConv(torch.autograd.Function):
     @staticmethod
     def forward(
         context: Any,
@@ -87,8 +87,8 @@ class _Fused(torch.autograd.Function):
         context.graph, context.message, context.scale = graph, message, scale
         context.save_for_backward(nodes, relations, weights)
         kind = PRODUCT if message == "distmult" else SUM
-        return _add_up(
-            graph.by_receiver, graph.senders, graph.relations, _scaled(weights, scale), nodes, relations, kind
+        return _propagate(
+            graph.by_receiver, graph.senders, graph.relations, _scale_weights(weights, scale), nodes, relations, kind
         )
 
     @staticmethod
@@ -98,26 +98,26 @@ class _Fused(torch.autograd.Function):
         nodes, relations, weights = context.saved_tensors
         heard = gradients[0].to(nodes.dtype).contiguous()
         kind = PRODUCT if context.message == "distmult" else FIRST
-        scaled = _scaled(weights, context.scale)
+        scaled = _scale_weights(weights, context.scale)
         to_nodes = to_relations = to_weights = None
         if context.needs_input_grad[1]:
-            to_nodes = _add_up(graph.by_sender, graph.receivers, graph.relations, scaled, heard, relations, kind)
+            to_nodes = _propagate(graph.by_sender, graph.receivers, graph.relations, scaled, heard, relations, kind)
         if context.needs_input_grad[2]:
-            to_relations = _add_up(graph.by_relation, graph.receivers, graph.senders, scaled, heard, nodes, kind)
+            to_relations = _propagate(graph.by_relation, graph.receivers, graph.senders, scaled, heard, nodes, kind)
         if context.needs_input_grad[3]:
-            to_weights = _along(graph, heard, nodes, relations, context.message == "distmult")
+            to_weights = _edge_inner_products(graph, heard, nodes, relations, context.message == "distmult")
             to_weights = to_weights if context.scale is None else to_weights * context.scale
         return None, to_nodes, to_relations, to_weights, None, None
 
 
-def _scaled(weights: "Tensor | None", scale: "Tensor | None") -> "Tensor | None":
+def _scale_weights(weights: "Tensor | None", scale: "Tensor | None") -> "Tensor | None":
     if weights is None or scale is None:
         return weights if scale is None else scale
     return weights * scale
 
 
-def _add_up(
-    rows: Rows,
+def _propagate(
+    rows: GroupedEdges,
     first: "Tensor",
     second: "Tensor",
     weights: "Tensor | None",
@@ -127,23 +127,25 @@ def _add_up(
 ) -> "Tensor":
     """Return for each row the sum over its edges of weight times what `kind` makes of two rows of `left`, `right`."""
     if left.is_cuda:
-        from clew.nn.relational.cuda_kernels import add_up
+        from clew.nn.relational.cuda_kernels import propagate
 
-        return add_up(rows, first, second, weights, left, right, kind)
-    from clew.nn.relational.cpu_kernels import add_up as add_up_cpu
+        return propagate(rows, first, second, weights, left, right, kind)
+    from clew.nn.relational.cpu_kernels import propagate as add_up_cpu
 
     return add_up_cpu(rows, first, second, weights, left, right, kind)
 
 
-def _along(graph: RelationalGraph, heard: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool) -> "Tensor":
+def _edge_inner_products(
+    graph: RelationalGraph, gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
+) -> "Tensor":
     """Return for each edge the inner product of what its receiver heard with the edge's message, (m,)."""
-    if heard.is_cuda:
-        from clew.nn.relational.cuda_kernels import along
+    if gradients.is_cuda:
+        from clew.nn.relational.cuda_kernels import edge_inner_products
 
-        return along(graph, heard, nodes, relations, product)
-    from clew.nn.relational.cpu_kernels import along as along_cpu
+        return edge_inner_products(graph, gradients, nodes, relations, product)
+    from clew.nn.relational.cpu_kernels import edge_inner_products as along_cpu
 
-    return along_cpu(graph, heard, nodes, relations, product)
+    return along_cpu(graph, gradients, nodes, relations, product)
 
 
 def _check_call(
@@ -158,10 +160,12 @@ def _check_call(
         raise InputError(f"message {message!r}, aggregate {aggregate!r}; wanted one of {MESSAGES} and of {AGGREGATES}")
     if nodes.dtype not in (torch.float32, torch.bfloat16) or relations.dtype != nodes.dtype:
         raise InputError(f"states are {nodes.dtype}, relations {relations.dtype}; wanted both float32 or both bfloat16")
-    wanted = (graph.nodes, graph.relation_count)
+    wanted = (graph.node_count, graph.relation_count)
     if nodes.ndim != 2 or relations.ndim != 2 or (len(nodes), len(relations)) != wanted:
         raise InputError(f"shapes {tuple(nodes.shape)}, {tuple(relations.shape)} for {wanted} nodes and relations")
     if nodes.shape[1] != relations.shape[1]:
         raise InputError(f"states are {nodes.shape[1]} wide, relations {relations.shape[1]}; wanted equal widths")
-    if weights is not None and (weights.shape != (graph.edges,) or weights.dtype != torch.float32):
-        raise InputError(f"weights are {tuple(weights.shape)} {weights.dtype}; wanted ({graph.edges},) torch.float32")
+    if weights is not None and (weights.shape != (graph.edge_count,) or weights.dtype != torch.float32):
+        raise InputError(
+            f"weights are {tuple(weights.shape)} {weights.dtype}; wanted ({graph.edge_count},) torch.float32"
+        )

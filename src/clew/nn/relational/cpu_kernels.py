@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import Tensor
 
-    from clew.nn.relational.graph import RelationalGraph, Rows
+    from clew.nn.relational.graph import GroupedEdges, RelationalGraph
 
 # Below this many products one thread is faster; and a search must not wake numba's threads, which then fight torch's.
-_SMALL = 32_000_000
-_CHUNKS = 8  # a thread, so that a hub in one chunk does not leave the other threads idle
+_MIN_PARALLEL_PRODUCTS = 32_000_000
+_CHUNKS_PER_THREAD = 8  # a thread, so that a hub in one chunk does not leave the other threads idle
 
 
-def add_up(
-    rows: "Rows",
+def propagate(
+    rows: "GroupedEdges",
     first: "Tensor",
     second: "Tensor",
     weights: "Tensor | None",
@@ -41,41 +41,45 @@ def add_up(
         order,
         first.numpy(),
         second.numpy(),
-        _weights(weights),
-        _array(left),
-        _array(right),
+        _weights_to_numpy(weights),
+        _to_numpy(left),
+        _to_numpy(right),
         out,
     )
     halves = left.dtype == torch.bfloat16
-    small = len(order) * width < _SMALL
+    small = len(order) * width < _MIN_PARALLEL_PRODUCTS
     if small:
-        (_half_rows if halves else _rows)(*arguments, 0, count, kind == PRODUCT, kind == FIRST)
+        (_sum_rows_bfloat16 if halves else _sum_rows)(*arguments, 0, count, kind == PRODUCT, kind == FIRST)
     else:
-        bounds = _chunks(arguments[0], _CHUNKS * get_num_threads())
-        (_half_chunks if halves else _float_chunks)(*arguments, bounds, kind == PRODUCT, kind == FIRST)
+        bounds = _chunk_bounds(arguments[0], _CHUNKS_PER_THREAD * get_num_threads())
+        (_sum_chunks_bfloat16 if halves else _sum_chunks)(*arguments, bounds, kind == PRODUCT, kind == FIRST)
     return torch.from_numpy(out).to(left.dtype)
 
 
-def along(graph: "RelationalGraph", heard: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool) -> "Tensor":
+def edge_inner_products(
+    graph: "RelationalGraph", gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
+) -> "Tensor":
     """Return for each edge the inner product of what its receiver heard with the edge's message, (m,)."""
-    out = np.zeros(graph.edges, dtype=np.float32)
+    out = np.zeros(graph.edge_count, dtype=np.float32)
     ends = (graph.receivers.numpy(), graph.senders.numpy(), graph.relations.numpy())
-    halves = heard.dtype == torch.bfloat16
-    (_half_inner if halves else _inner)(*ends, _array(heard), _array(nodes), _array(relations), out, product)
+    halves = gradients.dtype == torch.bfloat16
+    (_dot_edges_bfloat16 if halves else _dot_edges)(
+        *ends, _to_numpy(gradients), _to_numpy(nodes), _to_numpy(relations), out, product
+    )
     return torch.from_numpy(out)
 
 
-def _array(rows: "Tensor") -> "NDArray[np.generic]":
+def _to_numpy(rows: "Tensor") -> "NDArray[np.generic]":
     # numba has no bfloat16: its bits travel as whole numbers.
     plain = rows.detach()
     return plain.view(torch.int16).numpy().view(np.uint16) if rows.dtype == torch.bfloat16 else plain.numpy()
 
 
-def _weights(weights: "Tensor | None") -> "NDArray[np.float32]":
+def _weights_to_numpy(weights: "Tensor | None") -> "NDArray[np.float32]":
     return np.zeros(0, dtype=np.float32) if weights is None else weights.detach().contiguous().numpy()
 
 
-def _chunks(indptr: "NDArray[np.int64]", parts: int) -> "NDArray[np.int64]":
+def _chunk_bounds(indptr: "NDArray[np.int64]", parts: int) -> "NDArray[np.int64]":
     """Return the rows at which to cut, so that each part has about as many edges."""
     wanted = np.linspace(0, indptr[-1], parts + 1)
     bounds = np.searchsorted(indptr, wanted[1:-1])
@@ -83,7 +87,7 @@ def _chunks(indptr: "NDArray[np.int64]", parts: int) -> "NDArray[np.int64]":
 
 
 @njit(cache=True, nogil=True)
-def _rows(indptr, order, first, second, weights, left, right, out, start, stop, product, alone):  # type: ignore[no-untyped-def]
+def _sum_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, alone):  # type: ignore[no-untyped-def]
     width = out.shape[1]
     for row in range(start, stop):
         total = out[row]
@@ -103,7 +107,7 @@ def _rows(indptr, order, first, second, weights, left, right, out, start, stop, 
 
 
 @njit(cache=True, nogil=True)
-def _half_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, alone):  # type: ignore[no-untyped-def]
+def _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, start, stop, product, alone):  # type: ignore[no-untyped-def]
     width = out.shape[1]
     bits = np.empty((2, width), dtype=np.uint32)
     one, other = bits[0].view(np.float32), bits[1].view(np.float32)
@@ -127,21 +131,23 @@ def _half_rows(indptr, order, first, second, weights, left, right, out, start, s
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _float_chunks(indptr, order, first, second, weights, left, right, out, bounds, product, alone):  # type: ignore[no-untyped-def]
+def _sum_chunks(indptr, order, first, second, weights, left, right, out, bounds, product, alone):  # type: ignore[no-untyped-def]
     for part in prange(len(bounds) - 1):
-        _rows(indptr, order, first, second, weights, left, right, out, bounds[part], bounds[part + 1], product, alone)
+        _sum_rows(
+            indptr, order, first, second, weights, left, right, out, bounds[part], bounds[part + 1], product, alone
+        )
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _half_chunks(indptr, order, first, second, weights, left, right, out, bounds, product, alone):  # type: ignore[no-untyped-def]
+def _sum_chunks_bfloat16(indptr, order, first, second, weights, left, right, out, bounds, product, alone):  # type: ignore[no-untyped-def]
     for part in prange(len(bounds) - 1):
-        _half_rows(
+        _sum_rows_bfloat16(
             indptr, order, first, second, weights, left, right, out, bounds[part], bounds[part + 1], product, alone
         )
 
 
 @njit(cache=True, nogil=True)
-def _inner(receivers, senders, relations, heard, nodes, through, out, product):  # type: ignore[no-untyped-def]
+def _dot_edges(receivers, senders, relations, heard, nodes, through, out, product):  # type: ignore[no-untyped-def]
     for edge in range(len(out)):
         to, one, other = heard[receivers[edge]], nodes[senders[edge]], through[relations[edge]]
         total = np.float32(0.0)
@@ -151,7 +157,7 @@ def _inner(receivers, senders, relations, heard, nodes, through, out, product): 
 
 
 @njit(cache=True, nogil=True)
-def _half_inner(receivers, senders, relations, heard, nodes, through, out, product):  # type: ignore[no-untyped-def]
+def _dot_edges_bfloat16(receivers, senders, relations, heard, nodes, through, out, product):  # type: ignore[no-untyped-def]
     width = heard.shape[1]
     bits = np.empty((3, width), dtype=np.uint32)
     to, one, other = bits[0].view(np.float32), bits[1].view(np.float32), bits[2].view(np.float32)

@@ -13,11 +13,11 @@ import triton.language as tl
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clew.nn.relational.graph import RelationalGraph, Rows
+    from clew.nn.relational.graph import GroupedEdges, RelationalGraph
 
 
-def add_up(
-    rows: "Rows",
+def propagate(
+    rows: "GroupedEdges",
     first: "Tensor",
     second: "Tensor",
     weights: "Tensor | None",
@@ -29,10 +29,10 @@ def add_up(
     width, count = left.shape[1], len(rows.indptr) - 1
     out = torch.zeros((count, width), dtype=torch.float32, device=left.device)
     if count and width:
-        block = _block(width)
+        block = _block_size(width)
         grid = (count, triton.cdiv(width, block))
         given = weights is not None
-        _add_up[grid](
+        _sum_rows[grid](
             rows.indptr,
             rows.order,
             first,
@@ -49,22 +49,24 @@ def add_up(
     return out.to(left.dtype)
 
 
-def along(graph: "RelationalGraph", heard: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool) -> "Tensor":
+def edge_inner_products(
+    graph: "RelationalGraph", gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
+) -> "Tensor":
     """Return for each edge the inner product of what its receiver heard with the edge's message, (m,)."""
-    out = torch.zeros(graph.edges, dtype=torch.float32, device=heard.device)
-    width = heard.shape[1]
-    if graph.edges and width:
+    out = torch.zeros(graph.edge_count, dtype=torch.float32, device=gradients.device)
+    width = gradients.shape[1]
+    if graph.edge_count and width:
         ends = (graph.receivers, graph.senders, graph.relations)
-        _along[(graph.edges,)](*ends, heard, nodes, relations, out, width, product, _block(width))
+        _dot_edges[(graph.edge_count,)](*ends, gradients, nodes, relations, out, width, product, _block_size(width))
     return out
 
 
-def _block(width: int) -> int:
+def _block_size(width: int) -> int:
     return min(int(triton.next_power_of_2(width)), 256)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _add_up(  # type: ignore[no-untyped-def]
+def _sum_rows(  # type: ignore[no-untyped-def]
     indptr, order, first, second, weights, left, right, out, width, weighted: tl.constexpr, kind: tl.constexpr,
     block: tl.constexpr,
 ):  # fmt: skip
@@ -87,7 +89,7 @@ def _add_up(  # type: ignore[no-untyped-def]
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _along(  # type: ignore[no-untyped-def]
+def _dot_edges(  # type: ignore[no-untyped-def]
     receivers, senders, relations, heard, nodes, through, out, width, product: tl.constexpr, block: tl.constexpr
 ):
     edge = tl.program_id(0).to(tl.int64)

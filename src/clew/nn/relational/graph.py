@@ -17,7 +17,7 @@ PRODUCT, SUM, FIRST = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class GroupedEdges:
     """The edges of a graph grouped by one of their ends.
 
     Attributes:
@@ -34,8 +34,8 @@ class RelationalGraph:
     """The edges of a graph, sorted once.
 
     Args:
-        edges: Senders, relations and receivers, three rows (m,) of int64.
-        nodes: How many nodes there are.
+        edge_count: Senders, relations and receivers, three rows (m,) of int64.
+        node_count: How many nodes there are.
         relation_count: How many relations there are.
 
     Attributes:
@@ -45,18 +45,18 @@ class RelationalGraph:
         InputError: The lengths differ, or a number is out of its range.
     """
 
-    def __init__(self, edges: "tuple[Tensor, Tensor, Tensor]", nodes: int, relation_count: int) -> None:
+    def __init__(self, edges: "tuple[Tensor, Tensor, Tensor]", node_count: int, relation_count: int) -> None:
         senders, relations, receivers = edges
-        _check(senders, relations, receivers, nodes, relation_count)
+        _check_edges(senders, relations, receivers, node_count, relation_count)
         device = senders.device
         numbers = [part.cpu().numpy() for part in (relations, senders, receivers)]
         self.order = torch.from_numpy(np.lexsort(numbers).astype(np.int64)).to(device)
         self.senders, self.relations, self.receivers = (p[self.order] for p in (senders, relations, receivers))
-        self.nodes = nodes
+        self.node_count = node_count
         self.relation_count = relation_count
 
     @property
-    def edges(self) -> int:
+    def edge_count(self) -> int:
         """How many edges there are."""
         return len(self.order)
 
@@ -65,25 +65,27 @@ class RelationalGraph:
         if self.order.device == torch.device(device):
             return self
         ends = self.senders.to(device), self.relations.to(device), self.receivers.to(device)
-        return RelationalGraph(ends, self.nodes, self.relation_count)
+        return RelationalGraph(ends, self.node_count, self.relation_count)
 
     @cached_property
-    def by_receiver(self) -> Rows:
+    def by_receiver(self) -> GroupedEdges:
         """The edges as they are kept."""
-        return Rows(_indptr(self.receivers, self.nodes), torch.arange(self.edges, device=self.order.device))
+        return GroupedEdges(
+            _indptr(self.receivers, self.node_count), torch.arange(self.edge_count, device=self.order.device)
+        )
 
     @cached_property
-    def by_sender(self) -> Rows:
+    def by_sender(self) -> GroupedEdges:
         """The edges by sender; only a gradient needs them."""
-        return Rows(_indptr(self.senders, self.nodes), torch.argsort(self.senders, stable=True))
+        return GroupedEdges(_indptr(self.senders, self.node_count), torch.argsort(self.senders, stable=True))
 
     @cached_property
-    def by_relation(self) -> Rows:
+    def by_relation(self) -> GroupedEdges:
         """The edges by relation; only a gradient needs them."""
-        return Rows(_indptr(self.relations, self.relation_count), torch.argsort(self.relations, stable=True))
+        return GroupedEdges(_indptr(self.relations, self.relation_count), torch.argsort(self.relations, stable=True))
 
     @cached_property
-    def shares(self) -> "Tensor":
+    def inverse_degrees(self) -> "Tensor":
         """One over the number of edges of each edge's receiver, (m,)."""
         degrees = self.by_receiver.indptr.diff().clamp_min(1)
         return (1.0 / degrees.to(torch.float32))[self.receivers]
@@ -95,11 +97,17 @@ def _indptr(ends: "Tensor", count: int) -> "Tensor":
     return starts
 
 
-def _check(senders: "Tensor", relations: "Tensor", receivers: "Tensor", nodes: int, relation_count: int) -> None:
+def _check_edges(
+    senders: "Tensor", relations: "Tensor", receivers: "Tensor", node_count: int, relation_count: int
+) -> None:
     shapes = [tuple(part.shape) for part in (senders, relations, receivers)]
     if len(set(shapes)) != 1 or len(shapes[0]) != 1:
         raise InputError(f"senders, relations and receivers have shapes {shapes}; wanted three rows of equal length")
-    bounds = (("sender", senders, nodes), ("relation", relations, relation_count), ("receiver", receivers, nodes))
+    bounds = (
+        ("sender", senders, node_count),
+        ("relation", relations, relation_count),
+        ("receiver", receivers, node_count),
+    )
     for name, part, limit in bounds:
         if part.dtype != torch.int64:
             raise InputError(f"the {name}s are {part.dtype}; wanted torch.int64")

@@ -26,7 +26,7 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True, slots=True)
-class MeaningGraph:
+class AMRGraph:
     """Concepts and the relations between them; parallel edges are allowed.
 
     Attributes:
@@ -49,7 +49,7 @@ class MeaningGraph:
 
 
 @lru_cache(maxsize=1 << 16)
-def word(concept: str) -> str:
+def plain_word(concept: str) -> str:
     """Return a concept in plain words: `win` for `win-01`, a constant or a name without its quotes."""
     if len(concept) > 1 and concept[0] == concept[-1] == '"':
         return _ESCAPED.sub(r"\1", concept[1:-1])
@@ -57,7 +57,7 @@ def word(concept: str) -> str:
     return sense[1] if sense else concept
 
 
-def path_words(graph: MeaningGraph, start: str = QUESTION) -> tuple[str, ...]:
+def path_words(graph: AMRGraph, start: str = QUESTION) -> tuple[str, ...]:
     """Return the words on the shortest paths from the concepts that mean `start`, each once, in the order of the paths.
 
     To every concept that can be reached there is one path, over edges in either direction: of those with the fewest
@@ -72,7 +72,7 @@ def path_words(graph: MeaningGraph, start: str = QUESTION) -> tuple[str, ...]:
         Beginning with `start`; () where no concept means it.
     """
     neighbours = _neighbours(graph)
-    level = [place for place, concept in enumerate(graph.concepts) if word(concept) == start]
+    level = [place for place, concept in enumerate(graph.concepts) if plain_word(concept) == start]
     parents = dict.fromkeys(level, -1)
     ends: list[int] = []
     while level:
@@ -89,17 +89,17 @@ def path_words(graph: MeaningGraph, start: str = QUESTION) -> tuple[str, ...]:
         level = below
     walked: dict[int, None] = {}
     for end in ends:
-        walked.update(dict.fromkeys(_walked(parents, end, walked)))
-    words = (word(graph.concepts[node]) for node in walked)
+        walked.update(dict.fromkeys(_path_to(parents, end, walked)))
+    words = (plain_word(graph.concepts[node]) for node in walked)
     return tuple(dict.fromkeys(found for found in words if found))
 
 
-def common_parts(graphs: Sequence[MeaningGraph], without: Collection[str] = ()) -> "IntArray":
+def count_common_parts(graphs: Sequence[AMRGraph], ignored: Collection[str] = ()) -> "IntArray":
     """Count what each two graphs have in common.
 
     Args:
         graphs: n of them.
-        without: Concepts, as written, that count for nothing, nor do edges at them: for example the question's.
+        ignored: Concepts, as written, that count for nothing, nor do edges at them: for example the question's.
 
     Returns:
         (n, n, 2), symmetric, 0 on the diagonal: the different concepts that both hold, and the different edges
@@ -115,15 +115,15 @@ def common_parts(graphs: Sequence[MeaningGraph], without: Collection[str] = ()) 
         kinds = np.array([relations.setdefault(name, len(relations)) for name in names], dtype=np.int64)
         nodes.append(own)
         edges.append(np.stack([own[np.array(heads, dtype=np.int64)], kinds, own[np.array(tails, dtype=np.int64)]]))
-    left_out = [numbers[concept] for concept in without if concept in numbers]
+    left_out = [numbers[concept] for concept in ignored if concept in numbers]
     kept = [own[~np.isin(own, left_out)] for own in nodes] if left_out else nodes
     if left_out:
         edges = [e[:, ~(np.isin(e[0], left_out) | np.isin(e[2], left_out))] for e in edges]
     stated = [(e[0] * len(relations) + e[1]) * len(numbers) + e[2] for e in edges]
-    return np.stack([_shared(kept), _shared(stated)], axis=-1)
+    return np.stack([_count_shared(kept), _count_shared(stated)], axis=-1)
 
 
-def _shared(parts: "Sequence[LongArray]") -> "IntArray":
+def _count_shared(parts: "Sequence[LongArray]") -> "IntArray":
     """Return how many different numbers each two arrays share (n, n), 0 on the diagonal."""
     owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     flat = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
@@ -139,7 +139,7 @@ def _shared(parts: "Sequence[LongArray]") -> "IntArray":
     return shared
 
 
-def _neighbours(graph: MeaningGraph) -> dict[int, list[int]]:
+def _neighbours(graph: AMRGraph) -> dict[int, list[int]]:
     """Return the ends of each concept's edges in either direction, ascending."""
     found: dict[int, list[int]] = {}
     directed = [(head, tail) for head, _, tail in graph.edges]
@@ -148,10 +148,10 @@ def _neighbours(graph: MeaningGraph) -> dict[int, list[int]]:
     return found
 
 
-def _walked(parents: dict[int, int], end: int, known: Container[int]) -> list[int]:
+def _path_to(parents: dict[int, int], end: int, visited: Container[int]) -> list[int]:
     """Return the positions on the path to `end`, without its beginning where that is known."""
     walk: list[int] = []
-    while end >= 0 and end not in known:
+    while end >= 0 and end not in visited:
         walk.append(end)
         end = parents[end]
     return walk[::-1]

@@ -17,99 +17,99 @@ from typing import final
 
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.protocols import Extractor
-from clew.rerankers.amr.graph import QUESTION, MeaningGraph
+from clew.rerankers.amr.graph import QUESTION, AMRGraph
 from clew.rerankers.amr.parsers import check_pairs
 from clew.text.bm25 import STOP_WORDS
 from clew.text.normalization import name_key, tokens
-from clew.text.sentences import sentences
+from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Passage
 
-ASKS, HOLDS, LIKE = "asks", "holds", "shares a word with"
+ASKS, HOLDS, SHARES_WORD = "asks", "holds", "shares a word with"
 VERSION = "local-amr-1"
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TextGraph:
     """The concepts of one text by their positions, its edges, and the entities of several words by each word."""
 
     concepts: dict[str, int]
     edges: tuple[tuple[int, str, int], ...]
-    names: dict[str, list[str]]
+    names_by_word: dict[str, list[str]]
 
 
 @final
-class LocalAmrParser:
+class LocalAMRParser:
     """Parses by rules or by whatever extracts entities and triples; what a passage gives is remembered.
 
     Args:
         extractor: Of the passages, by rules where it is None; questions are always read by rules.
-        remembered: Passages whose part of the graph is kept, at most; the first read is forgotten first.
+        cache_size: Passages whose part of the graph is kept, at most; the first read is forgotten first.
     """
 
-    def __init__(self, extractor: Extractor | None = None, remembered: int = 20_000) -> None:
+    def __init__(self, extractor: Extractor | None = None, cache_size: int = 20_000) -> None:
         self._extractor = extractor or RuleExtractor()
-        self._most = remembered
-        self._parts: dict[tuple[str, str, str], _Part] = {}
+        self._most = cache_size
+        self._parts: dict[tuple[str, str, str], _TextGraph] = {}
 
     @property
     def fingerprint(self) -> str:
         """That of the extractor, and the version of these rules."""
         return f"{VERSION}:{self._extractor.fingerprint}"
 
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[MeaningGraph | Failure]:
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
         """Return the graph of each pair: the passage's concepts first, then `question` and what it alone holds."""
         check_pairs(questions, passages)
-        asked = {question: self._asked(question) for question in dict.fromkeys(questions)}
-        parts = self._parts_of(passages)
+        asked = {question: self._parse_question(question) for question in dict.fromkeys(questions)}
+        parts = self._parse_passages(passages)
         return [
-            part if isinstance(part, Failure) else _joined(asked[question], part)
+            part if isinstance(part, Failure) else _join_graphs(asked[question], part)
             for question, part in zip(questions, parts, strict=True)
         ]
 
-    def _asked(self, question: str) -> _Part:
+    def _parse_question(self, question: str) -> _TextGraph:
         asked = Passage("", "", "", question, 0, len(question))
         found = RuleExtractor().extract([asked])[0]
-        return _part(asked, Extraction() if isinstance(found, Failure) else found)
+        return _build_text_graph(asked, Extraction() if isinstance(found, Failure) else found)
 
-    def _parts_of(self, passages: Sequence[Passage]) -> list[_Part | Failure]:
+    def _parse_passages(self, passages: Sequence[Passage]) -> list[_TextGraph | Failure]:
         keys = [(passage.id, passage.title, passage.text) for passage in passages]
         # Apart from what all threads share, of which another may forget a passage meanwhile.
         known = ((key, self._parts.get(key)) for key in keys)
-        parts: dict[tuple[str, str, str], _Part | Failure] = {key: part for key, part in known if part is not None}
+        parts: dict[tuple[str, str, str], _TextGraph | Failure] = {key: part for key, part in known if part is not None}
         fresh = {key: passage for key, passage in zip(keys, passages, strict=True) if key not in parts}
         found = self._extractor.extract(list(fresh.values())) if fresh else []
         for (key, passage), extraction in zip(fresh.items(), found, strict=True):
             if isinstance(extraction, Failure):
                 parts[key] = extraction
             else:
-                parts[key] = self._parts[key] = _part(passage, extraction)
+                parts[key] = self._parts[key] = _build_text_graph(passage, extraction)
         for key in list(self._parts)[: max(len(self._parts) - self._most, 0)]:
             self._parts.pop(key, None)
         return [parts[key] for key in keys]
 
 
-def _part(passage: Passage, extraction: Extraction) -> _Part:
+def _build_text_graph(passage: Passage, extraction: Extraction) -> _TextGraph:
     """Return the part of a graph that one text gives."""
     places: dict[str, int] = {}
     edges: list[tuple[str, str, str]] = []
-    title = _key(passage.title)
-    mentions = [(mention, _key(mention.name)) for mention in extraction.mentions]
+    title = _concept_key(passage.title)
+    mentions = [(mention, _concept_key(mention.name)) for mention in extraction.mentions]
     spans = sorted((mention.start, mention.end, key) for mention, key in mentions if key and mention.start >= 0)
-    for start, end in sentences(passage.text):
+    for start, end in sentence_spans(passage.text):
         entities = [span for span in spans if start <= span[0] < end]
         words = _content_words(passage.text, start, end, entities)
         anchor = next(chain((key for *_, key in entities), [title] if title else [], words), "")
         edges += [(anchor, HOLDS, key) for key in words]
         for key in chain([anchor] if anchor else [], (key for *_, key in entities), words):
             places.setdefault(key, len(places))
-    triples = [(_key(head), relation, _key(tail)) for head, relation, tail in extraction.triples]
+    triples = [(_concept_key(head), relation, _concept_key(tail)) for head, relation, tail in extraction.triples]
     names = dict.fromkeys(chain((key for _, key in mentions), *((head, tail) for head, _, tail in triples)))
     edges += [triple for triple in triples if triple[0] and triple[2]]
     for key in names:
         if key:
             places.setdefault(key, len(places))
     numbered = ((places[head], relation, places[tail]) for head, relation, tail in edges if head != tail)
-    return _Part(places, tuple(dict.fromkeys(numbered)), _names_by_word(names))
+    return _TextGraph(places, tuple(dict.fromkeys(numbered)), _names_by_word(names))
 
 
 def _content_words(text: str, start: int, end: int, entities: Sequence[tuple[int, int, str]]) -> list[str]:
@@ -129,13 +129,13 @@ def _names_by_word(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _key(name: str) -> str:
+def _concept_key(name: str) -> str:
     """Return the concept that a name stands for, "" where it stands for none."""
     key = name_key(name)
     return "" if key == QUESTION else key
 
 
-def _joined(asked: _Part, part: _Part) -> MeaningGraph:
+def _join_graphs(asked: _TextGraph, part: _TextGraph) -> AMRGraph:
     """Return the graph of a question and a passage: what both hold is one concept, at the passage's place."""
     places = part.concepts
     own = [QUESTION, *(concept for concept in asked.concepts if concept not in places)]
@@ -146,7 +146,7 @@ def _joined(asked: _Part, part: _Part) -> MeaningGraph:
     edges += [(at[head], relation, at[tail]) for head, relation, tail in asked.edges]
     for concept, place in zip(asked.concepts, at, strict=True):
         for word in concept.split(" "):
-            alike = (word, *part.names.get(word, ())) if word not in STOP_WORDS else ()
+            alike = (word, *part.names_by_word.get(word, ())) if word not in STOP_WORDS else ()
             near = (places[name] for name in alike if name in places)
-            edges += [(place, LIKE, other) for other in near if other != place]
-    return MeaningGraph((*places, *own), (*part.edges, *dict.fromkeys(edges)), top)
+            edges += [(place, SHARES_WORD, other) for other in near if other != place]
+    return AMRGraph((*places, *own), (*part.edges, *dict.fromkeys(edges)), top)

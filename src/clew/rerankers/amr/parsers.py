@@ -11,9 +11,9 @@ from threading import Lock
 from typing import Any, final
 
 from clew.errors import InputError, ProviderError
-from clew.rerankers.amr.graph import MeaningGraph
-from clew.rerankers.amr.penman_files import AmrEntry, read_amr
-from clew.rerankers.amr.penman_notation import meaning_of
+from clew.rerankers.amr.graph import AMRGraph
+from clew.rerankers.amr.penman_files import AMREntry, read_amr
+from clew.rerankers.amr.penman_notation import parse_penman
 from clew.types import Failure, Passage
 
 
@@ -35,7 +35,7 @@ def check_pairs(questions: Sequence[str], passages: Sequence[Passage]) -> None:
 
 
 @final
-class FileAmrParser:
+class FileAMRParser:
     """Finds the graphs of pairs in a file, by question and passage or by the text that was parsed.
 
     Args:
@@ -48,7 +48,7 @@ class FileAmrParser:
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
-        self._graphs: dict[tuple[str, str], AmrEntry] = {}
+        self._graphs: dict[tuple[str, str], AMREntry] = {}
         entries = read_amr(self._path)
         if not entries:
             raise InputError(f"{self._path}: holds no AMR graph; give a file of graphs in PENMAN notation")
@@ -58,7 +58,7 @@ class FileAmrParser:
         read = blake2b(digest_size=16)
         for entry in entries:
             read.update(repr((entry.metadata, entry.notation)).encode("utf-8", "surrogatepass"))
-            for key in _keys(entry):
+            for key in _lookup_keys(entry):
                 known = self._graphs.setdefault(key, entry)
                 if known.notation != entry.notation:
                     raise InputError(
@@ -72,14 +72,14 @@ class FileAmrParser:
         """A hash of what was read."""
         return self._fingerprint
 
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[MeaningGraph | Failure]:
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
         """Return the graph of each pair; a pair that the file lacks is a failure, and so is a malformed graph."""
         check_pairs(questions, passages)
-        return [self._found(question, passage) for question, passage in zip(questions, passages, strict=True)]
+        return [self._find_graph(question, passage) for question, passage in zip(questions, passages, strict=True)]
 
-    def _found(self, question: str, passage: Passage) -> MeaningGraph | Failure:
-        asked, parsed = _folded(question), _folded(pair_text(question, passage))
-        for key in ((asked, _folded(passage.id)), (asked, _folded(passage.text)), ("", parsed)):
+    def _find_graph(self, question: str, passage: Passage) -> AMRGraph | Failure:
+        asked, parsed = _collapse_spaces(question), _collapse_spaces(pair_text(question, passage))
+        for key in ((asked, _collapse_spaces(passage.id)), (asked, _collapse_spaces(passage.text)), ("", parsed)):
             if key in self._graphs:
                 found = self._graphs[key].graph
                 return Failure(passage.id, f"{self._path}: {found.reason}") if isinstance(found, Failure) else found
@@ -87,14 +87,18 @@ class FileAmrParser:
         return Failure(passage.id, f"{self._path} holds no graph of {wanted}: add one with ::question and ::passage")
 
 
-def _keys(entry: AmrEntry) -> list[tuple[str, str]]:
+def _lookup_keys(entry: AMREntry) -> list[tuple[str, str]]:
     """Return what pairs may ask for an entry by: question and passage, or ("", the text that was parsed)."""
     named = {key for key, _ in entry.metadata}
-    keys = [(_folded(entry.value("question")), _folded(entry.value("passage")))] if "passage" in named else []
-    return [*keys, *([("", _folded(entry.value("snt")))] if "snt" in named else [])]
+    keys = (
+        [(_collapse_spaces(entry.value("question")), _collapse_spaces(entry.value("passage")))]
+        if "passage" in named
+        else []
+    )
+    return [*keys, *([("", _collapse_spaces(entry.value("snt")))] if "snt" in named else [])]
 
 
-def _folded(text: str) -> str:
+def _collapse_spaces(text: str) -> str:
     """Return a text on one line, as a file of graphs holds it."""
     return " ".join(text.split())
 
@@ -124,22 +128,22 @@ class AmrlibParser:
             ProviderError: `amrlib` is not installed, or the folder cannot be read.
         """
         if not self._fingerprint:
-            amrlib = _amrlib()
-            read = _hash_of(Path(self._model or Path(amrlib.defaults.data_dir) / "model_stog"))
+            amrlib = _import_amrlib()
+            read = _hash_folder(Path(self._model or Path(amrlib.defaults.data_dir) / "model_stog"))
             self._fingerprint = f"amrlib-{amrlib.__version__}:{read}"
         return self._fingerprint
 
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[MeaningGraph | Failure]:
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
         """Return the graph of each pair; one that the model finds none of, or a malformed one, is a failure."""
-        results: list[MeaningGraph | Failure] = []
-        for passage, notation in zip(passages, self.notations(questions, passages), strict=True):
+        results: list[AMRGraph | Failure] = []
+        for passage, notation in zip(passages, self.parse_notations(questions, passages), strict=True):
             try:
-                results.append(notation if isinstance(notation, Failure) else meaning_of(notation))
+                results.append(notation if isinstance(notation, Failure) else parse_penman(notation))
             except InputError as error:
                 results.append(Failure(passage.id, f"the model of amrlib gave a graph that is malformed: {error}"))
         return results
 
-    def notations(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[str | Failure]:
+    def parse_notations(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[str | Failure]:
         """Return the graph of each pair in PENMAN notation, as `amr_entry` takes it for a file.
 
         Raises:
@@ -155,25 +159,25 @@ class AmrlibParser:
             try:
                 found = model.parse_sents(texts, add_metadata=False)
             except (RuntimeError, ValueError, IndexError, KeyError, TypeError) as error:
-                raise _failed(f"{self._shown} failed at {len(texts)} texts", error) from error
+                raise _model_error(f"{self._shown} failed at {len(texts)} texts", error) from error
         none = "the model of amrlib gave no graph that can be read; ask another model"
         return [notation or Failure(passage.id, none) for notation, passage in zip(found, passages, strict=True)]
 
     def _open(self) -> Any:
-        amrlib = _amrlib()
+        amrlib = _import_amrlib()
         options = {"device": self._device} if self._device else {}
         try:
             return amrlib.load_stog_model(self._model or None, **options)
         except (OSError, ImportError, RuntimeError, ValueError, KeyError, AttributeError, TypeError) as error:
-            raise _failed(f"{self._shown} cannot be opened", error) from error
+            raise _model_error(f"{self._shown} cannot be opened", error) from error
 
 
-def _failed(what: str, error: Exception) -> ProviderError:
+def _model_error(what: str, error: Exception) -> ProviderError:
     reason = (str(error).strip() or repr(error)).splitlines()[0]
     return ProviderError(f"the AMR model {what} ({reason}): give the folder of a model of amrlib that parses")
 
 
-def _hash_of(folder: Path) -> str:
+def _hash_folder(folder: Path) -> str:
     """Return a hash of the names and contents of a folder's files."""
     read = blake2b(digest_size=16)
     try:
@@ -186,7 +190,7 @@ def _hash_of(folder: Path) -> str:
     return read.hexdigest()
 
 
-def _amrlib() -> Any:
+def _import_amrlib() -> Any:
     try:
         import amrlib
     except ImportError as error:

@@ -16,17 +16,17 @@ from itertools import zip_longest
 from pathlib import Path
 
 from clew.errors import InputError
-from clew.rerankers.amr.graph import MeaningGraph
-from clew.rerankers.amr.penman_notation import meaning_of, shown
+from clew.rerankers.amr.graph import AMRGraph
+from clew.rerankers.amr.penman_notation import format_penman, parse_penman
 from clew.store.atomic import write_text
 from clew.types import Failure
 
-TEXTS = ("snt", "question", "passage")
+TEXT_KEYS = ("snt", "question", "passage")
 _KEY = re.compile(r"(?:^|(?<=\s))::(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
-class AmrEntry:
+class AMREntry:
     """A graph of a file.
 
     Attributes:
@@ -38,7 +38,7 @@ class AmrEntry:
 
     metadata: tuple[tuple[str, str], ...]
     notation: str
-    graph: MeaningGraph | Failure = field(compare=False)
+    graph: AMRGraph | Failure = field(compare=False)
     line: int = field(default=1, compare=False)
 
     def value(self, key: str) -> str:
@@ -46,18 +46,18 @@ class AmrEntry:
         return next((value for known, value in self.metadata if known == key), "")
 
 
-def amr_entry(notation: str, metadata: Sequence[tuple[str, str]] = ()) -> AmrEntry:
+def amr_entry(notation: str, metadata: Sequence[tuple[str, str]] = ()) -> AMREntry:
     """Return an entry to be written: the notation laid out anew, each value on one line.
 
     Raises:
         InputError: The notation is malformed.
         ProviderError: The package `penman` is not installed.
     """
-    laid_out = shown(notation)
-    return AmrEntry(tuple((key, " ".join(value.split())) for key, value in metadata), laid_out, meaning_of(laid_out))
+    laid_out = format_penman(notation)
+    return AMREntry(tuple((key, " ".join(value.split())) for key, value in metadata), laid_out, parse_penman(laid_out))
 
 
-def read_amr(path: str | Path) -> list[AmrEntry]:
+def read_amr(path: str | Path) -> list[AMREntry]:
     """Return the entries of a file, in order; a malformed graph is one whose `graph` is a `Failure`.
 
     Args:
@@ -74,10 +74,10 @@ def read_amr(path: str | Path) -> list[AmrEntry]:
         raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); give a file of AMR graphs") from error
-    return list(_entries(text, str(path)))
+    return list(_parse_entries(text, str(path)))
 
 
-def write_amr(path: str | Path, entries: Sequence[AmrEntry]) -> None:
+def write_amr(path: str | Path, entries: Sequence[AMREntry]) -> None:
     """Write entries that are read back equal, in one step: a file that is there stays as it is until then.
 
     Raises:
@@ -85,34 +85,34 @@ def write_amr(path: str | Path, entries: Sequence[AmrEntry]) -> None:
         ProviderError: The disk refused, or the package `penman` is not installed.
     """
     path = Path(path)
-    text = "\n".join(_written(entry) for entry in entries)
-    for number, (entry, again) in enumerate(zip_longest(entries, _entries(text, ""))):
+    text = "\n".join(_format_entry(entry) for entry in entries)
+    for number, (entry, again) in enumerate(zip_longest(entries, _parse_entries(text, ""))):
         if entry != again:
             message = f"entry {number} of {len(entries)} would be read back otherwise"
             raise InputError(f"{message}: make it with amr_entry, which puts values and graphs in order")
     write_text(path, text)
 
 
-def _written(entry: AmrEntry) -> str:
+def _format_entry(entry: AMREntry) -> str:
     lines = [f"# ::{key} {value}".rstrip(" ") for key, value in entry.metadata]
     return "\n".join([*lines, *([entry.notation] if entry.notation else []), ""])
 
 
-def _entries(text: str, place: str) -> Iterator[AmrEntry]:
-    for comments, graph in _blocks(text):
-        metadata = tuple(pair for _, line in comments for pair in _metadata(line))
+def _parse_entries(text: str, place: str) -> Iterator[AMREntry]:
+    for comments, graph in _split_blocks(text):
+        metadata = tuple(pair for _, line in comments for pair in _parse_metadata(line))
         if not (metadata or graph):
             continue
         first = (graph or comments)[0][0]
         notation = "\n".join(line for _, line in graph)
-        yield AmrEntry(metadata, notation, _meaning(notation, place, first), (comments or graph)[0][0])
+        yield AMREntry(metadata, notation, _parse_graph(notation, place, first), (comments or graph)[0][0])
 
 
-def _meaning(notation: str, place: str, line: int) -> MeaningGraph | Failure:
+def _parse_graph(notation: str, place: str, line: int) -> AMRGraph | Failure:
     if not notation:
         return Failure(f"{place}:{line}", f"line {line}: metadata without a graph: add the graph after them")
     try:
-        return meaning_of(notation, line)
+        return parse_penman(notation, line)
     except InputError as error:
         return Failure(f"{place}:{line}", str(error))
 
@@ -120,7 +120,7 @@ def _meaning(notation: str, place: str, line: int) -> MeaningGraph | Failure:
 _Lines = list[tuple[int, str]]
 
 
-def _blocks(text: str) -> Iterator[tuple[_Lines, _Lines]]:
+def _split_blocks(text: str) -> Iterator[tuple[_Lines, _Lines]]:
     """Yield the numbered comments before each graph, and the graph's own lines; either may be missing."""
     comments: _Lines = []
     graph: _Lines = []
@@ -138,13 +138,13 @@ def _blocks(text: str) -> Iterator[tuple[_Lines, _Lines]]:
     yield comments, graph
 
 
-def _metadata(line: str) -> list[tuple[str, str]]:
+def _parse_metadata(line: str) -> list[tuple[str, str]]:
     """Return the keys and values of a comment."""
     found: list[tuple[str, str]] = []
     rest = line.lstrip("#").strip()
     keys = list(_KEY.finditer(rest))
     for key, after in zip_longest(keys, keys[1:]):
-        if key[1] in TEXTS:
+        if key[1] in TEXT_KEYS:
             return [*found, (key[1], rest[key.end() :].strip())]
         found.append((key[1], rest[key.end() : after.start() if after else None].strip()))
     return found

@@ -1,4 +1,4 @@
-"""One AMR graph in PENMAN notation, as a `MeaningGraph`.
+"""One AMR graph in PENMAN notation, as a `AMRGraph`.
 
 A name such as `:name (n / name :op1 "Salt" :op2 "Lake")` becomes one concept, `"Salt Lake"`, under the same relation;
 inverse relations (`:ARG0-of`) are turned round; each constant is a concept of its own; `:wiki`, which says where to
@@ -14,18 +14,18 @@ import re
 from typing import Any
 
 from clew.errors import InputError, ProviderError
-from clew.rerankers.amr.graph import MeaningGraph, word
+from clew.rerankers.amr.graph import AMRGraph, plain_word
 
 _OP = re.compile(r":op(\d+)")
 _VARIABLE = re.compile(r"[a-z]\d*")
-_INSTANCE, _LINK, _NAME = ":instance", ":wiki", "name"
+_INSTANCE, _WIKI, _NAME = ":instance", ":wiki", "name"
 # The package stops at what is no graph without a word: that this one is reached shows that nothing else stood before.
 _END = "(end / end)"
 
 _Triples = list[tuple[str, str, str]]
 
 
-def meaning_of(notation: str, line: int = 1) -> MeaningGraph:
+def parse_penman(notation: str, line: int = 1) -> AMRGraph:
     """Return the graph that a notation stands for, its concepts in the order in which they stand there, the top first.
 
     Args:
@@ -36,28 +36,28 @@ def meaning_of(notation: str, line: int = 1) -> MeaningGraph:
         InputError: It is malformed; the message begins with the number of the line.
         ProviderError: The package `penman` is not installed.
     """
-    penman = penman_package()
+    penman = import_penman()
     from penman.models.amr import model
 
-    graph = penman.interpret(_tree(penman, notation, line), model=model)
+    graph = penman.interpret(_parse_tree(penman, notation, line), model=model)
     triples: _Triples = [tuple(triple) for triple in graph.triples]
-    if fault := _fault(triples):
+    if fault := _find_fault(triples):
         raise InputError(f"line {line}: the graph has {fault}: correct it")
-    return _graph(triples)
+    return _build_graph(triples)
 
 
-def shown(notation: str) -> str:
+def format_penman(notation: str) -> str:
     """Return a graph's notation as the package lays it out: a relation a line.
 
     Raises:
         InputError: It is malformed.
         ProviderError: The package `penman` is not installed.
     """
-    penman = penman_package()
-    return str(penman.format(_tree(penman, notation, 1)))
+    penman = import_penman()
+    return str(penman.format(_parse_tree(penman, notation, 1)))
 
 
-def penman_package() -> Any:
+def import_penman() -> Any:
     """Return the package `penman`, whose warnings are kept off the screen.
 
     Raises:
@@ -74,7 +74,7 @@ def penman_package() -> Any:
     return penman
 
 
-def _tree(penman: Any, notation: str, line: int) -> Any:
+def _parse_tree(penman: Any, notation: str, line: int) -> Any:
     # The package would break a text at more than line feeds, and number its lines otherwise than an editor does.
     lines = notation.split("\n")
     try:
@@ -94,7 +94,7 @@ def _tree(penman: Any, notation: str, line: int) -> Any:
     return trees[0]
 
 
-def _fault(triples: _Triples) -> str:
+def _find_fault(triples: _Triples) -> str:
     """Say what is wrong with a graph's triples, "" when nothing is."""
     defined: set[str] = set()
     for source, role, target in triples:
@@ -110,13 +110,13 @@ def _fault(triples: _Triples) -> str:
     return ""
 
 
-def _graph(triples: _Triples) -> MeaningGraph:
+def _build_graph(triples: _Triples) -> AMRGraph:
     concepts = {source: target for source, role, target in triples if role == _INSTANCE}
-    concepts |= (names := _names(triples, concepts))
+    concepts |= (names := _merge_names(triples, concepts))
     places: dict[str, int] = {}
     edges: list[tuple[int, str, int]] = []
     for number, (source, role, target) in enumerate(triples):
-        if role == _LINK or (source in names and _OP.fullmatch(role)):
+        if role == _WIKI or (source in names and _OP.fullmatch(role)):
             continue
         places.setdefault(source, len(places))
         if role == _INSTANCE:
@@ -128,17 +128,17 @@ def _graph(triples: _Triples) -> MeaningGraph:
             concepts[end] = target
         places.setdefault(end, len(places))
         edges.append((places[source], role, places[end]))
-    return MeaningGraph(tuple(concepts[name] for name in places), tuple(edges))
+    return AMRGraph(tuple(concepts[name] for name in places), tuple(edges))
 
 
-def _names(triples: _Triples, concepts: dict[str, str]) -> dict[str, str]:
+def _merge_names(triples: _Triples, concepts: dict[str, str]) -> dict[str, str]:
     """Return what each variable of a name stands for, in quotes, where all its parts are constants."""
     parts: dict[str, list[tuple[int, str]]] = {}
     unsaid: set[str] = set()
     for source, role, target in triples:
         part = _OP.fullmatch(role)
         if part and concepts[source] == _NAME:
-            parts.setdefault(source, []).append((int(part[1]), word(target)))
+            parts.setdefault(source, []).append((int(part[1]), plain_word(target)))
             if target in concepts:
                 unsaid.add(source)
     texts = {name: " ".join(text for _, text in sorted(found)) for name, found in parts.items() if name not in unsaid}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from clew.protocols import AmrParser
-from clew.rerankers.amr.graph import MeaningGraph, common_parts, path_words
+from clew.protocols import AMRParser
+from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.retrievers.evidence import fingerprint_of
 from clew.types import Failure, Passage, Scored
@@ -20,12 +20,12 @@ from clew.types import Failure, Passage, Scored
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-EDGES = ("common nodes", "common edges")
+EDGE_FEATURES = ("common nodes", "common edges")
 """The features of an edge, in order."""
 
 
 @final
-class MeaningGraphs:
+class AMRDocumentGraphs:
     """Makes the graphs of questions from the AMR graphs of question-passage pairs.
 
     Args:
@@ -33,7 +33,7 @@ class MeaningGraphs:
         encode: Gives unit rows (n, d) of texts, questions and passages alike.
     """
 
-    def __init__(self, parser: AmrParser, encode: "Callable[[Sequence[str]], FloatArray]") -> None:
+    def __init__(self, parser: AMRParser, encode: "Callable[[Sequence[str]], FloatArray]") -> None:
         self._parser = parser
         self._encode = encode
 
@@ -43,45 +43,51 @@ class MeaningGraphs:
         return fingerprint_of(self._parser)
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def node_features(self) -> tuple[str, ...]:
         """None: passages bring their vectors alone."""
         return ()
 
     @property
-    def edges(self) -> tuple[str, ...]:
+    def edge_features(self) -> tuple[str, ...]:
         """See `EDGES`."""
-        return EDGES
+        return EDGE_FEATURES
 
-    def graphs(self, questions: Sequence[str], pools: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
+    def build(
+        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
+    ) -> list[DocumentGraph]:
         """Return one graph a question (see `clew.rerankers.g_rag.document_graph.DocumentGraphs`)."""
-        pairs = [(question, scored.item) for question, pool in zip(questions, pools, strict=True) for scored in pool]
+        pairs = [
+            (question, scored.item)
+            for question, pool in zip(questions, ranked_passages, strict=True)
+            for scored in pool
+        ]
         parsed = self._parser.parse([question for question, _ in pairs], [passage for _, passage in pairs])
-        read = [MeaningGraph(()) if isinstance(graph, Failure) else graph for graph in parsed]
-        texts = [self._text(passage, graph) for (_, passage), graph in zip(pairs, read, strict=True)]
+        read = [AMRGraph(()) if isinstance(graph, Failure) else graph for graph in parsed]
+        texts = [self._node_text(passage, graph) for (_, passage), graph in zip(pairs, read, strict=True)]
         # Together: a call costs the same for one text as for many. What UTF-8 cannot write no encoder takes.
         rows = self._encode([text.encode(errors="replace").decode() for text in (*questions, *texts)])
         made = []
         start = 0
-        for number, pool in enumerate(pools):
+        for number, pool in enumerate(ranked_passages):
             part = slice(start, start + len(pool))
             start += len(pool)
-            edges = common_parts(read[part], _held_by_all(read[part])).astype(np.float32)
+            edges = count_common_parts(read[part], _shared_concepts(read[part])).astype(np.float32)
             vectors = rows[len(questions) :][part]
             none = np.zeros((len(pool), 0), dtype=np.float32)
-            made.append(DocumentGraph(vectors, none, edges, rows[number], _notes(parsed[part])))
+            made.append(DocumentGraph(vectors, none, edges, rows[number], _failure_notes(parsed[part])))
         return made
 
-    def _text(self, passage: Passage, graph: MeaningGraph) -> str:
+    def _node_text(self, passage: Passage, graph: AMRGraph) -> str:
         return " ".join(filter(None, (passage.title, passage.text, " ".join(path_words(graph)))))
 
 
-def _held_by_all(graphs: Sequence[MeaningGraph]) -> set[str]:
+def _shared_concepts(graphs: Sequence[AMRGraph]) -> set[str]:
     """Return the concepts that all graphs hold which could be had, of two or more."""
     held = [set(graph.concepts) for graph in graphs if graph.concepts]
     return set.intersection(*held) if len(held) > 1 else set()
 
 
-def _notes(parsed: Sequence[MeaningGraph | Failure]) -> tuple[str, ...]:
+def _failure_notes(parsed: Sequence[AMRGraph | Failure]) -> tuple[str, ...]:
     failures = [graph for graph in parsed if isinstance(graph, Failure)]
     if not failures:
         return ()

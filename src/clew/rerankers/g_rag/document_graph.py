@@ -20,8 +20,8 @@ import numpy as np
 
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.linking import LinkedQuestion, link
-from clew.text.bm25 import LexicalIndex
+from clew.query.linking import LinkedQuestion, link_question
+from clew.text.bm25 import BM25Index
 from clew.types import Passage, Scored
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray, LongArray
 
-NUMBERS = (
+NODE_FEATURES = (
     "score",
     "reciprocal rank",
     "rank",
@@ -44,7 +44,7 @@ NUMBERS = (
 )
 """What a passage brings, in order; all between about -1 and 1."""
 
-EDGES = (
+EDGE_FEATURES = (
     "common nodes",
     "common edges",
     "rare common nodes",
@@ -63,44 +63,46 @@ class DocumentGraph:
 
     Attributes:
         vectors: (n, d) unit rows of the passages' texts; (n, 0) where they are not read.
-        numbers: (n, f) what each brings.
-        edges: (n, n, l) at least 0; [i, j] is what joins passage i to passage j, zeros on the diagonal.
+        node_features: (n, f) what each brings.
+        edge_features: (n, n, l) at least 0; [i, j] is what joins passage i to passage j, zeros on the diagonal.
         question: (d,) its unit vector; (0,) where vectors are not read.
         notes: For people.
     """
 
     vectors: "FloatArray"
-    numbers: "FloatArray"
-    edges: "FloatArray"
+    node_features: "FloatArray"
+    edge_features: "FloatArray"
     question: "FloatArray"
     notes: tuple[str, ...] = ()
 
 
-class DocumentGraphs(Protocol):
+class DocumentGraphBuilder(Protocol):
     """Questions and the passages found for them in, graphs out."""
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def node_features(self) -> tuple[str, ...]:
         """The names of what each passage brings, in order."""
         ...
 
     @property
-    def edges(self) -> tuple[str, ...]:
+    def edge_features(self) -> tuple[str, ...]:
         """The names of the features of an edge, in order."""
         ...
 
-    def graphs(self, questions: Sequence[str], pools: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
+    def build(
+        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
+    ) -> list[DocumentGraph]:
         """Return one graph a question; each depends on its own question and passages only.
 
         Args:
             questions: Any strings.
-            pools: For each its passages, best first, each once.
+            ranked_passages: For each its passages, best first, each once.
         """
         ...
 
 
 @final
-class IndexGraphs:
+class IndexDocumentGraphs:
     """Makes the graphs of questions from what an index holds.
 
     Args:
@@ -114,7 +116,7 @@ class IndexGraphs:
     def __init__(
         self,
         snapshot: Snapshot,
-        lexical: LexicalIndex,
+        lexical: BM25Index,
         encode: "Callable[[Sequence[str]], FloatArray]",
         relations: "Callable[[], FloatArray]",
         *,
@@ -133,32 +135,34 @@ class IndexGraphs:
         self._rarity = (1.0 - np.log(degrees) / np.log(len(degrees) + 1.0)).astype(np.float32)
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def node_features(self) -> tuple[str, ...]:
         """See `NUMBERS`."""
-        return NUMBERS
+        return NODE_FEATURES
 
     @property
-    def edges(self) -> tuple[str, ...]:
+    def edge_features(self) -> tuple[str, ...]:
         """See `EDGES`."""
-        return EDGES
+        return EDGE_FEATURES
 
-    def graphs(self, questions: Sequence[str], pools: Sequence[Sequence[Scored[Passage]]]) -> list[DocumentGraph]:
-        """Return one graph a question (see `DocumentGraphs`)."""
+    def build(
+        self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
+    ) -> list[DocumentGraph]:
+        """Return one graph a question (see `DocumentGraphBuilder`)."""
         vectors = self._encode(questions)
-        return [self._graph(*asked) for asked in zip(questions, vectors, pools, strict=True)]
+        return [self._build_one(*asked) for asked in zip(questions, vectors, ranked_passages, strict=True)]
 
-    def _graph(self, question: str, vector: "FloatArray", pool: Sequence[Scored[Passage]]) -> DocumentGraph:
-        linked = link(self._snapshot, question)
-        positions = np.array([self._snapshot.position(scored.item.id) for scored in pool], dtype=np.int64)
-        scores = np.array([scored.score for scored in pool], dtype=np.float32)
+    def _build_one(self, question: str, vector: "FloatArray", passages: Sequence[Scored[Passage]]) -> DocumentGraph:
+        linked = link_question(self._snapshot, question)
+        positions = np.array([self._snapshot.position(scored.item.id) for scored in passages], dtype=np.int64)
+        scores = np.array([scored.score for scored in passages], dtype=np.float32)
         texts = np.asarray(self._snapshot.vectors[positions], dtype=np.float32)
-        owners, nodes = self._members(positions)
+        owners, nodes = self._member_nodes(positions)
         columns, places = np.unique(nodes, return_inverse=True)
         members = np.zeros((len(positions), len(columns)), dtype=np.float32)
         members[owners, places] = 1.0
-        named = self._named(linked, columns)
+        named = self._named_weights(linked, columns)
         own = self._own[positions]
-        asked, stated, nearest = self._links(positions, own, vector)
+        asked, stated, nearest = self._passage_links(positions, own, vector)
         linked_to = members[:, np.searchsorted(columns, own)] * (own[:, None] != own[None, :])
         rare = members * self._rarity[columns]
         edges = np.stack(
@@ -175,21 +179,23 @@ class IndexGraphs:
             axis=-1,
         )
         edges[np.arange(len(own)), np.arange(len(own))] = 0.0
-        numbers = self._numbers(linked, positions, scores, texts @ vector)
-        naming = np.stack((named[np.searchsorted(columns, own)], members @ named, _share(members, named), nearest), 1)
+        numbers = self._match_features(linked, positions, scores, texts @ vector)
+        naming = np.stack(
+            (named[np.searchsorted(columns, own)], members @ named, _named_share(members, named), nearest), 1
+        )
         read = (texts, vector) if self._vectors else (texts[:, :0], vector[:0])
         return DocumentGraph(read[0], np.concatenate((numbers, naming), 1).astype(np.float32), edges, read[1])
 
-    def _members(self, positions: "LongArray") -> "tuple[LongArray, LongArray]":
+    def _member_nodes(self, positions: "LongArray") -> "tuple[LongArray, LongArray]":
         """Return the nodes of the walk that belong to some passages: positions among them, and nodes."""
-        owners, entities = rows(self._snapshot.mentions, positions)
+        owners, entities = gather_neighbours(self._snapshot.mentions, positions)
         places = np.arange(len(positions), dtype=np.int64)
         return np.concatenate((owners, places)), np.concatenate((self._nodes[entities], self._own[positions]))
 
-    def _named(self, linked: LinkedQuestion, columns: "LongArray") -> "FloatArray":
+    def _named_weights(self, linked: LinkedQuestion, columns: "LongArray") -> "FloatArray":
         """Return the weight of each node (c,) that the question names, rare ones more; they sum to 1 over all nodes."""
         weights: dict[int, float] = {}
-        for name in linked.known:
+        for name in linked.linked_names:
             for entity in name.entities:
                 node = int(self._nodes[entity])
                 weights[node] = weights.get(node, 0.0) + float(self._rarity[node]) / len(name.entities)
@@ -201,7 +207,7 @@ class IndexGraphs:
                 shares[place] = weight / total if total else 0.0
         return shares
 
-    def _links(
+    def _passage_links(
         self, positions: "LongArray", own: "LongArray", vector: "FloatArray"
     ) -> "tuple[FloatArray, FloatArray, FloatArray]":
         """Return what passages state about each other.
@@ -211,7 +217,7 @@ class IndexGraphs:
             many there are, and (n,) the greatest cosine of any triple that one states.
         """
         n = len(positions)
-        owners, triples = rows(self._snapshot.passage_triples, positions)
+        owners, triples = gather_neighbours(self._snapshot.passage_triples, positions)
         heads, relations, tails = np.asarray(self._snapshot.triples)[triples].T.astype(np.int64)
         kinds, places = np.unique(relations, return_inverse=True)
         near = (np.asarray(self._relations()[kinds], dtype=np.float32) @ vector)[places] if len(kinds) else places * 0.0
@@ -230,17 +236,23 @@ class IndexGraphs:
             np.add.at(stated, (owners[one], other), 1.0)
         return asked, stated, nearest
 
-    def _numbers(
-        self, linked: LinkedQuestion, positions: "LongArray", scores: "FloatArray", likeness: "FloatArray"
+    def _match_features(
+        self, linked: LinkedQuestion, positions: "LongArray", scores: "FloatArray", similarity: "FloatArray"
     ) -> "FloatArray":
         """Return (n, 7): where passages stood, and how they match the question."""
         ranks = np.arange(1, len(positions) + 1)
         words, others = (self._lexical.scores(text)[positions] for text in (linked.text, linked.remainder))
-        columns = (_spread(scores), 1.0 / ranks, 1.0 / np.log2(ranks + 1), _of_best(words), _of_best(others))
-        return np.stack((*columns, likeness, _spread(likeness)), axis=1).astype(np.float32)
+        columns = (
+            _min_max_scale(scores),
+            1.0 / ranks,
+            1.0 / np.log2(ranks + 1),
+            _scale_to_max(words),
+            _scale_to_max(others),
+        )
+        return np.stack((*columns, similarity, _min_max_scale(similarity)), axis=1).astype(np.float32)
 
 
-def rows(adjacency: Adjacency, positions: "NDArray[np.integer]") -> "tuple[LongArray, LongArray]":
+def gather_neighbours(adjacency: Adjacency, positions: "NDArray[np.integer]") -> "tuple[LongArray, LongArray]":
     """Return the neighbours of some rows together: for each the place among `positions`, and the neighbour."""
     starts, counts = adjacency.indptr[positions], np.diff(adjacency.indptr)[positions]
     owners = np.repeat(np.arange(len(positions), dtype=np.int64), counts)
@@ -248,7 +260,7 @@ def rows(adjacency: Adjacency, positions: "NDArray[np.integer]") -> "tuple[LongA
     return owners, adjacency.indices[np.repeat(starts, counts) + within].astype(np.int64)
 
 
-def _spread(values: "FloatArray") -> "FloatArray":
+def _min_max_scale(values: "FloatArray") -> "FloatArray":
     """Return values (n,) moved and scaled to 0 to 1; ones where all are equal."""
     low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
     if not high > low:
@@ -257,13 +269,13 @@ def _spread(values: "FloatArray") -> "FloatArray":
     return spread
 
 
-def _of_best(values: "FloatArray") -> "FloatArray":
+def _scale_to_max(values: "FloatArray") -> "FloatArray":
     """Return values (n,) of at least 0 as shares of the greatest."""
     shares: FloatArray = values / np.float32(max(float(values.max(initial=0.0)), 1e-9))
     return shares
 
 
-def _share(members: "FloatArray", named: "FloatArray") -> "FloatArray":
+def _named_share(members: "FloatArray", named: "FloatArray") -> "FloatArray":
     """Return which share of the named nodes that any passage holds each passage (n,) does."""
     found: FloatArray = members @ (named > 0).astype(np.float32) / np.float32(max(1, int((named > 0).sum())))
     return found

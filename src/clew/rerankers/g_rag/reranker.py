@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, final
 
 import torch
 
-from clew.rerankers.g_rag.document_graph import DocumentGraphs
-from clew.rerankers.g_rag.weights import Columns, TrainedDocumentGNN, batch_of
-from clew.rerankers.ordering import by_score, check_lengths
+from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
+from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs
+from clew.rerankers.ordering import check_lengths, sort_by_score
 from clew.retrievers.evidence import fingerprint_of
 from clew.types import Evidence
 
@@ -37,10 +37,12 @@ class DocumentGraphReranker:
         InputError: The network reads what the graphs do not have.
     """
 
-    def __init__(self, graphs: DocumentGraphs, trained: TrainedDocumentGNN) -> None:
+    def __init__(self, graphs: DocumentGraphBuilder, trained: TrainedDocumentGNN) -> None:
         self._graphs = graphs
         self._trained = trained
-        self._columns = Columns.of((trained.numbers, trained.edges), (graphs.numbers, graphs.edges))
+        self._columns = FeatureColumns.locate(
+            (trained.node_features, trained.edge_features), (graphs.node_features, graphs.edge_features)
+        )
 
     @property
     def fingerprint(self) -> str:
@@ -58,9 +60,9 @@ class DocumentGraphReranker:
         places = [place for place, found in enumerate(evidence) if found.passages]
         if not places:
             return ranked
-        graphs = self._graphs.graphs([questions[i] for i in places], [evidence[i].passages for i in places])
+        graphs = self._graphs.build([questions[i] for i in places], [evidence[i].passages for i in places])
         for place, graph in zip(places, graphs, strict=True):
-            found = by_score(evidence[place], self._scores(graph).tolist())
+            found = sort_by_score(evidence[place], self._scores(graph).tolist())
             ranked[place] = replace(found, notes=(*found.notes, *graph.notes))
         return ranked
 
@@ -68,5 +70,5 @@ class DocumentGraphReranker:
         """Return the score of each passage (n,): questions one by one, so that none depends on its company."""
         model = self._trained.model
         with torch.inference_mode():
-            scores: FloatArray = model(batch_of([graph], self._columns, text=model.settings.text > 0))[0].numpy()
+            scores: FloatArray = model(collate_graphs([graph], self._columns, text=model.settings.text > 0))[0].numpy()
         return scores

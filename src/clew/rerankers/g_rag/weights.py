@@ -17,7 +17,7 @@ from clew.store.weights_io import read_weights, write_weights
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-KINDS = ("index", "amr")
+GRAPH_KINDS = ("index", "amr")
 """What connects passages: what an index knows of them, or graphs of meaning."""
 
 
@@ -28,23 +28,23 @@ class TrainedDocumentGNN:
     Attributes:
         model: In evaluation mode.
         kind: Of the graphs that it reads.
-        numbers: Names of what a passage brings, in order; as many as its settings say.
-        edges: Names of the features of an edge, in order; as many as its settings say.
+        node_features: Names of what a passage brings, in order; as many as its settings say.
+        edge_features: Names of the features of an edge, in order; as many as its settings say.
         encoder: Fingerprint of the encoder whose vectors the graphs were made with.
         about: The recipe and its figures.
     """
 
     model: DocumentGNN
     kind: str
-    numbers: tuple[str, ...]
-    edges: tuple[str, ...]
+    node_features: tuple[str, ...]
+    edge_features: tuple[str, ...]
     encoder: str
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever a score would."""
-        told = (asdict(self.model.settings), self.kind, self.numbers, self.edges, self.encoder)
+        told = (asdict(self.model.settings), self.kind, self.node_features, self.edge_features, self.encoder)
         digest = blake2b(repr(told).encode(), digest_size=8)
         for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(name.encode() + tensor.numpy().tobytes())
@@ -52,35 +52,37 @@ class TrainedDocumentGNN:
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FeatureColumns:
     """Which of the numbers and features that graphs have a network reads, by position, in its order.
 
     Attributes:
-        numbers: Positions.
-        edges: Positions.
+        node_features: Positions.
+        edge_features: Positions.
     """
 
-    numbers: tuple[int, ...]
-    edges: tuple[int, ...]
+    node_features: tuple[int, ...]
+    edge_features: tuple[int, ...]
 
     @classmethod
-    def of(cls, wanted: tuple[Sequence[str], Sequence[str]], present: tuple[Sequence[str], Sequence[str]]) -> "Columns":
+    def locate(
+        cls, wanted: tuple[Sequence[str], Sequence[str]], available: tuple[Sequence[str], Sequence[str]]
+    ) -> "FeatureColumns":
         """Return where what is wanted stands among what is present: names of numbers, then of features of edges.
 
         Raises:
             InputError: Something wanted is not there.
         """
-        for names, there in zip(wanted, present, strict=True):
+        for names, there in zip(wanted, available, strict=True):
             if missing := [name for name in names if name not in there]:
                 raise InputError(
                     f"{missing[0]!r} is no part of these graphs, which have {', '.join(there) or 'none of the kind'}: "
                     "choose among these; weights that read it are of another version of Clew, so train them again"
                 )
-        found = (tuple(there.index(name) for name in names) for names, there in zip(wanted, present, strict=True))
+        found = (tuple(there.index(name) for name in names) for names, there in zip(wanted, available, strict=True))
         return cls(*found)
 
 
-def batch_of(graphs: Sequence[DocumentGraph], columns: Columns, *, text: bool) -> DocumentBatch:
+def collate_graphs(graphs: Sequence[DocumentGraph], columns: FeatureColumns, *, text: bool) -> DocumentBatch:
     """Return graphs, at least one with a passage, side by side as a network reads them.
 
     Args:
@@ -88,19 +90,19 @@ def batch_of(graphs: Sequence[DocumentGraph], columns: Columns, *, text: bool) -
         columns: What it reads of them.
         text: Whether it reads vectors.
     """
-    most = max(len(graph.numbers) for graph in graphs)
+    most = max(len(graph.node_features) for graph in graphs)
     wide = graphs[0].vectors.shape[1] if text else 0
     count = len(graphs)
     vectors = np.zeros((count, most, wide), dtype=np.float32)
     questions = np.zeros((count, wide), dtype=np.float32)
-    numbers = np.zeros((count, most, len(columns.numbers)), dtype=np.float32)
-    edges = np.zeros((count, most, most, len(columns.edges)), dtype=np.float32)
+    numbers = np.zeros((count, most, len(columns.node_features)), dtype=np.float32)
+    edges = np.zeros((count, most, most, len(columns.edge_features)), dtype=np.float32)
     present = np.zeros((count, most), dtype=bool)
     for place, graph in enumerate(graphs):
-        size = len(graph.numbers)
+        size = len(graph.node_features)
         present[place, :size] = True
-        numbers[place, :size] = graph.numbers[:, columns.numbers]
-        edges[place, :size, :size] = graph.edges[:, :, columns.edges]
+        numbers[place, :size] = graph.node_features[:, columns.node_features]
+        edges[place, :size, :size] = graph.edge_features[:, :, columns.edge_features]
         if text:
             vectors[place, :size], questions[place] = graph.vectors, graph.question
     return DocumentBatch(*(torch.from_numpy(array) for array in (vectors, numbers, edges, questions, present)))
@@ -115,8 +117,8 @@ def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
     told = {
         "settings": asdict(trained.model.settings),
         "graph": trained.kind,
-        "numbers": list(trained.numbers),
-        "edges": list(trained.edges),
+        "numbers": list(trained.node_features),
+        "edges": list(trained.edge_features),
         "encoder": {"fingerprint": trained.encoder},
         "about": dict(trained.about),
     }
@@ -129,17 +131,17 @@ def load_reranker(folder: Path) -> TrainedDocumentGNN:
     Raises:
         ProviderError: A file is missing or damaged, or its arrays are of another network.
     """
-    return read_weights(folder, "the network that reranks", _made)
+    return read_weights(folder, "the network that reranks", _build_model)
 
 
-def _made(config: dict[str, Any], arrays: "dict[str, FloatArray]") -> TrainedDocumentGNN:
+def _build_model(config: dict[str, Any], arrays: "dict[str, FloatArray]") -> TrainedDocumentGNN:
     numbers, edges = (tuple(map(str, config[name])) for name in ("numbers", "edges"))
     kind = config["graph"]
     try:
         settings = DocumentGNNSettings(**config["settings"])
     except InputError as error:
         raise ValueError(str(error)) from error
-    if kind not in KINDS or settings.edges != len(edges) or settings.numbers != len(numbers):
+    if kind not in GRAPH_KINDS or settings.edges != len(edges) or settings.numbers != len(numbers):
         raise ValueError(f"it reads {kind} graphs, {len(numbers)} numbers and {len(edges)} features of edges")
     model = DocumentGNN(settings)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}

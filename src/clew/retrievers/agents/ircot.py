@@ -9,11 +9,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.protocols import Reader, Retriever
-from clew.retrievers.agents.steps import KEPT, Budgeted, best_paths, said
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, fingerprint_of, found
-from clew.retrievers.fused import DEPTH, reciprocal_rank_fusion
-from clew.types import Evidence, Filter, Passage, Sought, Step, Thought, Usage
+from clew.protocols import AgentReader, Retriever
+from clew.retrievers.agents.steps import MAX_PATHS, BudgetedReader, best_paths, format_step
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, fingerprint_of, make_evidence
+from clew.retrievers.fused import FUSION_DEPTH, reciprocal_rank_fusion
+from clew.types import AgentStep, Evidence, Filter, Passage, ReaderInput, Thought, Usage
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class _Search:
     query: str
     thoughts: list[str] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[AgentStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     done: bool = False
 
@@ -36,45 +36,45 @@ class IRCoTAgent:
         base: Any retriever.
         reader: Thinks.
         steps: At most.
-        shown: Passages that the reader sees: the best of all steps so far.
+        read_depth: Passages that the reader sees: the best of all steps so far.
 
     Attributes:
         fingerprint: What tells its rankings from those of other readers and bases.
     """
 
-    def __init__(self, base: Retriever, reader: Reader, steps: int = 4, shown: int = 10) -> None:
+    def __init__(self, base: Retriever, reader: AgentReader, steps: int = 4, read_depth: int = 10) -> None:
         self.fingerprint = fingerprint_of(base, reader)
         self._base = base
         self._reader = reader
         self._steps = steps
-        self._shown = shown
+        self._read_depth = read_depth
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question and every step."""
         check_k(k)
         self._base.retrieve([], k, where)  # a filter that cannot be used is told even where nothing is asked
         searches = [_Search(question, question) for question in questions if question.strip()]
-        budget = Budgeted()
+        budget = BudgetedReader()
         for _ in range(self._steps):
             active = [search for search in searches if not search.done]
-            if not active or budget.spent:
+            if not active or budget.stop_reason:
                 break
-            self._step(active, max(k, DEPTH), where, budget)
+            self._step(active, max(k, FUSION_DEPTH), where, budget)
         made = iter(_evidence(search, k) for search in searches)
-        empty = found((), (), (EMPTY_QUESTION,), time.perf_counter())
+        empty = make_evidence((), (), (EMPTY_QUESTION,), time.perf_counter())
         return [next(made) if question.strip() else empty for question in questions]
 
-    def _step(self, active: Sequence[_Search], depth: int, where: Filter | None, budget: Budgeted) -> None:
+    def _step(self, active: Sequence[_Search], depth: int, where: Filter | None, budget: BudgetedReader) -> None:
         started = time.perf_counter()
         bases = self._base.retrieve([search.query for search in active], depth, where)
-        fresh = [_new(search, base) for search, base in zip(active, bases, strict=True)]
+        fresh = [_new_passages(search, base) for search, base in zip(active, bases, strict=True)]
         for search, base in zip(active, bases, strict=True):
             search.evidence.append(base)
             search.notes += base.notes
         asked = [
-            Sought(
+            ReaderInput(
                 search.question,
-                tuple(_fused(search)[: self._shown]),
+                tuple(_fuse_rankings(search)[: self._read_depth]),
                 queries=tuple(step.query for step in search.steps),
                 thoughts=tuple(search.thoughts),
             )
@@ -85,13 +85,13 @@ class IRCoTAgent:
         for search, base, new, thought in zip(active, bases, fresh, thoughts, strict=True):
             used = replace(thought.usage + base.usage, seconds=each)
             search.notes += thought.notes
-            _decide(search, Step(search.query, new=new, usage=used), thought, budget)
+            _decide(search, AgentStep(search.query, new=new, usage=used), thought, budget)
 
 
-def _decide(search: _Search, step: Step, thought: Thought, budget: Budgeted) -> None:
+def _decide(search: _Search, step: AgentStep, thought: Thought, budget: BudgetedReader) -> None:
     """End a search, or go on with its thought."""
-    if budget.spent:
-        why = budget.spent
+    if budget.stop_reason:
+        why = budget.stop_reason
     elif thought.answered:
         why = "enough"
     elif search.steps and not step.new:
@@ -106,12 +106,12 @@ def _decide(search: _Search, step: Step, thought: Thought, budget: Budgeted) -> 
     search.steps.append(replace(step, verdict=why, reasoning=thought.text))
 
 
-def _new(search: _Search, base: Evidence) -> tuple[str, ...]:
-    known = {scored.item.id for before in search.evidence for scored in before.passages[:KEPT]}
-    return tuple(scored.item.id for scored in base.passages[:KEPT] if scored.item.id not in known)
+def _new_passages(search: _Search, base: Evidence) -> tuple[str, ...]:
+    known = {scored.item.id for before in search.evidence for scored in before.passages[:MAX_PATHS]}
+    return tuple(scored.item.id for scored in base.passages[:MAX_PATHS] if scored.item.id not in known)
 
 
-def _fused(search: _Search) -> list[Passage]:
+def _fuse_rankings(search: _Search) -> list[Passage]:
     rankings = [[scored.item for scored in evidence.passages] for evidence in search.evidence]
     return [scored.item for scored in reciprocal_rank_fusion(rankings)]
 
@@ -122,6 +122,6 @@ def _evidence(search: _Search, k: int) -> Evidence:
     passages = reciprocal_rank_fusion(rankings)[:k]
     paths = best_paths([path for evidence in search.evidence for path in evidence.paths])
     usage = sum((step.usage for step in search.steps), Usage())
-    notes = [*dict.fromkeys(search.notes), *map(said, range(1, len(search.steps) + 1), search.steps)]
+    notes = [*dict.fromkeys(search.notes), *map(format_step, range(1, len(search.steps) + 1), search.steps)]
     spent = replace(usage, seconds=usage.seconds + time.perf_counter() - started)
     return Evidence(tuple(passages), tuple(paths), tuple(notes), spent, tuple(search.steps))

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.graph.triple_embeddings import TripleVectors
-from clew.query.linking import link
-from clew.text.normalization import without_parentheses
-from clew.types import Fact, Reading, Sought, Thought, Verdict
+from clew.graph.triple_embeddings import TripleEmbeddings
+from clew.query.linking import link_question
+from clew.text.normalization import strip_parentheses
+from clew.types import ExtractedFacts, Fact, ReaderInput, SufficiencyDecision, Thought
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -33,7 +33,7 @@ class LocalReader:
         vectors: Of its triples.
         encode: Texts to unit rows (n, d), as questions are encoded.
         context: 0 to 1, how much the passage that states a triple counts in its score.
-        facts: Triples taken from the passages together, at most.
+        max_facts: Triples taken from the passages together, at most.
     """
 
     name = fingerprint = "local"
@@ -41,44 +41,45 @@ class LocalReader:
     def __init__(
         self,
         snapshot: Snapshot,
-        vectors: TripleVectors,
+        vectors: TripleEmbeddings,
         encode: "Callable[[Sequence[str]], FloatArray]",
         context: float,
-        facts: int = 40,
+        max_facts: int = 40,
     ) -> None:
         self._snapshot = snapshot
         self._vectors = vectors
         self._encode = encode
         self._context = context
-        self._most = facts
+        self._max_facts = max_facts
 
-    def read(self, asked: Sequence[Sought]) -> list[Reading]:
+    def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
         """Return the triples of the passages that are nearest to the question, best first, but for those noted."""
-        vectors = self._encode([sought.question for sought in asked]) if asked else ()
+        vectors = self._encode([sought.question for sought in inputs]) if inputs else ()
         return [
-            Reading(self._near(sought, vector), notes=(NOTE,)) for sought, vector in zip(asked, vectors, strict=True)
+            ExtractedFacts(self._nearest_facts(sought, vector), notes=(NOTE,))
+            for sought, vector in zip(inputs, vectors, strict=True)
         ]
 
-    def judge(self, asked: Sequence[Sought]) -> list[Verdict]:
+    def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
         """Return the question with the next name, or that there is none left to ask for."""
-        return [self._verdict(sought) for sought in asked]
+        return [self._decide(sought) for sought in inputs]
 
-    def think(self, asked: Sequence[Sought]) -> list[Thought]:
+    def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         """Return the nearest triple that no thought before held, in words."""
         thoughts = []
-        for sought, reading in zip(asked, self.read(asked), strict=True):
+        for sought, reading in zip(inputs, self.read(inputs), strict=True):
             fresh = (fact.text for fact in reading.facts if fact.text not in sought.thoughts)
             text = next(fresh, "")
             thoughts.append(Thought(text, answered=not text, notes=(NOTE,)))
         return thoughts
 
-    def _near(self, sought: Sought, question: "FloatArray") -> tuple[Fact, ...]:
-        triples = self._snapshot.triples_of(passage.id for passage in sought.passages)
+    def _nearest_facts(self, sought: ReaderInput, question: "FloatArray") -> tuple[Fact, ...]:
+        triples = self._snapshot.passage_triple_positions(passage.id for passage in sought.passages)
         triples = triples[~np.isin(triples, [fact.triple for fact in sought.gist])]
         if not len(triples):
             return ()
-        scores = self._vectors.path_scores(question, self._context)((), triples)
-        best = triples[np.argsort(-scores, kind="stable")][: self._most]
+        scores = self._vectors.path_scorer(question, self._context)((), triples)
+        best = triples[np.argsort(-scores, kind="stable")][: self._max_facts]
         return tuple(self._fact(int(triple)) for triple in best)
 
     def _fact(self, triple: int) -> Fact:
@@ -86,15 +87,20 @@ class LocalReader:
         head, relation, tail = (int(i) for i in s.triples[triple])
         return Fact(s.entities[head], s.relations[relation], s.entities[tail], triple)
 
-    def _verdict(self, sought: Sought) -> Verdict:
+    def _decide(self, sought: ReaderInput) -> SufficiencyDecision:
         s = self._snapshot
-        known = {int(s.entity_nodes[e]) for query in sought.queries for n in link(s, query).known for e in n.entities}
+        known = {
+            int(s.entity_nodes[e])
+            for query in sought.queries
+            for n in link_question(s, query).linked_names
+            for e in n.entities
+        }
         for passage in sought.passages:
             place = s.position(passage.id)
-            subject = without_parentheses(passage.title)
+            subject = strip_parentheses(passage.title)
             if not subject or place in known or any(subject in query for query in sought.queries):
                 continue
             reasoning = f"{passage.title} is found and not yet followed"
             query = f"{sought.question} {passage.title}"
-            return Verdict(enough=False, reasoning=reasoning, query=query, notes=(NOTE,))
-        return Verdict(enough=True, reasoning="no passage leads to a name that is new", notes=(NOTE,))
+            return SufficiencyDecision(enough=False, reasoning=reasoning, query=query, notes=(NOTE,))
+        return SufficiencyDecision(enough=True, reasoning="no passage leads to a name that is new", notes=(NOTE,))

@@ -3,31 +3,33 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from clew.types import Path, Reading, Scored, Sought, Step, Thought, Verdict
+from clew.types import AgentStep, ExtractedFacts, Path, ReaderInput, Scored, SufficiencyDecision, Thought
 
-T = TypeVar("T", Reading, Verdict, Thought)
+T = TypeVar("T", ExtractedFacts, SufficiencyDecision, Thought)
 
-KEPT = 10
+MAX_PATHS = 10
 """Passages at the head of a ranking that count as found by a step; paths that are given."""
 
 
-class Budgeted:
+class BudgetedReader:
     """Asks a reader until its budget is spent; from then on answers are empty, and a search ends with what it has.
 
     Attributes:
-        spent: What the budget's end said; "" before that.
+        stop_reason: What the budget's end said; "" before that.
     """
 
     def __init__(self) -> None:
-        self.spent = ""
+        self.stop_reason = ""
 
-    def ask(self, answers: Callable[[Sequence[Sought]], list[T]], asked: Sequence[Sought], empty: T) -> list[T]:
+    def ask(
+        self, answers: Callable[[Sequence[ReaderInput]], list[T]], asked: Sequence[ReaderInput], empty: T
+    ) -> list[T]:
         """Return what a reader's method answers, or empty answers."""
-        if self.spent:
+        if self.stop_reason:
             return [empty] * len(asked)
         found = answers(asked)
-        stopped = next((answer.stopped for answer in found if answer.stopped), "")
-        self.spent = f"stopped: {stopped}" if stopped else ""
+        stopped = next((answer.stop_reason for answer in found if answer.stop_reason), "")
+        self.stop_reason = f"stopped: {stopped}" if stopped else ""
         return found
 
 
@@ -36,10 +38,10 @@ def best_paths(paths: Sequence[Scored[Path]]) -> list[Scored[Path]]:
     best: dict[Path, Scored[Path]] = {}
     for path in sorted(paths, key=lambda path: -path.score):
         best.setdefault(path.item, path)
-    return list(best.values())[:KEPT]
+    return list(best.values())[:MAX_PATHS]
 
 
-def said(number: int, step: Step) -> str:
+def format_step(number: int, step: AgentStep) -> str:
     """Return a step as a line for people."""
     counts = f"{len(step.read)} triples read, {len(step.new)} new passages"
     why = f"; {step.reasoning}" if step.reasoning else ""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 from numba import njit
 
-from clew.query.masking import MaskedQuestion, asking_words
+from clew.query.masking import MaskedQuestion, find_relation_words
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
@@ -26,7 +26,7 @@ FEATURES = ("explained", "in_order", "explained_by_ends", "mean_likeness", "back
 relations and what stands at their ends; likeness of the masked question to the mean of the relations' vectors; steps
 that undo the one before; steps from tail to head; likeness of the question to what stands at the end."""
 
-Chain = tuple[int, ...]
+RelationPath = tuple[int, ...]
 """Relation codes: twice the relation, one more when it is walked from tail to head."""
 
 
@@ -36,13 +36,13 @@ class RelationTexts:
 
     Args:
         name: Gives the text of a relation.
-        ends: Gives for a relation code the commonest names where such a step ends, in one text.
+        end_vectors: Gives for a relation code the commonest names where such a step ends, in one text.
         encode: Gives unit rows (n, d) of texts that come back with every question.
         encode_words: The same for words of questions.
 
     Attributes:
-        kept: Vectors of the former texts.
-        words: Vectors of words of questions.
+        text_memory: Vectors of the former texts.
+        word_memory: Vectors of words of questions.
     """
 
     def __init__(
@@ -54,24 +54,24 @@ class RelationTexts:
     ) -> None:
         self._name = lru_cache(maxsize=None)(name)  # reading a string from the index costs more than comparing it
         self._ends = ends
-        self.kept = VectorMemory(encode)
-        self.words = VectorMemory(encode_words)
+        self.text_memory = VectorMemory(encode)
+        self.word_memory = VectorMemory(encode_words)
 
-    def text(self, chain: Chain) -> str:
+    def path_text(self, chain: RelationPath) -> str:
         """Return a chain in words: the names of its relations."""
         return ", ".join(self._name(code >> 1) for code in chain)
 
-    def names(self, codes: "IntArray") -> "FloatArray":
+    def name_vectors(self, codes: "IntArray") -> "FloatArray":
         """Return unit rows (n, d) of the names of relation codes."""
-        return self.kept([self._name(int(code) >> 1) for code in codes])
+        return self.text_memory([self._name(int(code) >> 1) for code in codes])
 
-    def ends(self, codes: "IntArray") -> "FloatArray":
+    def end_vectors(self, codes: "IntArray") -> "FloatArray":
         """Return unit rows (n, d) of what stands where such a step ends."""
-        return self.kept([self._ends(int(code)) for code in codes])
+        return self.text_memory([self._ends(int(code)) for code in codes])
 
-    def directed(self, codes: "IntArray") -> "FloatArray":
+    def step_vectors(self, codes: "IntArray") -> "FloatArray":
         """Return unit rows (n, d) of steps: the sum of the name's vector and that of what stands at the end."""
-        both = self.names(codes) + self.ends(codes)
+        both = self.name_vectors(codes) + self.end_vectors(codes)
         return np.asarray(both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
@@ -81,18 +81,18 @@ class VectorMemory:
 
     Args:
         encode: Gives unit rows (n, d).
-        most: Texts that are remembered; then it begins anew.
+        max_texts: Texts that are remembered; then it begins anew.
     """
 
-    def __init__(self, encode: "Callable[[Sequence[str]], FloatArray]", most: int = 200_000) -> None:
+    def __init__(self, encode: "Callable[[Sequence[str]], FloatArray]", max_texts: int = 200_000) -> None:
         self._encode = encode
-        self._most = most
+        self._max_texts = max_texts
         self._rows: dict[str, FloatArray] = {}
 
     def __call__(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (n, d)."""
         fresh = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if len(self._rows) + len(fresh) > self._most:
+        if len(self._rows) + len(fresh) > self._max_texts:
             self._rows.clear()
             fresh = list(dict.fromkeys(texts))
         if fresh:
@@ -101,35 +101,35 @@ class VectorMemory:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class RelationMatch:
     """A question beside the relations that are near it: w asking words, c relation codes.
 
     Attributes:
         codes: (c,) ascending.
-        names: (w, c) likeness of each word to each relation's name, less its mean.
-        ends: (w, c) the same to name and ends together.
-        weights: (w,) how much each word tells the names apart.
-        end_weights: (w,) the same for `ends`.
-        other_way: (w,) the other order of reading.
-        kinds: (c,) likeness of the question to what stands at the ends.
-        asked: (c,) likeness of the question to the names.
-        alike: (c, c) likeness of the names to each other.
-        vector: (d,) of the masked question.
+        name_similarity: (w, c) likeness of each word to each relation's name, less its mean.
+        step_similarity: (w, c) the same to name and ends together.
+        name_weights: (w,) how much each word tells the names apart.
+        step_weights: (w,) the same for `step_similarity`.
+        reverse_order: (w,) the other order of reading.
+        end_similarity: (c,) likeness of the question to what stands at the ends.
+        question_similarity: (c,) likeness of the question to the names.
+        relation_similarity: (c, c) likeness of the names to each other.
+        question_vector: (d,) of the masked question.
     """
 
     codes: "IntArray"
-    names: "FloatArray"
-    ends: "FloatArray"
-    weights: "FloatArray"
-    end_weights: "FloatArray"
-    other_way: "IntArray"
-    kinds: "FloatArray"
-    asked: "FloatArray"
-    alike: "FloatArray"
-    vector: "FloatArray"
+    name_similarity: "FloatArray"
+    step_similarity: "FloatArray"
+    name_weights: "FloatArray"
+    step_weights: "FloatArray"
+    reverse_order: "IntArray"
+    end_similarity: "FloatArray"
+    question_similarity: "FloatArray"
+    relation_similarity: "FloatArray"
+    question_vector: "FloatArray"
 
 
-def compared(question: MaskedQuestion, codes: "IntArray", texts: RelationTexts) -> Compared:
+def match_relations(question: MaskedQuestion, codes: "IntArray", texts: RelationTexts) -> RelationMatch:
     """Compare a question with relations.
 
     Args:
@@ -137,19 +137,19 @@ def compared(question: MaskedQuestion, codes: "IntArray", texts: RelationTexts) 
         codes: (c,) relation codes, ascending.
         texts: The relations in words.
     """
-    asking = asking_words(question)
-    vector = texts.words([question.text])[0]
-    names, ends, both = texts.names(codes), texts.ends(codes), texts.directed(codes)
-    words = [likeness_of_words(asking.phrases, table, texts.words) for table in (names, both)]
+    asking = find_relation_words(question)
+    vector = texts.word_memory([question.text])[0]
+    names, ends, both = texts.name_vectors(codes), texts.end_vectors(codes), texts.step_vectors(codes)
+    words = [match_words(asking.phrases, table, texts.word_memory) for table in (names, both)]
     (by_name, name_weights), (by_both, both_weights) = words
-    other_way = np.array(asking.other_way, dtype=np.int32)
+    other_way = np.array(asking.reverse_order, dtype=np.int32)
     kinds, asked = (table @ vector if len(codes) else np.zeros(0, dtype=np.float32) for table in (ends, names))
-    return Compared(
+    return RelationMatch(
         codes, by_name, by_both, name_weights, both_weights, other_way, kinds, asked, names @ names.T, vector
     )
 
 
-def likeness_of_words(
+def match_words(
     phrases: Sequence[Sequence[str]], table: "FloatArray", encode: "Callable[[Sequence[str]], FloatArray]"
 ) -> "tuple[FloatArray, FloatArray]":
     """Return how like the asking words of a question are to relations, and what each word has to say.
@@ -174,7 +174,7 @@ def likeness_of_words(
     return np.asarray(best, dtype=np.float32), np.asarray(np.maximum(best.max(axis=1), 0.0), dtype=np.float32)
 
 
-def chain_features(question: Compared, chains: Sequence[Chain]) -> "FloatArray":
+def relation_path_features(question: RelationMatch, chains: Sequence[RelationPath]) -> "FloatArray":
     """Return the numbers (n, len(`FEATURES`)) of some chains whose codes are among the compared ones."""
     if not chains:
         return np.zeros((0, len(FEATURES)), dtype=np.float32)
@@ -182,23 +182,23 @@ def chain_features(question: Compared, chains: Sequence[Chain]) -> "FloatArray":
     padded = np.full((len(chains), longest), -1, dtype=np.int32)
     for row, chain in enumerate(chains):
         padded[row, : len(chain)] = np.searchsorted(question.codes, chain)
-    found = _features(
+    found = _path_features(
         question.codes,
-        question.names,
-        question.ends,
-        question.weights,
-        question.end_weights,
-        question.other_way,
-        question.kinds,
-        question.asked,
-        question.alike,
+        question.name_similarity,
+        question.step_similarity,
+        question.name_weights,
+        question.step_weights,
+        question.reverse_order,
+        question.end_similarity,
+        question.question_similarity,
+        question.relation_similarity,
         padded,
     )
     return np.asarray(found, dtype=np.float32)
 
 
 @njit(cache=True, nogil=True)
-def _features(codes, names, ends, weights, end_weights, other_way, kinds, asked_for, alike, chains):  # type: ignore[no-untyped-def]
+def _path_features(codes, names, ends, weights, end_weights, other_way, kinds, asked_for, alike, chains):  # type: ignore[no-untyped-def]
     out = np.zeros((len(chains), 7), dtype=np.float32)
     columns = np.empty(chains.shape[1], dtype=np.int64)
     straight = np.arange(ends.shape[0], dtype=np.int32)
@@ -219,10 +219,10 @@ def _features(codes, names, ends, weights, end_weights, other_way, kinds, asked_
         if length == 0:
             continue
         used = columns[:asked]
-        out[row, 0] = _explained(names, weights, used)
-        out[row, 1] = max(_in_order(ends, straight, used), _in_order(ends, other_way, used))
-        out[row, 2] = _explained(ends, end_weights, used)
-        out[row, 3] = _mean_likeness(asked_for, alike, chains[row, :length])
+        out[row, 0] = _explained_share(names, weights, used)
+        out[row, 1] = max(_ordered_match(ends, straight, used), _ordered_match(ends, other_way, used))
+        out[row, 2] = _explained_share(ends, end_weights, used)
+        out[row, 3] = _mean_similarity(asked_for, alike, chains[row, :length])
         out[row, 4] = back
         out[row, 5] = against / length
         out[row, 6] = kinds[chains[row, length - 1]]
@@ -231,7 +231,7 @@ def _features(codes, names, ends, weights, end_weights, other_way, kinds, asked_
 
 # The cosine to a sum of unit vectors: no text of a chain is read, of which a graph of 300 relations has millions.
 @njit(cache=True, nogil=True)
-def _mean_likeness(asked_for, alike, columns):  # type: ignore[no-untyped-def]
+def _mean_similarity(asked_for, alike, columns):  # type: ignore[no-untyped-def]
     total, square = 0.0, 0.0
     for one in columns:
         total += asked_for[one]
@@ -241,7 +241,7 @@ def _mean_likeness(asked_for, alike, columns):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _explained(alike, weights, columns):  # type: ignore[no-untyped-def]
+def _explained_share(alike, weights, columns):  # type: ignore[no-untyped-def]
     total, found = 0.0, 0.0
     for word in range(len(weights)):
         best = -1.0
@@ -254,7 +254,7 @@ def _explained(alike, weights, columns):  # type: ignore[no-untyped-def]
 
 # The best sum over words in ascending order of reading, one for each relation; too few words cost a little.
 @njit(cache=True, nogil=True)
-def _in_order(alike, order, columns):  # type: ignore[no-untyped-def]
+def _ordered_match(alike, order, columns):  # type: ignore[no-untyped-def]
     words, asked = alike.shape[0], len(columns)
     if words == 0:
         return 0.0

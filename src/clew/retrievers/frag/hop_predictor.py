@@ -26,15 +26,15 @@ from clew.store.weights_io import read_weights, write_weights
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-CLASSES = 5
+HOP_CLASSES = 5
 """Hops that are told apart; the last stands for all beyond."""
 WORDS, TERMS = "words", "tf-idf"
-ARRAYS = {WORDS: ("direct", "hidden", "hidden_bias", "out", "spread"), TERMS: ("weights", "idf", "spread")}
-SHARPNESS = 4.0  # a unit vector's values are small
+ARRAY_NAMES = {WORDS: ("direct", "hidden", "hidden_bias", "out", "spread"), TERMS: ("weights", "idf", "spread")}
+VECTOR_SCALE = 4.0  # a unit vector's values are small
 
 
 @dataclass(frozen=True, slots=True)
-class RouterWeights:
+class HopPredictorWeights:
     """What was trained.
 
     Attributes:
@@ -53,7 +53,7 @@ class RouterWeights:
 
 
 @final
-class HopRouter:
+class HopPredictor:
     """Counts hops.
 
     Args:
@@ -61,56 +61,61 @@ class HopRouter:
         encode: Gives the vectors of words; None for `tf-idf`.
     """
 
-    def __init__(self, weights: RouterWeights, encode: "Callable[[Sequence[str]], FloatArray] | None" = None) -> None:
+    def __init__(
+        self, weights: HopPredictorWeights, encode: "Callable[[Sequence[str]], FloatArray] | None" = None
+    ) -> None:
         self.weights = weights
         self._encode = encode
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever what it says of some question would."""
-        return fingerprint_of_weights(self.weights)
+        return weights_fingerprint(self.weights)
 
-    def counts(self, questions: Sequence[MaskedQuestion]) -> "FloatArray":
+    def expected_hops(self, questions: Sequence[MaskedQuestion]) -> "FloatArray":
         """Return the expected number of hops (n,)."""
         if self.weights.kind == TERMS:
-            return np.array([self._by_terms(question) for question in questions], dtype=np.float32)
-        known = self._worth(sorted({word for question in questions for word in question.words}))
+            return np.array([self._hops_by_terms(question) for question in questions], dtype=np.float32)
+        known = self._word_hops(sorted({word for question in questions for word in question.words}))
         bias = float(self.weights.arrays["spread"][1])
         return np.array([bias + sum(known[w] for w in question.words) for question in questions], dtype=np.float32)
 
-    def hops(self, questions: Sequence[MaskedQuestion]) -> "FloatArray":
+    def hop_probabilities(self, questions: Sequence[MaskedQuestion]) -> "FloatArray":
         """Return the probability (n, `CLASSES`) of 1, 2, ... hops; rows sum to 1."""
         spread = float(self.weights.arrays["spread"][0])
-        away = np.arange(1, CLASSES + 1)[None, :] - np.clip(self.counts(questions), 0.5, CLASSES + 0.5)[:, None]
+        away = (
+            np.arange(1, HOP_CLASSES + 1)[None, :]
+            - np.clip(self.expected_hops(questions), 0.5, HOP_CLASSES + 0.5)[:, None]
+        )
         logits = -(away**2) / (2 * spread * spread)
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float32)
 
-    def complex(self, questions: Sequence[MaskedQuestion], delta: int = 2) -> "FloatArray":
+    def multi_hop_probability(self, questions: Sequence[MaskedQuestion], delta: int = 2) -> "FloatArray":
         """Return the probability (n,) that a question takes more than `delta` hops."""
-        return np.asarray(self.hops(questions)[:, delta:].sum(axis=1), dtype=np.float32)
+        return np.asarray(self.hop_probabilities(questions)[:, delta:].sum(axis=1), dtype=np.float32)
 
-    def _worth(self, words: Sequence[str]) -> dict[str, float]:
+    def _word_hops(self, words: Sequence[str]) -> dict[str, float]:
         if not words:
             return {}
         if self._encode is None:
             raise InputError("a router of the kind words needs an encoder: give one, or take one of the kind tf-idf")
         vectors = self._encode(words)
-        return dict(zip(words, word_worth(vectors, self.weights.arrays).tolist(), strict=True))
+        return dict(zip(words, word_hops(vectors, self.weights.arrays).tolist(), strict=True))
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _term_positions(self) -> dict[str, int]:
         return {term: place for place, term in enumerate(self.weights.terms)}
 
-    def _by_terms(self, question: MaskedQuestion) -> float:
+    def _hops_by_terms(self, question: MaskedQuestion) -> float:
         arrays = self.weights.arrays
-        found = [self._places[term] for term in question_terms(question) if term in self._places]
+        found = [self._term_positions[term] for term in question_terms(question) if term in self._term_positions]
         return float(arrays["spread"][1]) + float((arrays["weights"][found] * arrays["idf"][found]).sum())
 
 
-def word_worth(vectors: "FloatArray", arrays: "Mapping[str, FloatArray]") -> "FloatArray":
+def word_hops(vectors: "FloatArray", arrays: "Mapping[str, FloatArray]") -> "FloatArray":
     """Return how many hops each word (n,) of unit vectors (n, d) stands for, at least 0."""
-    scaled = vectors * SHARPNESS
+    scaled = vectors * VECTOR_SCALE
     hidden = np.tanh(scaled @ arrays["hidden"].T + arrays["hidden_bias"])
     raw = scaled @ arrays["direct"][:-1] + arrays["direct"][-1] + hidden @ arrays["out"]
     return np.asarray(np.logaddexp(0.0, raw), dtype=np.float32)
@@ -122,46 +127,48 @@ def question_terms(question: MaskedQuestion) -> list[str]:
     return words + [" ".join(pair) for pair in pairwise(words)]
 
 
-def fingerprint_of_weights(weights: RouterWeights) -> str:
+def weights_fingerprint(weights: HopPredictorWeights) -> str:
     """Return what changes with the weights."""
     from hashlib import blake2b
 
     digest = blake2b("\0".join([weights.kind, *weights.terms]).encode(), digest_size=8)
-    for name in ARRAYS[weights.kind]:
+    for name in ARRAY_NAMES[weights.kind]:
         digest.update(np.ascontiguousarray(weights.arrays[name]).tobytes())
     return f"hops-{digest.hexdigest()}"
 
 
-def save_router(folder: Path, weights: RouterWeights) -> None:
+def save_hop_predictor(folder: Path, weights: HopPredictorWeights) -> None:
     """Write the weights into a folder, made when absent.
 
     Raises:
         ProviderError: The disk refused.
     """
     told = {"kind": weights.kind, "terms": list(weights.terms), "encoder": {"fingerprint": weights.encoder}}
-    arrays = {name: weights.arrays[name] for name in ARRAYS[weights.kind]}
+    arrays = {name: weights.arrays[name] for name in ARRAY_NAMES[weights.kind]}
     write_weights(folder, {**told, "about": dict(weights.about)}, arrays)
 
 
-def load_router(folder: Path) -> RouterWeights:
+def load_hop_predictor(folder: Path) -> HopPredictorWeights:
     """Read what `save_router` wrote.
 
     Raises:
         ProviderError: A file is missing or damaged.
     """
-    return read_weights(folder, "the router", _router)
+    return read_weights(folder, "the router", _parse_weights)
 
 
-def _router(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> RouterWeights:
+def _parse_weights(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> HopPredictorWeights:
     kind, terms = str(config["kind"]), tuple(str(term) for term in config["terms"])
-    if kind not in ARRAYS or set(arrays) != set(ARRAYS[kind]):
+    if kind not in ARRAY_NAMES or set(arrays) != set(ARRAY_NAMES[kind]):
         raise ValueError(f"kind {kind!r} with {sorted(arrays)}")
-    if not _fit(kind, arrays, len(terms)):
-        raise ValueError(f"{len(terms)} terms and arrays of shapes {[arrays[name].shape for name in ARRAYS[kind]]}")
-    return RouterWeights(kind, arrays, terms, str(config["encoder"]["fingerprint"]), dict(config["about"]))
+    if not _have_valid_shapes(kind, arrays, len(terms)):
+        raise ValueError(
+            f"{len(terms)} terms and arrays of shapes {[arrays[name].shape for name in ARRAY_NAMES[kind]]}"
+        )
+    return HopPredictorWeights(kind, arrays, terms, str(config["encoder"]["fingerprint"]), dict(config["about"]))
 
 
-def _fit(kind: str, arrays: "Mapping[str, FloatArray]", terms: int) -> bool:
+def _have_valid_shapes(kind: str, arrays: "Mapping[str, FloatArray]", terms: int) -> bool:
     """Whether arrays have the shapes of a kind, and the bell has a width."""
     spread = arrays["spread"]
     if spread.shape != (2,) or spread[0] <= 0:

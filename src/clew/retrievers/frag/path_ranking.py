@@ -12,16 +12,22 @@ import numpy as np
 
 from clew.protocols import TextScorer
 from clew.query.masking import MaskedQuestion
-from clew.retrievers.frag.chain_features import FEATURES, Chain, RelationTexts, chain_features, compared
+from clew.retrievers.frag.chain_features import (
+    FEATURES,
+    RelationPath,
+    RelationTexts,
+    match_relations,
+    relation_path_features,
+)
 from clew.store.weights_io import read_weights, write_weights
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
-ARRAYS = ("weights", "question_side", "relation_side")
+ARRAY_NAMES = ("weights", "question_side", "relation_side")
 
 
-class ChainRanker(Protocol):
+class RelationPathRanker(Protocol):
     """Ranks chains of relations against a question."""
 
     @property
@@ -29,13 +35,15 @@ class ChainRanker(Protocol):
         """Changes whenever some score would."""
         ...
 
-    def about(self, question: MaskedQuestion, codes: "IntArray") -> "Callable[[Sequence[Chain]], FloatArray]":
+    def make_scorer(
+        self, question: MaskedQuestion, codes: "IntArray"
+    ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
         """Return what scores chains (n,) for one question; `codes` are the relation codes that they are made of."""
         ...
 
 
 @final
-class TextChainRanker:
+class TextPathRanker:
     """Ranks chains as texts.
 
     Args:
@@ -51,12 +59,14 @@ class TextChainRanker:
         self._temperature = temperature
         self.fingerprint = f"{name}/{temperature}"
 
-    def about(self, question: MaskedQuestion, codes: "IntArray") -> "Callable[[Sequence[Chain]], FloatArray]":
+    def make_scorer(
+        self, question: MaskedQuestion, codes: "IntArray"
+    ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
         """Return what scores chains for one question."""
         del codes
 
-        def scores(chains: Sequence[Chain]) -> "FloatArray":
-            texts = [self._texts.text(chain) for chain in chains]
+        def scores(chains: Sequence[RelationPath]) -> "FloatArray":
+            texts = [self._texts.path_text(chain) for chain in chains]
             distinct = list(dict.fromkeys(texts))  # chains that differ in a direction alone are one text
             place = {text: i for i, text in enumerate(distinct)}
             found = self._scorer.score(question.text, distinct)
@@ -66,7 +76,7 @@ class TextChainRanker:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PathWeights:
+class PathRankerWeights:
     """A trained head on an encoder.
 
     Attributes:
@@ -86,7 +96,7 @@ class PathWeights:
 
 
 @final
-class TrainedChainRanker:
+class TrainedPathRanker:
     """Ranks chains by a head that was trained on questions whose answers are known.
 
     Args:
@@ -94,7 +104,7 @@ class TrainedChainRanker:
         texts: The relations in words, by the head's encoder.
     """
 
-    def __init__(self, trained: PathWeights, texts: RelationTexts) -> None:
+    def __init__(self, trained: PathRankerWeights, texts: RelationTexts) -> None:
         self._trained = trained
         self._texts = texts
 
@@ -104,22 +114,26 @@ class TrainedChainRanker:
         from hashlib import blake2b
 
         digest = blake2b(digest_size=8)
-        for name in ARRAYS:
+        for name in ARRAY_NAMES:
             digest.update(np.ascontiguousarray(getattr(self._trained, name)).tobytes())
         return f"paths-{digest.hexdigest()}"
 
-    def about(self, question: MaskedQuestion, codes: "IntArray") -> "Callable[[Sequence[Chain]], FloatArray]":
+    def make_scorer(
+        self, question: MaskedQuestion, codes: "IntArray"
+    ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
         """Return what scores chains for one question."""
         if not len(codes):  # of an entity without facts
             return lambda chains: np.zeros(len(chains), dtype=np.float32)
-        beside = compared(question, codes, self._texts)
+        beside = match_relations(question, codes, self._texts)
         trained = self._trained
-        worth = self._texts.directed(codes) @ trained.relation_side.T @ (trained.question_side @ beside.vector)
+        worth = (
+            self._texts.step_vectors(codes) @ trained.relation_side.T @ (trained.question_side @ beside.question_vector)
+        )
 
-        def scores(chains: Sequence[Chain]) -> "FloatArray":
+        def scores(chains: Sequence[RelationPath]) -> "FloatArray":
             if not chains:
                 return np.zeros(0, dtype=np.float32)
-            plain = chain_features(beside, chains) @ trained.weights
+            plain = relation_path_features(beside, chains) @ trained.weights
             lengths = np.array([len(chain) for chain in chains])
             places = np.searchsorted(codes, [code for chain in chains for code in chain])
             means = np.add.reduceat(worth[places], np.cumsum(lengths) - lengths) / lengths
@@ -128,29 +142,29 @@ class TrainedChainRanker:
         return scores
 
 
-def save_paths(folder: Path, trained: PathWeights) -> None:
+def save_path_ranker(folder: Path, trained: PathRankerWeights) -> None:
     """Write the head into a folder, made when absent.
 
     Raises:
         ProviderError: The disk refused.
     """
     told = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
-    write_weights(folder, told, {name: getattr(trained, name) for name in ARRAYS})
+    write_weights(folder, told, {name: getattr(trained, name) for name in ARRAY_NAMES})
 
 
-def load_paths(folder: Path) -> PathWeights:
+def load_path_ranker(folder: Path) -> PathRankerWeights:
     """Read what `save_paths` wrote.
 
     Raises:
         ProviderError: A file is missing or damaged, or of other features.
     """
-    return read_weights(folder, "the path ranker", _trained)
+    return read_weights(folder, "the path ranker", _parse_weights)
 
 
-def _trained(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> PathWeights:
-    if tuple(config["features"]) != FEATURES or set(arrays) != set(ARRAYS):
+def _parse_weights(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> PathRankerWeights:
+    if tuple(config["features"]) != FEATURES or set(arrays) != set(ARRAY_NAMES):
         raise ValueError(f"features {config['features']} with {sorted(arrays)}")
     sides = arrays["question_side"].shape, arrays["relation_side"].shape
     if arrays["weights"].shape != (len(FEATURES),) or sides[0] != sides[1] or len(sides[0]) != 2:
-        raise ValueError(f"shapes {[arrays[name].shape for name in ARRAYS]}")
-    return PathWeights(**arrays, encoder=str(config["encoder"]["fingerprint"]), about=dict(config["about"]))
+        raise ValueError(f"shapes {[arrays[name].shape for name in ARRAY_NAMES]}")
+    return PathRankerWeights(**arrays, encoder=str(config["encoder"]["fingerprint"]), about=dict(config["about"]))

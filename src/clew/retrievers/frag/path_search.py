@@ -10,34 +10,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.paths.relation_paths import ChainLevel, first_level, next_level, walk_back
+from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, trace_back
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import PathSet, simple_paths
 from clew.graph.subgraphs.induced import LocalGraph
 from clew.ranking import top_order
-from clew.retrievers.frag.chain_features import Chain
+from clew.retrievers.frag.chain_features import RelationPath
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray, LongArray
 
 SEARCHES = ("bfs", "shortest", "cheapest", "chains")
-Scores = Callable[[Sequence[Chain]], "FloatArray"]
+PathScorer = Callable[[Sequence[RelationPath]], "FloatArray"]
 """Chains to their scores (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundChain:
+class FoundPaths:
     """A chain of relations and where it ends.
 
     Attributes:
         ends: (e,) entities, best first.
-        walk: Gives the entities (h + 1,) and edge codes (h,) of the path to the i-th end.
+        path_to: Gives the entities (h + 1,) and edge codes (h,) of the path to the i-th end.
     """
 
-    chain: Chain
+    relation_path: RelationPath
     score: float
     ends: "IntArray"
-    walk: "Callable[[int], tuple[IntArray, IntArray]]"
+    path_to: "Callable[[int], tuple[IntArray, IntArray]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class SearchBounds:
     ends: int = 1_000
 
 
-def find_chains(
-    kind: str, local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: Scores
-) -> tuple[list[FoundChain], bool]:
+def find_relation_paths(
+    kind: str, local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, score_paths: PathScorer
+) -> tuple[list[FoundPaths], bool]:
     """Return the chains that a search finds, as they come, and whether it left something out.
 
     Args:
@@ -68,19 +68,19 @@ def find_chains(
         codes: (m,) relation codes of its edges.
         starts: (s,) positions in the graph.
         bounds: How far.
-        scores: What chains are worth.
+        score_paths: What chains are worth.
     """
     if kind == "chains":
-        return _by_chains(local, codes, starts, bounds, scores)
+        return _search_relation_paths(local, codes, starts, bounds, score_paths)
     if kind == "bfs":
         paths = simple_paths(local, starts, bounds.hops, bounds.paths)
     else:
-        costs = _costs(codes, scores) if kind == "cheapest" else None
+        costs = _edge_costs(codes, score_paths) if kind == "cheapest" else None
         paths, _ = shortest_paths(local, starts, bounds.hops, costs)
-    return _by_paths(paths, _relations(local, codes, paths), scores), paths.cut
+    return _group_paths(paths, _relations_along(local, codes, paths), score_paths), paths.truncated
 
 
-def _costs(codes: "IntArray", scores: Scores) -> "FloatArray":
+def _edge_costs(codes: "IntArray", scores: PathScorer) -> "FloatArray":
     """Return what each edge costs: 1 for the relation that is most asked for, up to 2 for the least."""
     distinct, places = np.unique(codes, return_inverse=True)
     worth = scores([(int(code),) for code in distinct])
@@ -89,43 +89,43 @@ def _costs(codes: "IntArray", scores: Scores) -> "FloatArray":
     return np.asarray(costs[places.ravel()], dtype=np.float64)
 
 
-def _by_chains(
-    local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: Scores
-) -> tuple[list[FoundChain], bool]:
+def _search_relation_paths(
+    local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: PathScorer
+) -> tuple[list[FoundPaths], bool]:
     levels = [first_level(starts)]
     on = np.zeros(1, dtype=np.int64)
-    found: list[FoundChain] = []
+    found: list[FoundPaths] = []
     cut = False
     for hops in range(1, bounds.hops + 1):
         level = next_level(local, codes, levels, on, bounds.ends)
         levels.append(level)
-        chains = [tuple(row) for row in level.chains.tolist()]
+        chains = [tuple(row) for row in level.relation_paths.tolist()]
         worth = scores(chains)
         found += [
-            _found_by_chain(local, tuple(levels), place, chain, float(score))
+            _paths_of_level(local, tuple(levels), place, chain, float(score))
             for place, (chain, score) in enumerate(zip(chains, worth, strict=True))
         ]
-        cut = cut or level.cut or (len(chains) > bounds.beam and hops < bounds.hops)
+        cut = cut or level.truncated or (len(chains) > bounds.beam and hops < bounds.hops)
         if not chains:
             break
         on = top_order(worth, bounds.beam)  # best first: what a bound cuts is the worst
     return found, cut
 
 
-def _found_by_chain(
-    local: LocalGraph, levels: tuple[ChainLevel, ...], place: int, chain: Chain, score: float
-) -> FoundChain:
+def _paths_of_level(
+    local: LocalGraph, levels: tuple[RelationPathLevel, ...], place: int, chain: RelationPath, score: float
+) -> FoundPaths:
     last = levels[-1]
     ends = last.ends(place)
 
     def walk(end: int) -> "tuple[IntArray, IntArray]":
-        positions, edges = walk_back(list(levels), int(ends[end]))
+        positions, edges = trace_back(list(levels), int(ends[end]))
         return local.nodes[positions], edges
 
-    return FoundChain(chain, score, local.nodes[last.positions[ends]], walk)
+    return FoundPaths(chain, score, local.nodes[last.positions[ends]], walk)
 
 
-def _relations(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "IntArray":
+def _relations_along(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "IntArray":
     """Return the relation codes (P, h) along paths, -1 after their ends."""
     if not len(local.edges):
         return np.zeros((0, 0), dtype=np.int32)
@@ -135,7 +135,7 @@ def _relations(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "IntArra
     return found
 
 
-def _by_paths(paths: PathSet, codes: "IntArray", scores: Scores) -> list[FoundChain]:
+def _group_paths(paths: PathSet, codes: "IntArray", scores: PathScorer) -> list[FoundPaths]:
     """Group paths by their relations (P, h)."""
     if not len(codes):
         return []
@@ -145,12 +145,12 @@ def _by_paths(paths: PathSet, codes: "IntArray", scores: Scores) -> list[FoundCh
     order = np.argsort(groups.ravel(), kind="stable")
     members = np.split(order, np.cumsum(np.bincount(groups.ravel(), minlength=len(chains)))[:-1])
     return [
-        _found_by_paths(paths, member, chain, float(score))
+        _paths_of_group(paths, member, chain, float(score))
         for chain, score, member in zip(chains, worth, members, strict=True)
     ]
 
 
-def _found_by_paths(paths: PathSet, members: "LongArray", chain: Chain, score: float) -> FoundChain:
+def _paths_of_group(paths: PathSet, members: "LongArray", chain: RelationPath, score: float) -> FoundPaths:
     length = len(chain)
     _, first = np.unique(paths.nodes[members, length], return_index=True)
     kept = members[np.sort(first)]  # one path stands for all that end there
@@ -158,4 +158,4 @@ def _found_by_paths(paths: PathSet, members: "LongArray", chain: Chain, score: f
     def walk(end: int) -> "tuple[IntArray, IntArray]":
         return paths.nodes[kept[end], : length + 1], paths.edges[kept[end], :length]
 
-    return FoundChain(chain, score, paths.nodes[kept, length], walk)
+    return FoundPaths(chain, score, paths.nodes[kept, length], walk)

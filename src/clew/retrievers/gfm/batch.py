@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class GraphBatch:
     """Graphs of b questions over one index, n nodes in all.
 
     Attributes:
@@ -44,7 +44,7 @@ class Batch:
     prior: "Tensor"
     targets: "Tensor"
 
-    def needed(self, model: "QueryGNN") -> "LongArray":
+    def needed_relations(self, model: "QueryGNN") -> "LongArray":
         """Return the relations whose vectors a model wants.
 
         They are those that occur, and after them their inverses, numbered from `relation_count`, unless the model has a
@@ -54,26 +54,26 @@ class Batch:
             return self.relations
         return np.concatenate([self.relations, self.relations + self.relation_count])
 
-    def to(self, device: "torch.device") -> "Batch":
+    def to(self, device: "torch.device") -> "GraphBatch":
         """Return the batch on another device."""
         if self.seeds.device == device:
             return self
         tensors = (self.questions, self.owners, self.seeds, self.features, self.prior, self.targets)
         moved = (part.to(device) for part in tensors)
-        return Batch(self.graph.to(device), self.relations, self.relation_count, *moved)
+        return GraphBatch(self.graph.to(device), self.relations, self.relation_count, *moved)
 
     def logits(
         self, model: "QueryGNN", projected: "Tensor", edge_weights: "Sequence[Tensor] | None" = None
     ) -> "Tensor":
         """Return a logit for each node, (n,), given the projections of the relations `needed`, (.., layers, width)."""
         learned = model.settings.learned_inverse
-        both = torch.cat([projected, model.inverses(projected)]) if learned else projected
+        both = torch.cat([projected, model.project_inverses(projected)]) if learned else projected
         return model(  # type: ignore[no-any-return]
             self.graph, both, self.questions, self.owners, self.seeds, self.features, self.prior, edge_weights
         )
 
 
-def side_by_side(graphs: "Sequence[QuestionGraph]", vectors: "Sequence[FloatArray]", edges: "RelationalEdges") -> Batch:
+def collate(graphs: "Sequence[QuestionGraph]", vectors: "Sequence[FloatArray]", edges: "RelationalEdges") -> GraphBatch:
     """Return the graphs of questions as one.
 
     Args:
@@ -96,7 +96,7 @@ def side_by_side(graphs: "Sequence[QuestionGraph]", vectors: "Sequence[FloatArra
         torch.from_numpy(receivers.astype(np.int64)),
     )
     together = RelationalGraph(ends, int(starts[-1]), 2 * len(used))
-    return Batch(
+    return GraphBatch(
         together,
         used.astype(np.int64),
         count,

@@ -12,11 +12,11 @@ import numpy as np
 
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
-from clew.graph.snapshot.relational_edges import RelationalEdges, induced, stated
+from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import LinkedQuestion
 from clew.ranking import top_order
-from clew.retrievers.gfm.passage_graphs import SOFT, SOFT_SEEDS, Described, QuestionGraph
+from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, FALLBACK_SEED_COUNT, NodeFeatures, QuestionGraph
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _DAMPING, _EPSILON = 0.7, 3e-5
 
 
-class EntityQuestionGraphs:
+class EntityGraphBuilder:
     """Graphs of entities alone.
 
     Args:
         edges: The whole graph of entities.
         snapshot: The index.
         size: How many nodes are kept; None for all.
-        near: Gives the similarity (P,) of the passages to a question; None where the index has no vectors.
+        similarity: Gives the similarity (P,) of the passages to a question; None where the index has no vectors.
     """
 
     def __init__(
@@ -39,76 +39,83 @@ class EntityQuestionGraphs:
         edges: RelationalEdges,
         snapshot: Snapshot,
         size: int | None,
-        near: "Callable[[str], FloatArray] | None" = None,
+        similarity: "Callable[[str], FloatArray] | None" = None,
     ) -> None:
         self.edges = edges
         self._snapshot = snapshot
         self._size = size
-        self._near = near
+        self._similarity = similarity
         self._neighbours = Adjacency(edges.indptr, edges.senders, np.ones(len(edges.senders), dtype=np.float32))
-        self._attraction = np.ones(edges.nodes, dtype=np.float32)
+        self._attraction = np.ones(edges.node_count, dtype=np.float32)
         self._rarity = 1.0 / np.maximum(snapshot.mentioned_in.degrees(), 1).astype(np.float32)
 
-    def of(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
         """Return the graph of a question; its seeds weigh one over the number of passages that mention them."""
-        blocked = self._blocked(allowed)
-        named = [e for name in linked.known for e in name.entities if not blocked[e]]
-        soft = [] if named else self._soft_seeds(linked.text, allowed, blocked)
+        blocked = self._blocked_entities(allowed)
+        named = [e for name in linked.linked_names for e in name.entities if not blocked[e]]
+        soft = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
         starts = np.unique(np.array(named or soft, dtype=np.int32))
-        nodes = self._kept(starts, blocked)
-        senders, receivers, edges = induced(self.edges, nodes)
+        nodes = self._select_nodes(starts, blocked)
+        senders, receivers, edges = induced_edges(self.edges, nodes)
         if not allowed.all():
-            open_ = stated(self.edges, edges, self._snapshot, allowed)
+            open_ = stated_edge_mask(self.edges, edges, self._snapshot, allowed)
             senders, receivers, edges = senders[open_], receivers[open_], edges[open_]
         rarity = {int(e): float(self._rarity[e]) for e in starts}
-        described = self.described(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
+        described = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
         names = [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)]
         notes = [f"starts from {', '.join(names)}" if names else "no name in the question is in the index"]
-        notes += [f"not in the index: {', '.join(linked.unknown)}"] if linked.unknown else []
-        notes += [SOFT] if soft else []
+        notes += [f"not in the index: {', '.join(linked.unlinked_names)}"] if linked.unlinked_names else []
+        notes += [FALLBACK_NOTE] if soft else []
         none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         return QuestionGraph(
-            nodes, senders, receivers, edges, *described, soft=bool(soft), walked=none, notes=tuple(notes)
+            nodes,
+            senders,
+            receivers,
+            edges,
+            *described,
+            has_fallback_seeds=bool(soft),
+            walk_passages=none,
+            notes=tuple(notes),
         )
 
-    def described(
+    def describe_nodes(
         self,
         nodes: "IntArray",
         values: "FloatArray",
-        named: Mapping[int, float],
+        seed_weights: Mapping[int, float],
         vector: "Callable[[], FloatArray]",
         *,
-        soft: bool = False,
-    ) -> Described:
+        fallback_seeds: bool = False,
+    ) -> NodeFeatures:
         """Return the seeds of some nodes (n,), ascending; there are no features and no prior, and all are ranked."""
-        del values, soft, vector  # the published network is told nothing else
+        del values, fallback_seeds, vector  # the published network is told nothing else
         seeds = np.zeros(len(nodes), dtype=np.float32)
-        for node, weight in named.items():
+        for node, weight in seed_weights.items():
             seeds[int(nodes.searchsorted(node))] = weight
         none = np.zeros((len(nodes), 0), dtype=np.float32)
-        return Described(seeds, none, np.zeros(len(nodes), dtype=np.float32), np.ones(len(nodes), dtype=bool))
+        return NodeFeatures(seeds, none, np.zeros(len(nodes), dtype=np.float32), np.ones(len(nodes), dtype=bool))
 
-    def _blocked(self, allowed: "BoolArray") -> "BoolArray":
+    def _blocked_entities(self, allowed: "BoolArray") -> "BoolArray":
         """Return which entities (E,) no allowed passage mentions."""
-        blocked = np.zeros(self.edges.nodes, dtype=bool)
+        blocked = np.zeros(self.edges.node_count, dtype=bool)
         if not allowed.all():
             blocked[:] = True
             pairs = np.repeat(allowed, self._snapshot.mentions.degrees())
             blocked[self._snapshot.mentions.indices[pairs]] = False
         return blocked
 
-    def _soft_seeds(self, question: str, allowed: "BoolArray", blocked: "BoolArray") -> list[int]:
+    def _fallback_seeds(self, question: str, allowed: "BoolArray", blocked: "BoolArray") -> list[int]:
         """Return the subjects of near passages, or all that a near passage without a title mentions."""
         open_ = np.flatnonzero(allowed)
-        if self._near is None or not len(open_):
+        if self._similarity is None or not len(open_):
             return []
         found: list[int] = []
-        for passage in open_[top_order(self._near(question)[open_], SOFT_SEEDS)].tolist():
+        for passage in open_[top_order(self._similarity(question)[open_], FALLBACK_SEED_COUNT)].tolist():
             title = int(self._snapshot.title_entities[passage])
             found += [title] if title >= 0 else self._snapshot.mentions.row(passage).tolist()
         return [entity for entity in found if not blocked[entity]]
 
-    def _kept(self, starts: "IntArray", blocked: "BoolArray") -> "IntArray":
+    def _select_nodes(self, starts: "IntArray", blocked: "BoolArray") -> "IntArray":
         if self._size is None:
             return np.flatnonzero(~blocked).astype(np.int32)
         if not len(starts):

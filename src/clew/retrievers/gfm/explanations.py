@@ -14,45 +14,45 @@ import numpy as np
 import torch
 
 from clew.graph.paths.layered_walks import best_walks
-from clew.graph.snapshot.relational_edges import EQUIVALENT, MENTIONS, RelationalEdges
+from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_RELATION, RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.types import Path, Triple
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from clew.retrievers.gfm.batch import Batch
+    from clew.retrievers.gfm.batch import GraphBatch
     from clew.retrievers.gfm.passage_graphs import QuestionGraph
     from clew.types import BoolArray, FloatArray
 
-_SPARE = 4  # times as many walks are looked for, since some come back to where they were
-Walk = tuple[float, tuple[int, ...]]
+_OVERSAMPLING = 4  # times as many walks are looked for, since some come back to where they were
+ImportantWalk = tuple[float, tuple[int, ...]]
 """Importance, and positions of edges in a question's graph, in order."""
 
 
-def importances(
-    logits: "Callable[[Batch, Sequence[Tensor]], Tensor]", batch: "Batch", targets: Sequence[int], layers: int
+def edge_importances(
+    logits: "Callable[[GraphBatch, Sequence[Tensor]], Tensor]", batch: "GraphBatch", targets: Sequence[int], layers: int
 ) -> "list[FloatArray]":
     """Return for each target node how much its logit leans on each edge at each layer, (layers, m)."""
-    weights = [torch.ones(batch.graph.edges, requires_grad=True) for _ in range(layers)]
+    weights = [torch.ones(batch.graph.edge_count, requires_grad=True) for _ in range(layers)]
     scores = logits(batch, weights)
     found = []
     for number, target in enumerate(targets):
         again = number + 1 < len(targets)
         gradients = torch.autograd.grad(scores[target], weights, retain_graph=again, allow_unused=True)
-        rows = [torch.zeros(batch.graph.edges) if g is None else g for g in gradients]
+        rows = [torch.zeros(batch.graph.edge_count) if g is None else g for g in gradients]
         found.append(torch.stack(rows).numpy())
     return found
 
 
-def walks_by_importance(
-    logits: "Callable[[Batch, Sequence[Tensor]], Tensor]",
-    batch: "Batch",
+def most_important_walks(
+    logits: "Callable[[GraphBatch, Sequence[Tensor]], Tensor]",
+    batch: "GraphBatch",
     graph: "QuestionGraph",
     targets: Sequence[int],
     count: int,
     layers: int,
-) -> list[Walk]:
+) -> list[ImportantWalk]:
     """Return the best walks from what the question names to each target that it does not name itself.
 
     Only walks that raise the target's score explain why it was found; one that comes back to where it was explains
@@ -60,25 +60,25 @@ def walks_by_importance(
     """
     starts = np.flatnonzero(graph.seeds)
     targets = [target for target in targets if not graph.seeds[target]]
-    found: list[Walk] = []
+    found: list[ImportantWalk] = []
     if not len(starts) or not len(graph.edges) or not len(targets):
         return found
     order = batch.graph.order.numpy()
-    for target, leaning in zip(targets, importances(logits, batch, targets, layers), strict=True):
+    for target, leaning in zip(targets, edge_importances(logits, batch, targets, layers), strict=True):
         by_edge = np.empty_like(leaning)
         by_edge[:, order] = leaning
-        walks = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _SPARE * count)
-        straight = [(score, edges) for score, edges in walks if score > 0 and _straight(graph, edges)]
+        walks = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _OVERSAMPLING * count)
+        straight = [(score, edges) for score, edges in walks if score > 0 and _is_simple(graph, edges)]
         found += straight[:count]
     return found
 
 
-def _straight(graph: "QuestionGraph", edges: tuple[int, ...]) -> bool:
+def _is_simple(graph: "QuestionGraph", edges: tuple[int, ...]) -> bool:
     nodes = [int(graph.senders[edges[0]]), *(int(graph.receivers[edge]) for edge in edges)]
     return len(set(nodes)) == len(nodes)
 
 
-class PathReader:
+class EdgePathBuilder:
     """Reads the edges of a question's graph as triples.
 
     Args:
@@ -94,7 +94,7 @@ class PathReader:
         order = np.argsort(snapshot.entity_nodes, kind="stable")
         self._by_node = order, snapshot.entity_nodes[order]
 
-    def path(self, graph: "QuestionGraph", walk: Sequence[int], allowed: "BoolArray") -> Path:
+    def build_path(self, graph: "QuestionGraph", walk: Sequence[int], allowed: "BoolArray") -> Path:
         """Return the triples of a walk in its order; a triple reads as it was stated, whichever way it was walked."""
         return tuple(self._triple(graph, edge, allowed) for edge in walk)
 
@@ -106,8 +106,8 @@ class PathReader:
         ends = int(graph.nodes[graph.receivers[edge]]), int(graph.nodes[graph.senders[edge]])
         head, tail = ends if self._edges.relations[position] < self._edges.relation_count else ends[::-1]
         if self._edges.relations[position] % self._edges.relation_count == self._edges.relation_count - 1:
-            return Triple(self._name(head), EQUIVALENT, self._name(tail))
-        return Triple(self._name(head), MENTIONS, self._name(tail), (self._snapshot.passage_ids[head],))
+            return Triple(self._name(head), EQUIVALENT_RELATION, self._name(tail))
+        return Triple(self._name(head), MENTIONS_RELATION, self._name(tail), (self._snapshot.passage_ids[head],))
 
     def _name(self, node: int) -> str:
         if self._entities:

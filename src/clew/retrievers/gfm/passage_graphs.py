@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from clew.graph.snapshot.relational_edges import RelationalEdges, induced, stated
-from clew.query.graph_walk import Walker
+from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
+from clew.query.graph_walk import GraphWalk
 from clew.query.linking import LinkedQuestion
 from clew.ranking import top_order
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
 """What a node brings, in order; all between about -1 and 1."""
 
-SOFT = "the question names nothing in the index: the passages nearest in meaning stand in for names"
-SOFT_SEEDS = 10
-_LEAST = 1e-6  # of the best value: below it the walk tells nothing apart
-_SCALE = float(-np.log(_LEAST))
+FALLBACK_NOTE = "the question names nothing in the index: the passages nearest in meaning stand in for names"
+FALLBACK_SEED_COUNT = 10
+_MIN_SHARE = 1e-6  # of the best value: below it the walk tells nothing apart
+_SCALE = float(-np.log(_MIN_SHARE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +43,8 @@ class QuestionGraph:
         features: (n, len(FEATURES)).
         prior: (n,) log of the walk's score as a share of the best; nothing but passages has one above the least.
         targets: (n,) whether a node is ranked.
-        soft: Whether the seeds are near passages because the question names nothing that is known.
-        walked: All passages that the walk came near, ascending, and their values; none where there was no walk.
+        has_fallback_seeds: Whether the seeds are near passages because the question names nothing that is known.
+        walk_passages: All passages that the walk came near, ascending, and their values; none where there was no walk.
         notes: For people.
     """
 
@@ -56,12 +56,12 @@ class QuestionGraph:
     features: "FloatArray"
     prior: "FloatArray"
     targets: "BoolArray"
-    soft: bool
-    walked: "tuple[IntArray, FloatArray]"
+    has_fallback_seeds: bool
+    walk_passages: "tuple[IntArray, FloatArray]"
     notes: tuple[str, ...]
 
 
-class Described(NamedTuple):
+class NodeFeatures(NamedTuple):
     """What the network is told of n nodes; see `QuestionGraph`."""
 
     seeds: "FloatArray"
@@ -70,7 +70,7 @@ class Described(NamedTuple):
     targets: "BoolArray"
 
 
-class GraphSource(Protocol):
+class QuestionGraphBuilder(Protocol):
     """Makes the graphs of questions over one index."""
 
     @property
@@ -78,7 +78,7 @@ class GraphSource(Protocol):
         """The whole graph."""
         ...
 
-    def of(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
         """Return the graph of a question.
 
         Args:
@@ -88,107 +88,118 @@ class GraphSource(Protocol):
         """
         ...
 
-    def described(
+    def describe_nodes(
         self,
         nodes: "IntArray",
         values: "FloatArray",
-        named: Mapping[int, float],
+        seed_weights: Mapping[int, float],
         vector: "Callable[[], FloatArray]",
         *,
-        soft: bool = False,
-    ) -> Described:
+        fallback_seeds: bool = False,
+    ) -> NodeFeatures:
         """Return what the network is told of some nodes (n,), ascending.
 
         Args:
             nodes: (n,).
             values: (n,) of the walk.
-            named: Weight of each node that is named.
+            seed_weights: Weight of each node that is named.
             vector: As for `of`.
-            soft: Whether they are only near what the question says.
+            fallback_seeds: Whether they are only near what the question says.
         """
         ...
 
 
-class QuestionGraphs:
+class PassageGraphBuilder:
     """Graphs of passages, and of entities that join them.
 
     Args:
         edges: The whole graph; its first nodes are the passages.
-        walker: Over the same index.
+        graph_walk: Over the same index.
         size: How many nodes are kept; None for all.
     """
 
-    def __init__(self, edges: RelationalEdges, walker: Walker, size: int | None) -> None:
+    def __init__(self, edges: RelationalEdges, graph_walk: GraphWalk, size: int | None) -> None:
         self.edges = edges
-        self._walker = walker
-        self._snapshot = walker.scope.snapshot
+        self._graph_walk = graph_walk
+        self._snapshot = graph_walk.scope.snapshot
         self._vectors = self._snapshot.vectors
         self._size = size
         degrees = np.log1p(np.diff(edges.indptr).astype(np.float32))
         self._degrees = degrees / max(float(degrees.max(initial=1.0)), 1.0)
 
-    def of(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
-        """Return the graph of a question (see `GraphSource`)."""
-        asked = self._walker.walk_from(linked, allowed)
-        value = np.zeros(self.edges.nodes, dtype=np.float32)
+    def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
+        """Return the graph of a question (see `GraphQuestionSource`)."""
+        asked = self._graph_walk.walk_linked(linked, allowed)
+        value = np.zeros(self.edges.node_count, dtype=np.float32)
         if asked.walk is not None:
             value[asked.walk.nodes] = asked.walk.values
             value[asked.nodes] = asked.scores
-        soft = {} if asked.named else self._soft_seeds(vector(), allowed)
-        nodes = self._kept(value, soft, allowed)
-        senders, receivers, edges = induced(self.edges, nodes)
+        soft = {} if asked.named_nodes else self._fallback_seeds(vector(), allowed)
+        nodes = self._select_nodes(value, soft, allowed)
+        senders, receivers, edges = induced_edges(self.edges, nodes)
         if not allowed.all():
-            open_ = stated(self.edges, edges, self._snapshot, allowed)
+            open_ = stated_edge_mask(self.edges, edges, self._snapshot, allowed)
             senders, receivers, edges = senders[open_], receivers[open_], edges[open_]
         own = nodes[nodes < len(allowed)]
-        described = self.described(nodes, value[nodes], soft or asked.named, vector, soft=bool(soft))
-        described.features[: len(own), 0] = asked.matching[own]
-        described.features[: len(own), 1] = asked.remaining[own]
-        notes = (*asked.notes, *((SOFT,) if soft else ()))
+        described = self.describe_nodes(
+            nodes, value[nodes], soft or asked.named_nodes, vector, fallback_seeds=bool(soft)
+        )
+        described.features[: len(own), 0] = asked.bm25_full[own]
+        described.features[: len(own), 1] = asked.bm25_remainder[own]
+        notes = (*asked.notes, *((FALLBACK_NOTE,) if soft else ()))
         walked = asked.nodes, asked.scores
-        return QuestionGraph(nodes, senders, receivers, edges, *described, soft=bool(soft), walked=walked, notes=notes)
+        return QuestionGraph(
+            nodes,
+            senders,
+            receivers,
+            edges,
+            *described,
+            has_fallback_seeds=bool(soft),
+            walk_passages=walked,
+            notes=notes,
+        )
 
-    def described(
+    def describe_nodes(
         self,
         nodes: "IntArray",
         values: "FloatArray",
-        named: Mapping[int, float],
+        seed_weights: Mapping[int, float],
         vector: "Callable[[], FloatArray]",
         *,
-        soft: bool = False,
-    ) -> Described:
+        fallback_seeds: bool = False,
+    ) -> NodeFeatures:
         """Return what the network is told of some nodes (n,), ascending, of values (n,) by the walk; see `FEATURES`."""
         passages = nodes < len(self._vectors)
         own = nodes[passages]
         features = np.zeros((len(nodes), len(FEATURES)), dtype=np.float32)
-        share = np.maximum(values / max(float(values.max(initial=0.0)), 1e-30), _LEAST)
+        share = np.maximum(values / max(float(values.max(initial=0.0)), 1e-30), _MIN_SHARE)
         features[:, 2] = 1.0 + np.log(share) / _SCALE
         features[:, 4] = passages
         features[:, 5] = self._degrees[nodes]
         seeds = np.zeros(len(nodes), dtype=np.float32)
-        for node, weight in named.items():
+        for node, weight in seed_weights.items():
             place = int(nodes.searchsorted(node))
             if place < len(nodes) and nodes[place] == node:
                 seeds[place] = weight
         seeds /= max(float(seeds.max(initial=0.0)), 1e-30)
-        features[:, 6] = seeds if not soft else 0.0
-        prior = np.full(len(nodes), np.log(_LEAST), dtype=np.float32)
+        features[:, 6] = seeds if not fallback_seeds else 0.0
+        prior = np.full(len(nodes), np.log(_MIN_SHARE), dtype=np.float32)
         best = max(float(values[passages].max(initial=0.0)), 1e-30)
-        prior[passages] = np.log(np.maximum(values[passages] / best, _LEAST))
+        prior[passages] = np.log(np.maximum(values[passages] / best, _MIN_SHARE))
         features[passages, 3] = self._vectors[own] @ vector()
-        return Described(seeds, features, prior, passages)
+        return NodeFeatures(seeds, features, prior, passages)
 
-    def _soft_seeds(self, vector: "FloatArray", allowed: "BoolArray") -> dict[int, float]:
+    def _fallback_seeds(self, vector: "FloatArray", allowed: "BoolArray") -> dict[int, float]:
         """Return near passages in place of names, when the question names nothing."""
         if not len(self._vectors):
             return {}
         near = np.where(allowed, self._vectors @ vector, np.float32(-1.0))
-        best = top_order(near, SOFT_SEEDS)
+        best = top_order(near, FALLBACK_SEED_COUNT)
         return {int(passage): float(near[passage]) for passage in best if near[passage] > 0}
 
-    def _kept(self, value: "FloatArray", soft: dict[int, float], allowed: "BoolArray") -> "IntArray":
+    def _select_nodes(self, value: "FloatArray", soft: dict[int, float], allowed: "BoolArray") -> "IntArray":
         if self._size is None:
-            open_ = np.ones(self.edges.nodes, dtype=bool)
+            open_ = np.ones(self.edges.node_count, dtype=bool)
             open_[: len(allowed)] = allowed
             return np.flatnonzero(open_).astype(np.int32)
         near = np.flatnonzero(value)

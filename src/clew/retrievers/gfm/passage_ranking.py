@@ -24,7 +24,7 @@ PUBLISHED_ENTITIES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedPassages:
     """Passages, best first.
 
     Attributes:
@@ -41,7 +41,7 @@ class Ranker(Protocol):
 
     def rank(
         self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
-    ) -> Ranked:
+    ) -> RankedPassages:
         """Return at most `k` passages.
 
         Args:
@@ -60,7 +60,7 @@ class PassageRanker:
 
     def rank(
         self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
-    ) -> Ranked:
+    ) -> RankedPassages:
         """Return at most `k` passages (see `Ranker`)."""
         del vector, allowed  # the graph holds no other passages
         own = np.flatnonzero(graph.targets)
@@ -68,7 +68,7 @@ class PassageRanker:
         scores = 1.0 / (1.0 + np.exp(-logits[best].astype(np.float64)))
         found = [(int(node), float(score)) for node, score in zip(graph.nodes[best], scores, strict=True)]
         nodes = best.tolist()
-        passages, values = graph.walked
+        passages, values = graph.walk_passages
         if len(found) < k and len(passages):
             others = np.flatnonzero(~np.isin(passages, graph.nodes) & (values > 0))
             if len(others):
@@ -77,7 +77,7 @@ class PassageRanker:
                 share = least / (1.0 + float(values[rest].max()))
                 found += [(int(passages[i]), float(values[i]) * share) for i in rest]
                 nodes += [-1] * len(rest)
-        return Ranked(tuple(found), tuple(nodes))
+        return RankedPassages(tuple(found), tuple(nodes))
 
 
 class EntityRanker:
@@ -89,7 +89,7 @@ class EntityRanker:
             question; else every one of the best entities counts alike, as published.
         entities: How many of the best count; None for all.
         rarity: An entity is divided by the number of passages that mention it.
-        similar: Whether the snapshot's vectors and the question's are of one encoder.
+        same_encoder: Whether the snapshot's vectors and the question's are of one encoder.
     """
 
     def __init__(
@@ -99,25 +99,25 @@ class EntityRanker:
         weighted: bool,
         entities: int | None = PUBLISHED_ENTITIES,
         rarity: bool = True,
-        similar: bool = True,
+        same_encoder: bool = True,
     ) -> None:
         mentions = snapshot.mentions
-        shape = mentions.rows, len(snapshot.entities)
+        shape = mentions.row_count, len(snapshot.entities)
         ones = np.ones(len(mentions.indices))
         self._mentions = sparse.csr_array((ones, mentions.indices, mentions.indptr), shape=shape)
         degrees = np.maximum(snapshot.mentioned_in.degrees(), 1)
         self._rarity: NDArray[np.float64] = 1.0 / degrees if rarity else np.ones(len(degrees))
-        self._vectors = snapshot.vectors if weighted and similar else None
+        self._vectors = snapshot.vectors if weighted and same_encoder else None
         self._weighted = weighted
         self._entities = entities
 
     def rank(
         self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
-    ) -> Ranked:
+    ) -> RankedPassages:
         """Return at most `k` passages that mention one of the best entities (see `Ranker`)."""
         count = len(logits) if self._entities is None else min(self._entities, len(logits))
         if not count:
-            return Ranked((), ())
+            return RankedPassages((), ())
         best = top_order(logits, count)
         chosen = graph.nodes[best]
         weights = np.zeros(self._mentions.shape[1])
@@ -129,12 +129,12 @@ class EntityRanker:
         found = own[np.lexsort((own, -near, -scores[own]))[:k]]
         places = np.full(len(weights), -1, dtype=np.int64)
         places[chosen] = best
-        return Ranked(
+        return RankedPassages(
             tuple((int(p), float(scores[p])) for p in found),
-            tuple(self._strongest(int(p), weights, places) for p in found),
+            tuple(self._strongest_entity(int(p), weights, places) for p in found),
         )
 
-    def _strongest(self, passage: int, weights: "NDArray[np.float64]", places: "NDArray[np.int64]") -> int:
+    def _strongest_entity(self, passage: int, weights: "NDArray[np.float64]", places: "NDArray[np.int64]") -> int:
         first, last = self._mentions.indptr[passage], self._mentions.indptr[passage + 1]
         mentioned = self._mentions.indices[first:last]
         return int(places[mentioned[int(np.argmax(weights[mentioned]))]])

@@ -20,31 +20,31 @@ from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
 
 CONFIG, TENSORS = "config.json", "model.pth"
-_MODELS = ("GNNRetriever", "QueryGNN", "UltraQuery")
-_INNER = ("QueryNBFNet",)
-_SWITCHES = {"short_cut": ("yes", "True", "1"), "layer_norm": ("yes", "True", "1")}
+_MODEL_CLASSES = ("GNNRetriever", "QueryGNN", "UltraQuery")
+_ENTITY_MODEL_CLASSES = ("QueryNBFNet",)
+_REQUIRED_SWITCHES = {"short_cut": ("yes", "True", "1"), "layer_norm": ("yes", "True", "1")}
 
 
-def read_published(folder: Path) -> TrainedGNN:
+def load_published_checkpoint(folder: Path) -> TrainedGNN:
     """Return the network of a published checkpoint, to score entities of the whole graph.
 
     Raises:
         InputError: The folder is no such checkpoint, is of a model that is not read, its tensors do not fit, or a file
             is damaged.
     """
-    config = _config(folder)
-    model_config = _part(config, "model_config", folder)
-    settings = _settings(model_config, folder)
-    tensors = _tensors(folder)
+    config = _read_config(folder)
+    model_config = _read_section(config, "model_config", folder)
+    settings = _parse_settings(model_config, folder)
+    tensors = _read_tensors(folder)
     with torch.device("meta"):
-        _check(tensors, QueryGNN(settings), folder)  # before anything as large as it claims to be is made
+        _check_tensors(tensors, QueryGNN(settings), folder)  # before anything as large as it claims to be is made
     model = QueryGNN(settings)
     model.load_state_dict({name: value.float() for name, value in tensors.items()})
     model.eval()
-    return TrainedGNN(model, "entities", _encoder(config, folder), None, "")
+    return TrainedGNN(model, "entities", _parse_encoder(config, folder), None, "")
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -56,22 +56,22 @@ def _config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _part(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
+def _read_section(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
     part = config.get(name)
     if not isinstance(part, dict):
         raise InputError(f"{folder / CONFIG} has no {name!r}: give the folder of a GFM-RAG checkpoint")
     return part
 
 
-def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
+def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     if config.get("use_ent_emb") is not None or str(config.get("_target_", "")).endswith("Reasoner"):
         raise InputError(f"{folder} holds a G-reasoner, which is not read; wanted a GFM-RAG retriever")
-    inner = _part(config, "entity_model", folder)
-    for part, known in ((config, _MODELS), (inner, _INNER)):
+    inner = _read_section(config, "entity_model", folder)
+    for part, known in ((config, _MODEL_CLASSES), (inner, _ENTITY_MODEL_CLASSES)):
         target = str(part.get("_target_", known[0]))
         if target.rpartition(".")[2] not in known:
             raise InputError(f"{folder / CONFIG} names the class {target!r}; wanted {' or '.join(known)}")
-    for name, on in _SWITCHES.items():
+    for name, on in _REQUIRED_SWITCHES.items():
         if str(inner.get(name, "yes")) not in on:
             raise InputError(f"{folder / CONFIG} has {name} = {inner[name]!r}; the published model has it switched on")
     hidden = inner.get("hidden_dims")
@@ -102,7 +102,7 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 1
 
 
-def _tensors(folder: Path) -> dict[str, torch.Tensor]:
+def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
     path = folder / TENSORS
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
@@ -117,7 +117,7 @@ def _tensors(folder: Path) -> dict[str, torch.Tensor]:
     return found
 
 
-def _check(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Path) -> None:
+def _check_tensors(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Path) -> None:
     if strange := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_complex()]:
         raise InputError(f"{folder / TENSORS}: {strange[0]} is no plain tensor of real numbers: it is another model")
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
@@ -139,9 +139,9 @@ def _check(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Path) -> N
         raise InputError(f"{folder / TENSORS}: {broken[0]} holds NaN or infinite numbers: fetch the checkpoint again")
 
 
-def _encoder(config: dict[str, Any], folder: Path) -> TextEncoder:
+def _parse_encoder(config: dict[str, Any], folder: Path) -> TextEncoder:
     """Return the encoder: the first part of the configuration that names one."""
-    for part in _objects([config.get("text_emb_model_config"), config.get("dataset_config"), config]):
+    for part in _nested_objects([config.get("text_emb_model_config"), config.get("dataset_config"), config]):
         name = part.get("text_emb_model_name")
         if isinstance(name, str) and name:
             query, text = part.get("query_instruct") or "", part.get("passage_instruct") or ""
@@ -149,10 +149,10 @@ def _encoder(config: dict[str, Any], folder: Path) -> TextEncoder:
     raise InputError(f"{folder / CONFIG} names no text_emb_model_name: the encoder of the checkpoint is not known")
 
 
-def _objects(value: Any) -> Iterator[dict[str, Any]]:
+def _nested_objects(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, dict):
         yield value
         value = list(value.values())
     if isinstance(value, list):
         for part in value:
-            yield from _objects(part)
+            yield from _nested_objects(part)

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from clew.models.torch_threads import one_thread, workers
+from clew.models.torch_threads import one_thread, worker_count
 from clew.protocols import Encoder
-from clew.query.graph_walk import NOTHING
-from clew.query.linking import link
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, found
-from clew.retrievers.gfm.batch import Batch, side_by_side
-from clew.retrievers.gfm.explanations import PathReader, walks_by_importance
-from clew.retrievers.gfm.passage_graphs import GraphSource, QuestionGraph
+from clew.query.graph_walk import NO_MATCH
+from clew.query.linking import link_question
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.retrievers.gfm.batch import GraphBatch, collate
+from clew.retrievers.gfm.explanations import EdgePathBuilder, most_important_walks
+from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.types import Evidence, Filter, Path, Scored
 
@@ -47,11 +47,12 @@ class GFMRetriever:
         encoder: The one the network was trained with.
         graphs: Makes the graphs of questions.
         model: The network.
-        projected: Projections (.., layers, width) of the index's relations, and of their inverses after them where the
+        relation_projections: Projections (.., layers, width) of the index's relations, and of their inverses after
+            them where the
             model has no learned inverse; float16 or float32.
         ranker: Orders the passages.
-        reader: Reads edges as triples.
-        paths: How many paths explain each passage; each costs a backward pass.
+        path_builder: Reads edges as triples.
+        paths_per_passage: How many paths explain each passage; each costs a backward pass.
         fingerprint: What tells these weights from others.
     """
 
@@ -59,12 +60,12 @@ class GFMRetriever:
         self,
         scope: Scope,
         encoder: Encoder,
-        graphs: GraphSource,
+        graphs: QuestionGraphBuilder,
         model: "QueryGNN",
-        projected: "NDArray[Any]",
+        relation_projections: "NDArray[Any]",
         ranker: Ranker,
-        reader: PathReader,
-        paths: int = 1,
+        path_builder: EdgePathBuilder,
+        paths_per_passage: int = 1,
         fingerprint: str = "",
     ) -> None:
         self.fingerprint = fingerprint
@@ -72,11 +73,11 @@ class GFMRetriever:
         self._encoder = encoder
         self._graphs = graphs
         self._model = model
-        self._projected = projected
+        self._relation_projections = relation_projections
         self._ranker = ranker
-        self._reader = reader
-        self._paths = paths
-        self._beside = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
+        self._path_builder = path_builder
+        self._paths_per_passage = paths_per_passage
+        self._encoder_thread = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question.
@@ -87,45 +88,47 @@ class GFMRetriever:
         check_k(k)
         allowed = self._scope.mask(where)
         if len(questions) < 2:
-            return [self._one(question, k, allowed, self._beside) for question in questions]
-        with ThreadPoolExecutor(workers()) as pool:
-            return list(pool.map(lambda question: self._one(question, k, allowed, None), questions))
+            return [self._retrieve_one(question, k, allowed, self._encoder_thread) for question in questions]
+        with ThreadPoolExecutor(worker_count()) as pool:
+            return list(pool.map(lambda question: self._retrieve_one(question, k, allowed, None), questions))
 
-    def logits(self, batch: Batch, edge_weights: "Sequence[Tensor] | None" = None) -> "Tensor":
+    def logits(self, batch: GraphBatch, edge_weights: "Sequence[Tensor] | None" = None) -> "Tensor":
         """Return a logit (n,) for each node of a batch, differentiable in the weights of the edges when given."""
-        wanted = batch.needed(self._model)
-        rows = torch.from_numpy(np.asarray(self._projected[wanted], dtype=np.float32))
+        wanted = batch.needed_relations(self._model)
+        rows = torch.from_numpy(np.asarray(self._relation_projections[wanted], dtype=np.float32))
         small = len(batch.seeds) < _ONE_THREAD_NODES
         with torch.set_grad_enabled(edge_weights is not None), one_thread() if small else nullcontext():
             return batch.logits(self._model, rows, edge_weights)
 
-    def _one(self, question: str, k: int, allowed: "BoolArray", beside: ThreadPoolExecutor | None) -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray", beside: ThreadPoolExecutor | None) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return found((), (), (EMPTY_QUESTION,), started)
+            return make_evidence((), (), (EMPTY_QUESTION,), started)
         if beside is None:
-            vector = self._encoded(question)
-            graph = self._graphs.of(link(self._scope.snapshot, question), lambda: vector, allowed)
+            vector = self._encode_question(question)
+            graph = self._graphs.build(link_question(self._scope.snapshot, question), lambda: vector, allowed)
         else:
-            coming = beside.submit(self._encoded, question)
-            graph = self._graphs.of(link(self._scope.snapshot, question), coming.result, allowed)
+            coming = beside.submit(self._encode_question, question)
+            graph = self._graphs.build(link_question(self._scope.snapshot, question), coming.result, allowed)
             vector = coming.result()
         if not graph.targets.any():
-            return found((), (), (*graph.notes, NOTHING), started)
-        batch = side_by_side([graph], [vector], self._graphs.edges)
+            return make_evidence((), (), (*graph.notes, NO_MATCH), started)
+        batch = collate([graph], [vector], self._graphs.edges)
         ranked = self._ranker.rank(graph, self.logits(batch).numpy(), vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
-        paths = self._explained(batch, graph, targets, allowed) if self._paths else ()
-        return found(self._scope.passages(ranked.passages), paths, graph.notes, started)
+        paths = self._explain(batch, graph, targets, allowed) if self._paths_per_passage else ()
+        return make_evidence(self._scope.scored_passages(ranked.passages), paths, graph.notes, started)
 
-    def _encoded(self, question: str) -> "FloatArray":
+    def _encode_question(self, question: str) -> "FloatArray":
         # A lone surrogate, which no encoder takes, counts as a question mark.
         vector: FloatArray = self._encoder.encode_queries([question.encode(errors="replace").decode()])[0]
         return vector
 
-    def _explained(
-        self, batch: Batch, graph: QuestionGraph, targets: Sequence[int], allowed: "BoolArray"
+    def _explain(
+        self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: "BoolArray"
     ) -> tuple[Scored[Path], ...]:
-        walks = walks_by_importance(self.logits, batch, graph, targets, self._paths, self._model.settings.layers)
-        read = [Scored(self._reader.path(graph, edges, allowed), score) for score, edges in walks]
+        walks = most_important_walks(
+            self.logits, batch, graph, targets, self._paths_per_passage, self._model.settings.layers
+        )
+        read = [Scored(self._path_builder.build_path(graph, edges, allowed), score) for score, edges in walks]
         return tuple(sorted((path for path in read if path.item), key=lambda path: -path.score))

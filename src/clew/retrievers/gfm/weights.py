@@ -18,11 +18,11 @@ from safetensors.torch import load_file, save_file
 
 from clew.errors import InputError, ProviderError
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.store.pretrained import CONFIG, own_weights
+from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
 
 Targets = Literal["passages", "entities"]
 TENSORS = "model.safetensors"
-FORMAT = 2
+WEIGHTS_FORMAT = 2
 _FILE = re.compile(r"model(?:-[0-9a-f]{16})?\.safetensors")
 
 
@@ -71,14 +71,18 @@ def load_weights(folder: Path) -> TrainedGNN:
         InputError: It is no such folder, of another format, or its tensors do not fit its configuration or are not
             finite, or a file is damaged.
     """
-    config = _read(folder / CONFIG, lambda path: json.loads(path.read_text(encoding="utf-8")))
-    if not isinstance(config, dict) or config.get("format") != FORMAT:
-        raise InputError(f"{folder / CONFIG} is not of format {FORMAT}: train the weights again, or update Clew")
+    config = _read_file(folder / CONFIG_FILE, lambda path: json.loads(path.read_text(encoding="utf-8")))
+    if not isinstance(config, dict) or config.get("format") != WEIGHTS_FORMAT:
+        raise InputError(
+            f"{folder / CONFIG_FILE} is not of format {WEIGHTS_FORMAT}: train the weights again, or update Clew"
+        )
     file = config.get("tensors", TENSORS)
     if not isinstance(file, str) or not _FILE.fullmatch(file):
-        raise InputError(f"{folder / CONFIG} names the tensors {file!r}; wanted {TENSORS}: train the weights again")
-    tensors = _read(folder / file, load_file)
-    settings = _settings(config, folder)
+        raise InputError(
+            f"{folder / CONFIG_FILE} names the tensors {file!r}; wanted {TENSORS}: train the weights again"
+        )
+    tensors = _read_file(folder / file, load_file)
+    settings = _parse_settings(config, folder)
     model = QueryGNN(settings)
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     seen = {name: tuple(value.shape) for name, value in tensors.items()}
@@ -93,11 +97,11 @@ def load_weights(folder: Path) -> TrainedGNN:
     model.load_state_dict({name: value.float() for name, value in tensors.items()})
     model.eval()
     return TrainedGNN(
-        model, config["targets"], TextEncoder(**config["encoder"]), config["nodes"], _key(tensors, config)
+        model, config["targets"], TextEncoder(**config["encoder"]), config["nodes"], _weights_key(tensors, config)
     )
 
 
-def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+def _read_file(path: Path, read: Callable[[Path], Any]) -> Any:
     if not path.is_file():
         raise InputError(
             f"{path.parent} holds no weights ({path.name} is missing): give a folder made by `clew train gfm`"
@@ -108,10 +112,10 @@ def _read(path: Path, read: Callable[[Path], Any]) -> Any:
         raise InputError(f"the weights in {path} cannot be read ({error}): install or train them again") from error
 
 
-def weights_problems(derived: Path) -> list[str]:
+def find_weights_problems(derived: Path) -> list[str]:
     """Return what is wrong with the weights adapted to an index, by its folder of what is derived; nothing for none."""
-    folder = own_weights(derived, "gfm")
-    if not (folder / CONFIG).is_file():
+    folder = adapted_weights_folder(derived, "gfm")
+    if not (folder / CONFIG_FILE).is_file():
         return []
     try:
         load_weights(folder)
@@ -134,16 +138,20 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     """
     kind = torch.float16 if half else torch.float32
     tensors = {name: v.detach().to("cpu", kind).contiguous() for name, v in trained.model.state_dict().items()}
-    config: dict[str, Any] = {"format": FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
+    config: dict[str, Any] = {"format": WEIGHTS_FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
     # Files of their own for other weights: those in use stay until the configuration names the new ones.
-    config["tensors"] = TENSORS if not (folder / CONFIG).exists() else f"model-{_key(tensors, config)}.safetensors"
+    config["tensors"] = (
+        TENSORS if not (folder / CONFIG_FILE).exists() else f"model-{_weights_key(tensors, config)}.safetensors"
+    )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         save_file(tensors, folder / f"{TENSORS}.part")
-        (folder / f"{CONFIG}.part").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        (folder / f"{CONFIG_FILE}.part").write_text(
+            json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
         (folder / f"{TENSORS}.part").replace(folder / config["tensors"])
-        (folder / f"{CONFIG}.part").replace(folder / CONFIG)
+        (folder / f"{CONFIG_FILE}.part").replace(folder / CONFIG_FILE)
         for old in folder.glob("model*.safetensors"):
             if old.name != config["tensors"]:
                 old.unlink()
@@ -151,7 +159,7 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
         raise ProviderError(f"the weights could not be written to {folder} ({error}): free some space") from error
 
 
-def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
+def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     kinds = {field.name: type(field.default) for field in fields(QueryGNNSettings)}
     given = {name: config.get(name) for name in kinds}
     wrong = [name for name, value in given.items() if type(value) is not kinds[name]]
@@ -163,7 +171,7 @@ def _settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     if not _is_encoder(config.get("encoder")):
         wrong.append("encoder")
     if wrong:
-        raise InputError(f"{folder / CONFIG} has no usable {wrong[0]!r}: train the weights again")
+        raise InputError(f"{folder / CONFIG_FILE} has no usable {wrong[0]!r}: train the weights again")
     return QueryGNNSettings(**given)  # type: ignore[arg-type]
 
 
@@ -174,7 +182,7 @@ def _is_encoder(value: Any) -> bool:
     return value.keys() == kinds.keys() and all(type(value[name]) is kind for name, kind in kinds.items())
 
 
-def _key(tensors: "dict[str, torch.Tensor]", config: dict[str, Any]) -> str:
+def _weights_key(tensors: "dict[str, torch.Tensor]", config: dict[str, Any]) -> str:
     told = {name: value for name, value in config.items() if name not in ("about", "tensors")}
     digest = blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=8)
     for name in sorted(tensors):

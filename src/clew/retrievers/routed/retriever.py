@@ -20,9 +20,9 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.protocols import Retriever
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, found
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, make_evidence
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.routed.signals import SIGNALS, signals
+from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, Choice, RoutedWeights
 from clew.retrievers.spec import Options
 from clew.types import Evidence, Filter, Usage
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
     DoubleArray = NDArray[np.float64]
 
-FIRST = "pagerank"
+FIRST_RETRIEVER = "pagerank"
 """The choice whose walk gives the signals."""
-_REASONS = 3
-_POINTS = 100.0
+_MAX_REASONS = 3
+_POINTS_PER_RECALL = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,31 +46,31 @@ class Preference:
 
     Attributes:
         names: The choices.
-        worth: Points of recall (hundredths) that a second has to buy.
+        seconds_price: Points of recall (hundredths) that a second has to buy.
         budget: Seconds a question that a choice may be expected to take, look included; None for no limit.
-        scale: How many times the seconds of training a question takes here.
+        time_scale: How many times the seconds of training a question takes here.
     """
 
     names: tuple[str, ...]
-    worth: float
+    seconds_price: float
     budget: float | None = None
-    scale: float = 1.0
+    time_scale: float = 1.0
 
     @classmethod
-    def of(cls, options: Options, weights: RoutedWeights) -> "Preference":
+    def from_options(cls, options: Options, weights: RoutedWeights) -> "Preference":
         """Return what `choices`, `worth`, `budget` and `scale` say; with a budget alone, recall has no price.
 
         Raises:
             InputError: A value cannot be used.
         """
-        given = options.text("choices", "+".join(weights.usual))
+        given = options.text("choices", "+".join(weights.default_choices))
         names = tuple(dict.fromkeys(name.strip() for name in given.split("+")))
         for name in names:
-            weights.choice(name)
+            weights.find_choice(name)
         limit = options.text("budget", "")
-        budget = options.number("budget", 0.0) if limit else None
-        worth = options.number("worth", weights.worth if budget is None else 0.0)
-        scale = options.number("scale", 1.0)
+        budget = options.float_("budget", 0.0) if limit else None
+        worth = options.float_("worth", weights.seconds_price if budget is None else 0.0)
+        scale = options.float_("scale", 1.0)
         if not scale:
             raise InputError(f"{NAME}: scale is 0; wanted how many times the seconds of training a question takes here")
         return cls(names, worth, budget, scale)
@@ -84,13 +84,13 @@ class Decision:
         order: Places of all choices, best first; those that a budget has no room for stand behind, cheapest first.
         recalls: (c,) expected, by place.
         seconds: (c,) expected, the look included where there was one, by place.
-        standing: (s,) the signals, in standard deviations; None where there was no time to look.
+        standardized_signals: (s,) the signals, in standard deviations; None where there was no time to look.
     """
 
     order: tuple[int, ...]
     recalls: tuple[float, ...]
     seconds: tuple[float, ...]
-    standing: "tuple[float, ...] | None" = None
+    standardized_signals: "tuple[float, ...] | None" = None
 
 
 class Router:
@@ -103,40 +103,47 @@ class Router:
 
     Attributes:
         choices: c, as the weights have them.
-        looks: Whether signals are wanted. They are not where only one choice would be left room for by the time that
+        needs_signals: Whether signals are wanted. They are not where only one choice would be left room for by the
+            time that
             looking takes, nor where it would leave none for what is best on average.
     """
 
     def __init__(self, weights: RoutedWeights, preference: Preference, passages: int) -> None:
         self._weights = weights
         self._preference = preference
-        self._places = [place for place, choice in enumerate(weights.choices) if choice.name in preference.names]
-        self.choices = [weights.choices[place] for place in self._places]
-        look = weights.look.over(passages) * preference.scale
-        own = np.array([choice.duration.over(passages) for choice in self.choices]) * preference.scale
-        self._after_look = own + look
+        self._choice_positions = [
+            place for place, choice in enumerate(weights.choices) if choice.name in preference.names
+        ]
+        self.choices = [weights.choices[place] for place in self._choice_positions]
+        look = weights.overhead.seconds_for(passages) * preference.time_scale
+        own = np.array([choice.duration.seconds_for(passages) for choice in self.choices]) * preference.time_scale
+        self._seconds_with_signals = own + look
         # The first pass is made of its look, so it takes both however it is come by.
-        self._alone = own + look * np.array([choice.name == FIRST for choice in self.choices])
-        fits = self._fits(self._after_look)
-        self.looks = bool(fits.sum() > 1 and fits[self.choose(None).order[0]])
+        self._seconds_without_signals = own + look * np.array(
+            [choice.name == FIRST_RETRIEVER for choice in self.choices]
+        )
+        fits = self._within_budget(self._seconds_with_signals)
+        self.needs_signals = bool(fits.sum() > 1 and fits[self.choose(None).order[0]])
 
     @property
     def fingerprint(self) -> str:
         """What tells these weights from others."""
         return self._weights.key
 
-    def choose(self, seen: "FloatArray | None") -> Decision:
+    def choose(self, signals: "FloatArray | None") -> Decision:
         """Return the choice for signals (s,); None where there was no look."""
-        seconds = self._alone if seen is None else self._after_look
-        recalls = self._weights.recalls(self._weights.means if seen is None else seen)[self._places]
-        net = recalls - self._preference.worth / _POINTS * seconds
-        fits = self._fits(seconds)
+        seconds = self._seconds_without_signals if signals is None else self._seconds_with_signals
+        recalls = self._weights.expected_recalls(self._weights.means if signals is None else signals)[
+            self._choice_positions
+        ]
+        net = recalls - self._preference.seconds_price / _POINTS_PER_RECALL * seconds
+        fits = self._within_budget(seconds)
         keys = [(0, -net[c], seconds[c]) if fits[c] else (1, seconds[c], -recalls[c]) for c in range(len(fits))]
         order = sorted(range(len(fits)), key=lambda c: (keys[c], self.choices[c].name))
-        standing = None if seen is None else tuple(self._weights.standard(seen).tolist())
+        standing = None if signals is None else tuple(self._weights.standardize(signals).tolist())
         return Decision(tuple(order), tuple(recalls.tolist()), tuple(seconds.tolist()), standing)
 
-    def note(self, decision: Decision, chosen: int, absent: Sequence[str]) -> str:
+    def describe_decision(self, decision: Decision, chosen: int, absent: Sequence[str]) -> str:
         """Return one line that says what was chosen, over what, and why.
 
         Args:
@@ -144,37 +151,37 @@ class Router:
             chosen: Place of the choice.
             absent: Why choices that would have come before it cannot be served.
         """
-        said = [f"{NAME}: {self._told(decision, chosen)}"]
-        fits = self._fits(np.array(decision.seconds))
+        said = [f"{NAME}: {self._describe_choice(decision, chosen)}"]
+        fits = self._within_budget(np.array(decision.seconds))
         others = [c for c in decision.order if c != chosen]
         over = next((c for c in others if fits[c] and fits[chosen]), None)
         if over is not None:
-            said[0] += f", over {self._told(decision, over)}"
-        if decision.standing is None and len(self.choices) > 1:
+            said[0] += f", over {self._describe_choice(decision, over)}"
+        if decision.standardized_signals is None and len(self.choices) > 1:
             said.append("chosen without a look at the question, which the budget has no time for")
         elif over is not None:
-            said += [", ".join(self._reasons(decision, chosen, over))]
+            said += [", ".join(self._decisive_signals(decision, chosen, over))]
         if self._preference.budget is not None and others and over is None:
             what = "nothing else takes" if fits[chosen] else "nothing takes"
             said.append(f"{what} less than the budget of {1000 * self._preference.budget:g} ms")
         return "; ".join(filter(None, [*said, *absent]))
 
-    def _fits(self, seconds: "DoubleArray") -> "BoolArray":
+    def _within_budget(self, seconds: "DoubleArray") -> "BoolArray":
         budget = self._preference.budget
         fits: BoolArray = seconds <= (np.inf if budget is None else budget)
         return fits
 
-    def _told(self, decision: Decision, place: int) -> str:
+    def _describe_choice(self, decision: Decision, place: int) -> str:
         recall = min(max(decision.recalls[place], 0.0), 1.0)
         spent = 1000 * decision.seconds[place]
         took = f"{spent:.1f}" if spent < 10 else f"{spent:.0f}"
         return f"{self.choices[place].name} (recall@{self._weights.cutoff} {recall:.2f} in {took} ms expected)"
 
-    def _reasons(self, decision: Decision, chosen: int, other: int) -> list[str]:
+    def _decisive_signals(self, decision: Decision, chosen: int, other: int) -> list[str]:
         """Return the signals that weighed most for the choice and against the other one."""
-        standing = np.array(decision.standing)
+        standing = np.array(decision.standardized_signals)
         weighed = np.subtract(self.choices[chosen].weights, self.choices[other].weights) * standing
-        most = [int(place) for place in np.argsort(-weighed, kind="stable")[:_REASONS] if weighed[place] > 0]
+        most = [int(place) for place in np.argsort(-weighed, kind="stable")[:_MAX_REASONS] if weighed[place] > 0]
         side = {True: "more than usual", False: "less than usual"}
         return [f"{SIGNALS[self._weights.signals[s]]}: {side[bool(standing[s] > 0)]}" for s in most]
 
@@ -197,12 +204,12 @@ class RoutedRetriever:
         self._first = first
         self._router = router
         self._make = make
-        self._made: dict[int, Retriever | str] = {}
+        self._retrievers: dict[int, Retriever | str] = {}
 
     @property
     def fingerprint(self) -> str:
         """What tells its rankings from those of other weights, its own and those of what it chooses among."""
-        return fingerprint_of(self._router, *(self._retriever(place) for place in range(len(self._router.choices))))
+        return fingerprint_of(self._router, *(self._retriever_at(place) for place in range(len(self._router.choices))))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by the retriever that was chosen for it.
@@ -212,48 +219,48 @@ class RoutedRetriever:
         """
         check_k(k)
         allowed = self._scope.mask(where)
-        evidence: list[Evidence] = [found((), (), (EMPTY_QUESTION,), time.perf_counter())] * len(questions)
+        evidence: list[Evidence] = [make_evidence((), (), (EMPTY_QUESTION,), time.perf_counter())] * len(questions)
         sent: dict[int, list[tuple[int, str, float]]] = {}
         for place, question in enumerate(questions):
             if not question.strip():
                 continue
             started = time.perf_counter()
-            asked = self._first.walked(question, allowed) if self._router.looks else None
-            seen = None if asked is None else signals(self._scope.snapshot, asked)
-            chosen, note = self._chosen(self._router.choose(seen))
-            if asked is not None and self._router.choices[chosen].name == FIRST:
-                evidence[place] = _noted(self._first.evidence(asked, k, allowed, started), note, 0.0)
+            asked = self._first.walk(question, allowed) if self._router.needs_signals else None
+            seen = None if asked is None else compute_signals(self._scope.snapshot, asked)
+            chosen, note = self._choose(self._router.choose(seen))
+            if asked is not None and self._router.choices[chosen].name == FIRST_RETRIEVER:
+                evidence[place] = _add_note(self._first.walk_evidence(asked, k, allowed, started), note, 0.0)
             else:
                 sent.setdefault(chosen, []).append((place, note, time.perf_counter() - started))
         for chosen, group in sent.items():
-            retriever = self._made[chosen]
+            retriever = self._retrievers[chosen]
             assert not isinstance(retriever, str)
             answers = retriever.retrieve([questions[place] for place, _, _ in group], k, where)
             for (place, note, spent), answer in zip(group, answers, strict=True):
-                evidence[place] = _noted(answer, note, spent)
+                evidence[place] = _add_note(answer, note, spent)
         return evidence
 
-    def _chosen(self, decision: Decision) -> tuple[int, str]:
+    def _choose(self, decision: Decision) -> tuple[int, str]:
         """Return the best choice that the index can serve, and the note that says so."""
         absent: list[str] = []
         for place in decision.order:
-            retriever = self._retriever(place)
+            retriever = self._retriever_at(place)
             if not isinstance(retriever, str):
-                return place, self._router.note(decision, place, absent)
+                return place, self._router.describe_decision(decision, place, absent)
             absent.append(f"{self._router.choices[place].name} is left out: {retriever}")
         raise InputError(f"{NAME}: the index can serve none of the choices: {'; '.join(absent)}")
 
-    def _retriever(self, place: int) -> Retriever | str:
+    def _retriever_at(self, place: int) -> Retriever | str:
         """Return the retriever of a choice, or why the index cannot serve it."""
-        if place not in self._made:
+        if place not in self._retrievers:
             choice = self._router.choices[place]
             try:
-                self._made[place] = self._first if choice.name == FIRST else self._make(choice)
+                self._retrievers[place] = self._first if choice.name == FIRST_RETRIEVER else self._make(choice)
             except InputError as error:
-                self._made[place] = str(error)
-        return self._made[place]
+                self._retrievers[place] = str(error)
+        return self._retrievers[place]
 
 
-def _noted(evidence: Evidence, note: str, spent: float) -> Evidence:
+def _add_note(evidence: Evidence, note: str, spent: float) -> Evidence:
     usage = evidence.usage + Usage(seconds=spent)
     return replace(evidence, notes=(note, *evidence.notes), usage=usage)

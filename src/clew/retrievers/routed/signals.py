@@ -56,74 +56,76 @@ SIGNALS = {
 }
 """All signals, in order, each with what a note calls it."""
 
-FIRST, FURTHER = 5, 20
+SHORT_DEPTH, LONG_DEPTH = 5, 20
 """Passages that are looked at: as many as a user sees, and as many as a ranking by words may differ by."""
 
-_JOINTS = frozenset({"by", "of", "s", "that", "where", "which", "who", "whom", "whose"})
-_OPTIONS = frozenset(
+_JOINING_WORDS = frozenset({"by", "of", "s", "that", "where", "which", "who", "whom", "whose"})
+_COMPARING_WORDS = frozenset(
     {"also", "between", "both", "common", "earlier", "first", "later", "more", "older", "or", "same", "younger"}
 )
-_PLACES = {"second": 1, "third": 2, "fifth": 4, "sixth": 5, "tenth": 9}
+_VALUE_RANKS = {"second": 1, "third": 2, "fifth": 4, "sixth": 5, "tenth": 9}
 
 
-def signals(snapshot: Snapshot, asked: QuestionWalk) -> "FloatArray":
+def compute_signals(snapshot: Snapshot, asked: QuestionWalk) -> "FloatArray":
     """Return the signals (len(SIGNALS),) of a question's walk, in the order of `SIGNALS`; all are finite."""
-    best = top_order(asked.scores, FURTHER) if len(asked.scores) else np.zeros(0, dtype=np.int64)
-    first = [int(p) for p in asked.nodes[best[:FIRST]]]
-    values = {**_of_words(asked.linked), **_of_names(snapshot, asked)}
-    values |= {**_of_values(asked.scores[best].astype(np.float64)), **_of_passages(snapshot, asked, first)}
+    best = top_order(asked.scores, LONG_DEPTH) if len(asked.scores) else np.zeros(0, dtype=np.int64)
+    first = [int(p) for p in asked.nodes[best[:SHORT_DEPTH]]]
+    values = {**_word_signals(asked.linked_question), **_name_signals(snapshot, asked)}
+    values |= {**_value_signals(asked.scores[best].astype(np.float64)), **_passage_signals(snapshot, asked, first)}
     values["reach"] = float(np.log1p(len(asked.nodes)))
     return np.array([values[name] for name in SIGNALS], dtype=np.float32)
 
 
-def _of_words(linked: LinkedQuestion) -> dict[str, float]:
+def _word_signals(linked: LinkedQuestion) -> dict[str, float]:
     words = token_keys(linked.text)
     later = words[1:]  # the first word asks: `which` joins nothing there
     rest = [key for key in token_keys(linked.remainder) if key not in STOP_WORDS]
     counts = {
         "words": len(words),
         "asked": len(rest),
-        "joints": sum(word in _JOINTS for word in later),
-        "options": sum(word in _OPTIONS for word in later),
-        "known": len(linked.known),
-        "unknown": len(linked.unknown),
+        "joints": sum(word in _JOINING_WORDS for word in later),
+        "options": sum(word in _COMPARING_WORDS for word in later),
+        "known": len(linked.linked_names),
+        "unknown": len(linked.unlinked_names),
     }
     return {name: float(np.log1p(count)) for name, count in counts.items()}
 
 
-def _of_names(snapshot: Snapshot, asked: QuestionWalk) -> dict[str, float]:
-    names = [len(name.entities) for name in asked.linked.known]
-    if not asked.named:
+def _name_signals(snapshot: Snapshot, asked: QuestionWalk) -> dict[str, float]:
+    names = [len(name.entities) for name in asked.linked_question.linked_names]
+    if not asked.named_nodes:
         return dict.fromkeys(("meanings", "titles", "degree", "rarest"), 0.0)
-    nodes = np.fromiter(asked.named, dtype=np.int64, count=len(asked.named))
+    nodes = np.fromiter(asked.named_nodes, dtype=np.int64, count=len(asked.named_nodes))
     links = np.log1p(snapshot.walk.indptr[nodes + 1] - snapshot.walk.indptr[nodes])
     return {
         "meanings": float(np.log(np.mean(names))),
-        "titles": float((nodes < len(asked.matching)).mean()),
+        "titles": float((nodes < len(asked.bm25_full)).mean()),
         "degree": float(links.mean()),
         "rarest": float(links.min()),
     }
 
 
-def _of_values(values: "DoubleArray") -> dict[str, float]:
+def _value_signals(values: "DoubleArray") -> dict[str, float]:
     shares = values / max(float(values.max(initial=0.0)), 1e-30)
     part = shares / max(float(shares.sum()), 1e-30)
-    entropy = -float((part * np.log(np.maximum(part, 1e-30))).sum()) / float(np.log(FURTHER))
-    return {name: float(shares[n]) if n < len(shares) else 0.0 for name, n in _PLACES.items()} | {"entropy": entropy}
+    entropy = -float((part * np.log(np.maximum(part, 1e-30))).sum()) / float(np.log(LONG_DEPTH))
+    return {name: float(shares[n]) if n < len(shares) else 0.0 for name, n in _VALUE_RANKS.items()} | {
+        "entropy": entropy
+    }
 
 
-def _of_passages(snapshot: Snapshot, asked: QuestionWalk, first: Sequence[int]) -> dict[str, float]:
+def _passage_signals(snapshot: Snapshot, asked: QuestionWalk, first: Sequence[int]) -> dict[str, float]:
     if not first:
         return dict.fromkeys(("agreeing", "near", "matching", "answering", "standing", "linked"), 0.0)
-    words = top_order(asked.matching, FURTHER).tolist()
-    own = [node for node in asked.named if node < len(asked.matching)]
+    words = top_order(asked.bm25_full, LONG_DEPTH).tolist()
+    own = [node for node in asked.named_nodes if node < len(asked.bm25_full)]
     pairs = list(combinations(first, 2))
     around = {passage: set(snapshot.walk.row(passage).tolist()) for passage in first}
     return {
-        "agreeing": len({*words[:FIRST]}.intersection(first)) / len(first),
+        "agreeing": len({*words[:SHORT_DEPTH]}.intersection(first)) / len(first),
         "near": len({*words}.intersection(first)) / len(first),
-        "matching": float(asked.matching[first].mean()),
-        "answering": float(asked.remaining[first].max()),
+        "matching": float(asked.bm25_full[first].mean()),
+        "answering": float(asked.bm25_remainder[first].max()),
         "standing": len({*own}.intersection(first)) / len(own) if own else 0.0,
         "linked": sum(b in around[a] for a, b in pairs) / len(pairs) if pairs else 0.0,
     }

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, TextualGraph
-from clew.query.masking import asking_words, masked
-from clew.retrievers.frag.chain_features import VectorMemory, likeness_of_words
-from clew.text.normalization import counts_alone, is_of_word
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
+from clew.query.masking import find_relation_words, mask_names
+from clew.retrievers.frag.chain_features import VectorMemory, match_words
+from clew.text.normalization import is_unspaced_letter, is_word_character
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
-MOST_TEXTS = 200_000
+MAX_TEXTS = 200_000
 """Remembered of either kind: 300 MB of 384 numbers each."""
-_TOGETHER = 2048  # texts that are encoded between two words of progress
+_ENCODING_BATCH = 2048  # texts that are encoded between two words of progress
 
 
 @final
@@ -33,21 +33,21 @@ class GraphEncoder:
     Args:
         encode: Gives unit rows (n, d) of texts of nodes and relations.
         encode_questions: Gives unit rows (n, d) of questions and their words.
-        most: Texts that are remembered of either kind; then it begins anew.
+        max_texts: Texts that are remembered of either kind; then it begins anew.
     """
 
     def __init__(
         self,
         encode: "Callable[[Sequence[str]], FloatArray]",
         encode_questions: "Callable[[Sequence[str]], FloatArray]",
-        most: int = MOST_TEXTS,
+        max_texts: int = MAX_TEXTS,
     ) -> None:
         self._encode = encode
-        self._most = most
-        self._texts = VectorMemory(encode, most)
-        self._questions = VectorMemory(encode_questions, most)
+        self._max_texts = max_texts
+        self._texts = VectorMemory(encode, max_texts)
+        self._questions = VectorMemory(encode_questions, max_texts)
 
-    def remember(
+    def preload(
         self,
         graphs: Sequence[TextualGraph],
         questions: Iterable[tuple[int, str, Sequence[int]]] = (),
@@ -64,22 +64,22 @@ class GraphEncoder:
             progress: Told how many texts of how many are encoded.
         """
         own = (text for graph in graphs for text in (*graph.nodes, *graph.relations))
-        texts = _first_texts(own, self._most // 2)
+        texts = _first_distinct(own, self._max_texts // 2)
         asked = (
             text
             for place, question, topics in questions
-            for text in _Asked.of(question, _names(graphs[place], topics)).texts()
+            for text in _MaskedText.mask(question, _topic_names(graphs[place], topics)).texts()
         )
-        phrases = _first_texts(asked, self._most // 2)
+        phrases = _first_distinct(asked, self._max_texts // 2)
         total, done = len(texts) + len(phrases), 0
         progress(done, total)
         for memory, wanted in ((self._texts, texts), (self._questions, phrases)):
-            for start in range(0, len(wanted), _TOGETHER):
-                memory(wanted[start : start + _TOGETHER])
-                done += len(wanted[start : start + _TOGETHER])
+            for start in range(0, len(wanted), _ENCODING_BATCH):
+                memory(wanted[start : start + _ENCODING_BATCH])
+                done += len(wanted[start : start + _ENCODING_BATCH])
                 progress(done, total)
 
-    def encoded(self, graph: TextualGraph) -> EncodedGraph:
+    def encode_graph(self, graph: TextualGraph) -> EncodedGraph:
         """Return a graph with vectors; its distinct relations are in the order in which edges have them."""
         row_of = {relation: row for row, relation in enumerate(dict.fromkeys(graph.relations))}
         relation_of = np.array([row_of[relation] for relation in graph.relations], dtype=np.int32)
@@ -87,7 +87,7 @@ class GraphEncoder:
         rows = self._texts(texts) if texts else self._encode(())  # the memory does not know the width of no rows
         return EncodedGraph(graph, rows[: len(graph.nodes)], rows[len(graph.nodes) :], relation_of)
 
-    def asked(self, graph: EncodedGraph, text: str, topics: "Sequence[int] | IntArray" = ()) -> AskedGraph:
+    def encode_query(self, graph: EncodedGraph, text: str, topics: "Sequence[int] | IntArray" = ()) -> GraphQuery:
         """Return a question on a graph.
 
         Args:
@@ -99,16 +99,16 @@ class GraphEncoder:
             InputError: A topic is no position of the graph.
         """
         places = np.asarray(topics, dtype=np.int32)
-        question = _Asked.of(text, _names(graph.graph, places.tolist()))
+        question = _MaskedText.mask(text, _topic_names(graph.graph, places.tolist()))
         vector = self._questions(question.texts())[0]  # the phrases with it, for what follows
         relevance = None
         if question.phrases:
-            relevance = likeness_of_words(question.phrases, graph.relations, self._questions)[0].max(axis=0)
-        return AskedGraph(graph, vector, places, relevance)
+            relevance = match_words(question.phrases, graph.relation_vectors, self._questions)[0].max(axis=0)
+        return GraphQuery(graph, vector, places, relevance)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _MaskedText:
     """A question as it is compared.
 
     Attributes:
@@ -120,17 +120,17 @@ class _Asked:
     phrases: Sequence[Sequence[str]]
 
     @classmethod
-    def of(cls, text: str, names: Iterable[str]) -> Self:
-        found = [place for name in names for place in _found(name, text)]
-        without = masked(text, found)
-        return cls(without.text if found else text, asking_words(without).phrases)
+    def mask(cls, text: str, names: Iterable[str]) -> Self:
+        found = [place for name in names for place in _find_name(name, text)]
+        without = mask_names(text, found)
+        return cls(without.text if found else text, find_relation_words(without).phrases)
 
     def texts(self) -> list[str]:
         """Return all that is encoded of it, the question first."""
         return list(dict.fromkeys([self.text, *(phrase for around in self.phrases for phrase in around)]))
 
 
-def _names(graph: TextualGraph, topics: Sequence[int]) -> list[str]:
+def _topic_names(graph: TextualGraph, topics: Sequence[int]) -> list[str]:
     count = len(graph.nodes)
     for topic in topics:
         if not 0 <= topic < count:
@@ -140,7 +140,7 @@ def _names(graph: TextualGraph, topics: Sequence[int]) -> list[str]:
     return [graph.nodes[topic] for topic in topics]
 
 
-def _found(name: str, text: str) -> Iterator[tuple[int, int]]:
+def _find_name(name: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield where a name stands in a text as words of its own, in any case and over any white space.
 
     Where a script has no spaces, every letter is taken for a word.
@@ -151,18 +151,20 @@ def _found(name: str, text: str) -> Iterator[tuple[int, int]]:
     pattern, place = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), 0
     while found := pattern.search(text, place):
         start, end = found.span()
-        cut = _goes_on(text[start], text[start - 1 : start]) or _goes_on(text[end - 1], text[end : end + 1])
+        cut = _continues_word(text[start], text[start - 1 : start]) or _continues_word(
+            text[end - 1], text[end : end + 1]
+        )
         if not cut:
             yield start, end
         place = start + 1 if cut else end
 
 
-def _goes_on(edge: str, beside: str) -> bool:
+def _continues_word(edge: str, beside: str) -> bool:
     """Tell whether a word that ends with a letter goes on with the one beside it; "" at the end of a text."""
-    return beside != "" and not counts_alone(edge) and is_of_word(beside)
+    return beside != "" and not is_unspaced_letter(edge) and is_word_character(beside)
 
 
-def _first_texts(texts: Iterable[str], most: int) -> list[str]:
+def _first_distinct(texts: Iterable[str], most: int) -> list[str]:
     """Return the first distinct texts, at most so many."""
     found: dict[str, None] = {}
     for text in texts:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from clew.graph.subgraphs.textual_graph import AskedGraph
+from clew.graph.subgraphs.textual_graph import GraphQuery
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,59 +23,59 @@ if TYPE_CHECKING:
     DoubleArray = NDArray[np.float64]
 
 TEXT, QUESTION = "text", "question"
-STEPS = 4
-_SHARPNESS = 0.15  # what a likeness is divided by to be the logarithm of a weight
-_LEAST = 1e-6  # share of the walk below which nodes are equally far
-SCALARS = 6 + STEPS
+WALK_STEPS = 4
+_TEMPERATURE = 0.15  # what a likeness is divided by to be the logarithm of a weight
+_MIN_SHARE = 1e-6  # share of the walk below which nodes are equally far
+SCALAR_COUNT = 6 + WALK_STEPS
 
 
-def width(kind: str, dimension: int) -> int:
+def feature_width(kind: str, dimension: int) -> int:
     """Return how many numbers are known of a node whose text has a vector of some dimension."""
-    return dimension if kind == TEXT else 2 * dimension + SCALARS
+    return dimension if kind == TEXT else 2 * dimension + SCALAR_COUNT
 
 
-def cosines(asked: AskedGraph) -> "FloatArray":
+def node_similarities(asked: GraphQuery) -> "FloatArray":
     """Return the cosine (n,) of every node's text with the question."""
-    return np.asarray(asked.graph.nodes @ asked.question, dtype=np.float32)
+    return np.asarray(asked.graph.node_vectors @ asked.question_vector, dtype=np.float32)
 
 
-def walk(asked: AskedGraph) -> "FloatArray":
+def walk_shares(asked: GraphQuery) -> "FloatArray":
     """Return the share (STEPS + 1, n) of a walk that is at each node after so many steps.
 
     What comes to a node without edges is lost with the next step; all else adds up to 1.
     """
-    count = len(asked.graph.nodes)
-    shares = np.zeros((STEPS + 1, count), dtype=np.float32)
+    count = len(asked.graph.node_vectors)
+    shares = np.zeros((WALK_STEPS + 1, count), dtype=np.float32)
     if not count:
         return shares
-    here = _start(asked)
+    here = _start_distribution(asked)
     shares[0] = here
-    froms, tos, relations = _steps(asked)
+    froms, tos, relations = _directed_steps(asked)
     if not len(froms):
         return shares
-    worth = relevance(asked)[relations].astype(np.float64) / _SHARPNESS
+    worth = relation_relevance(asked)[relations].astype(np.float64) / _TEMPERATURE
     weights = np.exp(worth - worth.max())
     weights /= np.bincount(froms, weights, count)[froms]
-    for step in range(STEPS):
+    for step in range(WALK_STEPS):
         here = np.asarray(np.bincount(tos, weights * here[froms], count), dtype=np.float64)
         shares[step + 1] = here
     return shares
 
 
-def prior(shares: "FloatArray") -> "FloatArray":
+def walk_prior(shares: "FloatArray") -> "FloatArray":
     """Return the logarithm (n,) of the greatest share of the walk (STEPS + 1, n) that is at each node at some step."""
     greatest: FloatArray = shares.max(axis=0)
-    return np.log(np.maximum(greatest, _LEAST))
+    return np.log(np.maximum(greatest, _MIN_SHARE))
 
 
-def relevance(asked: AskedGraph) -> "FloatArray":
+def relation_relevance(asked: GraphQuery) -> "FloatArray":
     """Return how strongly the question asks for each distinct relation, (r,)."""
-    if asked.relevance is not None:
-        return asked.relevance
-    return np.asarray(asked.graph.relations @ asked.question, dtype=np.float32)
+    if asked.relation_relevance is not None:
+        return asked.relation_relevance
+    return np.asarray(asked.graph.relation_vectors @ asked.question_vector, dtype=np.float32)
 
 
-def node_inputs(asked: AskedGraph, kind: str, shares: "FloatArray") -> "FloatArray":
+def node_features(asked: GraphQuery, kind: str, shares: "FloatArray") -> "FloatArray":
     """Return what is known of every node (n, `width`).
 
     Args:
@@ -86,52 +86,52 @@ def node_inputs(asked: AskedGraph, kind: str, shares: "FloatArray") -> "FloatArr
             least), the logarithm of its edges, and the walk's shares, the greatest first, as 0 (none) to 1 (all).
         shares: (STEPS + 1, n) of the walk.
     """
-    nodes = asked.graph.nodes
+    nodes = asked.graph.node_vectors
     if kind == TEXT:
         return nodes
     count, dimension = nodes.shape
-    froms, _, relations = _steps(asked)
+    froms, _, relations = _directed_steps(asked)
     degrees = np.bincount(froms, minlength=count)
-    found = np.zeros((count, width(kind, dimension)), dtype=np.float32)
+    found = np.zeros((count, feature_width(kind, dimension)), dtype=np.float32)
     found[:, :dimension] = nodes
     if len(froms):
         order = np.argsort(froms, kind="stable")
         rows = np.concatenate([[0], np.cumsum(degrees)])
         each = (1.0 / degrees[froms[order]]).astype(np.float32)
-        around = sparse.csr_matrix((each, relations[order], rows), shape=(count, len(asked.graph.relations)))
-        found[:, dimension : 2 * dimension] = around @ asked.graph.relations
-    alike, scalars = cosines(asked), found[:, 2 * dimension :]
+        around = sparse.csr_matrix((each, relations[order], rows), shape=(count, len(asked.graph.relation_vectors)))
+        found[:, dimension : 2 * dimension] = around @ asked.graph.relation_vectors
+    alike, scalars = node_similarities(asked), found[:, 2 * dimension :]
     scalars[:, 0] = alike
     scalars[:, 1] = alike - (alike.mean() if count else 0.0)
     scalars[asked.topics, 2] = 1.0
-    np.maximum.at(scalars[:, 3], froms, relevance(asked)[relations])
+    np.maximum.at(scalars[:, 3], froms, relation_relevance(asked)[relations])
     scalars[:, 4] = np.log1p(degrees)
-    logs = 1.0 - np.log(np.maximum(shares, _LEAST)) / np.log(_LEAST)
+    logs = 1.0 - np.log(np.maximum(shares, _MIN_SHARE)) / np.log(_MIN_SHARE)
     scalars[:, 5] = logs.max(axis=0)
     scalars[:, 6:] = logs[1:].T
     return found
 
 
-def offsets(counts: Sequence[int]) -> "LongArray":
+def node_offsets(counts: Sequence[int]) -> "LongArray":
     """Return where the nodes of each graph begin, and where the last ends, when graphs lie side by side."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _start(asked: AskedGraph) -> "DoubleArray":
-    start = np.zeros(len(asked.graph.nodes))
+def _start_distribution(asked: GraphQuery) -> "DoubleArray":
+    start = np.zeros(len(asked.graph.node_vectors))
     named = np.unique(asked.topics)
     if len(named):
         start[named] = 1.0 / len(named)
         return start
-    alike = cosines(asked).astype(np.float64) / _SHARPNESS
+    alike = node_similarities(asked).astype(np.float64) / _TEMPERATURE
     start = np.exp(alike - alike.max())
     return np.asarray(start / start.sum())
 
 
-def _steps(asked: AskedGraph) -> "tuple[LongArray, LongArray, LongArray]":
+def _directed_steps(asked: GraphQuery) -> "tuple[LongArray, LongArray, LongArray]":
     """Return where every step comes from, where it leads and its relation: edges both ways, loops once."""
     edges = asked.graph.graph.edges.reshape(-1, 2).astype(np.int64)
-    relations = asked.graph.relation_of.astype(np.int64)
+    relations = asked.graph.edge_relations.astype(np.int64)
     proper = edges[:, 0] != edges[:, 1]
     back = edges[proper]
     return (

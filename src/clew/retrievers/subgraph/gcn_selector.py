@@ -11,9 +11,9 @@ from typing import final
 
 import torch
 
-from clew.graph.subgraphs.textual_graph import AskedGraph, Subgraph, induced
-from clew.nn.subgraph_policy import drawn
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer, batch_of
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
+from clew.nn.subgraph_policy import sample_without_replacement
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer, make_node_batch
 from clew.retrievers.subgraph.selectors import check_budget
 
 
@@ -35,18 +35,18 @@ class GCNSelector:
         """The weights."""
         return self._trained.fingerprint
 
-    def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return for each question its likeliest nodes (see `SubgraphSelector`).
 
         Graphs are taken one by one, so a selection is the same bit for bit whatever it is asked together with.
         """
         check_budget(budget)
-        return [self._selected(one, budget) for one in asked]
+        return [self._select_one(one, budget) for one in queries]
 
-    def _selected(self, asked: AskedGraph, budget: int) -> Subgraph:
-        if not len(asked.graph.nodes):
-            return induced(asked.graph.graph, [])
+    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
+        if not len(asked.graph.node_vectors):
+            return induced_subgraph(asked.graph.graph, [])
         with torch.inference_mode():
-            scores, end = self._trained.model(batch_of([asked], self._trained.settings))
-            nodes = drawn(scores, end[0], budget, None)
-        return induced(asked.graph.graph, nodes.tolist())
+            scores, end = self._trained.model(make_node_batch([asked], self._trained.settings))
+            nodes = sample_without_replacement(scores, end[0], budget, None)
+        return induced_subgraph(asked.graph.graph, nodes.tolist())

@@ -10,9 +10,18 @@ import numpy as np
 import torch
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import AskedGraph
+from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.nn.subgraph_policy import PRODUCT, SUM, NodeBatch, SubgraphScorer
-from clew.retrievers.subgraph.gcn_features import QUESTION, TEXT, cosines, node_inputs, offsets, prior, walk, width
+from clew.retrievers.subgraph.gcn_features import (
+    QUESTION,
+    TEXT,
+    feature_width,
+    node_features,
+    node_offsets,
+    node_similarities,
+    walk_prior,
+    walk_shares,
+)
 from clew.store.weights_io import read_weights, write_weights
 
 if TYPE_CHECKING:
@@ -46,7 +55,7 @@ class ScorerSettings:
             if seen not in known:
                 raise InputError(f"{name} is {seen!r}: wanted {' or '.join(known)}")
 
-    def made(self, dimension: int, seed: int) -> SubgraphScorer:
+    def build_network(self, dimension: int, seed: int) -> SubgraphScorer:
         """Return an untrained network for vectors of some dimension; equal seeds give equal ones.
 
         Raises:
@@ -54,7 +63,7 @@ class ScorerSettings:
         """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            inputs = width(self.inputs, dimension)
+            inputs = feature_width(self.inputs, dimension)
             return SubgraphScorer(inputs, self.width, self.layers, self.combination, stops=self.stops)
 
 
@@ -85,17 +94,17 @@ class TrainedScorer:
         return f"subgraph-{digest.hexdigest()}"
 
 
-def batch_of(asked: Sequence[AskedGraph], settings: ScorerSettings) -> NodeBatch:
+def make_node_batch(asked: Sequence[GraphQuery], settings: ScorerSettings) -> NodeBatch:
     """Return question graphs, at least one, side by side as the network reads them."""
-    begins = offsets([len(one.graph.nodes) for one in asked])
-    walks = [walk(one) for one in asked]
-    inputs = [node_inputs(one, settings.inputs, shares) for one, shares in zip(asked, walks, strict=True)]
+    begins = node_offsets([len(one.graph.node_vectors) for one in asked])
+    walks = [walk_shares(one) for one in asked]
+    inputs = [node_features(one, settings.inputs, shares) for one, shares in zip(asked, walks, strict=True)]
     edges = [one.graph.graph.edges.reshape(-1, 2) + begin for one, begin in zip(asked, begins[:-1], strict=True)]
     return NodeBatch(
         torch.from_numpy(np.concatenate(inputs)),
         torch.from_numpy(np.concatenate(edges).astype(np.int64)),
-        torch.from_numpy(np.concatenate([cosines(one) for one in asked])),
-        torch.from_numpy(np.concatenate([prior(shares) for shares in walks])),
+        torch.from_numpy(np.concatenate([node_similarities(one) for one in asked])),
+        torch.from_numpy(np.concatenate([walk_prior(shares) for shares in walks])),
         torch.from_numpy(np.repeat(np.arange(len(asked)), np.diff(begins))),
         len(asked),
     )
@@ -127,7 +136,7 @@ def load_scorer(folder: Path) -> TrainedScorer:
         dimension = int(config["dimension"])
         try:
             settings = ScorerSettings(**config["settings"])
-            model = settings.made(dimension, 0)
+            model = settings.build_network(dimension, 0)
         except InputError as error:
             raise ValueError(str(error)) from error
         shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}

@@ -19,25 +19,25 @@ from clew.graph.ppr.local_ppr import DAMPING, best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, local_graph
-from clew.graph.subgraphs.k_hop import MOST_HOPS, neighbourhood
-from clew.graph.subgraphs.textual_graph import AskedGraph, EncodedGraph, Subgraph, TextualGraph
+from clew.graph.subgraphs.k_hop import MAX_HOPS, neighbourhood
+from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.protocols import SubgraphSelector
-from clew.query.linking import Topics, question_topics
-from clew.query.masking import asking_words, masked
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, found
-from clew.retrievers.frag.chain_features import likeness_of_words
+from clew.query.linking import TopicEntities, find_topic_entities
+from clew.query.masking import find_relation_words, mask_names
+from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, make_evidence
+from clew.retrievers.frag.chain_features import match_words
 from clew.retrievers.frag.retriever import NO_TOPIC
 from clew.retrievers.spec import Options
-from clew.retrievers.subgraph.selectors import node_likeness
-from clew.retrievers.supporting_passages import stating_passages
-from clew.text.bm25 import LexicalIndex
+from clew.retrievers.subgraph.selectors import node_similarity
+from clew.retrievers.supporting_passages import find_supporting_passages
+from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray
 
 NO_FACTS = "the graph has no fact of what the question names"
-_TOLD = 5  # names in a note
+_NOTE_NAMES = 5  # names in a note
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,49 +64,49 @@ class TextVectors:
     """Vectors of an index's texts, and of questions.
 
     Attributes:
-        names: Gives unit rows (E, d) of all entities' names.
-        relations: Gives unit rows (R, d) of all relations.
-        questions: Gives unit rows of questions.
+        entity_vectors: Gives unit rows (E, d) of all entities' names.
+        relation_vectors: Gives unit rows (R, d) of all relations.
+        encode_questions: Gives unit rows of questions.
     """
 
-    names: "Callable[[], FloatArray]"
-    relations: "Callable[[], FloatArray]"
-    questions: "Callable[[Sequence[str]], FloatArray]"
+    entity_vectors: "Callable[[], FloatArray]"
+    relation_vectors: "Callable[[], FloatArray]"
+    encode_questions: "Callable[[Sequence[str]], FloatArray]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nearby:
+class NearbyGraph:
     """What lies around some entities.
 
     Attributes:
         local: The nearest, and the facts among them.
-        entities: How many there are in reach.
+        reachable_entities: How many there are in reach.
         unexpanded: Of how many entities not all facts were looked at.
     """
 
     local: LocalGraph
-    entities: int
+    reachable_entities: int
     unexpanded: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Selected:
+class SubgraphSelection:
     """What was chosen for one question; n entities near it, m facts among them.
 
     Attributes:
         topics: (t,) entities that it names.
         local: The n entities and the facts among them, walked both ways.
         triples: (m,) the triple of each edge of the textual graph.
-        asked: The textual graph, and the question on it.
-        part: What of it was selected.
+        query: The textual graph, and the question on it.
+        subgraph: What of it was selected.
         notes: For people.
     """
 
     topics: "IntArray"
     local: LocalGraph
     triples: "IntArray"
-    asked: AskedGraph
-    part: Subgraph
+    query: GraphQuery
+    subgraph: Subgraph
     notes: tuple[str, ...]
 
 
@@ -120,7 +120,7 @@ class SubgraphRetriever:
         graph: Gives its facts, made when first asked for.
         vectors: Of its texts.
         selector: Chooses.
-        why: By what it chooses, in words.
+        selection_note: By what it chooses, in words.
         settings: As above.
         by_words: Whether the selector is told how strongly each relation is asked for, which costs some milliseconds.
     """
@@ -128,11 +128,11 @@ class SubgraphRetriever:
     def __init__(
         self,
         scope: Scope,
-        lexical: LexicalIndex,
+        lexical: BM25Index,
         graph: Callable[[], FactGraph],
         vectors: TextVectors,
         selector: SubgraphSelector,
-        why: str,
+        selection_note: str,
         settings: SubgraphSettings,
         *,
         by_words: bool = False,
@@ -143,13 +143,13 @@ class SubgraphRetriever:
         self._graph = graph
         self._vectors = vectors
         self._selector = selector
-        self._why = why
+        self._selection_note = selection_note
         self._by_words = by_words
 
     @property
     def fingerprint(self) -> str:
         """The settings, and those of the selector or its weights."""
-        return f"{self.settings!r}\0{self._why}\0{fingerprint_of(self._selector)}"
+        return f"{self.settings!r}\0{self._selection_note}\0{fingerprint_of(self._selector)}"
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return a path to each selected entity, and at most `k` passages that state them (see `Retriever`).
@@ -170,85 +170,94 @@ class SubgraphRetriever:
             where: Likewise.
         """
         check_k(k)
-        allowed, shut = self.scope.mask(where), self.scope.closed(where)
+        allowed, shut = self.scope.mask(where), self.scope.blocked_triples(where)
         return [
-            self._evidence(question, names, k, allowed, shut) for question, names in zip(questions, topics, strict=True)
+            self._retrieve_one(question, names, k, allowed, shut)
+            for question, names in zip(questions, topics, strict=True)
         ]
 
-    def select(self, question: str, names: Sequence[str] = (), closed: "BoolArray | None" = None) -> Selected:
+    def select(
+        self, question: str, names: Sequence[str] = (), blocked_triples: "BoolArray | None" = None
+    ) -> SubgraphSelection:
         """Return what is chosen for one question; nothing of an empty graph where it names no entity.
 
         Args:
             question: Any string.
             names: Of what it is about; none to have its names linked.
-            closed: (T,) triples that may not be used.
+            blocked_triples: (T,) triples that may not be used.
         """
         snapshot = self.scope.snapshot
-        topics = question_topics(snapshot, question, names)
-        unknown = [f"no entity is called {', '.join(map(repr, topics.unknown))}"] if topics.unknown else []
+        topics = find_topic_entities(snapshot, question, names)
+        unknown = [f"no entity is called {', '.join(map(repr, topics.unknown_names))}"] if topics.unknown_names else []
         starts = np.array(topics.entities, dtype=np.int32)
-        near = cut_out(self._graph(), starts, self.settings, closed)
+        near = extract_local_graph(self._graph(), starts, self.settings, blocked_triples)
         local = near.local
-        encoded, triples = encoded_graph(snapshot, local, self._vectors)
-        asked = self._asked(topics, encoded, local.positions(starts).astype(np.int32))
+        encoded, triples = encode_local_graph(snapshot, local, self._vectors)
+        asked = self._encode_query(topics, encoded, local.positions(starts).astype(np.int32))
         part = self._selector.select([asked], self.settings.budget)[0]
-        said = self._said(asked, part) if len(triples) else (self._why_none(near) if len(starts) else NO_TOPIC,)
-        first = [f"starts from {', '.join(snapshot.entities[int(e)] for e in starts[:_TOLD])}"] if len(starts) else []
+        said = (
+            self._describe_selection(asked, part)
+            if len(triples)
+            else (self._explain_no_facts(near) if len(starts) else NO_TOPIC,)
+        )
+        first = (
+            [f"starts from {', '.join(snapshot.entities[int(e)] for e in starts[:_NOTE_NAMES])}"] if len(starts) else []
+        )
         cut = near.unexpanded
         unexpanded = [f"of {cut} entities of many facts not all were looked at"] if cut else []
-        return Selected(starts, local, triples, asked, part, (*first, *unknown, *said, *unexpanded))
+        return SubgraphSelection(starts, local, triples, asked, part, (*first, *unknown, *said, *unexpanded))
 
-    def _asked(self, topics: Topics, graph: EncodedGraph, places: "IntArray") -> AskedGraph:
-        without = masked(topics.text, topics.places)
-        phrases = asking_words(without).phrases if self._by_words else ()
-        text = without.text if topics.places else topics.text
-        encode = self._vectors.questions
+    def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, places: "IntArray") -> GraphQuery:
+        without = mask_names(topics.text, topics.spans)
+        phrases = find_relation_words(without).phrases if self._by_words else ()
+        text = without.text if topics.spans else topics.text
+        encode = self._vectors.encode_questions
         vector = encode([text, *(phrase for around in phrases for phrase in around)])[0]  # together, which is quicker
         relevance = None
-        if phrases and len(graph.relations):
-            relevance = likeness_of_words(phrases, graph.relations, encode)[0].max(axis=0)
-        return AskedGraph(graph, vector, places, relevance)
+        if phrases and len(graph.relation_vectors):
+            relevance = match_words(phrases, graph.relation_vectors, encode)[0].max(axis=0)
+        return GraphQuery(graph, vector, places, relevance)
 
-    def _said(self, asked: AskedGraph, part: Subgraph) -> tuple[str, ...]:
-        graph, likeness = asked.graph.graph, node_likeness(asked)
-        best = part.nodes[np.argsort(-likeness[part.nodes], kind="stable")][:_TOLD]
+    def _describe_selection(self, asked: GraphQuery, part: Subgraph) -> tuple[str, ...]:
+        graph, likeness = asked.graph.graph, node_similarity(asked)
+        best = part.nodes[np.argsort(-likeness[part.nodes], kind="stable")][:_NOTE_NAMES]
         size = f"{len(part.nodes)} of {len(graph.nodes)} entities and {len(part.edges)} of {len(graph.edges)} facts"
         return (
-            f"selected {size} near what the question names: {self._why}",
+            f"selected {size} near what the question names: {self._selection_note}",
             f"the likest of them to the question: {', '.join(graph.nodes[int(node)] for node in best)}",
         )
 
-    def _why_none(self, near: "Nearby") -> str:
+    def _explain_no_facts(self, near: "NearbyGraph") -> str:
         """Return why there is no fact among the entities that were kept."""
-        if near.entities > len(near.local.nodes):
-            kept = f"the {len(near.local.nodes)} of {near.entities} entities that nodes={self.settings.nodes} keeps"
-            return f"no fact of what the question names is among {kept}: raise nodes"
+        if near.reachable_entities > len(near.local.nodes):
+            kept = f"the {len(near.local.nodes)} of {near.reachable_entities} entities kept"
+            return f"no fact of what the question names is among {kept} by nodes={self.settings.nodes}: raise nodes"
         return NO_FACTS
 
-    def _evidence(
+    def _retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: "BoolArray", closed: "BoolArray | None"
     ) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return found((), (), (EMPTY_QUESTION,), started)
+            return make_evidence((), (), (EMPTY_QUESTION,), started)
         selected = self.select(question, names, closed)
         whole = None if allowed.all() else allowed
-        walks, strayed = walks_to(selected)
+        walks, strayed = paths_to_selected(selected)
         triple = self.scope.snapshot.triple
         paths: list[Scored[Path]] = [
             Scored(tuple(triple(int(code) >> 1, whole) for code in codes), score) for codes, score in walks
         ]
-        passages, stated = stating_passages(self.scope, self._lexical, question, paths, k, allowed)
+        passages, stated = find_supporting_passages(self.scope, self._lexical, question, paths, k, allowed)
         notes = list(selected.notes)
         if strayed:
             notes.append(f"{strayed} paths lead over facts that were not selected: nothing else joins their ends")
         if len(passages) > stated:
             notes.append(f"{len(passages) - stated} passages state no path; they share words with the question")
         topics = tuple(self.scope.snapshot.entities[int(entity)] for entity in selected.topics)
-        return replace(found(passages, paths, notes, started), topics=topics)
+        return replace(make_evidence(passages, paths, notes, started), topics=topics)
 
 
-def subgraph_settings(options: Options) -> SubgraphSettings:
+def parse_subgraph_settings(options: Options) -> SubgraphSettings:
     """Return how much of an index is looked at, as the options `nodes`, `budget`, `hops` and `edges` say.
 
     Raises:
@@ -256,36 +265,38 @@ def subgraph_settings(options: Options) -> SubgraphSettings:
     """
     plain = SubgraphSettings()
     return SubgraphSettings(
-        options.whole("nodes", plain.nodes),
-        options.whole("budget", plain.budget),
-        options.whole("hops", plain.hops, MOST_HOPS),
-        options.whole("edges", plain.edges),
+        options.integer("nodes", plain.nodes),
+        options.integer("budget", plain.budget),
+        options.integer("hops", plain.hops, MAX_HOPS),
+        options.integer("edges", plain.edges),
     )
 
 
-def cut_out(
-    graph: FactGraph, starts: "IntArray", settings: SubgraphSettings, closed: "BoolArray | None" = None
-) -> Nearby:
+def extract_local_graph(
+    graph: FactGraph, starts: "IntArray", settings: SubgraphSettings, blocked_triples: "BoolArray | None" = None
+) -> NearbyGraph:
     """Return the entities that are nearest to some by personalised PageRank, the starts first, and facts among them.
 
     Args:
         graph: The facts.
         starts: (s,) distinct entities; all of them are kept.
         settings: How much.
-        closed: (T,) triples that may not be used.
+        blocked_triples: (T,) triples that may not be used.
     """
-    near = neighbourhood(graph, starts, settings.hops, settings.edges, closed)
+    near = neighbourhood(graph, starts, settings.hops, settings.edges, blocked_triples)
     if not len(starts):
-        return Nearby(local_graph(graph, near.nodes, closed), 0, 0)
-    around = explored_graph(graph, near, closed)
+        return NearbyGraph(local_graph(graph, near.nodes, blocked_triples), 0, 0)
+    around = explored_graph(graph, near, blocked_triples)
     places = around.positions(starts)
     scores = push_ppr(around, places, np.full(len(places), 1.0 / len(places)), settings.damping)
     best = around.nodes[best_positions(scores, settings.nodes)]
     nodes = np.concatenate([starts, best[~np.isin(best, starts)]])[: max(settings.nodes, len(starts))]
-    return Nearby(local_graph(graph, nodes.astype(np.int32), closed), len(near.nodes), near.unexpanded)
+    return NearbyGraph(
+        local_graph(graph, nodes.astype(np.int32), blocked_triples), len(near.nodes), near.truncated_nodes
+    )
 
 
-def encoded_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVectors) -> "tuple[EncodedGraph, IntArray]":
+def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVectors) -> "tuple[EncodedGraph, IntArray]":
     """Return a small graph of an index as a textual graph with vectors, and the triple (m,) of each of its edges.
 
     Nodes keep their positions; edges are in the order of their triples.
@@ -299,11 +310,11 @@ def encoded_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVectors) -
     texts = [snapshot.relations[int(relation)] for relation in distinct]
     names = [snapshot.entities[int(entity)] for entity in local.nodes]
     graph = TextualGraph(names, edges, [texts[row] for row in relation_of.tolist()])
-    nodes, relations = vectors.names()[local.nodes], vectors.relations()[distinct]
+    nodes, relations = vectors.entity_vectors()[local.nodes], vectors.relation_vectors()[distinct]
     return EncodedGraph(graph, nodes, relations, relation_of.astype(np.int32)), triples.astype(np.int32)
 
 
-def walks_to(selected: Selected) -> "tuple[list[tuple[IntArray, float]], int]":
+def paths_to_selected(selected: SubgraphSelection) -> "tuple[list[tuple[IntArray, float]], int]":
     """Return for each selected entity the way there from what the question names, the likest entity's first.
 
     A way leads over as few facts as can be that were not selected, then over as few as can be; entities that the
@@ -313,16 +324,16 @@ def walks_to(selected: Selected) -> "tuple[list[tuple[IntArray, float]], int]":
         Edge codes (h,) and the cosine of the entity's name with the question; and how many ways lead over facts that
         were not selected.
     """
-    local, part = selected.local, selected.part
+    local, part = selected.local, selected.subgraph
     if not len(part.nodes) or not len(local.edges):
         return [], 0
     inside = np.isin(local.edges >> 1, selected.triples[part.edges])
     costs = np.where(inside, 1.0, 1.0 + len(local.nodes))
     hops = min(len(part.nodes) + len(local.nodes).bit_length(), len(local.nodes))
-    paths, spent = shortest_paths(local, selected.asked.topics, hops, costs)
+    paths, spent = shortest_paths(local, selected.query.topics, hops, costs)
     lengths = paths.lengths()
     ends = local.positions(paths.nodes[np.arange(len(paths)), lengths])
-    likeness = node_likeness(selected.asked)[ends]
+    likeness = node_similarity(selected.query)[ends]
     chosen = np.flatnonzero(np.isin(ends, part.nodes))
     chosen = chosen[np.argsort(-likeness[chosen], kind="stable")]
     walks = [(paths.edges[i, : lengths[i]], float(likeness[i])) for i in chosen.tolist()]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from clew.errors import InputError
-from clew.graph.subgraphs.prizes import COST, edge_prizes, grown, node_prizes, prize_tree, within
-from clew.graph.subgraphs.textual_graph import AskedGraph, Subgraph, induced, whole
+from clew.graph.subgraphs.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
 from clew.ranking import top_order
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class SteinerSelector:
 
     topk: int = TOP_NODES
     topk_e: int = TOP_EDGES
-    cost: float = COST
+    cost: float = EDGE_COST
     fill: bool = False
     name: ClassVar[str] = "steiner"
 
@@ -42,18 +42,20 @@ class SteinerSelector:
         """The settings."""
         return repr(self)
 
-    def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return a tree of each graph; of a graph without edges its likest nodes (see `SubgraphSelector`)."""
         check_budget(budget)
-        return [self._selected(one, budget) for one in asked]
+        return [self._select_one(one, budget) for one in queries]
 
-    def _selected(self, asked: AskedGraph, budget: int) -> Subgraph:
-        graph, likeness = asked.graph.graph, node_likeness(asked)
+    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
+        graph, likeness = asked.graph.graph, node_similarity(asked)
         if not len(graph.edges):
-            return _likest(asked, budget)
-        of_nodes, of_edges = node_prizes(likeness, self.topk), edge_prizes(edge_likeness(asked), self.topk_e)
-        tree = within(prize_tree(graph.edges, of_nodes, of_edges, self.cost), graph.edges, of_nodes, of_edges, budget)
-        return grown(tree, graph.edges, likeness, budget) if self.fill else tree
+            return _most_similar(asked, budget)
+        of_nodes, of_edges = node_prizes(likeness, self.topk), edge_prizes(edge_similarity(asked), self.topk_e)
+        tree = prune_to_budget(
+            prize_tree(graph.edges, of_nodes, of_edges, self.cost), graph.edges, of_nodes, of_edges, budget
+        )
+        return grow_to_budget(tree, graph.edges, likeness, budget) if self.fill else tree
 
 
 @final
@@ -63,10 +65,10 @@ class TopNodes:
 
     name: ClassVar[str] = "top-nodes"
 
-    def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return the likest nodes of each graph, ties by position (see `SubgraphSelector`)."""
         check_budget(budget)
-        return [_likest(one, budget) for one in asked]
+        return [_most_similar(one, budget) for one in queries]
 
 
 @final
@@ -81,20 +83,20 @@ class EgoGraph:
     hops: int = 2
     name: ClassVar[str] = "ego"
 
-    def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return the nearest nodes of each graph, the likest of equally near ones first (see `SubgraphSelector`)."""
         check_budget(budget)
-        return [self._selected(one, budget) for one in asked]
+        return [self._select_one(one, budget) for one in queries]
 
-    def _selected(self, asked: AskedGraph, budget: int) -> Subgraph:
-        graph, likeness = asked.graph.graph, node_likeness(asked)
+    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
+        graph, likeness = asked.graph.graph, node_similarity(asked)
         if not len(likeness):
-            return induced(graph, ())
+            return induced_subgraph(graph, ())
         centres = asked.topics if len(asked.topics) else top_order(likeness, 1)
-        hops = _hops(graph.edges, np.asarray(centres, dtype=np.int64), len(likeness), self.hops)
+        hops = _hop_distances(graph.edges, np.asarray(centres, dtype=np.int64), len(likeness), self.hops)
         near = np.flatnonzero(hops <= self.hops)
         order = np.lexsort((near, -likeness[near], hops[near]))
-        return induced(graph, near[order[:budget]].astype(np.int32))
+        return induced_subgraph(graph, near[order[:budget]].astype(np.int32))
 
 
 @final
@@ -109,17 +111,17 @@ class RandomNodes:
     seed: int = 0
     name: ClassVar[str] = "random"
 
-    def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return nodes of each graph, each as likely (see `SubgraphSelector`)."""
         check_budget(budget)
-        return [self._selected(one, budget) for one in asked]
+        return [self._select_one(one, budget) for one in queries]
 
-    def _selected(self, asked: AskedGraph, budget: int) -> Subgraph:
+    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
         graph = asked.graph.graph
-        question = np.ascontiguousarray(asked.question, dtype="<f4").tobytes()
+        question = np.ascontiguousarray(asked.question_vector, dtype="<f4").tobytes()
         words = np.frombuffer(blake2b(question, digest_size=16).digest(), dtype="<u4")
         chance = np.random.default_rng([self.seed, len(graph.nodes), *words.tolist()])
-        return induced(graph, chance.permutation(len(graph.nodes))[:budget].astype(np.int32))
+        return induced_subgraph(graph, chance.permutation(len(graph.nodes))[:budget].astype(np.int32))
 
 
 @final
@@ -129,10 +131,10 @@ class WholeGraph:
 
     name: ClassVar[str] = "whole"
 
-    def select(self, asked: Sequence[AskedGraph], budget: int) -> list[Subgraph]:
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return all of each graph, which may be more than `budget` nodes (see `SubgraphSelector`)."""
         check_budget(budget)
-        return [whole(one.graph.graph) for one in asked]
+        return [full_subgraph(one.graph.graph) for one in queries]
 
 
 def check_budget(budget: int) -> None:
@@ -145,25 +147,25 @@ def check_budget(budget: int) -> None:
         raise InputError(f"a part of a graph of {budget} nodes: ask for at least 1")
 
 
-def node_likeness(asked: AskedGraph) -> "FloatArray":
+def node_similarity(asked: GraphQuery) -> "FloatArray":
     """Return the cosine (n,) of every node's text with the question."""
-    return _likeness(asked.graph.nodes, asked.question)
+    return _similarity(asked.graph.node_vectors, asked.question_vector)
 
 
-def edge_likeness(asked: AskedGraph) -> "FloatArray":
+def edge_similarity(asked: GraphQuery) -> "FloatArray":
     """Return the cosine (m,) of every edge's text with the question; equal texts have equal ones."""
-    return _likeness(asked.graph.relations, asked.question)[asked.graph.relation_of]
+    return _similarity(asked.graph.relation_vectors, asked.question_vector)[asked.graph.edge_relations]
 
 
-def _likeness(vectors: "FloatArray", question: "FloatArray") -> "FloatArray":
+def _similarity(vectors: "FloatArray", question: "FloatArray") -> "FloatArray":
     return np.asarray(vectors @ question if len(vectors) else np.zeros(0), dtype=np.float32)
 
 
-def _likest(asked: AskedGraph, budget: int) -> Subgraph:
-    return induced(asked.graph.graph, top_order(node_likeness(asked), budget).astype(np.int32))
+def _most_similar(asked: GraphQuery, budget: int) -> Subgraph:
+    return induced_subgraph(asked.graph.graph, top_order(node_similarity(asked), budget).astype(np.int32))
 
 
-def _hops(edges: "IntArray", centres: "IntArray", count: int, most: int) -> "IntArray":
+def _hop_distances(edges: "IntArray", centres: "IntArray", count: int, most: int) -> "IntArray":
     """Return the distance (count,) of every node from the nearest centre, `most + 1` for what is farther."""
     hops = np.full(count, most + 1, dtype=np.int32)
     hops[centres] = 0

@@ -7,17 +7,17 @@ whose names are taken out of the question; it has a budget of nodes.
 
 from functools import lru_cache
 
-from clew.retrievers.frag.factory import GraphParts
+from clew.retrievers.frag.factory import GraphSearchContext
 from clew.retrievers.spec import Options
-from clew.retrievers.subgraph.retriever import SubgraphRetriever, TextVectors, subgraph_settings
+from clew.retrievers.subgraph.retriever import SubgraphRetriever, TextVectors, parse_subgraph_settings
 from clew.retrievers.subgraph.selectors import SteinerSelector
 
 
-def steiner_retriever(parts: GraphParts, vectors: TextVectors, options: Options) -> SubgraphRetriever:
+def make_steiner_retriever(context: GraphSearchContext, vectors: TextVectors, options: Options) -> SubgraphRetriever:
     """Return the retriever as the options say.
 
     Args:
-        parts: Of the index.
+        context: Of the index.
         vectors: Of its texts.
         options: `topk`, `topk_e`, `cost` and `fill` of the tree, and those of `subgraph_settings`.
 
@@ -26,12 +26,12 @@ def steiner_retriever(parts: GraphParts, vectors: TextVectors, options: Options)
     """
     plain = SteinerSelector()
     selector = SteinerSelector(
-        options.whole("topk", plain.topk),
-        options.whole("topk_e", plain.topk_e),
-        options.number("cost", plain.cost),
+        options.integer("topk", plain.topk),
+        options.integer("topk_e", plain.topk_e),
+        options.float_("cost", plain.cost),
         options.text("fill", "no", ("yes", "no")) == "yes",
     )
     why = f"a tree that collects the {selector.topk} likest names and {selector.topk_e} likest relations"
-    graph = lru_cache(maxsize=1)(parts.graph)
-    settings = subgraph_settings(options)
-    return SubgraphRetriever(parts.scope, parts.lexical, graph, vectors, selector, why, settings)
+    graph = lru_cache(maxsize=1)(context.load_fact_graph)
+    settings = parse_subgraph_settings(options)
+    return SubgraphRetriever(context.scope, context.lexical, graph, vectors, selector, why, settings)

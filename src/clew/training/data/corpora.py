@@ -13,20 +13,20 @@ from clew.errors import InputError
 from clew.index import create
 from clew.index import open as open_index
 from clew.indexing.snapshot_builder import Progress
-from clew.query.context import Parts
+from clew.query.context import IndexContext
 from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
 
-CORPUS, TRAIN, DEVELOPMENT = "corpus.jsonl", "train.jsonl", "dev.jsonl"
+CORPUS_FILE, TRAIN_FILE, DEVELOPMENT_FILE = "corpus.jsonl", "train.jsonl", "dev.jsonl"
 
 
-def contents(folders: Sequence[Path], questions: str) -> list[str]:
+def hash_folders(folders: Sequence[Path], questions: str) -> list[str]:
     """Return a hash of each folder's corpus and questions."""
-    return ["".join(map(content, (folder / CORPUS, folder / questions))) for folder in folders]
+    return ["".join(map(hash_file, (folder / CORPUS_FILE, folder / questions))) for folder in folders]
 
 
-def content(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return a hash of a file's bytes; "-" where there is none."""
     if not path.is_file():
         return "-"
@@ -34,7 +34,7 @@ def content(path: Path) -> str:
         return file_digest(stream, lambda: blake2b(digest_size=6)).hexdigest()
 
 
-def names_of(folders: Sequence[Path]) -> dict[Path, str]:
+def distinct_names(folders: Sequence[Path]) -> dict[Path, str]:
     """Return what to call each folder: its name, with as many of those above it as tell it from all others."""
     places = {folder: folder.resolve() for folder in folders}
     longest = max((len(place.parts) for place in places.values()), default=0)
@@ -45,7 +45,7 @@ def names_of(folders: Sequence[Path]) -> dict[Path, str]:
     }
 
 
-def opened(folder: Path, run: Path, progress: Progress) -> Parts:
+def open_corpus_index(folder: Path, run: Path, progress: Progress) -> IndexContext:
     """Return the index of a folder's corpus, made below `run` where it is not there whole.
 
     One that is whole is only read, so that several trainings may share it at the same time.
@@ -55,21 +55,21 @@ def opened(folder: Path, run: Path, progress: Progress) -> Parts:
         IndexLockedError: Another process is making it.
     """
     # By what is in it: a corpus that has changed, or another one of the same name, gets an index of its own.
-    place = run / "indexes" / f"{folder.resolve().name}-{content(folder / CORPUS)}"
+    place = run / "indexes" / f"{folder.resolve().name}-{hash_file(folder / CORPUS_FILE)}"
     place.parent.mkdir(parents=True, exist_ok=True)
     whole = place.with_name(f".{place.name}.whole")
     started = open_dataset(locate(place)) is not None
     if started and whole.is_file():
-        return open_index(place, progress).parts
+        return open_index(place, progress).context
     if not started:
         whole.unlink(missing_ok=True)  # of one that was removed
         create(place, load_settings(), progress)
     index = open_index(place, progress)
-    report = index.add([folder / CORPUS])
+    report = index.add([folder / CORPUS_FILE])
     if report.failures:
         failed = report.failures[0]
         raise InputError(f"{failed.item}: {failed.reason}: correct the corpus, and run the same command again")
-    if report.stopped is not None:
-        raise report.stopped
+    if report.stop_error is not None:
+        raise report.stop_error
     whole.touch()
-    return index.parts
+    return index.context

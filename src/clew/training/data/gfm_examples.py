@@ -13,8 +13,8 @@ import numpy as np
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.protocols import Encoder
-from clew.query.linking import LinkedQuestion, link
-from clew.retrievers.gfm.passage_graphs import GraphSource, QuestionGraph
+from clew.query.linking import LinkedQuestion, link_question
+from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.types import Question
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, LongArray
 
 FORMS = ("whole", "lower case", "names dropped", "no names")
-DROPPED = 0.3
+DROPPED_SHARE = 0.3
 """Share of the names that the third form does not know."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Example:
+class GFMExample:
     """One question.
 
     Attributes:
@@ -45,7 +45,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Examples:
+class GFMExamples:
     """The questions of one index.
 
     Attributes:
@@ -56,7 +56,7 @@ class Examples:
         ranker: From scores of nodes to passages.
     """
 
-    items: tuple[Example, ...]
+    items: tuple[GFMExample, ...]
     passages: int
     edges: "RelationalEdges"
     relations: "FloatArray"
@@ -64,7 +64,7 @@ class Examples:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class GraphView:
     """What examples are made from: an index as one kind of network sees it.
 
     Attributes:
@@ -74,23 +74,23 @@ class Ground:
         encoder: Of the network.
         relations: (R, t), or (2 R, t) with inverses.
         encode_texts: Gives the rows of other short texts.
-        entities: Whether entities are to be found; else passages.
+        targets_entities: Whether entities are to be found; else passages.
     """
 
     snapshot: Snapshot
-    graphs: GraphSource
+    graphs: QuestionGraphBuilder
     ranker: Ranker
     encoder: Encoder
     relations: "FloatArray"
     encode_texts: "Callable[[Sequence[str]], FloatArray]"
-    entities: bool
+    targets_entities: bool
 
 
-def examples(ground: Ground, questions: Sequence[Question], seed: int = 0) -> Examples:
+def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0) -> GFMExamples:
     """Return questions as the network sees them.
 
     Args:
-        ground: The index.
+        view: The index.
         questions: With gold ids of passages or documents.
         seed: Chooses the names that are dropped.
 
@@ -99,11 +99,11 @@ def examples(ground: Ground, questions: Sequence[Question], seed: int = 0) -> Ex
     """
     if not questions:
         raise InputError("there are no questions to learn from: give a file with at least one")
-    places = _places(ground.snapshot)
+    places = _passage_positions(view.snapshot)
     random = np.random.default_rng(seed)
-    whole = ground.encoder.encode_queries([question.text for question in questions])
-    lower = ground.encoder.encode_queries([question.text.lower() for question in questions])
-    items: list[Example] = []
+    whole = view.encoder.encode_queries([question.text for question in questions])
+    lower = view.encoder.encode_queries([question.text.lower() for question in questions])
+    items: list[GFMExample] = []
     for question, vector, lowered in zip(questions, whole, lower, strict=True):
         if absent := [id_ for id_ in question.gold if id_ not in places]:
             raise InputError(
@@ -112,13 +112,13 @@ def examples(ground: Ground, questions: Sequence[Question], seed: int = 0) -> Ex
             )
         gold = tuple(tuple(places[id_]) for id_ in question.gold)
         text = question.text
-        linked = _forms(link(ground.snapshot, text), link(ground.snapshot, text.lower()), random)
-        items.append(_example(ground, linked, (vector, lowered, vector, vector), gold))
-    passages = len(ground.snapshot.passage_ids)
-    return Examples(tuple(items), passages, ground.graphs.edges, ground.relations, ground.ranker)
+        linked = _question_forms(link_question(view.snapshot, text), link_question(view.snapshot, text.lower()), random)
+        items.append(_make_example(view, linked, (vector, lowered, vector, vector), gold))
+    passages = len(view.snapshot.passage_ids)
+    return GFMExamples(tuple(items), passages, view.graphs.edges, view.relations, view.ranker)
 
 
-def _places(snapshot: Snapshot) -> dict[str, list[int]]:
+def _passage_positions(snapshot: Snapshot) -> dict[str, list[int]]:
     places: dict[str, list[int]] = {}
     for place, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
         places.setdefault(document, []).append(place)
@@ -127,34 +127,34 @@ def _places(snapshot: Snapshot) -> dict[str, list[int]]:
     return places
 
 
-def _example(
-    ground: Ground,
+def _make_example(
+    view: GraphView,
     linked: Sequence[LinkedQuestion],
     vectors: tuple["FloatArray", ...],
     gold: tuple[tuple[int, ...], ...],
-) -> Example:
-    everything = np.ones(len(ground.snapshot.passage_ids), dtype=bool)
-    graphs = tuple(ground.graphs.of(form, _given(v), everything) for form, v in zip(linked, vectors, strict=True))
-    wanted = _wanted(ground, [passage for passages in gold for passage in passages])
+) -> GFMExample:
+    everything = np.ones(len(view.snapshot.passage_ids), dtype=bool)
+    graphs = tuple(view.graphs.build(form, _constant(v), everything) for form, v in zip(linked, vectors, strict=True))
+    wanted = _target_nodes(view, [passage for passages in gold for passage in passages])
     relevant = tuple(np.isin(graph.nodes, wanted) & graph.targets for graph in graphs)
-    return Example(graphs, vectors, relevant, gold)
+    return GFMExample(graphs, vectors, relevant, gold)
 
 
-def _given(vector: "FloatArray") -> "Callable[[], FloatArray]":
+def _constant(vector: "FloatArray") -> "Callable[[], FloatArray]":
     return lambda: vector
 
 
-def _wanted(ground: Ground, passages: Sequence[int]) -> "LongArray":
+def _target_nodes(view: GraphView, passages: Sequence[int]) -> "LongArray":
     """Return the nodes that are to be found when these passages are."""
-    if not ground.entities or not passages:
+    if not view.targets_entities or not passages:
         return np.array(passages, dtype=np.int64)
-    return np.unique(np.concatenate([ground.snapshot.mentions.row(passage) for passage in passages])).astype(np.int64)
+    return np.unique(np.concatenate([view.snapshot.mentions.row(passage) for passage in passages])).astype(np.int64)
 
 
-def _forms(
+def _question_forms(
     whole: LinkedQuestion, lower: LinkedQuestion, random: np.random.Generator
 ) -> tuple[LinkedQuestion, LinkedQuestion, LinkedQuestion, LinkedQuestion]:
     unknown = [replace(name, entities=()) for name in whole.names]
     pairs = zip(whole.names, unknown, strict=True)
-    some = tuple(other if random.random() < DROPPED else name for name, other in pairs)
+    some = tuple(other if random.random() < DROPPED_SHARE else name for name, other in pairs)
     return whole, lower, replace(whole, names=some), replace(whole, names=tuple(unknown))

@@ -5,36 +5,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew import index as opening
-from clew.datasets.explagraphs import explagraphs
-from clew.datasets.g_retriever import g_retriever
-from clew.datasets.graph_datasets import GraphSet, count_groups
-from clew.datasets.kgqa import kg_questions
+from clew.datasets.explagraphs import load_explagraphs
+from clew.datasets.g_retriever import load_g_retriever
+from clew.datasets.graph_datasets import GraphDataset, count_groups
+from clew.datasets.kgqa import load_kgqa
 from clew.errors import InputError
 from clew.protocols import Encoder
 from clew.training.data.graph_questions import (
-    AskedQuestion,
+    EncodedQuestion,
     Note,
     Progress,
-    apart,
-    asked_questions,
-    index_questions,
-    parted,
-    spread,
+    drop_leaked_questions,
+    encode_index_questions,
+    encode_questions,
+    evenly_spaced,
+    train_test_split,
 )
 
-HELD = 0.15
+VALIDATION_SHARE = 0.15
 """Of the questions to learn from, whose losses choose the epoch."""
-TESTED = 0.2
+TEST_SHARE = 0.2
 """Of all questions, that are measured where none are given for that."""
-HOPS = 3
-TRAIN, VAL, TEST = "train", "val", "test"
+DEFAULT_HOPS = 3
+TRAIN_SPLIT, VALIDATION_SPLIT, TEST_SPLIT = "train", "val", "test"
 """Names of the splits in G-Retriever's layout."""
 
-_PARTS = 3
+_MIN_GROUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class GraphSource:
+class GraphQuestionSource:
     """What a user names: one of `data`, `kg` and `index`; the latter two with `questions`.
 
     Attributes:
@@ -70,37 +70,37 @@ class GraphSource:
             raise InputError(f"the split {split!r} is wanted of one file: give --data FOLDER, or leave the split out")
 
     @property
-    def splits(self) -> tuple[str, ...]:
+    def split_names(self) -> tuple[str, ...]:
         """Names of the parts that its folder tells apart."""
         folder = self.data / "split" if self.data else None
         found = folder.glob("*_indices.txt") if folder and folder.is_dir() else ()
         return tuple(sorted(path.name.removesuffix("_indices.txt") for path in found))
 
-    def beside(self, test: Path) -> "GraphSource":
+    def with_path(self, path: Path) -> "GraphQuestionSource":
         """Return other questions of the same form."""
-        return replace(self, data=test) if self.data is not None else replace(self, questions=test)
+        return replace(self, data=path) if self.data is not None else replace(self, questions=path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class Splits:
     """Questions by what they are for.
 
     Attributes:
-        learned: To learn from.
-        held: To choose an epoch by.
-        tested: To measure on.
+        train: To learn from.
+        validation: To choose an epoch by.
+        test: To measure on.
         choices: The possible answers, where they are few.
     """
 
-    learned: list[AskedQuestion]
-    held: list[AskedQuestion]
-    tested: list[AskedQuestion]
+    train: list[EncodedQuestion]
+    validation: list[EncodedQuestion]
+    test: list[EncodedQuestion]
     choices: tuple[str, ...]
 
 
-def parts_to_learn(
-    source: GraphSource, split: str | None, encoder: Encoder, seed: int, progress: Progress, note: Note
-) -> Parts:
+def load_training_splits(
+    source: GraphQuestionSource, split: str | None, encoder: Encoder, seed: int, progress: Progress, note: Note
+) -> Splits:
     """Return questions to learn from, and others to choose an epoch by: those of the split `val`, or a share by chance.
 
     Args:
@@ -115,22 +115,22 @@ def parts_to_learn(
         InputError: The source cannot be used.
     """
     source.check(split)
-    known, choices = _read(source, split or _default(source, TRAIN), encoder, progress, note)
-    held = _held(source, (split or TRAIN,), encoder, progress, note)
+    known, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
+    held = _validation_questions(source, (split or TRAIN_SPLIT,), encoder, progress, note)
     if not held:
-        known, held = parted(known, 1 - HELD, seed)
-    return Parts(known, held, [], choices)
+        known, held = train_test_split(known, 1 - VALIDATION_SHARE, seed)
+    return Splits(known, held, [], choices)
 
 
-def parts_to_compare(
-    source: GraphSource,
+def load_comparison_splits(
+    source: GraphQuestionSource,
     split: str | None,
     test: Path | None,
     test_split: str | None,
     encoder: Encoder,
     progress: Progress,
     note: Note,
-) -> Parts:
+) -> Splits:
     """Return questions to learn from, to choose an epoch by and to measure on; none of the last is learned from.
 
     Args:
@@ -145,74 +145,88 @@ def parts_to_compare(
     Raises:
         InputError: A source cannot be used.
     """
-    there = source if test is None else source.beside(test)
+    there = source if test is None else source.with_path(test)
     source.check(split)
     there.check(test_split)
-    measured = test_split or _default(there, TEST)
-    known, choices = _read(source, split or _default(source, TRAIN), encoder, progress, note)
+    measured = test_split or _default_split(there, TEST_SPLIT)
+    known, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
     if test is None and measured is None:
-        if (groups := count_groups([one.question for one in known])) < _PARTS:
+        if (groups := count_groups([one.question for one in known])) < _MIN_GROUPS:
             raise InputError(
-                f"{len(known)} questions on {groups} separate topics: wanted at least {_PARTS}, to learn from, to "
+                f"{len(known)} questions on {groups} separate topics: wanted at least {_MIN_GROUPS}, to learn from, to "
                 "choose an epoch by and to measure on; give more questions (--limit), or others to measure on (--test)"
             )
-        known, tested = parted(known, 1 - TESTED, 0)
-        return Parts(*parted(known, 1 - HELD, 0), tested, choices)
-    tested, _ = _read(there, measured, encoder, progress, note)
+        known, tested = train_test_split(known, 1 - TEST_SHARE, 0)
+        return Splits(*train_test_split(known, 1 - VALIDATION_SHARE, 0), tested, choices)
+    tested, _ = _load_questions(there, measured, encoder, progress, note)
     own = test is None or test.resolve() == (source.data or source.questions or test).resolve()
-    taken = (split or TRAIN, *((measured,) if own and measured else ()))
-    held = _held(source, taken, encoder, progress, note)
-    known, held = (_apart(some, tested, source, note, one_file=own) for some in (known, held))
+    taken = (split or TRAIN_SPLIT, *((measured,) if own and measured else ()))
+    held = _validation_questions(source, taken, encoder, progress, note)
+    known, held = (_drop_leaked(some, tested, source, note, same_file=own) for some in (known, held))
     if known and not held:
-        known, held = parted(known, 1 - HELD, 0)
-    return Parts(known, held, tested, choices)
+        known, held = train_test_split(known, 1 - VALIDATION_SHARE, 0)
+    return Splits(known, held, tested, choices)
 
 
-def _default(source: GraphSource, name: str) -> str | None:
-    return name if source.splits else None
+def _default_split(source: GraphQuestionSource, name: str) -> str | None:
+    return name if source.split_names else None
 
 
-def _held(
-    source: GraphSource, taken: Sequence[str], encoder: Encoder, progress: Progress, note: Note
-) -> list[AskedQuestion]:
+def _validation_questions(
+    source: GraphQuestionSource, used_splits: Sequence[str], encoder: Encoder, progress: Progress, note: Note
+) -> list[EncodedQuestion]:
     """Return the questions of the split that chooses the epoch, where there is one that is not taken."""
-    return _read(source, VAL, encoder, progress, note)[0] if VAL in source.splits and VAL not in taken else []
+    return (
+        _load_questions(source, VALIDATION_SPLIT, encoder, progress, note)[0]
+        if VALIDATION_SPLIT in source.split_names and VALIDATION_SPLIT not in used_splits
+        else []
+    )
 
 
-def _apart(
-    known: list[AskedQuestion], tested: Sequence[AskedQuestion], source: GraphSource, note: Note, *, one_file: bool
-) -> list[AskedQuestion]:
-    left = apart(known, tested, one_file=one_file, graphs=source.data is not None)
-    if len(left) < len(known):
-        shared = "id or text" if one_file else "text or topic"
-        note(f"{len(known) - len(left)} of {len(known)} questions share {shared} with those measured: not learned from")
+def _drop_leaked(
+    training: list[EncodedQuestion],
+    test: Sequence[EncodedQuestion],
+    source: GraphQuestionSource,
+    note: Note,
+    *,
+    same_file: bool,
+) -> list[EncodedQuestion]:
+    left = drop_leaked_questions(training, test, same_file=same_file, own_graphs=source.data is not None)
+    if len(left) < len(training):
+        shared = "id or text" if same_file else "text or topic"
+        note(
+            f"{len(training) - len(left)} of {len(training)} questions share {shared} with those measured: not learned "
+            f"from"
+        )
     return left
 
 
-def _read(
-    source: GraphSource, split: str | None, encoder: Encoder, progress: Progress, note: Note
-) -> tuple[list[AskedQuestion], tuple[str, ...]]:
+def _load_questions(
+    source: GraphQuestionSource, split: str | None, encoder: Encoder, progress: Progress, note: Note
+) -> tuple[list[EncodedQuestion], tuple[str, ...]]:
     """Return the questions that a source has, and the possible answers where these are few."""
     if source.index is not None:
-        return _of_index(source.index, source, encoder, progress, note), ()
-    found = _graph_set(source, split)
+        return _load_index_questions(source.index, source, encoder, progress, note), ()
+    found = _load_graph_dataset(source, split)
     for told in found.notes:
         note(told)
-    questions = tuple(found.questions[place] for place in spread(len(found.questions), source.limit))
-    return asked_questions(replace(found, questions=questions), encoder, progress, note), found.choices
+    questions = tuple(found.questions[place] for place in evenly_spaced(len(found.questions), source.limit))
+    return encode_questions(replace(found, questions=questions), encoder, progress, note), found.choices
 
 
-def _graph_set(source: GraphSource, split: str | None) -> GraphSet:
+def _load_graph_dataset(source: GraphQuestionSource, split: str | None) -> GraphDataset:
     if source.data is None:
-        return kg_questions(source.kg or Path(), source.questions or Path(), source.hops or HOPS)
-    return g_retriever(source.data, split) if source.data.is_dir() else explagraphs(source.data)
+        return load_kgqa(source.kg or Path(), source.questions or Path(), source.hops or DEFAULT_HOPS)
+    return load_g_retriever(source.data, split) if source.data.is_dir() else load_explagraphs(source.data)
 
 
-def _of_index(place: str, source: GraphSource, encoder: Encoder, progress: Progress, note: Note) -> list[AskedQuestion]:
+def _load_index_questions(
+    place: str, source: GraphQuestionSource, encoder: Encoder, progress: Progress, note: Note
+) -> list[EncodedQuestion]:
     opened = opening.open(place, progress)
     made_with = opened.table.settings["encoder"]
     if made_with != encoder.name:
         raise InputError(
             f"{place} was made with the encoder {made_with!r}, not {encoder.name!r}: give --encoder {made_with}"
         )
-    return index_questions(opened, source.questions or Path(), progress, source.limit, note)
+    return encode_index_questions(opened, source.questions or Path(), progress, source.limit, note)

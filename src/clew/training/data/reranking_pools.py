@@ -9,8 +9,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from clew.datasets.relevance import counts_for, judge
-from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphs
+from clew.datasets.relevance import creditable_id, match_gold
+from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
 from clew.store.atomic import atomic_file
 from clew.training.objectives.reranking import PoolExample
 from clew.types import Evidence, Question
@@ -18,12 +18,12 @@ from clew.types import Evidence, Question
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PARTS = ("vectors", "numbers", "edges", "question", "relevant", "others")
-_TOGETHER = 32  # questions whose passages are read at a time: more would only take memory
+_ARRAYS = ("vectors", "numbers", "edges", "question", "relevant", "others")
+_BATCH_SIZE = 32  # questions whose passages are read at a time: more would only take memory
 
 
-def pool_examples(
-    questions: Sequence[Question], evidence: Sequence[Evidence], graphs: DocumentGraphs
+def make_pool_examples(
+    questions: Sequence[Question], evidence: Sequence[Evidence], graphs: DocumentGraphBuilder
 ) -> list[PoolExample]:
     """Return what was found for some questions as examples; those with nothing found or no gold are left out.
 
@@ -31,19 +31,19 @@ def pool_examples(
     """
     asked = [(q, found.passages) for q, found in zip(questions, evidence, strict=True) if found.passages and q.gold]
     made: list[DocumentGraph] = []
-    for start in range(0, len(asked), _TOGETHER):
-        part = asked[start : start + _TOGETHER]
-        made += graphs.graphs([question.text for question, _ in part], [passages for _, passages in part])
+    for start in range(0, len(asked), _BATCH_SIZE):
+        part = asked[start : start + _BATCH_SIZE]
+        made += graphs.build([question.text for question, _ in part], [passages for _, passages in part])
     examples = []
     for (question, passages), graph in zip(asked, made, strict=True):
         ids, documents = zip(*((scored.item.id, scored.item.document_id) for scored in passages), strict=True)
-        judged = judge(ids, documents, question.gold)
+        judged = match_gold(ids, documents, question.gold)
         relevant = np.array([hit >= 0 for hit in judged.hits])
-        counted = map(counts_for, ids, documents, repeat(question.gold))
+        counted = map(creditable_id, ids, documents, repeat(question.gold))
         others = np.array([name not in question.gold for name in counted])
-        edges: NDArray[Any] = graph.edges.astype(np.float16)
-        kept = DocumentGraph(graph.vectors, graph.numbers, edges, graph.question, graph.notes)
-        examples.append(PoolExample(kept, relevant, others, judged.gold))
+        edges: NDArray[Any] = graph.edge_features.astype(np.float16)
+        kept = DocumentGraph(graph.vectors, graph.node_features, edges, graph.question, graph.notes)
+        examples.append(PoolExample(kept, relevant, others, judged.gold_count))
     return examples
 
 
@@ -53,9 +53,9 @@ def save_pools(path: Path, examples: Sequence[PoolExample]) -> None:
     Raises:
         ProviderError: The disk refused.
     """
-    arrays: dict[str, NDArray[Any]] = {"gold": np.array([one.gold for one in examples], dtype=np.int64)}
-    for part in _PARTS:
-        rows = [_part(one, part) for one in examples]
+    arrays: dict[str, NDArray[Any]] = {"gold": np.array([one.gold_count for one in examples], dtype=np.int64)}
+    for part in _ARRAYS:
+        rows = [_array_of(one, part) for one in examples]
         arrays[part] = np.concatenate([row.ravel() for row in rows]) if rows else np.zeros(0)
         arrays[f"{part} shapes"] = np.array([row.shape for row in rows], dtype=np.int64)
     with atomic_file(path) as file, file.open("wb") as stream:
@@ -67,7 +67,7 @@ def load_pools(path: Path) -> list[PoolExample] | None:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as read:
             arrays = {name: read[name] for name in read.files}
-        parts = {part: _cut(arrays[part], arrays[f"{part} shapes"]) for part in _PARTS}
+        parts = {part: _split_by_shape(arrays[part], arrays[f"{part} shapes"]) for part in _ARRAYS}
         examples = list(zip(*parts.values(), arrays["gold"].tolist(), strict=True))
     except (OSError, EOFError, ValueError, KeyError, OverflowError, RuntimeError, BadZipFile, zlib.error):
         return None
@@ -77,12 +77,12 @@ def load_pools(path: Path) -> list[PoolExample] | None:
     ]
 
 
-def _part(example: PoolExample, part: str) -> "NDArray[Any]":
-    array: NDArray[Any] = getattr(example if part in ("relevant", "others") else example.graph, part)
+def _array_of(example: PoolExample, name: str) -> "NDArray[Any]":
+    array: NDArray[Any] = getattr(example if name in ("relevant", "others") else example.graph, name)
     return array
 
 
-def _cut(values: "NDArray[Any]", shapes: "NDArray[Any]") -> "list[NDArray[Any]]":
+def _split_by_shape(values: "NDArray[Any]", shapes: "NDArray[Any]") -> "list[NDArray[Any]]":
     """Return arrays of some shapes (n, dimensions) that stand one after another."""
     ends = np.cumsum(shapes.prod(axis=1)) if len(shapes) else np.zeros(0, dtype=np.int64)
     parts = np.split(values, ends[:-1]) if len(shapes) else []

@@ -19,12 +19,12 @@ import numpy as np
 from clew.errors import InputError
 from clew.query.masking import MaskedQuestion
 from clew.retrievers.frag.hop_predictor import (
-    CLASSES,
-    SHARPNESS,
+    HOP_CLASSES,
     TERMS,
+    VECTOR_SCALE,
     WORDS,
-    HopRouter,
-    RouterWeights,
+    HopPredictor,
+    HopPredictorWeights,
     question_terms,
 )
 
@@ -75,26 +75,26 @@ class HopRecipe:
     seed: int = 0
 
 
-FEEDBACK = HopRecipe(made_up=0, epochs=3, batch=16, rate=1e-4)
+FEEDBACK_RECIPE = HopRecipe(made_up=0, epochs=3, batch=16, rate=1e-4)
 """Adapting to feedback, as published: 3 epochs, batches of 16, rate 1e-4."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class HopExample:
     """A question and how many hops it takes, at least 1."""
 
     question: MaskedQuestion
     hops: int
 
 
-def train_router(
-    examples: Sequence[Counted],
+def train_hop_predictor(
+    examples: Sequence[HopExample],
     recipe: HopRecipe,
     encode: "Callable[[Sequence[str]], FloatArray]",
     encoder: str,
     vocabulary: Sequence[str] = (),
-    start: RouterWeights | None = None,
-) -> RouterWeights:
+    start: HopPredictorWeights | None = None,
+) -> HopPredictorWeights:
     """Return trained weights.
 
     Args:
@@ -113,17 +113,17 @@ def train_router(
     if recipe.kind == TERMS and start is not None:
         raise InputError("a router of the kind tf-idf is made at once and goes on from nothing: leave --start out")
     if recipe.kind == TERMS:
-        return _by_terms(examples, recipe)
+        return _fit_terms(examples, recipe)
     if start is not None and (start.kind != WORDS or start.encoder != encoder):
         raise InputError(f"the start is of kind {start.kind!r}; wanted words of the same encoder: choose another start")
     generator = np.random.default_rng(recipe.seed)
-    drawn = made_up_questions(vocabulary, recipe.made_up, generator) if len(vocabulary) else []
-    return _by_words([*examples, *drawn], len(examples), recipe, encode, encoder, start)
+    drawn = make_synthetic_questions(vocabulary, recipe.made_up, generator) if len(vocabulary) else []
+    return _train_on_words([*examples, *drawn], len(examples), recipe, encode, encoder, start)
 
 
-def made_up_questions(vocabulary: Sequence[str], count: int, generator: "Generator") -> list[Counted]:
+def make_synthetic_questions(vocabulary: Sequence[str], count: int, generator: "Generator") -> list[HopExample]:
     """Return questions of 1 to 3 relations without a meaning, joined by `of` and the possessive."""
-    made: list[Counted] = []
+    made: list[HopExample] = []
     for _ in range(count):
         hops = int(generator.integers(1, 4))
         relations = [vocabulary[int(generator.integers(len(vocabulary)))] for _ in range(hops)]
@@ -133,24 +133,24 @@ def made_up_questions(vocabulary: Sequence[str], count: int, generator: "Generat
         for relation in relations[behind:][::-1]:
             before += [relation, *join]
         after = [word for relation in relations[:behind] for word in ("s", relation)]
-        made.append(Counted(MaskedQuestion(tuple(before), tuple(after)), hops))
+        made.append(HopExample(MaskedQuestion(tuple(before), tuple(after)), hops))
     return made
 
 
-def accuracy(router: HopRouter, examples: Sequence[Counted], delta: int = 2) -> float:
+def accuracy(router: HopPredictor, examples: Sequence[HopExample], delta: int = 2) -> float:
     """Return the share of questions that are rightly told to be simple or complex."""
-    told = router.complex([example.question for example in examples], delta) > 0.5
+    told = router.multi_hop_probability([example.question for example in examples], delta) > 0.5
     return float(np.mean(told == np.array([example.hops > delta for example in examples])))
 
 
-def _by_words(
-    examples: Sequence[Counted],
+def _train_on_words(
+    examples: Sequence[HopExample],
     real: int,
     recipe: HopRecipe,
     encode: "Callable[[Sequence[str]], FloatArray]",
     encoder: str,
-    start: RouterWeights | None,
-) -> RouterWeights:
+    start: HopPredictorWeights | None,
+) -> HopPredictorWeights:
     import torch
 
     vocabulary = sorted({word for example in examples for word in example.question.words}) or [""]
@@ -163,10 +163,10 @@ def _by_words(
         places = [number[word] for word in example.question.words]
         words[row, : len(places)] = torch.tensor(places, dtype=torch.long)
         there[row, : len(places)] = 1.0
-    wanted = torch.tensor([min(example.hops, CLASSES) - 1 for example in examples])
+    wanted = torch.tensor([min(example.hops, HOP_CLASSES) - 1 for example in examples])
     worth = torch.ones(len(examples))
     worth[real:] = recipe.share
-    parameters = _parameters(vectors.shape[1], recipe, start)
+    parameters = _init_parameters(vectors.shape[1], recipe, start)
     optimiser = torch.optim.AdamW(parameters.values(), lr=recipe.rate, weight_decay=recipe.decay)
     generator = np.random.default_rng(recipe.seed)
     steps = recipe.epochs * math.ceil(len(examples) / recipe.batch)
@@ -186,10 +186,10 @@ def _by_words(
             optimiser.step()
     arrays = {name: value.detach().numpy().copy() for name, value in parameters.items()}
     arrays["spread"][0] = math.exp(float(arrays["spread"][0]))
-    return RouterWeights(WORDS, arrays, (), encoder, {"recipe": asdict(recipe)})
+    return HopPredictorWeights(WORDS, arrays, (), encoder, {"recipe": asdict(recipe)})
 
 
-def _parameters(width: int, recipe: HopRecipe, start: RouterWeights | None) -> "dict[str, Tensor]":
+def _init_parameters(width: int, recipe: HopRecipe, start: HopPredictorWeights | None) -> "dict[str, Tensor]":
     import torch
 
     if start is not None:
@@ -212,15 +212,15 @@ def _logits(vectors: "Tensor", there: "Tensor", parameters: "Mapping[str, Tensor
     """Return (b, `CLASSES`) from words (b, n, d) and which of them are there (b, n)."""
     import torch
 
-    scaled = vectors * SHARPNESS
+    scaled = vectors * VECTOR_SCALE
     hidden = torch.tanh(scaled @ parameters["hidden"].T + parameters["hidden_bias"])
     raw = scaled @ parameters["direct"][:-1] + parameters["direct"][-1] + hidden @ parameters["out"]
     counts = parameters["spread"][1] + (torch.nn.functional.softplus(raw) * there).sum(1)
-    away = torch.arange(1, CLASSES + 1)[None, :] - counts[:, None]
+    away = torch.arange(1, HOP_CLASSES + 1)[None, :] - counts[:, None]
     return -away.square() / (2 * torch.exp(2 * parameters["spread"][0]))
 
 
-def _by_terms(examples: Sequence[Counted], recipe: HopRecipe) -> RouterWeights:
+def _fit_terms(examples: Sequence[HopExample], recipe: HopRecipe) -> HopPredictorWeights:
     """Return the ridge regression of the hops on the weighted terms of the questions."""
     from scipy.sparse import csr_array, eye_array
     from scipy.sparse.linalg import spsolve
@@ -244,4 +244,4 @@ def _by_terms(examples: Sequence[Counted], recipe: HopRecipe) -> RouterWeights:
         "spread": np.array([max(spread, 0.2), mean], dtype=np.float32),
     }
     about = {"recipe": asdict(replace(recipe, made_up=0))}
-    return RouterWeights(TERMS, arrays, tuple(terms), "", about)
+    return HopPredictorWeights(TERMS, arrays, tuple(terms), "", about)

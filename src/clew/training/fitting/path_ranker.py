@@ -17,14 +17,14 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
-from clew.retrievers.frag.path_ranking import PathWeights
+from clew.retrievers.frag.path_ranking import PathRankerWeights
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from clew.types import FloatArray, LongArray
 
-_EVEN = ("explained", "in_order", "explained_by_ends", "mean_likeness")
+_EVENLY_WEIGHTED = ("explained", "in_order", "explained_by_ends", "mean_likeness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +51,25 @@ class PathRecipe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChainExample:
+class PathExample:
     """A question and the chains that lead away from what it is about.
 
     Attributes:
         features: (n, f) of each chain.
         relations: (n, h) rows of the table of relation vectors, -1 where a chain is shorter.
         question: (d,) vector of the masked question.
-        worth: (n,) F1 of each chain's ends against the answers, 0 to 1.
+        f1_scores: (n,) F1 of each chain's ends against the answers, 0 to 1.
     """
 
     features: "FloatArray"
     relations: "LongArray"
     question: "FloatArray"
-    worth: "FloatArray"
+    f1_scores: "FloatArray"
 
 
 def train_path_ranker(
-    examples: Sequence[ChainExample], table: "FloatArray", recipe: PathRecipe, encoder: str
-) -> PathWeights:
+    examples: Sequence[PathExample], table: "FloatArray", recipe: PathRecipe, encoder: str
+) -> PathRankerWeights:
     """Return a trained head.
 
     Args:
@@ -83,14 +83,14 @@ def train_path_ranker(
     """
     import torch
 
-    useful = [example for example in examples if len(example.worth) and example.worth.max() > 0]
+    useful = [example for example in examples if len(example.f1_scores) and example.f1_scores.max() > 0]
     if not useful:
         raise InputError("no question has a path to its answers: check that questions and graph belong together")
     within = np.concatenate([example.features - example.features.mean(axis=0) for example in useful])
     spread = within.std(axis=0)
     scale = torch.from_numpy(np.where(spread > 1e-4, spread + 1e-6, 1.0).astype(np.float32))  # else it never varies
-    even = torch.tensor([0.5 if name in _EVEN else 0.0 for name in FEATURES])
-    parameters = _parameters(even, table.shape[1], recipe)
+    even = torch.tensor([0.5 if name in _EVENLY_WEIGHTED else 0.0 for name in FEATURES])
+    parameters = _init_parameters(even, table.shape[1], recipe)
     groups = [
         {"params": [parameters["weights"], parameters["sharpness"]], "weight_decay": 0.0},
         {"params": [parameters["question_side"], parameters["relation_side"]], "weight_decay": recipe.decay},
@@ -115,10 +115,12 @@ def train_path_ranker(
     found = {name: value.detach() for name, value in parameters.items()}
     weights = (found["weights"] * found["sharpness"] / scale).numpy()
     sides = found["question_side"].numpy(), found["relation_side"].numpy()
-    return PathWeights(weights, *sides, encoder=encoder, about={"recipe": asdict(recipe), "questions": len(useful)})
+    return PathRankerWeights(
+        weights, *sides, encoder=encoder, about={"recipe": asdict(recipe), "questions": len(useful)}
+    )
 
 
-def _parameters(even: "Tensor", width: int, recipe: PathRecipe) -> "dict[str, Tensor]":
+def _init_parameters(even: "Tensor", width: int, recipe: PathRecipe) -> "dict[str, Tensor]":
     import torch
 
     drawn = torch.Generator().manual_seed(recipe.seed)
@@ -132,22 +134,22 @@ def _parameters(even: "Tensor", width: int, recipe: PathRecipe) -> "dict[str, Te
 
 
 def _loss(
-    batch: Sequence[ChainExample], vectors: "Tensor", scale: "Tensor", parameters: "Mapping[str, Tensor]"
+    batch: Sequence[PathExample], vectors: "Tensor", scale: "Tensor", parameters: "Mapping[str, Tensor]"
 ) -> "Tensor":
     """Return the mean cross-entropy of the chains' shares against their worth squared."""
     import torch
 
-    most = max(len(example.worth) for example in batch)
+    most = max(len(example.f1_scores) for example in batch)
     features = torch.zeros(len(batch), most, len(FEATURES))
     longest = max(example.relations.shape[1] for example in batch)
     relations = torch.full((len(batch), most, longest), -1, dtype=torch.long)
     wanted = torch.zeros(len(batch), most)
     there = torch.zeros(len(batch), most, dtype=torch.bool)
     for row, example in enumerate(batch):
-        count = len(example.worth)
+        count = len(example.f1_scores)
         features[row, :count] = torch.from_numpy(example.features)
         relations[row, :count, : example.relations.shape[1]] = torch.from_numpy(example.relations)
-        wanted[row, :count] = torch.from_numpy(example.worth).square()
+        wanted[row, :count] = torch.from_numpy(example.f1_scores).square()
         there[row, :count] = True
     questions = torch.from_numpy(np.stack([example.question for example in batch]))
     plain = (features / scale) @ parameters["weights"] * parameters["sharpness"]

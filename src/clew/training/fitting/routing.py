@@ -16,47 +16,48 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.retrievers.routed.retriever import FIRST, Preference, Router
-from clew.retrievers.routed.weights import UNIT, Choice, Duration, RoutedWeights
+from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Router
+from clew.retrievers.routed.weights import REFERENCE_PASSAGES, Choice, Duration, RoutedWeights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     DoubleArray = NDArray[np.float64]
 
-WORTHS = (0.0, 5.0, 10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
+SECONDS_PRICES = (0.0, 5.0, 10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
 """Prices of a second that are tried, in points of recall."""
-_SLOWEST = 0.05  # of the questions: what other work on the machine held up is no property of a retriever
+_TRIMMED_SHARE = 0.05  # of the questions: what other work on the machine held up is no property of a retriever
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class ChoiceRecipe:
+class RoutingRecipe:
     """How choices are fitted.
 
     Attributes:
         cutoff: Recall is that of the first so many passages.
         penalty: Of the ridge; as if so many more questions spoke for each signal not to matter.
-        kept: Share of the recall that is found when time is free, which the usual price of a second has to keep in
+        kept_recall: Share of the recall that is found when time is free, which the usual price of a second has to keep
+            in
             validation.
         margin: Of recall, that a usual choice finds more than every cheaper one.
     """
 
     cutoff: int = 5
     penalty: float = 100.0
-    kept: float = 0.995
+    kept_recall: float = 0.995
     margin: float = 0.005
 
     def __post_init__(self) -> None:
-        if self.cutoff < 1 or not self.penalty > 0 or not 0 < self.kept <= 1:
+        if self.cutoff < 1 or not self.penalty > 0 or not 0 < self.kept_recall <= 1:
             raise InputError(
-                f"cutoff is {self.cutoff}, penalty {self.penalty} and kept {self.kept}; wanted a whole number of at "
-                "least 1, a number above 0, and a share above 0 and at most 1"
+                f"cutoff is {self.cutoff}, penalty {self.penalty} and kept {self.kept_recall}; wanted a whole number of"
+                " at least 1, a number above 0, and a share above 0 and at most 1"
             )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Observed:
+class RoutingObservations:
     """What every choice gave for the questions of one corpus. n questions, of them m timed; s signals, c choices.
 
     Attributes:
@@ -65,7 +66,7 @@ class Observed:
         signals: (n, s).
         recalls: (n, c), 0 to 1.
         seconds: (m, c) of the choice itself; of the first pass, beyond the look.
-        look: (m,) seconds of the first pass and the signals.
+        overhead_seconds: (m,) seconds of the first pass and the signals.
     """
 
     name: str
@@ -73,21 +74,21 @@ class Observed:
     signals: "DoubleArray"
     recalls: "DoubleArray"
     seconds: "DoubleArray"
-    look: "DoubleArray"
+    overhead_seconds: "DoubleArray"
 
     @property
-    def spent(self) -> "DoubleArray":
+    def usual_seconds(self) -> "DoubleArray":
         """What a question usually takes of each choice (c,), the look apart."""
-        return np.array([_usual_seconds(column) for column in self.seconds.T])
+        return np.array([_trimmed_mean(column) for column in self.seconds.T])
 
     @property
-    def looking(self) -> float:
+    def usual_overhead(self) -> float:
         """What the look at a question usually takes."""
-        return _usual_seconds(self.look)
+        return _trimmed_mean(self.overhead_seconds)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RoutingOutcome:
     """What some way to choose comes to on a set.
 
     Attributes:
@@ -101,13 +102,16 @@ class Outcome:
     shares: dict[str, float]
 
 
-def fit(
-    observed: Sequence[Observed], retrievers: Sequence[str], signals: Sequence[str], recipe: ChoiceRecipe
+def fit_routing(
+    observations: Sequence[RoutingObservations],
+    retrievers: Sequence[str],
+    signals: Sequence[str],
+    recipe: RoutingRecipe,
 ) -> RoutedWeights:
     """Return weights that choose among retrievers; all of them are usual, and a second has no price yet.
 
     Args:
-        observed: One or more sets.
+        observations: One or more sets.
         retrievers: c, as they are made: a name, with settings after a colon.
         signals: s names.
         recipe: How.
@@ -115,12 +119,12 @@ def fit(
     Raises:
         InputError: There are fewer than two questions or no choice, two have one name, or a value is not finite.
     """
-    _check(observed, retrievers)
-    seen = np.concatenate([one.signals for one in observed])
-    recalls = np.concatenate([one.recalls for one in observed])
-    means, spreads = _rounded(seen.mean(axis=0)), _rounded(np.maximum(seen.std(axis=0), 1e-6))
+    _check_observations(observations, retrievers)
+    seen = np.concatenate([one.signals for one in observations])
+    recalls = np.concatenate([one.recalls for one in observations])
+    means, spreads = _round_all(seen.mean(axis=0)), _round_all(np.maximum(seen.std(axis=0), 1e-6))
     empty = RoutedWeights(tuple(signals), means, spreads, (), Duration(0.0), recipe.cutoff, (), 0.0)
-    standard = empty.standard(seen)
+    standard = empty.standardize(seen)
     centred = standard - standard.mean(axis=0)
     slopes = np.linalg.solve(
         centred.T @ centred + recipe.penalty * np.eye(len(signals)), centred.T @ (recalls - recalls.mean(axis=0))
@@ -132,24 +136,26 @@ def fit(
             name.partition(":")[0],
             name,
             round(float(at_means[c]), _DIGITS),
-            _rounded(slopes[:, c]),
-            duration([one.passages for one in observed], [one.spent[c] for one in observed]),
+            _round_all(slopes[:, c]),
+            fit_duration([one.passages for one in observations], [one.usual_seconds[c] for one in observations]),
         )
         for c, name in enumerate(retrievers)
     ]
-    look = duration([one.passages for one in observed], [one.looking for one in observed])
-    choices.sort(key=lambda choice: (_spent(choice, look), choice.name))
-    return replace(empty, choices=tuple(choices), look=look, usual=tuple(choice.name for choice in choices))
+    look = fit_duration([one.passages for one in observations], [one.usual_overhead for one in observations])
+    choices.sort(key=lambda choice: (_total_seconds(choice, look), choice.name))
+    return replace(
+        empty, choices=tuple(choices), overhead=look, default_choices=tuple(choice.name for choice in choices)
+    )
 
 
-def duration(passages: Sequence[int], seconds: Sequence[float]) -> Duration:
+def fit_duration(passages: Sequence[int], seconds: Sequence[float]) -> Duration:
     """Return the seconds by the number of passages that lie nearest to those of some corpora, by their logarithms.
 
     Args:
         passages: Of each corpus.
         seconds: There.
     """
-    sizes = np.log(np.maximum(np.array(passages, dtype=np.float64), 1.0) / UNIT)
+    sizes = np.log(np.maximum(np.array(passages, dtype=np.float64), 1.0) / REFERENCE_PASSAGES)
     logs = np.log(np.maximum(np.array(seconds, dtype=np.float64), 1e-9))
     apart = sizes - sizes.mean()
     spread = float((apart**2).sum())
@@ -157,12 +163,12 @@ def duration(passages: Sequence[int], seconds: Sequence[float]) -> Duration:
     return Duration(round(float(np.exp((logs - growth * sizes).mean())), 9), round(growth, _DIGITS))
 
 
-def settled(
+def calibrate(
     weights: RoutedWeights,
-    learned: Sequence[Observed],
-    validation: Sequence[Observed],
+    training: Sequence[RoutingObservations],
+    validation: Sequence[RoutingObservations],
     retrievers: Sequence[str],
-    recipe: ChoiceRecipe,
+    recipe: RoutingRecipe,
 ) -> RoutedWeights:
     """Return weights with the usual choices and the usual price of a second.
 
@@ -171,69 +177,75 @@ def settled(
 
     Args:
         weights: Fitted.
-        learned: What they were fitted on.
+        training: What they were fitted on.
         validation: Sets whose means count alike; they may be those learned from.
         retrievers: c, in the order of the sets' columns.
         recipe: How.
     """
-    sets = list({id(one): one for one in (*learned, *validation)}.values())
+    sets = list({id(one): one for one in (*training, *validation)}.values())
     means = np.concatenate([one.recalls for one in sets]).mean(axis=0)
     found = {name.partition(":")[0]: float(mean) for name, mean in zip(retrievers, means, strict=True)}
     usual: list[str] = []
     for choice in weights.choices:  # cheapest first
         if all(found[choice.name] > found[cheaper] + recipe.margin for cheaper in usual):
             usual.append(choice.name)
-    chosen = replace(weights, usual=tuple(usual))
+    chosen = replace(weights, default_choices=tuple(usual))
 
     def recall(worth: float) -> float:
-        preference = Preference(chosen.usual, worth)
-        return float(np.mean([routed(chosen, preference, one, retrievers).recall for one in validation]))
+        preference = Preference(chosen.default_choices, worth)
+        return float(np.mean([simulate_routing(chosen, preference, one, retrievers).recall for one in validation]))
 
-    bar = recipe.kept * recall(0.0)
-    return replace(chosen, worth=next((w for w in sorted(WORTHS, reverse=True) if recall(w) >= bar), 0.0))
+    bar = recipe.kept_recall * recall(0.0)
+    return replace(
+        chosen, seconds_price=next((w for w in sorted(SECONDS_PRICES, reverse=True) if recall(w) >= bar), 0.0)
+    )
 
 
-def routed(weights: RoutedWeights, preference: Preference, observed: Observed, retrievers: Sequence[str]) -> Outcome:
+def simulate_routing(
+    weights: RoutedWeights, preference: Preference, observations: RoutingObservations, retrievers: Sequence[str]
+) -> RoutingOutcome:
     """Return what choosing comes to on a set, by what was measured there."""
-    router = Router(weights, preference, observed.passages)
+    router = Router(weights, preference, observations.passages)
     names = [name.partition(":")[0] for name in retrievers]
     columns = [names.index(choice.name) for choice in router.choices]
-    decisions = [router.choose(row if router.looks else None) for row in observed.signals]
+    decisions = [router.choose(row if router.needs_signals else None) for row in observations.signals]
     chosen = np.array([columns[decision.order[0]] for decision in decisions], dtype=np.int64)
-    recalls = observed.recalls[np.arange(len(chosen)), chosen]
-    looked = np.array([router.looks or names[c] == FIRST for c in chosen])
-    seconds = observed.spent[chosen] + observed.looking * looked
+    recalls = observations.recalls[np.arange(len(chosen)), chosen]
+    looked = np.array([router.needs_signals or names[c] == FIRST_RETRIEVER for c in chosen])
+    seconds = observations.usual_seconds[chosen] + observations.usual_overhead * looked
     shares = {names[c]: float((chosen == c).mean()) for c in columns}
-    return Outcome(float(recalls.mean()), float(seconds.mean()), shares)
+    return RoutingOutcome(float(recalls.mean()), float(seconds.mean()), shares)
 
 
-def alone(observed: Observed, column: int, retriever: str) -> Outcome:
+def single_retriever_outcome(observations: RoutingObservations, column: int, retriever: str) -> RoutingOutcome:
     """Return what one choice comes to for all questions of a set."""
     name = retriever.partition(":")[0]
-    seconds = float(observed.spent[column]) + (observed.looking if name == FIRST else 0.0)
-    return Outcome(float(observed.recalls[:, column].mean()), seconds, {name: 1.0})
+    seconds = float(observations.usual_seconds[column]) + (
+        observations.usual_overhead if name == FIRST_RETRIEVER else 0.0
+    )
+    return RoutingOutcome(float(observations.recalls[:, column].mean()), seconds, {name: 1.0})
 
 
-def _spent(choice: Choice, look: Duration) -> float:
-    return choice.duration.seconds + (look.seconds if choice.name == FIRST else 0.0)
+def _total_seconds(choice: Choice, overhead: Duration) -> float:
+    return choice.duration.seconds + (overhead.seconds if choice.name == FIRST_RETRIEVER else 0.0)
 
 
-def _usual_seconds(seconds: "DoubleArray") -> float:
+def _trimmed_mean(seconds: "DoubleArray") -> float:
     """Return the mean of seconds (m,) without the slowest."""
-    return float(np.sort(seconds)[: max(1, round(len(seconds) * (1 - _SLOWEST)))].mean())
+    return float(np.sort(seconds)[: max(1, round(len(seconds) * (1 - _TRIMMED_SHARE)))].mean())
 
 
-def _rounded(values: "DoubleArray") -> tuple[float, ...]:
+def _round_all(values: "DoubleArray") -> tuple[float, ...]:
     return tuple(round(float(value), _DIGITS) for value in values)
 
 
-def _check(observed: Sequence[Observed], retrievers: Sequence[str]) -> None:
+def _check_observations(observations: Sequence[RoutingObservations], retrievers: Sequence[str]) -> None:
     names = [name.partition(":")[0] for name in retrievers]
     if not names or len(set(names)) < len(names):
         raise InputError(f"the choices are {', '.join(names) or 'none'}; wanted one or more, each name once")
-    if sum(len(one.signals) for one in observed) < 2:
+    if sum(len(one.signals) for one in observations) < 2:
         raise InputError("there are fewer than two questions to learn from; give folders with more")
-    for one in observed:
-        for values in (one.signals, one.recalls, one.seconds, one.look):
+    for one in observations:
+        for values in (one.signals, one.recalls, one.seconds, one.overhead_seconds):
             if not np.isfinite(values).all():
                 raise InputError(f"{one.name} holds a value that is not finite; measure it again")

@@ -20,13 +20,13 @@ from clew.errors import InputError
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
 from clew.graph.ppr.power_iteration import power_iteration
-from clew.graph.snapshot.relational_edges import RelationalEdges, induced
+from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges
 from clew.nn.query_gnn import QueryGNN
 from clew.ranking import top_order
-from clew.retrievers.gfm.batch import side_by_side
+from clew.retrievers.gfm.batch import collate
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
-from clew.training.data.gfm_examples import Ground
-from clew.training.objectives.document_retrieval import RetrievalLoss, on_device
+from clew.training.data.gfm_examples import GraphView
+from clew.training.objectives.document_retrieval import RetrievalLoss, compute_logits
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -60,26 +60,26 @@ class CompletionRecipe:
             raise InputError(f"{self}: steps, batch, negatives and nodes must be at least 1")
 
 
-class Facts:
+class CompletionFacts:
     """The facts of one index, as questions.
 
     Args:
-        ground: The index.
-        questions: (2 R, t) vectors of the texts of relations and, after them, of their inverses.
+        view: The index.
+        question_vectors: (2 R, t) vectors of the texts of relations and, after them, of their inverses.
         nodes: Nodes of a fact's graph, at most.
     """
 
-    def __init__(self, ground: Ground, questions: "FloatArray", nodes: int) -> None:
-        self._ground = ground
-        self._questions = questions
-        self._nodes = nodes
-        edges = ground.graphs.edges
+    def __init__(self, view: GraphView, question_vectors: "FloatArray", nodes: int) -> None:
+        self._view = view
+        self._question_vectors = question_vectors
+        self._max_nodes = nodes
+        edges = view.graphs.edges
         self._edges = edges
-        self._receivers = np.repeat(np.arange(edges.nodes, dtype=np.int32), np.diff(edges.indptr))
+        self._receivers = np.repeat(np.arange(edges.node_count, dtype=np.int32), np.diff(edges.indptr))
         weights = np.ones(len(edges.senders), dtype=np.float32)
         self._neighbours = Adjacency(edges.indptr, edges.senders, weights)
-        self._attraction = np.ones(edges.nodes, dtype=np.float32)
-        self._open = np.zeros(edges.nodes, dtype=bool)
+        self._attraction = np.ones(edges.node_count, dtype=np.float32)
+        self._open = np.zeros(edges.node_count, dtype=bool)
 
     @property
     def edges(self) -> RelationalEdges:
@@ -89,27 +89,27 @@ class Facts:
     @property
     def relations(self) -> "FloatArray":
         """The relations' vectors as the network reads them."""
-        return self._ground.relations
+        return self._view.relations
 
     @cached_property
-    def facts(self) -> "LongArray":
+    def fact_ids(self) -> "LongArray":
         """The fact that each edge states, by a number; both directions of one fact have the same."""
         edges = self._edges
         back = edges.relations >= edges.relation_count
         heads = np.where(back, edges.senders, self._receivers).astype(np.int64)
         tails = np.where(back, self._receivers, edges.senders).astype(np.int64)
         relations = (edges.relations % edges.relation_count).astype(np.int64)
-        return (heads * edges.nodes + tails) * edges.relation_count + relations
+        return (heads * edges.node_count + tails) * edges.relation_count + relations
 
     @cached_property
-    def askable(self) -> "LongArray":
+    def queryable_edges(self) -> "LongArray":
         """Edges whose receiver may be asked for, given its sender."""
         stated: BoolArray = self._edges.triples >= 0
-        if not self._ground.entities:
-            stated &= self._receivers < len(self._ground.snapshot.passage_ids)
+        if not self._view.targets_entities:
+            stated &= self._receivers < len(self._view.snapshot.passage_ids)
         return np.flatnonzero(stated)
 
-    def answers(self, edge: int) -> "IntArray":
+    def answer(self, edge: int) -> "IntArray":
         """Return every node that hears the edge's sender through the edge's relation, ascending."""
         edges = self._edges
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
@@ -117,36 +117,38 @@ class Facts:
         found: IntArray = edges.senders[row][edges.relations[row] == back]
         return np.unique(found)
 
-    def vector(self, edge: int) -> "FloatArray":
+    def question_vector(self, edge: int) -> "FloatArray":
         """Return the question (t,): the relation read from the known end."""
         edges, count = self._edges, self._edges.relation_count
         relation = int(edges.relations[edge])
         # The receiver of an inverse edge is a fact's tail: that is asked for by the relation itself.
-        row: FloatArray = self._questions[relation - count if relation >= count else relation + count]
+        row: FloatArray = self._question_vectors[relation - count if relation >= count else relation + count]
         return row
 
-    def graph(self, edge: int) -> QuestionGraph:
+    def question_graph(self, edge: int) -> QuestionGraph:
         """Return the graph around the sender of an edge, without the edge and its inverse."""
         start, target = int(self._edges.senders[edge]), int(self._receivers[edge])
         restart = np.array([start], dtype=np.int32), np.ones(1, dtype=np.float32)
         walk = push_pagerank(self._neighbours, restart, self._attraction, self._open, _DAMPING, _EPSILON)
         nodes = walk.nodes
-        if len(nodes) > self._nodes:
-            nodes = nodes[top_order(walk.values, self._nodes)]
+        if len(nodes) > self._max_nodes:
+            nodes = nodes[top_order(walk.values, self._max_nodes)]
         nodes = np.union1d(nodes, [start, target]).astype(np.int32)
-        senders, receivers, positions = induced(self._edges, nodes)
-        kept = ~self._same(positions, edge)
+        senders, receivers, positions = induced_edges(self._edges, nodes)
+        kept = ~self._states_same_fact(positions, edge)
         senders, receivers, positions = senders[kept], receivers[kept], positions[kept]
-        values = self._values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
-        told = self._ground.graphs.described(nodes, values, {start: 1.0}, lambda: self.vector(edge))
+        values = self._walk_values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
+        told = self._view.graphs.describe_nodes(nodes, values, {start: 1.0}, lambda: self.question_vector(edge))
         none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-        return QuestionGraph(nodes, senders, receivers, positions, *told, soft=False, walked=none, notes=())
+        return QuestionGraph(
+            nodes, senders, receivers, positions, *told, has_fallback_seeds=False, walk_passages=none, notes=()
+        )
 
     def target(self, edge: int) -> int:
         """Return the node that is asked for."""
         return int(self._receivers[edge])
 
-    def _same(self, positions: "LongArray", edge: int) -> "BoolArray":
+    def _states_same_fact(self, positions: "LongArray", edge: int) -> "BoolArray":
         """Return which edges state the same fact, in either direction."""
         edges = self._edges
         start, target = edges.senders[edge], self._receivers[edge]
@@ -157,7 +159,7 @@ class Facts:
         other: BoolArray = (senders == target) & (receivers == start) & (relations == back)
         return one | other
 
-    def _values(self, senders: "IntArray", receivers: "IntArray", count: int, start: int) -> "FloatArray":
+    def _walk_values(self, senders: "IntArray", receivers: "IntArray", count: int, start: int) -> "FloatArray":
         """Return the walk's values (n,) on what is left of the graph: on the whole of it they would tell the answer."""
         order = np.lexsort((receivers, senders))
         indptr = np.zeros(count + 1, dtype=np.int64)
@@ -170,10 +172,10 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Masked:
+class CompletionBatch:
     """A batch: edges of one index whose receivers are asked for, and the seed of their negatives."""
 
-    facts: Facts
+    facts: CompletionFacts
     edges: tuple[int, ...]
     seed: int
 
@@ -186,69 +188,71 @@ class KGCompletion:
         loss: What is minimised; the paper's has alpha 1.
         recipe: How facts are drawn.
         seed: Chooses the facts that judge.
-        judging: Indexes whose facts judge; without any, some facts of each of `graphs` do.
+        validation: Indexes whose facts judge; without any, some facts of each of `graphs` do.
 
     Raises:
         InputError: There are no facts to learn from.
     """
 
-    nothing = "no fact is left to be completed, so there is nothing to learn from: give an index with more facts"
+    no_signal_message = (
+        "no fact is left to be completed, so there is nothing to learn from: give an index with more facts"
+    )
 
     def __init__(
         self,
-        graphs: Sequence[Facts],
+        graphs: Sequence[CompletionFacts],
         loss: RetrievalLoss,
         recipe: CompletionRecipe,
         seed: int = 0,
-        judging: Sequence[Facts] = (),
+        validation: Sequence[CompletionFacts] = (),
     ) -> None:
         self._loss = loss
         self._recipe = recipe
         random = np.random.default_rng(seed)
-        self._trained: list[tuple[Facts, LongArray]] = []
-        self._held_out: list[Masked] = []
-        for facts in judging:
-            chosen = random.permutation(facts.askable)[: recipe.held_out]
-            self._held_out += [Masked(facts, (int(edge),), 0) for edge in chosen]
+        self._training: list[tuple[CompletionFacts, LongArray]] = []
+        self._held_out: list[CompletionBatch] = []
+        for facts in validation:
+            chosen = random.permutation(facts.queryable_edges)[: recipe.held_out]
+            self._held_out += [CompletionBatch(facts, (int(edge),), 0) for edge in chosen]
         for facts in graphs:
-            edges = random.permutation(facts.askable)
-            judged = edges[: 0 if judging else min(recipe.held_out, len(edges) // 10)]
-            self._held_out += [Masked(facts, (int(edge),), 0) for edge in judged]
-            rest = edges[~np.isin(facts.facts[edges], facts.facts[judged])]
+            edges = random.permutation(facts.queryable_edges)
+            judged = edges[: 0 if validation else min(recipe.held_out, len(edges) // 10)]
+            self._held_out += [CompletionBatch(facts, (int(edge),), 0) for edge in judged]
+            rest = edges[~np.isin(facts.fact_ids[edges], facts.fact_ids[judged])]
             if len(rest):
-                self._trained.append((facts, np.sort(rest)))
-        if not self._trained:
+                self._training.append((facts, np.sort(rest)))
+        if not self._training:
             raise InputError("there are no facts to learn from: the graphs have no edges; give other documents")
 
     def __len__(self) -> int:
         return self._recipe.steps
 
-    def batches(self, epoch_seed: int) -> Iterator[Masked]:
+    def batches(self, epoch_seed: int) -> Iterator[CompletionBatch]:
         """Yield batches of one index each, indexes by their number of facts."""
         random = np.random.default_rng(epoch_seed)
-        sizes = np.array([len(edges) for _, edges in self._trained], dtype=np.float64)
+        sizes = np.array([len(edges) for _, edges in self._training], dtype=np.float64)
         for place in random.choice(len(sizes), size=self._recipe.steps, p=sizes / sizes.sum()).tolist():
-            facts, edges = self._trained[place]
+            facts, edges = self._training[place]
             chosen = tuple(int(edge) for edge in random.choice(edges, size=self._recipe.batch))
-            yield Masked(facts, chosen, int(random.integers(2**31)))
+            yield CompletionBatch(facts, chosen, int(random.integers(2**31)))
 
-    def halves(self, batch: Masked) -> tuple[Masked, Masked] | None:
+    def halve(self, batch: CompletionBatch) -> tuple[CompletionBatch, CompletionBatch] | None:
         """Return the two halves of a batch; None for a single fact."""
         cut = len(batch.edges) // 2
         if not cut:
             return None
-        return Masked(batch.facts, batch.edges[:cut], batch.seed), Masked(
+        return CompletionBatch(batch.facts, batch.edges[:cut], batch.seed), CompletionBatch(
             batch.facts, batch.edges[cut:], batch.seed + 1
         )
 
-    def loss(self, model: "nn.Module", batch: Masked) -> "Tensor | None":
+    def loss(self, model: "nn.Module", batch: CompletionBatch) -> "Tensor | None":
         """Return the mean loss of the facts that have some negative."""
         assert isinstance(model, QueryGNN)
         random = np.random.default_rng(batch.seed)
         losses: list[Tensor] = []
-        for own, logits in zip(batch.edges, self._scored(model, batch), strict=True):
+        for own, logits in zip(batch.edges, self._score_batch(model, batch), strict=True):
             graph, values = logits
-            others = self._negatives(batch.facts, own, graph)
+            others = self._negative_nodes(batch.facts, own, graph)
             if len(others) > self._recipe.negatives:
                 others = random.choice(others, size=self._recipe.negatives, replace=False)
             if len(others):
@@ -256,7 +260,7 @@ class KGCompletion:
                 chosen = torch.from_numpy(np.concatenate([[wanted], others]).astype(np.int64)).to(values.device)
                 relevant = torch.zeros(len(chosen), dtype=torch.bool, device=values.device)
                 relevant[0] = True
-                losses.append(self._loss.of(values[chosen], relevant))
+                losses.append(self._loss.compute(values[chosen], relevant))
         return torch.stack(losses).mean() if losses else None
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
@@ -265,8 +269,8 @@ class KGCompletion:
         ranks: list[float] = []
         with torch.inference_mode():
             for masked in self._held_out:
-                graph, values = self._scored(model, masked)[0]
-                others = values[torch.from_numpy(self._negatives(masked.facts, masked.edges[0], graph))]
+                graph, values = self._score_batch(model, masked)[0]
+                others = values[torch.from_numpy(self._negative_nodes(masked.facts, masked.edges[0], graph))]
                 own = values[int(graph.nodes.searchsorted(masked.facts.target(masked.edges[0])))]
                 ranks.append(1.0 + float((others > own).sum()) + 0.5 * float((others == own).sum()))
         if not ranks:
@@ -274,15 +278,15 @@ class KGCompletion:
         found = np.array(ranks)
         return {"reciprocal rank": float((1.0 / found).mean()), "hits@10": float((found <= 10).mean())}
 
-    def _scored(self, model: QueryGNN, batch: Masked) -> "list[tuple[QuestionGraph, Tensor]]":
-        graphs = [batch.facts.graph(edge) for edge in batch.edges]
-        vectors = [batch.facts.vector(edge) for edge in batch.edges]
-        together = side_by_side(graphs, vectors, batch.facts.edges)
-        logits = on_device(model, together, batch.facts.relations)
+    def _score_batch(self, model: QueryGNN, batch: CompletionBatch) -> "list[tuple[QuestionGraph, Tensor]]":
+        graphs = [batch.facts.question_graph(edge) for edge in batch.edges]
+        vectors = [batch.facts.question_vector(edge) for edge in batch.edges]
+        together = collate(graphs, vectors, batch.facts.edges)
+        logits = compute_logits(model, together, batch.facts.relations)
         return list(zip(graphs, torch.split(logits, [len(graph.nodes) for graph in graphs]), strict=True))
 
     @staticmethod
-    def _negatives(facts: Facts, edge: int, graph: QuestionGraph) -> "LongArray":
+    def _negative_nodes(facts: CompletionFacts, edge: int, graph: QuestionGraph) -> "LongArray":
         """Return the ranked nodes of a graph, but the answers and the known end."""
-        wrong = graph.targets & ~np.isin(graph.nodes, facts.answers(edge)) & (graph.seeds == 0)
+        wrong = graph.targets & ~np.isin(graph.nodes, facts.answer(edge)) & (graph.seeds == 0)
         return np.flatnonzero(wrong)

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
-from clew.training.trainable_parameters import ReaderParameters, lent
+from clew.training.trainable_parameters import ReaderParameters, swap_parameters
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReadExample:
+class ReaderExample:
     """A question, the part of a graph that is given with it, and what it should be answered."""
 
     question: str
@@ -36,28 +36,29 @@ class ReaderTuning:
 
     Args:
         examples: To learn from; may be made as they are asked for.
-        held: Not learned from; their mean loss chooses the epoch.
+        validation: Not learned from; their mean loss chooses the epoch.
         reader: Which learns.
         batch: Examples a step, at least 1.
-        epoch: Examples of an epoch, others in each; 0 for all.
+        epoch_size: Examples of an epoch, others in each; 0 for all.
 
     Raises:
         InputError: The reader has nothing that learns, or a number is too small.
     """
 
-    nothing = "no answer costs the reader anything, so there is nothing to learn from: give other questions"
+    no_signal_message = "no answer costs the reader anything, so there is nothing to learn from: give other questions"
 
     def __init__(
         self,
-        examples: Sequence[ReadExample],
-        held: Sequence[ReadExample],
+        examples: Sequence[ReaderExample],
+        validation: Sequence[ReaderExample],
         reader: "TrainableGraphReader",
         batch: int,
-        epoch: int = 0,
+        epoch_size: int = 0,
     ) -> None:
-        if batch < 1 or not 0 <= epoch <= len(examples):
+        if batch < 1 or not 0 <= epoch_size <= len(examples):
             raise InputError(
-                f"batch is {batch}, an epoch {epoch} of {len(examples)} examples: at least 1 and at most all are wanted"
+                f"batch is {batch}, an epoch {epoch_size} of {len(examples)} examples: at least 1 and at most all are "
+                f"wanted"
             )
         if not len(examples):
             raise InputError("there is no example, so there is nothing to learn from: give others")
@@ -67,31 +68,31 @@ class ReaderTuning:
                 "soft prompt"
             )
         self._examples = examples
-        self._held = held
+        self._validation = validation
         self._reader = reader
-        self._batch = batch
-        self._epoch = epoch or len(examples)
+        self._batch_size = batch
+        self._epoch_size = epoch_size or len(examples)
 
-    def model(self) -> ReaderParameters:
+    def trainable_module(self) -> ReaderParameters:
         """Return what the loop is to train: the reader's own parameters, not a copy of them."""
         return ReaderParameters(self._reader.parameters())
 
-    def batches(self, epoch_seed: int) -> Iterator[list[ReadExample]]:
+    def batches(self, epoch_seed: int) -> Iterator[list[ReaderExample]]:
         """Yield examples in an order of the epoch's own."""
-        order = np.random.default_rng(epoch_seed).choice(len(self._examples), self._epoch, replace=False).tolist()
-        for start in range(0, len(order), self._batch):
-            yield [self._examples[place] for place in order[start : start + self._batch]]
+        order = np.random.default_rng(epoch_seed).choice(len(self._examples), self._epoch_size, replace=False).tolist()
+        for start in range(0, len(order), self._batch_size):
+            yield [self._examples[place] for place in order[start : start + self._batch_size]]
 
     def __len__(self) -> int:
         """Return how many batches an epoch has."""
-        return -(-self._epoch // self._batch)
+        return -(-self._epoch_size // self._batch_size)
 
-    def halves(self, batch: list[ReadExample]) -> tuple[list[ReadExample], list[ReadExample]] | None:
+    def halve(self, batch: list[ReaderExample]) -> tuple[list[ReaderExample], list[ReaderExample]] | None:
         """Return a batch as two; None for a single example."""
         middle = len(batch) // 2
         return (batch[:middle], batch[middle:]) if middle else None
 
-    def loss(self, model: "nn.Module", batch: list[ReadExample]) -> "Tensor":
+    def loss(self, model: "nn.Module", batch: list[ReaderExample]) -> "Tensor":
         """Return the mean of what the answers cost the reader; `model` shares the reader's parameters."""
         del model
         losses = self._reader.losses(*_columns(batch))
@@ -99,11 +100,11 @@ class ReaderTuning:
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
         """Return minus the mean loss on what is held out; nothing where nothing is."""
-        if not self._held:
+        if not self._validation:
             return {}
-        with lent(self._reader.parameters(), model):
-            return {"minus loss": -float(self._reader.loss(*_columns(self._held)).mean())}
+        with swap_parameters(self._reader.parameters(), model):
+            return {"minus loss": -float(self._reader.loss(*_columns(self._validation)).mean())}
 
 
-def _columns(examples: Sequence[ReadExample]) -> tuple[list[str], list[GraphContext], list[str]]:
+def _columns(examples: Sequence[ReaderExample]) -> tuple[list[str], list[GraphContext], list[str]]:
     return [one.question for one in examples], [one.context for one in examples], [one.answer for one in examples]

@@ -26,8 +26,8 @@ from torch.nn import functional
 
 from clew.errors import InputError
 from clew.nn.document_gnn import DocumentGNN
-from clew.nn.ranking_losses import listwise
-from clew.rerankers.g_rag.weights import Columns, batch_of
+from clew.nn.ranking_losses import listwise_loss
+from clew.rerankers.g_rag.weights import FeatureColumns, collate_graphs
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.types import BoolArray
 
 LOSSES = ("set", "listwise", "pairwise", "cross-entropy")
-_TOGETHER = 16  # questions that are judged at a time
+_BATCH_SIZE = 16  # questions that are judged at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class RerankLoss:
             if value < least:
                 raise InputError(f"{name}: {value}; wanted at least {least}")
 
-    def of(self, scores: "Tensor", relevant: "Tensor") -> "Tensor":
+    def compute(self, scores: "Tensor", relevant: "Tensor") -> "Tensor":
         """Return the loss of one question.
 
         Args:
@@ -85,11 +85,11 @@ class RerankLoss:
         if self.kind == "pairwise":
             return functional.relu(1.0 - (scores[relevant][:, None] - scores[~relevant])).mean()
         if self.kind == "listwise":
-            return listwise(scores, relevant)
-        return together(scores, relevant, self.temperature)
+            return listwise_loss(scores, relevant)
+        return set_loss(scores, relevant, self.temperature)
 
 
-def together(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tensor":
+def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tensor":
     """Return the loss `set` of one question (see the top of this file)."""
     others = torch.logsumexp(scores[~relevant], dim=0)
     losses = torch.logaddexp(scores[relevant], others) - scores[relevant]
@@ -104,13 +104,13 @@ class PoolExample:
         graph: Of n passages, best first as they were found.
         relevant: (n,) which are evidence; a piece of evidence counts once, at its first passage.
         others: (n,) which are none. What is neither is a further passage of a document that is evidence.
-        gold: Pieces of evidence that the question has, found or not; at least 1.
+        gold_count: Pieces of evidence that the question has, found or not; at least 1.
     """
 
     graph: "DocumentGraph"
     relevant: "BoolArray"
     others: "BoolArray"
-    gold: int
+    gold_count: int
 
 
 @final
@@ -118,39 +118,39 @@ class Reranking:
     """The objective (see `clew.training.loop.Objective`).
 
     Args:
-        trained: Questions that are learned from.
-        validated: Those that choose the epoch, by the name they are reported under.
+        training: Questions that are learned from.
+        validation: Those that choose the epoch, by the name they are reported under.
         columns: What the network reads of a graph.
         loss: What is minimised.
     """
 
-    nothing = (
+    no_signal_message = (
         "no question has both evidence and other passages in its pool, so there is nothing to learn from: give a "
         "larger pool, another retriever, or questions whose gold ids are in the corpus"
     )
 
     def __init__(
         self,
-        trained: Sequence[PoolExample],
-        validated: Mapping[str, Sequence[PoolExample]],
-        columns: Columns,
+        training: Sequence[PoolExample],
+        validation: Mapping[str, Sequence[PoolExample]],
+        columns: FeatureColumns,
         loss: RerankLoss,
     ) -> None:
-        self._trained = [one for one in trained if one.relevant.any() and one.others.any()]
-        self._validated = validated
+        self._training = [one for one in training if one.relevant.any() and one.others.any()]
+        self._validation = validation
         self._columns = columns
         self._loss = loss
 
     def __len__(self) -> int:
-        return -(-len(self._trained) // self._loss.batch)
+        return -(-len(self._training) // self._loss.batch)
 
     def batches(self, epoch_seed: int) -> Iterator[Sequence[PoolExample]]:
         """Yield the questions in random order, some at a time."""
-        order = np.random.default_rng(epoch_seed).permutation(len(self._trained)).tolist()
+        order = np.random.default_rng(epoch_seed).permutation(len(self._training)).tolist()
         for start in range(0, len(order), self._loss.batch):
-            yield [self._trained[place] for place in order[start : start + self._loss.batch]]
+            yield [self._training[place] for place in order[start : start + self._loss.batch]]
 
-    def halves(self, batch: Sequence[PoolExample]) -> tuple[Sequence[PoolExample], Sequence[PoolExample]] | None:
+    def halve(self, batch: Sequence[PoolExample]) -> tuple[Sequence[PoolExample], Sequence[PoolExample]] | None:
         """Return the two halves of a batch; None for a single question."""
         cut = len(batch) // 2
         return (batch[:cut], batch[cut:]) if cut else None
@@ -158,41 +158,41 @@ class Reranking:
     def loss(self, model: "nn.Module", batch: Sequence[PoolExample]) -> "Tensor":
         """Return the mean loss of some questions, at least one."""
         assert isinstance(model, DocumentGNN)
-        scores = scored(model, batch, self._columns)
+        scores = score_pools(model, batch, self._columns)
         losses = []
         for own, one in zip(scores, batch, strict=True):
             relevant, others = (torch.from_numpy(rows).to(own.device) for rows in (one.relevant, one.others))
             told = relevant | others
-            losses.append(self._loss.of(own[: len(told)][told], relevant[told]))
+            losses.append(self._loss.compute(own[: len(told)][told], relevant[told]))
         return torch.stack(losses).mean()
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
         """Return the mean over sets of recall at 2 and 5 and of all evidence at 5, and each of them for each set."""
         assert isinstance(model, DocumentGNN)
         figures: dict[str, float] = {}
-        for name, examples in self._validated.items():
-            for measure, value in judged(ranked(model, examples, self._columns), examples).items():
+        for name, examples in self._validation.items():
+            for measure, value in pool_figures(rank_pools(model, examples, self._columns), examples).items():
                 figures[f"{name} {measure}"] = value
         return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
-def scored(model: DocumentGNN, examples: Sequence[PoolExample], columns: Columns) -> "Tensor":
+def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "Tensor":
     """Return the scores (b, most) of some questions' passages, computed where the model is."""
     device = next(model.parameters()).device
-    batch = batch_of([one.graph for one in examples], columns, text=model.settings.text > 0)
+    batch = collate_graphs([one.graph for one in examples], columns, text=model.settings.text > 0)
     scores: Tensor = model(batch.to(device))
     return scores
 
 
-def ranked(model: DocumentGNN, examples: Sequence[PoolExample], columns: Columns) -> "list[BoolArray]":
+def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "list[BoolArray]":
     """Return which passages are evidence, best first by the model, of each question."""
     found: list[BoolArray] = []
     training = model.training
     model.eval()
     with torch.inference_mode():
-        for start in range(0, len(examples), _TOGETHER):
-            part = examples[start : start + _TOGETHER]
-            scores = scored(model, part, columns).cpu().numpy()
+        for start in range(0, len(examples), _BATCH_SIZE):
+            part = examples[start : start + _BATCH_SIZE]
+            scores = score_pools(model, part, columns).cpu().numpy()
             for own, one in zip(scores, part, strict=True):
                 order = np.argsort(-own[: len(one.relevant)], kind="stable")
                 found.append(one.relevant[order])
@@ -200,8 +200,8 @@ def ranked(model: DocumentGNN, examples: Sequence[PoolExample], columns: Columns
     return found
 
 
-def judged(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:
+def pool_figures(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:
     """Return the means of recall at 2 and at 5, and of all evidence at 5."""
     pairs = list(zip(rankings, examples, strict=True))
-    figures = {f"recall@{k}": float(np.mean([own[:k].sum() / one.gold for own, one in pairs])) for k in (2, 5)}
-    return {**figures, "all_gold@5": float(np.mean([own[:5].sum() == one.gold for own, one in pairs]))}
+    figures = {f"recall@{k}": float(np.mean([own[:k].sum() / one.gold_count for own, one in pairs])) for k in (2, 5)}
+    return {**figures, "all_gold@5": float(np.mean([own[:5].sum() == one.gold_count for own, one in pairs]))}

@@ -25,13 +25,20 @@ import numpy as np
 import torch
 
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import AskedGraph, GraphContext, Subgraph, TextualGraph, context_of, induced
+from clew.graph.subgraphs.textual_graph import (
+    GraphContext,
+    GraphQuery,
+    Subgraph,
+    TextualGraph,
+    build_context,
+    induced_subgraph,
+)
 from clew.nn.node_gcn import edge_log_probabilities
-from clew.nn.subgraph_policy import drawn, log_probability
+from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
 from clew.protocols import GraphReader
-from clew.retrievers.subgraph.gcn_features import offsets
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, batch_of
-from clew.training.trainable_parameters import SelectionAndReader, learning, lent
+from clew.retrievers.subgraph.gcn_features import node_offsets
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, make_node_batch
+from clew.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -47,7 +54,7 @@ class FeedbackExample:
     """A question on a graph, and what it should be answered.
 
     Attributes:
-        asked: The question on its graph of at least one node.
+        question_graph: The question on its graph of at least one node.
         question: Its words, for the reader.
         answers: Any of them will do: a selection is worth what the easiest of them is.
 
@@ -55,7 +62,7 @@ class FeedbackExample:
         InputError: There is no answer.
     """
 
-    asked: AskedGraph
+    question_graph: GraphQuery
     question: str
     answers: tuple[str, ...]
 
@@ -98,7 +105,7 @@ class FeedbackRecipe:
                 raise InputError(f"{name} is {seen}: at least {least} is wanted")
 
 
-def check_end(settings: ScorerSettings, recipe: FeedbackRecipe) -> None:
+def check_stopping(settings: ScorerSettings, recipe: FeedbackRecipe) -> None:
     """Refuse a network whose selections may end under an objective that never says when.
 
     Raises:
@@ -117,7 +124,7 @@ class SubgraphFeedback:
 
     Args:
         examples: To learn from.
-        held: Not learned from; their mean loss chooses the epoch.
+        validation: Not learned from; their mean loss chooses the epoch.
         reader: Gives the feedback. One with weights of its own that learn (`losses`, `parameters`) learns with it.
         settings: Of the network.
         recipe: How.
@@ -126,7 +133,7 @@ class SubgraphFeedback:
         InputError: The network may end a selection, and the objective does not teach where.
     """
 
-    nothing = (
+    no_signal_message = (
         "the reader answers every selection of a question alike, so there is nothing to learn from: give graphs that "
         "are larger than the budget, or another reader"
     )
@@ -134,25 +141,25 @@ class SubgraphFeedback:
     def __init__(
         self,
         examples: Sequence[FeedbackExample],
-        held: Sequence[FeedbackExample],
+        validation: Sequence[FeedbackExample],
         reader: GraphReader,
         settings: ScorerSettings,
         recipe: FeedbackRecipe,
     ) -> None:
-        check_end(settings, recipe)
+        check_stopping(settings, recipe)
         self._examples = examples
-        self._held = held
+        self._validation = validation
         self._reader = reader
-        self._learning = learning(reader)
+        self._trainable = as_trainable(reader)
         self._settings = settings
         self._recipe = recipe
 
-    def model(self, scorer: "nn.Module") -> "nn.Module":
+    def trainable_module(self, scorer: "nn.Module") -> "nn.Module":
         """Return what the loop is to train: the network, and with it what the reader learns, where it does.
 
         A loop that trains the network alone leaves such a reader as it is.
         """
-        return scorer if self._learning is None else SelectionAndReader(scorer, self._learning.parameters())
+        return scorer if self._trainable is None else SelectorAndReader(scorer, self._trainable.parameters())
 
     def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[FeedbackExample]]]":
         """Yield a seed for the draws and questions."""
@@ -164,7 +171,7 @@ class SubgraphFeedback:
         """Return how many batches an epoch has."""
         return -(-len(self._examples) // self._recipe.batch)
 
-    def halves(
+    def halve(
         self, batch: tuple[int, list[FeedbackExample]]
     ) -> tuple[tuple[int, list[FeedbackExample]], tuple[int, list[FeedbackExample]]] | None:
         """Return a batch as two; None for a single question."""
@@ -176,71 +183,71 @@ class SubgraphFeedback:
         """Return the loss of a batch: a number whose gradient, not whose value, says something."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
-        whole = batch_of([one.asked for one in questions], self._settings)
+        whole = make_node_batch([one.question_graph for one in questions], self._settings)
         scores, ends = model(whole)
-        each = scores.split(torch.bincount(whole.graph_of, minlength=whole.graphs).tolist())
+        each = scores.split(torch.bincount(whole.graph_of, minlength=whole.graph_count).tolist())
         generator = torch.Generator().manual_seed(seed)
         orders = [
-            [_likeliest(own, recipe.budget)]
+            [_select_likeliest(own, recipe.budget)]
             if paper
-            else [drawn(own, end, recipe.budget, generator) for _ in range(recipe.draws)]
+            else [sample_without_replacement(own, end, recipe.budget, generator) for _ in range(recipe.draws)]
             for own, end in zip(each, ends, strict=True)
         ]
         repeated = [one for one, some in zip(questions, orders, strict=True) for _ in some]
         flat = [order for some in orders for order in some]
-        contexts = [_context(one, order) for one, order in zip(repeated, flat, strict=True)]
-        judged = self._judged(repeated, contexts, learns=isinstance(model, SelectionAndReader))
+        contexts = [_selected_context(one, order) for one, order in zip(repeated, flat, strict=True)]
+        judged = self._differentiable_losses(repeated, contexts, trainable=isinstance(model, SelectorAndReader))
         costs = judged.detach().reshape(len(questions), -1)
         found: Tensor | None
         if paper:
-            graphs = [one.asked.graph.graph for one in questions]
-            found = printed(each, [context.part for context in contexts], graphs, costs[:, 0])
+            graphs = [one.question_graph.graph.graph for one in questions]
+            found = paper_loss(each, [context.subgraph for context in contexts], graphs, costs[:, 0])
         else:
-            sizes = torch.tensor([len(context.part.nodes) for context in contexts]).reshape(costs.shape)
-            found = reinforced(each, ends, orders, costs + recipe.price * sizes, recipe.budget)
+            sizes = torch.tensor([len(context.subgraph.nodes) for context in contexts]).reshape(costs.shape)
+            found = reinforce_loss(each, ends, orders, costs + recipe.price * sizes, recipe.budget)
         if not judged.requires_grad:
             return found
         return judged.mean() if found is None else found + judged.mean()
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
         """Return the likelihood of the held-out answers as the reader has them from the likeliest selections."""
-        if not self._held:
+        if not self._validation:
             return {}
         contexts: list[GraphContext] = []
         with torch.no_grad():
-            for one in self._held:
-                scores, ends = model(batch_of([one.asked], self._settings))
-                nodes = drawn(scores, ends[0], self._recipe.budget, None)
-                contexts.append(_context(one, nodes))
-        with self._reading(model):
-            losses = self._losses(self._held, contexts)
-        sizes = np.array([len(context.part.nodes) for context in contexts])
+            for one in self._validation:
+                scores, ends = model(make_node_batch([one.question_graph], self._settings))
+                nodes = sample_without_replacement(scores, ends[0], self._recipe.budget, None)
+                contexts.append(_selected_context(one, nodes))
+        with self._averaged_reader(model):
+            losses = self._reader_losses(self._validation, contexts)
+        sizes = np.array([len(context.subgraph.nodes) for context in contexts])
         worth = float(np.mean(losses + self._recipe.price * sizes))
         return {"minus loss": -worth, "nodes": float(sizes.mean())}
 
-    def _losses(self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]) -> "FloatArray":
+    def _reader_losses(self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]) -> "FloatArray":
         """Return the reader's loss (n,) of the easiest answer of each."""
-        found = self._reader.loss(*_pairs(examples, contexts))
-        return np.minimum.reduceat(found, _begins(examples))
+        found = self._reader.loss(*_reader_inputs(examples, contexts))
+        return np.minimum.reduceat(found, _answer_offsets(examples))
 
-    def _judged(
-        self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext], *, learns: bool
+    def _differentiable_losses(
+        self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext], *, trainable: bool
     ) -> "Tensor":
         """Return the same, with gradients where the reader learns."""
-        if self._learning is None or not learns:
-            return torch.from_numpy(self._losses(examples, contexts))
-        found = self._learning.losses(*_pairs(examples, contexts)).float().cpu()
+        if self._trainable is None or not trainable:
+            return torch.from_numpy(self._reader_losses(examples, contexts))
+        found = self._trainable.losses(*_reader_inputs(examples, contexts)).float().cpu()
         each = torch.split(found, [len(one.answers) for one in examples])
         return torch.stack([losses.min() for losses in each])
 
-    def _reading(self, model: "nn.Module") -> "AbstractContextManager[None]":
+    def _averaged_reader(self, model: "nn.Module") -> "AbstractContextManager[None]":
         """Let the reader read with what a model that the loop validates has for it."""
-        if self._learning is None or not isinstance(model, SelectionAndReader):
+        if self._trainable is None or not isinstance(model, SelectorAndReader):
             return nullcontext()
-        return lent(self._learning.parameters(), model.reader)
+        return swap_parameters(self._trainable.parameters(), model.reader)
 
 
-def reinforced(
+def reinforce_loss(
     scores: "Sequence[Tensor]", ends: "Tensor", orders: "Sequence[Sequence[Tensor]]", costs: "Tensor", budget: int
 ) -> "Tensor | None":
     """Return the loss of `policy`, whose gradient is that of the expected cost in the mean; None where it has none.
@@ -256,7 +263,7 @@ def reinforced(
     extra, draws = costs - costs.min(1, keepdim=True).values, costs.shape[1]
     advantages = (extra.sum(1, keepdim=True) - extra) / (draws - 1) - extra
     terms = [
-        advantage * log_probability(own, end, order, budget)
+        advantage * selection_log_probability(own, end, order, budget)
         for own, end, row, some in zip(scores, ends, advantages, orders, strict=True)
         for advantage, order in zip(row, some, strict=True)
         if bool(advantage != 0)
@@ -264,7 +271,7 @@ def reinforced(
     return -torch.stack(terms).sum() / costs.numel() if terms else None
 
 
-def printed(
+def paper_loss(
     scores: "Sequence[Tensor]", parts: Sequence[Subgraph], graphs: Sequence[TextualGraph], losses: "Tensor"
 ) -> "Tensor":
     """Return the loss of `paper`, the mean over questions.
@@ -287,15 +294,15 @@ def printed(
     return total / len(parts)
 
 
-def _likeliest(scores: "Tensor", budget: int) -> "Tensor":
+def _select_likeliest(scores: "Tensor", budget: int) -> "Tensor":
     return torch.argsort(scores.detach(), descending=True, stable=True)[:budget]
 
 
-def _context(example: FeedbackExample, order: "Tensor") -> GraphContext:
-    return context_of(example.asked, induced(example.asked.graph.graph, order.tolist()))
+def _selected_context(example: FeedbackExample, order: "Tensor") -> GraphContext:
+    return build_context(example.question_graph, induced_subgraph(example.question_graph.graph.graph, order.tolist()))
 
 
-def _pairs(
+def _reader_inputs(
     examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]
 ) -> tuple[list[str], list[GraphContext], list[str]]:
     """Return question, context and answer of every answer of every example."""
@@ -306,5 +313,5 @@ def _pairs(
     )
 
 
-def _begins(examples: Sequence[FeedbackExample]) -> "LongArray":
-    return offsets([len(one.answers) for one in examples])[:-1]
+def _answer_offsets(examples: Sequence[FeedbackExample]) -> "LongArray":
+    return node_offsets([len(one.answers) for one in examples])[:-1]

@@ -10,31 +10,31 @@ import numpy as np
 
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.graph.paths.relation_paths import ChainLevel, first_level, next_level, relation_codes
+from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, relation_codes
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import explored_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.index import Index
 from clew.indexing.snapshot_builder import Progress
-from clew.query.linking import Topics, question_topics
-from clew.query.masking import masked
-from clew.retrievers.frag.chain_features import Chain, RelationTexts, chain_features, compared
-from clew.retrievers.frag.factory import GraphParts
-from clew.retrievers.frag.hop_predictor import TERMS, HopRouter, load_router, save_router
-from clew.retrievers.frag.path_ranking import PathWeights, save_paths
-from clew.training.fitting.hop_predictor import Counted, HopRecipe, accuracy, train_router
-from clew.training.fitting.path_ranker import ChainExample, PathRecipe, train_path_ranker
+from clew.query.linking import TopicEntities, find_topic_entities
+from clew.query.masking import mask_names
+from clew.retrievers.frag.chain_features import RelationPath, RelationTexts, match_relations, relation_path_features
+from clew.retrievers.frag.factory import GraphSearchContext
+from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor, save_hop_predictor
+from clew.retrievers.frag.path_ranking import PathRankerWeights, save_path_ranker
+from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy, train_hop_predictor
+from clew.training.fitting.path_ranker import PathExample, PathRecipe, train_path_ranker
 from clew.types import Question
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
-FARTHEST = 4
+MAX_HOPS = 4
 """Hops that answers are looked for."""
-_EDGES = 300_000
-_ENDS = 3_000
-_VOCABULARY = 4_000
-_HELD_OUT = 10
+_MAX_EDGES = 300_000
+_MAX_ENDS = 3_000
+_VOCABULARY_SIZE = 4_000
+_HOLD_OUT_EVERY = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Taught:
     figures: dict[str, float]
 
 
-def train_hop_router(
+def train_frag_hops(
     graphs: Sequence[tuple[Index, Path]],
     out: Path,
     recipe: HopRecipe,
@@ -73,51 +73,51 @@ def train_hop_router(
     Raises:
         InputError: There is nothing to learn from, or the start does not fit.
     """
-    examples: list[Counted] = []
+    examples: list[HopExample] = []
     left_out = 0
     for index, path in graphs:
         found, without = hop_examples(index, load_questions(path), progress)
         examples += found
         left_out += without
     for log in feedback:
-        examples += feedback_examples(log)
-    held = examples[_HELD_OUT - 1 :: _HELD_OUT] if graphs else []
-    learned = [e for i, e in enumerate(examples) if i % _HELD_OUT != _HELD_OUT - 1] if graphs else examples
-    encode, encoder, vocabulary = _words_of(graphs, recipe)
-    begin = load_router(start) if start is not None else None
-    weights = train_router(learned, recipe, encode, encoder, vocabulary, begin)
-    figures = {"accuracy": accuracy(HopRouter(weights, encode), held)} if held else {}
-    save_router(out, replace(weights, about={**weights.about, "questions": len(learned), "figures": figures}))
+        examples += read_feedback_log(log)
+    held = examples[_HOLD_OUT_EVERY - 1 :: _HOLD_OUT_EVERY] if graphs else []
+    learned = [e for i, e in enumerate(examples) if i % _HOLD_OUT_EVERY != _HOLD_OUT_EVERY - 1] if graphs else examples
+    encode, encoder, vocabulary = _word_encoder(graphs, recipe)
+    begin = load_hop_predictor(start) if start is not None else None
+    weights = train_hop_predictor(learned, recipe, encode, encoder, vocabulary, begin)
+    figures = {"accuracy": accuracy(HopPredictor(weights, encode), held)} if held else {}
+    save_hop_predictor(out, replace(weights, about={**weights.about, "questions": len(learned), "figures": figures}))
     return Taught(len(learned), left_out, figures)
 
 
-def hop_examples(index: Index, questions: Sequence[Question], progress: Progress) -> tuple[list[Counted], int]:
+def hop_examples(index: Index, questions: Sequence[Question], progress: Progress) -> tuple[list[HopExample], int]:
     """Return how many hops each question takes, and how many questions were left out.
 
     That is what the data set says; where it does not, the length of the shortest path from a topic to an answer.
     """
-    graph = index.parts.graph_parts().graph()
-    found: list[Counted] = []
+    graph = index.context.graph_search_context().load_fact_graph()
+    found: list[HopExample] = []
     for number, question in enumerate(questions):
         progress("reading questions", number, len(questions))
-        topics = question_topics(index.snapshot, question.text, question.topics)
+        topics = find_topic_entities(index.snapshot, question.text, question.topics)
         hops = question.hops
         if not hops and topics.entities:
-            near = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), FARTHEST, _EDGES)
-            ends = np.isin(near.nodes, _entities(index, question.answers))
+            near = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), MAX_HOPS, _MAX_EDGES)
+            ends = np.isin(near.nodes, _find_entities(index, question.answers))
             hops = max(1, int(near.hops[ends].min())) if ends.any() else 0
         if hops:
-            found.append(Counted(masked(topics.text, topics.places), hops))
+            found.append(HopExample(mask_names(topics.text, topics.spans), hops))
     return found, len(questions) - len(found)
 
 
-def feedback_examples(log: Path) -> list[Counted]:
+def read_feedback_log(log: Path) -> list[HopExample]:
     """Return the questions of a log of feedback: lines of {question, topics, hops}, as `clew ask --feedback` adds them.
 
     Raises:
         InputError: The log cannot be read, or a line has another form.
     """
-    found: list[Counted] = []
+    found: list[HopExample] = []
     try:
         lines = log.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -137,13 +137,13 @@ def feedback_examples(log: Path) -> list[Counted]:
         starts = [(folded.find(name.casefold()), len(name)) for name in names if name]
         places = [(start, start + length) for start, length in starts if start >= 0]
         if hops > 0:
-            found.append(Counted(masked(text, places), hops))
+            found.append(HopExample(mask_names(text, places), hops))
     if not found:
         raise InputError(f"{log} holds no answer that names its path: ask with a model first")
     return found
 
 
-def train_chain_ranker(
+def train_frag_paths(
     graphs: Sequence[tuple[Index, Path]], out: Path, recipe: PathRecipe, progress: Progress, hops: int = 3
 ) -> Taught:
     """Train a ranker of paths and write its weights.
@@ -158,14 +158,14 @@ def train_chain_ranker(
     Raises:
         InputError: No question has a path to its answers, or an index has no vectors.
     """
-    examples: list[ChainExample] = []
+    examples: list[PathExample] = []
     tables: list[FloatArray] = []
     fingerprint = ""
     rows = asked = 0
     for index, path in graphs:
-        parts = index.parts.graph_parts()
-        texts, graph = parts.relation_texts(), parts.graph()
-        _same_encoder(fingerprint, parts)
+        parts = index.context.graph_search_context()
+        texts, graph = parts.relation_texts(), parts.load_fact_graph()
+        _check_same_encoder(fingerprint, parts)
         fingerprint = parts.encoder.fingerprint if parts.encoder else ""
         codes: dict[int, int] = {}
         questions = load_questions(path)
@@ -174,18 +174,18 @@ def train_chain_ranker(
             if (example := _chain_example(index, graph, texts, question, hops, codes, rows)) is not None:
                 examples.append(example)
         if codes:
-            tables.append(texts.directed(np.array(list(codes), dtype=np.int32)))
+            tables.append(texts.step_vectors(np.array(list(codes), dtype=np.int32)))
         rows += len(codes)
         asked += len(questions)
     table = np.concatenate(tables) if tables else np.zeros((1, 1), dtype=np.float32)
     trained = train_path_ranker(examples, table, recipe, fingerprint)
-    figures = {"worth of the best chain, on the questions learned from": _worth(trained, examples, table)}
-    save_paths(out, replace(trained, about={**trained.about, "figures": figures}))
+    figures = {"worth of the best chain, on the questions learned from": _mean_best_path_f1(trained, examples, table)}
+    save_path_ranker(out, replace(trained, about={**trained.about, "figures": figures}))
     return Taught(len(examples), asked - len(examples), figures)
 
 
-def _same_encoder(before: str, parts: GraphParts) -> None:
-    if before and parts.encoder is not None and parts.encoder.fingerprint != before:
+def _check_same_encoder(fingerprint: str, parts: GraphSearchContext) -> None:
+    if fingerprint and parts.encoder is not None and parts.encoder.fingerprint != fingerprint:
         raise InputError("the indexes were made with different encoders: train on indexes of one encoder")
 
 
@@ -195,47 +195,47 @@ def _chain_example(
     texts: RelationTexts,
     question: Question,
     hops: int,
-    numbers: dict[int, int],
-    before: int,
-) -> ChainExample | None:
+    row_of_code: dict[int, int],
+    first_row: int,
+) -> PathExample | None:
     """Return a question's chains; rows of their relation codes are given out as they come, after those before."""
-    topics = question_topics(index.snapshot, question.text, question.topics)
-    answers = _entities(index, question.answers)
+    topics = find_topic_entities(index.snapshot, question.text, question.topics)
+    answers = _find_entities(index, question.answers)
     if not topics.entities or not len(answers):
         return None
-    chains, worth, codes = _chains(index, graph, topics, answers, hops)
+    chains, worth, codes = _find_relation_paths(index, graph, topics, answers, hops)
     if not chains or max(worth) == 0:
         return None
-    beside = compared(masked(topics.text, topics.places), codes, texts)
+    beside = match_relations(mask_names(topics.text, topics.spans), codes, texts)
     for code in codes.tolist():
-        numbers.setdefault(code, before + len(numbers))
+        row_of_code.setdefault(code, first_row + len(row_of_code))
     relations = np.full((len(chains), hops), -1, dtype=np.int64)
     for row, chain in enumerate(chains):
-        relations[row, : len(chain)] = [numbers[code] for code in chain]
-    return ChainExample(
-        chain_features(beside, chains),
+        relations[row, : len(chain)] = [row_of_code[code] for code in chain]
+    return PathExample(
+        relation_path_features(beside, chains),
         relations,
-        beside.vector,
+        beside.question_vector,
         np.array(worth, dtype=np.float32),
     )
 
 
-def _chains(
-    index: Index, graph: FactGraph, topics: Topics, answers: "IntArray", hops: int
-) -> "tuple[list[Chain], list[float], IntArray]":
+def _find_relation_paths(
+    index: Index, graph: FactGraph, topics: TopicEntities, answers: "IntArray", hops: int
+) -> "tuple[list[RelationPath], list[float], IntArray]":
     """Return all chains up to some hops, the F1 of their ends against the answers, and their relation codes."""
     starts = np.array(topics.entities, dtype=np.int32)
-    near = neighbourhood(graph, starts, hops, _EDGES)
+    near = neighbourhood(graph, starts, hops, _MAX_EDGES)
     local = explored_graph(graph, near)
     codes = relation_codes(local, index.snapshot.triples)
-    levels: list[ChainLevel] = [first_level(local.positions(starts))]
+    levels: list[RelationPathLevel] = [first_level(local.positions(starts))]
     wanted = np.isin(local.nodes, answers)
-    chains: list[Chain] = []
+    chains: list[RelationPath] = []
     worth: list[float] = []
     for _ in range(hops):
-        level = next_level(local, codes, levels, np.arange(len(levels[-1].chains)), _ENDS)
+        level = next_level(local, codes, levels, np.arange(len(levels[-1].relation_paths)), _MAX_ENDS)
         levels.append(level)
-        for place, row in enumerate(level.chains.tolist()):
+        for place, row in enumerate(level.relation_paths.tolist()):
             ends = level.positions[level.ends(place)]
             hit = int(wanted[ends].sum())
             chains.append(tuple(row))
@@ -243,43 +243,43 @@ def _chains(
     return chains, worth, np.unique(codes)
 
 
-def _entities(index: Index, names: Sequence[str]) -> "IntArray":
-    found = [index.snapshot.entities_called(name) for name in names]
+def _find_entities(index: Index, names: Sequence[str]) -> "IntArray":
+    found = [index.snapshot.entities_with_name(name) for name in names]
     return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int32)
 
 
-def _worth(trained: PathWeights, examples: Sequence[ChainExample], table: "FloatArray") -> float:
+def _mean_best_path_f1(trained: PathRankerWeights, examples: Sequence[PathExample], table: "FloatArray") -> float:
     best = []
     for e in examples:
         worth = table @ trained.relation_side.T @ (trained.question_side @ e.question)
         there = e.relations >= 0
         means = (worth[np.maximum(e.relations, 0)] * there).sum(axis=1) / there.sum(axis=1)
-        best.append(float(e.worth[int(np.argmax(e.features @ trained.weights + means))]))
+        best.append(float(e.f1_scores[int(np.argmax(e.features @ trained.weights + means))]))
     return float(np.mean(best))
 
 
-def _words_of(
+def _word_encoder(
     graphs: Sequence[tuple[Index, Path]], recipe: HopRecipe
 ) -> "tuple[Callable[[Sequence[str]], FloatArray], str, list[str]]":
     """Return what encodes words, its fingerprint, and words to make up questions with."""
     if recipe.kind == TERMS:
         return (lambda texts: np.zeros((len(texts), 1), dtype=np.float32)), "", []
-    from clew.models.encoders.registry import DEFAULT, open_encoder
+    from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 
-    encoder = open_encoder(str(graphs[0][0].table.settings["encoder"]) if graphs else DEFAULT)
+    encoder = open_encoder(str(graphs[0][0].table.settings["encoder"]) if graphs else DEFAULT_ENCODER)
     if not encoder.dimension:
         raise InputError("the index was made with --encoder none: train --kind tf-idf, or import with an encoder")
-    words = vocabulary_of(encoder.name) if recipe.made_up else []
+    words = encoder_vocabulary(encoder.name) if recipe.made_up else []
     return encoder.encode, encoder.fingerprint, words
 
 
-def vocabulary_of(encoder: str) -> list[str]:
+def encoder_vocabulary(encoder: str) -> list[str]:
     """Return ordinary words of the default encoder's vocabulary, a fixed draw of them; none of another encoder."""
-    from clew.models.encoders.registry import DEFAULT, default_weights
+    from clew.models.encoders.registry import DEFAULT_ENCODER, default_weights
 
-    if encoder != DEFAULT:
+    if encoder != DEFAULT_ENCODER:
         return []
     vocabulary = json.loads((default_weights() / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     words = sorted(w for w in vocabulary if w.isalpha() and w.isascii() and w.islower() and 3 <= len(w) <= 10)
-    drawn = np.random.default_rng(1).permutation(len(words))[:_VOCABULARY]
+    drawn = np.random.default_rng(1).permutation(len(words))[:_VOCABULARY_SIZE]
     return [words[int(i)] for i in np.sort(drawn)]

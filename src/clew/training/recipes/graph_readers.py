@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 from clew.errors import InputError
 from clew.protocols import Encoder, GraphReader
-from clew.training.data.graph_questions import AskedQuestion
-from clew.training.recipes.subgraph import LOCAL, local_reader
+from clew.training.data.graph_questions import EncodedQuestion
+from clew.training.recipes.subgraph import LOCAL_READER, local_reader
 
 if TYPE_CHECKING:
     from clew.models.causal_lm.model import CausalModel
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 NONE, PART, WHOLE = "none", "part", "whole"
 CONTEXT_TOKENS = 512  # the authors' code
-_WIDTH, _HEADS = 1024, 4  # the authors' code
+_GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderChoice:
+class ReaderSettings:
     """What a user wants to read with.
 
     Attributes:
@@ -38,7 +38,7 @@ class ReaderChoice:
         InputError: No such token is known, or the local reader is to read tokens.
     """
 
-    name: str = LOCAL
+    name: str = LOCAL_READER
     soft_prompt: int = 0
     graph_token: str = NONE
     context_tokens: int | None = None
@@ -49,17 +49,19 @@ class ReaderChoice:
             raise InputError(f"--graph-token is {self.graph_token!r}: wanted {NONE}, {PART} or {WHOLE}")
         if self.soft_prompt < 0:
             raise InputError(f"--soft-prompt is {self.soft_prompt}: wanted at least 1 token, or 0 for none")
-        if self.name == LOCAL and (self.soft_prompt or self.graph_token != NONE or self.context_tokens is not None):
+        if self.name == LOCAL_READER and (
+            self.soft_prompt or self.graph_token != NONE or self.context_tokens is not None
+        ):
             raise InputError("the local reader reads no tokens: give --reader FOLDER with a causal language model")
 
-    def opened(self) -> "CausalModel | None":
+    def open_model(self) -> "CausalModel | None":
         """Return the language model, loaded; None for the local reader.
 
         Raises:
             InputError: `transformers` is not installed, or `peft` where a soft prompt is wanted.
             ProviderError: The model cannot be opened.
         """
-        if self.name == LOCAL:
+        if self.name == LOCAL_READER:
             return None
         from clew.models.causal_lm import prompt_tuning as virtual_tokens
         from clew.models.causal_lm.model import CausalModel
@@ -67,39 +69,39 @@ class ReaderChoice:
         model = CausalModel(self.name)
         loaded = model.load()
         if self.soft_prompt:
-            virtual_tokens.fresh(loaded, self.soft_prompt, 0)  # says at once where peft is not there
+            virtual_tokens.init_prompt_tuning(loaded, self.soft_prompt, 0)  # says at once where peft is not there
         return model
 
 
-def readers(
-    choice: ReaderChoice,
+def reader_factory(
+    settings: ReaderSettings,
     model: "CausalModel | None",
     encoder: Encoder,
-    learned: Sequence[AskedQuestion],
+    training: Sequence[EncodedQuestion],
     choices: tuple[str, ...],
 ) -> Callable[[int], GraphReader]:
     """Return what gives for a seed a fresh reader; language models are shared, what learns is not.
 
     Args:
-        choice: What the user wants.
+        settings: What the user wants.
         model: What it opened.
         encoder: Of the graphs' texts.
-        learned: Questions that the local reader may be taught on.
+        training: Questions that the local reader may be taught on.
         choices: The possible answers, where they are few.
     """
     if model is None:
-        return lambda seed: local_reader(encoder, learned, choices, seed)
+        return lambda seed: local_reader(encoder, training, choices, seed)
     opened = model
-    return lambda seed: _causal(choice, opened, encoder, seed, choice.graph_token)
+    return lambda seed: _causal_reader(settings, opened, encoder, seed, settings.graph_token)
 
 
-def token_readers(
-    choice: ReaderChoice, model: "CausalModel | None", encoder: Encoder
+def token_reader_factories(
+    settings: ReaderSettings, model: "CausalModel | None", encoder: Encoder
 ) -> dict[str, Callable[[int], GraphReader]]:
     """Return the same for what is a selection and a reader in one: `g-retriever` and `graphtoken`; none for local.
 
     Args:
-        choice: What the user wants.
+        settings: What the user wants.
         model: What it opened.
         encoder: Of the graphs' texts.
     """
@@ -107,8 +109,8 @@ def token_readers(
         return {}
     opened = model
     return {
-        "g-retriever": lambda seed: _causal(choice, opened, encoder, seed, PART),
-        "graphtoken": lambda seed: _causal(choice, opened, encoder, seed, WHOLE, with_text=False),
+        "g-retriever": lambda seed: _causal_reader(settings, opened, encoder, seed, PART),
+        "graphtoken": lambda seed: _causal_reader(settings, opened, encoder, seed, WHOLE, with_text=False),
     }
 
 
@@ -126,20 +128,23 @@ def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
     return True
 
 
-def _causal(
-    choice: ReaderChoice, model: "CausalModel", encoder: Encoder, seed: int, token: str, *, with_text: bool = True
+def _causal_reader(
+    settings: ReaderSettings, model: "CausalModel", encoder: Encoder, seed: int, token: str, *, with_text: bool = True
 ) -> GraphReader:
     from clew.answering.graph_readers.causal_lm import CausalReader
     from clew.answering.graph_readers.soft_prompt import SoftPromptReader
     from clew.models.llm.prompts import graph_answer
 
     reader = CausalReader(
-        model, graph_answer.prompt, max_context_tokens=choice.context_tokens or CONTEXT_TOKENS, with_text=with_text
+        model,
+        graph_answer.build_prompt,
+        max_context_tokens=settings.context_tokens or CONTEXT_TOKENS,
+        with_text=with_text,
     )
     made = None if token == NONE else _graph_token(model, encoder, seed, "part" if token == PART else "whole")
-    if made is None and not choice.soft_prompt:
+    if made is None and not settings.soft_prompt:
         return reader
-    return SoftPromptReader(reader, tokens=choice.soft_prompt, graph_token=made, seed=seed)
+    return SoftPromptReader(reader, num_virtual_tokens=settings.soft_prompt, graph_token=made, seed=seed)
 
 
 def _graph_token(model: "CausalModel", encoder: Encoder, seed: int, pool: Literal["part", "whole"]) -> "GraphToken":
@@ -147,7 +152,9 @@ def _graph_token(model: "CausalModel", encoder: Encoder, seed: int, pool: Litera
 
     from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 
-    width = min(_WIDTH, -(-model.width // _HEADS) * _HEADS)
+    width = min(_GRAPH_TOKEN_WIDTH, -(-model.width // _GRAPH_TOKEN_HEADS) * _GRAPH_TOKEN_HEADS)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return GraphToken(GraphTokenSettings(encoder.dimension, model.width, width, heads=_HEADS, pool=pool))
+        return GraphToken(
+            GraphTokenSettings(encoder.dimension, model.width, width, heads=_GRAPH_TOKEN_HEADS, pool=pool)
+        )

@@ -18,26 +18,34 @@ import torch
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.indexing.snapshot_builder import Progress
-from clew.nn.document_gnn import SHAPE, DocumentGNN, DocumentGNNSettings
-from clew.query.context import Parts
+from clew.nn.document_gnn import ARCHITECTURE_VERSION, DocumentGNN, DocumentGNNSettings
+from clew.query.context import IndexContext
 from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
-from clew.rerankers.g_rag.weights import KINDS, Columns, TrainedDocumentGNN, save_reranker
+from clew.rerankers.g_rag.weights import GRAPH_KINDS, FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.evidence import fingerprint_of
-from clew.retrievers.registry import RETRIEVERS, document_graphs, make_retriever
-from clew.training.data.corpora import CORPUS, DEVELOPMENT, TRAIN, content, contents, names_of, opened
-from clew.training.data.reranking_pools import load_pools, pool_examples, save_pools
-from clew.training.loop import Recipe, Trained, train
-from clew.training.objectives.reranking import PoolExample, Reranking, RerankLoss, judged
+from clew.retrievers.registry import RETRIEVERS, make_document_graphs, make_retriever
+from clew.training.data.corpora import (
+    CORPUS_FILE,
+    DEVELOPMENT_FILE,
+    TRAIN_FILE,
+    distinct_names,
+    hash_file,
+    hash_folders,
+    open_corpus_index,
+)
+from clew.training.data.reranking_pools import load_pools, make_pool_examples, save_pools
+from clew.training.loop import Recipe, TrainingResult, train
+from clew.training.objectives.reranking import PoolExample, Reranking, RerankLoss, pool_figures
 from clew.types import Question
 
 if TYPE_CHECKING:
     from clew.types import Evidence
 
-VERSION = 2
+POOL_FILE_VERSION = 2
 """Of what a pool's file holds."""
 
-_TOGETHER = 64
+_QUESTIONS_PER_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,28 +84,28 @@ class RerankRecipe:
     loop: Recipe = field(default_factory=Recipe)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InputError(f"the graph is {self.kind!r}; wanted {' or '.join(KINDS)}")
+        if self.kind not in GRAPH_KINDS:
+            raise InputError(f"the graph is {self.kind!r}; wanted {' or '.join(GRAPH_KINDS)}")
         if self.kind == "amr" and (self.numbers or not self.text):
             raise InputError("amr graphs have no numbers of passages; read their vectors: --text --no-numbers")
         if self.pool < 2:
             raise InputError(f"the pool is {self.pool}; wanted at least 2 passages a question")
         if not (self.numbers or self.text):
             raise InputError("neither numbers nor vectors of passages are read: give --text, or leave --no-numbers out")
-        self.shape(1)  # now, and not after the pools were found
+        self.network_settings(1)  # now, and not after the pools were found
         if len(set(self.edges)) < len(self.edges):
             raise InputError(f"the edges are {', '.join(self.edges)}: give each once")
-        Columns.of(self.read, _known(self))
+        FeatureColumns.locate(self.input_columns, _available_columns(self))
 
     @property
-    def read(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def input_columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the numbers and of the features of edges that the network reads."""
-        edges = self.edges or (document_graph.EDGES if self.kind == "index" else meaning_graphs.EDGES)
-        return document_graph.NUMBERS if self.numbers else (), edges
+        edges = self.edges or (document_graph.EDGE_FEATURES if self.kind == "index" else meaning_graphs.EDGE_FEATURES)
+        return document_graph.NODE_FEATURES if self.numbers else (), edges
 
-    def shape(self, dimension: int) -> DocumentGNNSettings:
+    def network_settings(self, dimension: int) -> DocumentGNNSettings:
         """Return the shape of the network for vectors of some dimension."""
-        numbers, edges = self.read
+        numbers, edges = self.input_columns
         return DocumentGNNSettings(
             dimension if self.text else 0,
             len(numbers),
@@ -108,11 +116,11 @@ class RerankRecipe:
             self.dropout,
         )
 
-    def made(self, dimension: int) -> DocumentGNN:
+    def build_network(self, dimension: int) -> DocumentGNN:
         """Return an untrained network for vectors of some dimension; equal seeds give equal ones."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.loop.seed)
-            return DocumentGNN(self.shape(dimension))
+            return DocumentGNN(self.network_settings(dimension))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ class TaughtReranker:
         parameters: Of the network.
     """
 
-    trained: Trained
+    trained: TrainingResult
     before: dict[str, float]
     questions: int
     parameters: int
@@ -160,57 +168,69 @@ def train_reranker(
     Raises:
         InputError: A folder lacks a file, questions do not fit their corpus, or there is nothing to learn from.
     """
-    _check(data, validation, out, bases, also)
-    names, run = names_of([*data, *validation]), run or out / "run"
-    source = opened(data[0], run, progress).encoder
+    _check_inputs(data, validation, out, bases, also)
+    names, run = distinct_names([*data, *validation]), run or out / "run"
+    source = open_corpus_index(data[0], run, progress).encoder
     learned = [
         one
         for folder in data
-        for one in _pools(folder, TRAIN, run, (*bases, *also.get(folder, ())), recipe, progress).values()
+        for one in _find_folder_pools(
+            folder, TRAIN_FILE, run, (*bases, *also.get(folder, ())), recipe, progress
+        ).values()
     ]
     judges = {
         f"{names[folder]} {base}": examples
         for folder in validation
-        for base, examples in _pools(folder, DEVELOPMENT, run, bases, recipe, progress).items()
+        for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, run, bases, recipe, progress).items()
     }
-    columns = Columns.of(recipe.read, _known(recipe))
+    columns = FeatureColumns.locate(recipe.input_columns, _available_columns(recipe))
     objective = Reranking([one for part in learned for one in part], judges, columns, recipe.loss)
-    model = recipe.made(source.dimension)
+    model = recipe.build_network(source.dimension)
     own = [also.get(folder, ()) for folder in data]
-    recipe = replace(recipe, loop=_fitting(recipe.loop, len(objective)))
-    key = _key(recipe, SHAPE, bases, own, contents(data, TRAIN), contents(validation, DEVELOPMENT), source.fingerprint)
+    recipe = replace(recipe, loop=_shorten_schedule(recipe.loop, len(objective)))
+    key = _run_key(
+        recipe,
+        ARCHITECTURE_VERSION,
+        bases,
+        own,
+        hash_folders(data, TRAIN_FILE),
+        hash_folders(validation, DEVELOPMENT_FILE),
+        source.fingerprint,
+    )
     result = train(model, objective, recipe.loop, run / f"state-{key}", progress)
     count = sum(map(len, learned))
     about = {
-        **_told(recipe),
+        **_describe_recipe(recipe),
         "bases": [*bases, *sorted({name.partition(":")[0] for names in also.values() for name in names})],
         "data": [names[folder] for folder in data],
         "validation": [names[folder] for folder in validation],
         "pools": count,
-        "best epoch": result.best,
+        "best epoch": result.best_epoch,
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
     }
-    save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *recipe.read, source.fingerprint, about))
-    return TaughtReranker(result, _before(judges), count, sum(parameter.numel() for parameter in model.parameters()))
+    save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *recipe.input_columns, source.fingerprint, about))
+    return TaughtReranker(
+        result, _baseline_figures(judges), count, sum(parameter.numel() for parameter in model.parameters())
+    )
 
 
-def _fitting(loop: Recipe, batches: int) -> Recipe:
+def _shorten_schedule(loop: Recipe, batches: int) -> Recipe:
     """Return a recipe for a run of few steps: it is not to end while it warms up, or while the average still begins."""
     steps = max(1, batches * loop.epochs)
     return replace(loop, warmup=min(loop.warmup, steps // 5), average=min(loop.average, max(0.0, 1.0 - 5 / steps)))
 
 
-def _before(judges: Mapping[str, Sequence[PoolExample]]) -> dict[str, float]:
+def _baseline_figures(validation: Mapping[str, Sequence[PoolExample]]) -> dict[str, float]:
     """Return the figures of pools as they were found, their mean first."""
     figures = {
         f"{name} {measure}": value
-        for name, examples in judges.items()
-        for measure, value in judged([one.relevant for one in examples], examples).items()
+        for name, examples in validation.items()
+        for measure, value in pool_figures([one.relevant for one in examples], examples).items()
     }
     return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
-def _check(
+def _check_inputs(
     data: Sequence[Path],
     validation: Sequence[Path],
     out: Path,
@@ -223,7 +243,9 @@ def _check(
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; the weights need a folder: give another place")
     if not data:
-        raise InputError(f"there is no folder of data to learn from: give one or more with {CORPUS} and {TRAIN}")
+        raise InputError(
+            f"there is no folder of data to learn from: give one or more with {CORPUS_FILE} and {TRAIN_FILE}"
+        )
     for folders in (data, validation):
         if len({folder.resolve() for folder in folders}) < len(folders):
             raise InputError(f"the folders {', '.join(map(str, folders))} hold one twice: give each once")
@@ -231,49 +253,49 @@ def _check(
         raise InputError(f"the bases are {', '.join(bases) or 'none'}; wanted one or more retrievers, each once")
     if unknown := [base for base in (*bases, *chain(*also.values())) if base.partition(":")[0] not in RETRIEVERS]:
         raise InputError(f"no retriever is called {unknown[0]!r}; choose some of {', '.join(RETRIEVERS)}")
-    asked = [*((folder, TRAIN) for folder in data), *((folder, DEVELOPMENT) for folder in validation)]
+    asked = [*((folder, TRAIN_FILE) for folder in data), *((folder, DEVELOPMENT_FILE) for folder in validation)]
     for folder, questions in asked:
-        if missing := next((name for name in (CORPUS, questions) if not (folder / name).is_file()), ""):
-            raise InputError(f"{folder} has no {missing}: give folders with {CORPUS} and {questions}")
+        if missing := next((name for name in (CORPUS_FILE, questions) if not (folder / name).is_file()), ""):
+            raise InputError(f"{folder} has no {missing}: give folders with {CORPUS_FILE} and {questions}")
 
 
-def pools_of(
-    parts: Parts, path: Path, base: str, recipe: RerankRecipe, keep: Path, progress: Progress
+def find_pools(
+    parts: IndexContext, path: Path, base: str, recipe: RerankRecipe, folder: Path, progress: Progress
 ) -> list[PoolExample]:
     """Return the pools that a retriever finds for a file of questions, kept in a folder under what they depend on.
 
     Raises:
         InputError: The questions cannot be read, or none of them has evidence.
     """
-    retriever = make_retriever(base, parts.explaining(0))
-    graphs = document_graphs(parts, recipe.kind, recipe.parser, text=recipe.text)
-    told = (VERSION, content(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
-    read = fingerprint_of(graphs), graphs.numbers, graphs.edges
+    retriever = make_retriever(base, parts.with_paths_per_passage(0))
+    graphs = make_document_graphs(parts, recipe.kind, recipe.parser, text=recipe.text)
+    told = (POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
+    read = fingerprint_of(graphs), graphs.node_features, graphs.edge_features
     known = *read, parts.encoder.fingerprint, parts.scope.snapshot.passage_ids[0], len(parts.scope)
-    file = keep / f"{_hashed(told, known)}.npz"
+    file = folder / f"{_hash(told, known)}.npz"
     kept = load_pools(file)
     if kept is not None:
         return kept
     questions = load_questions(path)
     _check_gold(questions, parts, path)
     evidence: list[Evidence] = []
-    for start in range(0, len(questions), _TOGETHER):
+    for start in range(0, len(questions), _QUESTIONS_PER_BATCH):
         progress(f"asking {base}", start, len(questions))
-        texts = [question.text for question in questions[start : start + _TOGETHER]]
+        texts = [question.text for question in questions[start : start + _QUESTIONS_PER_BATCH]]
         evidence += retriever.retrieve(texts, recipe.pool)
     progress(f"laying out what {base} found", 0, 0)
-    examples = pool_examples(questions, evidence, graphs)
+    examples = make_pool_examples(questions, evidence, graphs)
     if not examples:
         raise InputError(f"{path} has no question with gold for which {base} finds a passage: give others")
     if noted := [one.graph for one in examples if one.graph.notes]:
-        if len(noted) == len(examples) and not any(graph.edges.any() for graph in noted):
+        if len(noted) == len(examples) and not any(graph.edge_features.any() for graph in noted):
             raise InputError(f"{path}: {noted[0].notes[0]}; not one pool is connected: give another parser or file")
         progress(f"{len(noted)} of {len(examples)} pools lack graphs, such as: {noted[0].notes[0]}", 0, 0)
     save_pools(file, examples)
     return examples
 
 
-def _check_gold(questions: Sequence[Question], parts: Parts, path: Path) -> None:
+def _check_gold(questions: Sequence[Question], parts: IndexContext, path: Path) -> None:
     """Refuse gold that the corpus does not hold: it could never be found, and would count as missed."""
     snapshot = parts.scope.snapshot
     known = {*snapshot.passage_ids, *snapshot.document_ids}
@@ -285,23 +307,23 @@ def _check_gold(questions: Sequence[Question], parts: Parts, path: Path) -> None
             )
 
 
-def _pools(
+def _find_folder_pools(
     folder: Path, questions: str, run: Path, bases: Sequence[str], recipe: RerankRecipe, progress: Progress
 ) -> dict[str, list[PoolExample]]:
-    parts = opened(folder, run, progress)
-    keep = run / "pools" / content(folder / CORPUS)
+    parts = open_corpus_index(folder, run, progress)
+    keep = run / "pools" / hash_file(folder / CORPUS_FILE)
     keep.mkdir(parents=True, exist_ok=True)
-    return {base: pools_of(parts, folder / questions, base, recipe, keep, progress) for base in bases}
+    return {base: find_pools(parts, folder / questions, base, recipe, keep, progress) for base in bases}
 
 
-def _known(recipe: RerankRecipe) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _available_columns(recipe: RerankRecipe) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of all that graphs of a kind have."""
     if recipe.kind == "amr":
-        return (), meaning_graphs.EDGES
-    return document_graph.NUMBERS, document_graph.EDGES
+        return (), meaning_graphs.EDGE_FEATURES
+    return document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES
 
 
-def _told(recipe: RerankRecipe) -> dict[str, Any]:
+def _describe_recipe(recipe: RerankRecipe) -> dict[str, Any]:
     loss, loop = recipe.loss, recipe.loop
     return {
         "parser": recipe.parser.partition(":")[0] if recipe.kind == "amr" else "",
@@ -311,9 +333,9 @@ def _told(recipe: RerankRecipe) -> dict[str, Any]:
     }
 
 
-def _key(recipe: RerankRecipe, *others: object) -> str:
-    return _hashed(repr(recipe), *others)
+def _run_key(recipe: RerankRecipe, *others: object) -> str:
+    return _hash(repr(recipe), *others)
 
 
-def _hashed(*parts: object) -> str:
+def _hash(*parts: object) -> str:
     return blake2b(repr(parts).encode(), digest_size=8).hexdigest()

@@ -18,18 +18,33 @@ from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.indexing.snapshot_builder import Progress
 from clew.protocols import Retriever
-from clew.query.context import Parts
-from clew.query.graph_walk import PageRankWeights
+from clew.query.context import IndexContext
+from clew.query.graph_walk import GraphWalkConfig
 from clew.retrievers.evidence import fingerprint_of
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.registry import make_retriever
-from clew.retrievers.routed.retriever import FIRST, Preference
-from clew.retrievers.routed.signals import SIGNALS, signals
+from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
+from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, RoutedWeights, save_choices
 from clew.retrievers.spec import Options
 from clew.store.atomic import atomic_file
-from clew.training.data.corpora import CORPUS, DEVELOPMENT, TRAIN, content, names_of, opened
-from clew.training.fitting.routing import ChoiceRecipe, Observed, Outcome, alone, fit, routed, settled
+from clew.training.data.corpora import (
+    CORPUS_FILE,
+    DEVELOPMENT_FILE,
+    TRAIN_FILE,
+    distinct_names,
+    hash_file,
+    open_corpus_index,
+)
+from clew.training.fitting.routing import (
+    RoutingObservations,
+    RoutingOutcome,
+    RoutingRecipe,
+    calibrate,
+    fit_routing,
+    simulate_routing,
+    single_retriever_outcome,
+)
 from clew.types import Question
 
 if TYPE_CHECKING:
@@ -37,13 +52,13 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[np.float64]]
 
-CHOICES = ("bm25", "dense", "pagerank", "gfm", "gear:base=gfm,expand=no")
+DEFAULT_CHOICES = ("bm25", "dense", "pagerank", "gfm", "gear:base=gfm,expand=no")
 """Retrievers that are offered to choose among; others find less in more time on every set (docs/benchmarks.md)."""
 
-TIMED = 100
+TIMED_QUESTIONS = 100
 """Questions of a folder that are timed, spread over all of them."""
-_WARM = 5  # questions asked before any is timed: kernels are compiled, and files mapped
-_TOGETHER = 64
+_WARM_UP_QUESTIONS = 5  # questions asked before any is timed: kernels are compiled, and files mapped
+_QUESTIONS_PER_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +74,16 @@ class TaughtChoices:
 
     weights: RoutedWeights
     questions: int
-    outcomes: dict[str, dict[str, Outcome]]
+    outcomes: dict[str, dict[str, RoutingOutcome]]
     seconds: float
 
 
-def train_choices(
+def train_routed(
     data: Sequence[Path],
     validation: Sequence[Path],
     out: Path,
     retrievers: Sequence[str],
-    recipe: ChoiceRecipe,
+    recipe: RoutingRecipe,
     progress: Progress,
 ) -> TaughtChoices:
     """Ask every retriever the questions of some folders, and write weights to choose by.
@@ -87,29 +102,31 @@ def train_choices(
     """
     started = time.perf_counter()
     names = [name.partition(":")[0] for name in retrievers]
-    if FIRST not in retrievers or NAME in names:
-        raise InputError(f"the choices are {', '.join(retrievers)}; wanted {FIRST} among them, and not {NAME}")
+    if FIRST_RETRIEVER not in retrievers or NAME in names:
+        raise InputError(
+            f"the choices are {', '.join(retrievers)}; wanted {FIRST_RETRIEVER} among them, and not {NAME}"
+        )
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; the weights need a folder: give another place")
-    asked = [*((folder, TRAIN) for folder in data), *((folder, DEVELOPMENT) for folder in validation)]
+    asked = [*((folder, TRAIN_FILE) for folder in data), *((folder, DEVELOPMENT_FILE) for folder in validation)]
     for folder, questions in asked:
-        if missing := next((name for name in (CORPUS, questions) if not (folder / name).is_file()), ""):
-            raise InputError(f"{folder} has no {missing}: give folders with {CORPUS} and {questions}")
-    called = names_of([*data, *validation])
+        if missing := next((name for name in (CORPUS_FILE, questions) if not (folder / name).is_file()), ""):
+            raise InputError(f"{folder} has no {missing}: give folders with {CORPUS_FILE} and {questions}")
+    called = distinct_names([*data, *validation])
     seen = [
-        observe(folder, questions, called[folder], out / "run", retrievers, recipe, progress)
+        observe_choices(folder, questions, called[folder], out / "run", retrievers, recipe, progress)
         for folder, questions in asked
     ]
     learned, judging = seen[: len(data)], seen[len(data) :] or seen
-    weights = fit(learned, retrievers, tuple(SIGNALS), recipe)
-    weights = settled(weights, learned, judging, retrievers, recipe)
+    weights = fit_routing(learned, retrievers, tuple(SIGNALS), recipe)
+    weights = calibrate(weights, learned, judging, retrievers, recipe)
     outcomes = {one.name: _outcomes(weights, one, retrievers) for one in judging}
     about = {
         "data": [one.name for one in learned],
         "validation": [one.name for one in judging],
         "questions": sum(len(one.signals) for one in learned),
         "penalty": recipe.penalty,
-        "kept": recipe.kept,
+        "kept": recipe.kept_recall,
         "margin": recipe.margin,
         "figures": {
             name: {choice: [round(o.recall, 4), round(o.seconds, 4)] for choice, o in found.items()}
@@ -120,15 +137,15 @@ def train_choices(
     return TaughtChoices(weights, about["questions"], outcomes, time.perf_counter() - started)  # type: ignore[arg-type]
 
 
-def observe(
+def observe_choices(
     folder: Path,
     questions: str,
     name: str,
     run: Path,
     retrievers: Sequence[str],
-    recipe: ChoiceRecipe,
+    recipe: RoutingRecipe,
     progress: Progress,
-) -> Observed:
+) -> RoutingObservations:
     """Return what every choice gives for the questions of a folder; what was observed before is read again.
 
     Args:
@@ -140,31 +157,33 @@ def observe(
         recipe: How.
         progress: Told the questions done.
     """
-    parts = opened(folder, run, progress)
-    made = {one: make_retriever(one, parts.explaining(0).told(Options())) for one in retrievers}
+    parts = open_corpus_index(folder, run, progress)
+    made = {one: make_retriever(one, parts.with_paths_per_passage(0).with_options(Options())) for one in retrievers}
     asked = [question for question in load_questions(folder / questions) if question.gold]
     if not asked:
         raise InputError(f"{folder / questions} has no question with gold passages; give some")
-    known = [content(folder / CORPUS), content(folder / questions), *SIGNALS, recipe.cutoff]
+    known = [hash_file(folder / CORPUS_FILE), hash_file(folder / questions), *SIGNALS, recipe.cutoff]
     told = [f"{one}\0{fingerprint_of(retriever)}" for one, retriever in made.items()]
     key = blake2b(repr((known, told)).encode(), digest_size=6).hexdigest()
     kept = run / "observed" / f"{folder.resolve().name}-{key}"
-    found = _kept(
+    found = _cached_columns(
         kept.with_name(f"{kept.name}-found.npz"),
-        lambda: _found(parts, made, asked, recipe.cutoff, lambda n, t: progress(f"asking {name}", n, t)),
+        lambda: _measure_recall(parts, made, asked, recipe.cutoff, lambda n, t: progress(f"asking {name}", n, t)),
     )
-    some = [asked[place] for place in np.unique(np.linspace(0, len(asked) - 1, TIMED).round().astype(int))]
-    spent = _kept(
+    some = [asked[place] for place in np.unique(np.linspace(0, len(asked) - 1, TIMED_QUESTIONS).round().astype(int))]
+    spent = _cached_columns(
         kept.with_name(f"{kept.name}-seconds.npz"),
-        lambda: _timed(parts, made, some, recipe.cutoff, lambda n: progress(f"timing {name}", n, len(some))),
+        lambda: _measure_seconds(parts, made, some, recipe.cutoff, lambda n: progress(f"timing {name}", n, len(some))),
     )
-    return Observed(name, len(parts.scope), found["signals"], found["recalls"], spent["seconds"], spent["look"])
+    return RoutingObservations(
+        name, len(parts.scope), found["signals"], found["recalls"], spent["seconds"], spent["look"]
+    )
 
 
-def _kept(path: Path, make: "Callable[[], Columns]") -> "Columns":
+def _cached_columns(path: Path, compute: "Callable[[], Columns]") -> "Columns":
     """Return the columns of a file, made where it is not there."""
     if not path.is_file():
-        columns = make()
+        columns = compute()
         with atomic_file(path) as file, file.open("wb") as stream:
             np.savez(stream, allow_pickle=False, **columns)
     try:
@@ -174,61 +193,71 @@ def _kept(path: Path, make: "Callable[[], Columns]") -> "Columns":
         raise InputError(f"{path} cannot be read ({error}): remove it, and it is observed again") from error
 
 
-def _found(
-    parts: Parts,
-    made: dict[str, Retriever],
+def _measure_recall(
+    parts: IndexContext,
+    retrievers: dict[str, Retriever],
     questions: Sequence[Question],
     cutoff: int,
-    told: Callable[[int, int], None],
+    report: Callable[[int, int], None],
 ) -> "Columns":
-    """Return the signals (n, s) of the questions, and the recall (n, c) of each choice, in the order of `made`."""
-    first = PageRankRetriever(parts.scope, parts.lexical, PageRankWeights())
+    """Return the signals (n, s) of the questions, and the recall (n, c) of each choice in order."""
+    first = PageRankRetriever(parts.scope, parts.lexical, GraphWalkConfig())
     allowed, snapshot = parts.scope.mask(None), parts.scope.snapshot
     documents = dict(zip(snapshot.passage_ids, snapshot.document_ids, strict=True))
-    seen = [signals(snapshot, first.walked(question.text, allowed)) for question in questions]
-    recalls = np.zeros((len(questions), len(made)))
-    for column, retriever in enumerate(made.values()):
-        for start in range(0, len(questions), _TOGETHER):
-            batch = questions[start : start + _TOGETHER]
+    seen = [compute_signals(snapshot, first.walk(question.text, allowed)) for question in questions]
+    recalls = np.zeros((len(questions), len(retrievers)))
+    for column, retriever in enumerate(retrievers.values()):
+        for start in range(0, len(questions), _QUESTIONS_PER_BATCH):
+            batch = questions[start : start + _QUESTIONS_PER_BATCH]
             answers = retriever.retrieve([question.text for question in batch], cutoff)
             for row, (question, evidence) in enumerate(zip(batch, answers, strict=True), start):
                 ids = [scored.item.id for scored in evidence.passages]
                 recalls[row, column] = _recall({*ids, *(documents[id_] for id_ in ids)}, question.gold)
-            told(column * len(questions) + start + len(batch), len(made) * len(questions))
+            report(column * len(questions) + start + len(batch), len(retrievers) * len(questions))
     return {"signals": np.array(seen, dtype=np.float64), "recalls": recalls}
 
 
-def _timed(
-    parts: Parts, made: dict[str, Retriever], questions: Sequence[Question], cutoff: int, told: Callable[[int], None]
+def _measure_seconds(
+    parts: IndexContext,
+    made: dict[str, Retriever],
+    questions: Sequence[Question],
+    cutoff: int,
+    report: Callable[[int], None],
 ) -> "Columns":
     """Return the seconds (m, c) of each choice, and of the look (m,), for one question at a time."""
-    first = PageRankRetriever(parts.scope, parts.lexical, PageRankWeights())
+    first = PageRankRetriever(parts.scope, parts.lexical, GraphWalkConfig())
     allowed = parts.scope.mask(None)
     seconds, look = np.zeros((len(questions), len(made))), np.zeros(len(questions))
     names, retrievers = list(made), list(made.values())
-    warm = [(0, question) for question in questions[:_WARM]]
+    warm = [(0, question) for question in questions[:_WARM_UP_QUESTIONS]]
     order = np.random.default_rng(0)
     for number, (row, question) in enumerate([*warm, *enumerate(questions)]):
         # Whoever comes after a retriever of several threads is slowed by them, so each turn has an order of its own.
         for column in order.permutation(len(names)).tolist():
             begun = time.perf_counter()
-            if names[column] == FIRST:
-                asked = first.walked(question.text, allowed)
-                signals(parts.scope.snapshot, asked)
+            if names[column] == FIRST_RETRIEVER:
+                asked = first.walk(question.text, allowed)
+                compute_signals(parts.scope.snapshot, asked)
                 look[row] = time.perf_counter() - begun
-                first.evidence(asked, cutoff, allowed, begun)
+                first.walk_evidence(asked, cutoff, allowed, begun)
                 begun += look[row]
             else:
                 retrievers[column].retrieve([question.text], cutoff)
             seconds[row, column] = time.perf_counter() - begun
-        told(max(number + 1 - len(warm), 0))
+        report(max(number + 1 - len(warm), 0))
     return {"seconds": seconds, "look": look}
 
 
-def _recall(found: set[str], gold: Sequence[str]) -> float:
-    return sum(id_ in found for id_ in gold) / len(gold)
+def _recall(ids: set[str], gold: Sequence[str]) -> float:
+    return sum(id_ in ids for id_ in gold) / len(gold)
 
 
-def _outcomes(weights: RoutedWeights, observed: Observed, retrievers: Sequence[str]) -> dict[str, Outcome]:
-    single = {name.partition(":")[0]: alone(observed, c, name) for c, name in enumerate(retrievers)}
-    return single | {NAME: routed(weights, Preference(weights.usual, weights.worth), observed, retrievers)}
+def _outcomes(
+    weights: RoutedWeights, observed: RoutingObservations, retrievers: Sequence[str]
+) -> dict[str, RoutingOutcome]:
+    single = {name.partition(":")[0]: single_retriever_outcome(observed, c, name) for c, name in enumerate(retrievers)}
+    return single | {
+        NAME: simulate_routing(
+            weights, Preference(weights.default_choices, weights.seconds_price), observed, retrievers
+        )
+    }

@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
 from clew.answering.graph_readers.path_reader import PathGraphReader
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import context_of
+from clew.graph.subgraphs.textual_graph import build_context
 from clew.protocols import Encoder, GraphReader, SubgraphSelector
 from clew.retrievers.frag.chain_features import VectorMemory
-from clew.training.data.graph_questions import AskedQuestion, Progress, questions_digest
+from clew.training.data.graph_questions import EncodedQuestion, Progress, digest_questions
 
 if TYPE_CHECKING:
     from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
     from clew.training.loop import Recipe
-    from clew.training.objectives.reader_tuning import ReadExample
+    from clew.training.objectives.reader_tuning import ReaderExample
     from clew.training.objectives.subgraph_feedback import FeedbackExample, FeedbackRecipe
 
-LOCAL = "local"
-TUNED_TOGETHER = 8
+LOCAL_READER = "local"
+TUNING_BATCH = 8
 """Examples a step where a reader learns on parts that are given: G-Retriever's batch of 8 graphs."""
 
 
 def local_reader(
-    encoder: Encoder, learned: Sequence[AskedQuestion], choices: tuple[str, ...], seed: int = 0
+    encoder: Encoder, training: Sequence[EncodedQuestion], choices: tuple[str, ...], seed: int = 0
 ) -> GraphReader:
     """Return the reader that needs no language model: along paths, or taught what relations say for each choice.
 
     Args:
         encoder: Of the graphs' texts.
-        learned: Questions that it may be taught on, by the first of their answers.
+        training: Questions that it may be taught on, by the first of their answers.
         choices: The possible answers, where they are few.
         seed: Of the teaching.
 
@@ -40,17 +40,17 @@ def local_reader(
     """
     if not choices:
         return PathGraphReader(VectorMemory(encoder.encode))
-    from clew.training.fitting.choice_reader import ChoiceRecipe, teach_choices
+    from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
 
-    graphs, answers = [one.asked.graph for one in learned], [one.question.answers[0] for one in learned]
-    return ChoiceGraphReader(teach_choices(graphs, answers, choices, ChoiceRecipe(seed=seed)))
+    graphs, answers = [one.question_graph.graph for one in training], [one.question.answers[0] for one in training]
+    return ChoiceGraphReader(train_choice_reader(graphs, answers, choices, ChoiceReaderRecipe(seed=seed)))
 
 
-def feedback_examples(questions: Sequence[AskedQuestion]) -> "list[FeedbackExample]":
+def feedback_examples(questions: Sequence[EncodedQuestion]) -> "list[FeedbackExample]":
     """Return questions as a reader's feedback on them is trained by."""
     from clew.training.objectives.subgraph_feedback import FeedbackExample
 
-    return [FeedbackExample(one.asked, one.question.text, one.question.answers) for one in questions]
+    return [FeedbackExample(one.question_graph, one.question.text, one.question.answers) for one in questions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class SubgraphTaught:
 
 
 def train_selection(
-    learned: Sequence[AskedQuestion],
-    held: Sequence[AskedQuestion],
+    training: Sequence[EncodedQuestion],
+    validation: Sequence[EncodedQuestion],
     reader: GraphReader,
     encoder: Encoder,
     settings: "ScorerSettings",
@@ -88,8 +88,8 @@ def train_selection(
     """Train a network that selects subgraphs; a run that was killed goes on where it was.
 
     Args:
-        learned: To learn from.
-        held: To choose the epoch by.
+        training: To learn from.
+        validation: To choose the epoch by.
         reader: Gives the feedback; one that has weights to learn learns with the network.
         encoder: That made the vectors.
         settings: Of the network.
@@ -106,30 +106,36 @@ def train_selection(
     from clew.retrievers.subgraph.gcn_weights import TrainedScorer
     from clew.training.loop import train
     from clew.training.objectives.subgraph_feedback import SubgraphFeedback
-    from clew.training.run_folder import claimed
+    from clew.training.run_folder import own_run_folder
 
-    if not learned:
+    if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
-    model = settings.made(encoder.dimension, recipe.seed)
-    objective = SubgraphFeedback(feedback_examples(learned), feedback_examples(held), reader, settings, feedback)
-    both = objective.model(model)  # loads the reader, so that one that cannot be opened leaves nothing behind
-    claim = {"network": repr(settings), "feedback": repr(feedback)} | _about(learned, held, reader, encoder)
-    with claimed(run, claim):
+    model = settings.build_network(encoder.dimension, recipe.seed)
+    objective = SubgraphFeedback(feedback_examples(training), feedback_examples(validation), reader, settings, feedback)
+    both = objective.trainable_module(
+        model
+    )  # loads the reader, so that one that cannot be opened leaves nothing behind
+    claim = {"network": repr(settings), "feedback": repr(feedback)} | _run_identity(
+        training, validation, reader, encoder
+    )
+    with own_run_folder(run, claim):
         done = train(both, objective, recipe, run, progress)
     model.eval()
-    told = SubgraphTaught(len(learned), len(held), done.best, done.seconds, done.figures, done.started_at)
+    told = SubgraphTaught(
+        len(training), len(validation), done.best_epoch, done.seconds, done.figures, done.initial_figures
+    )
     about = {"recipe": asdict(recipe), "feedback": asdict(feedback), "reader": reader.name, **asdict(told)}
     del about["seconds"]  # the same run twice gives the same file
     return TrainedScorer(model, settings, encoder.fingerprint, encoder.dimension, about), told
 
 
 def tune_reader(
-    learned: Sequence[AskedQuestion],
-    held: Sequence[AskedQuestion],
+    training: Sequence[EncodedQuestion],
+    validation: Sequence[EncodedQuestion],
     reader: GraphReader,
     encoder: Encoder,
     selector: SubgraphSelector,
-    about: str,
+    selection: str,
     budget: int,
     recipe: "Recipe",
     run: Path,
@@ -138,12 +144,12 @@ def tune_reader(
     """Let a reader learn what it can on a selection that does not learn; one without weights to learn stays as it is.
 
     Args:
-        learned: To learn from, each with the first of its answers.
-        held: To choose the epoch by.
+        training: To learn from, each with the first of its answers.
+        validation: To choose the epoch by.
         reader: Learns in place.
         encoder: That made the vectors.
         selector: Gives the parts that are read.
-        about: Tells the selector from others.
+        selection: Tells the selector from others.
         budget: Nodes of a part at most.
         recipe: Of the loop.
         run: Folder of the run's state.
@@ -157,36 +163,38 @@ def tune_reader(
     """
     from clew.training.loop import train
     from clew.training.objectives.reader_tuning import ReaderTuning
-    from clew.training.run_folder import claimed
-    from clew.training.trainable_parameters import learning
+    from clew.training.run_folder import own_run_folder
+    from clew.training.trainable_parameters import as_trainable
 
-    trainable = learning(reader)
+    trainable = as_trainable(reader)
     if trainable is None:
         return 0.0
-    examples, others = (_read_examples(some, selector, budget) for some in (learned, held))
-    objective = ReaderTuning(examples, others, trainable, TUNED_TOGETHER)
-    claim = {"selection": f"{about}, {budget} nodes"} | _about(learned, held, reader, encoder)
-    with claimed(run, claim):
-        return train(objective.model(), objective, recipe, run, progress).seconds
+    examples, others = (_read_examples(some, selector, budget) for some in (training, validation))
+    objective = ReaderTuning(examples, others, trainable, TUNING_BATCH)
+    claim = {"selection": f"{selection}, {budget} nodes"} | _run_identity(training, validation, reader, encoder)
+    with own_run_folder(run, claim):
+        return train(objective.trainable_module(), objective, recipe, run, progress).seconds
 
 
-def _about(
-    learned: Sequence[AskedQuestion], held: Sequence[AskedQuestion], reader: GraphReader, encoder: Encoder
+def _run_identity(
+    training: Sequence[EncodedQuestion], validation: Sequence[EncodedQuestion], reader: GraphReader, encoder: Encoder
 ) -> dict[str, str]:
     """Return what a result depends on beside the network and the recipe."""
     return {
-        "questions to learn from": questions_digest(learned),
-        "questions that choose the epoch": questions_digest(held),
+        "questions to learn from": digest_questions(training),
+        "questions that choose the epoch": digest_questions(validation),
         "reader": reader.fingerprint,
         "encoder": encoder.fingerprint,
     }
 
 
-def _read_examples(asked: Sequence[AskedQuestion], selector: SubgraphSelector, budget: int) -> "list[ReadExample]":
-    from clew.training.objectives.reader_tuning import ReadExample
+def _read_examples(
+    questions: Sequence[EncodedQuestion], selector: SubgraphSelector, budget: int
+) -> "list[ReaderExample]":
+    from clew.training.objectives.reader_tuning import ReaderExample
 
-    parts = selector.select([one.asked for one in asked], budget) if asked else []
+    parts = selector.select([one.question_graph for one in questions], budget) if questions else []
     return [
-        ReadExample(one.question.text, context_of(one.asked, part), one.question.answers[0])
-        for one, part in zip(asked, parts, strict=True)
+        ReaderExample(one.question.text, build_context(one.question_graph, part), one.question.answers[0])
+        for one, part in zip(questions, parts, strict=True)
     ]

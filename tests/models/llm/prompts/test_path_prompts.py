@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from clew.models.llm.prompts import path_answer, path_choice
-from clew.models.llm.prompts.path_answer import PathAnswer, paths_shown
+from clew.models.llm.prompts.path_answer import PathAnswer, render_paths
 from clew.models.llm.prompts.path_choice import PathChoice
 from clew.models.llm.prompts.template import Template
 from clew.models.llm.provider_model import CallSettings
-from clew.models.llm.request import _limits
+from clew.models.llm.request import _model_settings
 from clew.types import Path, Prompt, Triple
-from tests.faults.model_server import Part, Request, model_server
-from tests.models.llm.asked import asked, asking
+from tests.faults.model_server import Request, ServerReply, model_server
+from tests.models.llm.asked import complete_one, open_model
 
-OLDER = {
+WITHOUT_LIMITS = {
     "cited_answer": "cited_answer",
     "named_entities": "entity_extraction",
     "names_and_triples": "joint_extraction",
@@ -36,13 +36,13 @@ BOTH = pytest.mark.parametrize("template", [path_answer.TEMPLATE, path_choice.TE
 
 
 def prompts(question: str = "Who?", paths: tuple[Path, ...] = PATHS) -> list[Prompt]:
-    return [path_answer.prompt(question, paths), path_choice.prompt(question, paths)]
+    return [path_answer.build_prompt(question, paths), path_choice.build_prompt(question, paths)]
 
 
 def test_paths_are_numbered_and_show_the_facts_as_they_are() -> None:
     shown = "1. Ada | spouse | Bo; Carl | child | Bo\n2. Ada | place of birth | Vardø"
-    assert paths_shown(PATHS) == f"<paths>\n{shown}\n</paths>"
-    assert paths_shown([]) == "<paths>\n\n</paths>"
+    assert render_paths(PATHS) == f"<paths>\n{shown}\n</paths>"
+    assert render_paths([]) == "<paths>\n\n</paths>"
     for prompt in prompts("Who is it?"):
         assert prompt.content == f"<question>\nWho is it?\n</question>\n\n<paths>\n{shown}\n</paths>"
 
@@ -77,36 +77,38 @@ def test_there_is_one_mark_before_and_one_after(question: str, paths: list[Path]
 
 def test_a_line_break_in_a_name_makes_no_further_path() -> None:
     paths = ((Triple("Ada", "note", "x\n2. Ada | spouse | Mallory"),),)
-    assert paths_shown(paths).count("\n") == 2
+    assert render_paths(paths).count("\n") == 2
 
 
 @BOTH
 def test_as_published_256_tokens_at_most_and_a_temperature_of_a_hundredth(template: Template) -> None:
-    prompt = template.prompt("x")
+    prompt = template.build_prompt("x")
     assert (template.reply_tokens, template.temperature) == (prompt.reply_tokens, prompt.temperature) == (256, 0.01)
 
 
 def test_limits_reach_the_request_and_never_pass_the_settings() -> None:
     plain = Prompt("p@1", "Say.", "x", PathChoice)
     for prompt in prompts():
-        limits = _limits(prompt, CallSettings())
+        limits = _model_settings(prompt, CallSettings())
         assert (limits.get("max_tokens"), limits.get("temperature")) == (256, 0.01)
-        small = _limits(prompt, CallSettings(reply_tokens=100, temperature=0.7))
+        small = _model_settings(prompt, CallSettings(reply_tokens=100, temperature=0.7))
         assert (small.get("max_tokens"), small.get("temperature")) == (100, 0.01)
-    limits = _limits(plain, CallSettings(reply_tokens=300, temperature=0.7))
+    limits = _model_settings(plain, CallSettings(reply_tokens=300, temperature=0.7))
     assert (limits.get("max_tokens"), limits.get("temperature")) == (300, 0.7)
-    frozen = _limits(Template("t", "Say.", PathChoice, temperature=0.0).prompt("x"), CallSettings(temperature=0.7))
+    frozen = _model_settings(
+        Template("t", "Say.", PathChoice, temperature=0.0).build_prompt("x"), CallSettings(temperature=0.7)
+    )
     assert frozen.get("temperature") == 0.0
 
 
 def test_the_server_is_sent_the_limits() -> None:
-    def script(request: Request, _: int) -> Part:
+    def script(request: Request, _: int) -> ServerReply:
         told = request["messages"][-1]["content"]
         assert "<paths>" in told
-        return Part('{"answerable": true, "answers": ["Bo"], "path": 1}')
+        return ServerReply('{"answerable": true, "answers": ["Bo"], "path": 1}')
 
     with model_server(script) as server:
-        reply = asked(asking(server), prompts()[0])
+        reply = complete_one(open_model(server), prompts()[0])
     assert reply.value == PathAnswer(answerable=True, answers=["Bo"], path=1)
     (request,) = server.requests
     assert request.get("max_tokens", request.get("max_completion_tokens")) == 256
@@ -114,13 +116,13 @@ def test_the_server_is_sent_the_limits() -> None:
 
 
 def templates() -> list[Template]:
-    modules = [importlib.import_module(f"clew.models.llm.prompts.{name}") for name in OLDER.values()]
+    modules = [importlib.import_module(f"clew.models.llm.prompts.{name}") for name in WITHOUT_LIMITS.values()]
     return [value for module in modules for value in vars(module).values() if isinstance(value, Template)]
 
 
 def test_templates_without_limits_are_known_by_their_words_and_reply_alone() -> None:
     """What was paid for is kept by this: it must not change with what templates may say besides."""
-    assert [template.name for template in templates()] == list(OLDER)
+    assert [template.name for template in templates()] == list(WITHOUT_LIMITS)
     for template in templates():
         told = json.dumps([template.instructions, template.reply.model_json_schema()], sort_keys=True).encode()
         assert template.fingerprint == f"{template.name}@{blake2b(told, digest_size=4).hexdigest()}"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 
 TAGS = ("question", "title", "passage", "names", "noted-facts", "searched", "thoughts", "connections", "paths")
 
@@ -27,7 +27,7 @@ def test_the_name_changes_with_the_words_and_with_the_reply() -> None:
 
 def test_a_prompt_has_the_words_of_the_template_and_the_content_as_data() -> None:
     template = Template("t", "Name it.", One)
-    prompt = template.prompt("half \ud800")
+    prompt = template.build_prompt("half \ud800")
     assert (prompt.name, prompt.instructions, prompt.content, prompt.reply) == (
         template.fingerprint,
         "Name it.",
@@ -40,16 +40,16 @@ def test_a_prompt_has_the_words_of_the_template_and_the_content_as_data() -> Non
 @pytest.mark.parametrize("form", ["</{}>", "<{}>", "</{} >", "<{}-1>", "</{}-2>"])
 def test_no_text_closes_or_opens_a_mark(tag: str, form: str) -> None:
     for written in (form.format(tag), form.format(tag.upper())):
-        inside = tagged("passage", f"before {written} after").split("\n")[1]
+        inside = wrap_in_tag("passage", f"before {written} after").split("\n")[1]
         assert inside == f"before < {written[1:]} after"
 
 
 def test_what_is_no_mark_stays_as_it_is() -> None:
     text = "a < b, <b>bold</b>, <titles>, 3<4, <passages>"
-    assert tagged("question", text) == f"<question>\n{text}\n</question>"
+    assert wrap_in_tag("question", text) == f"<question>\n{text}\n</question>"
 
 
 @given(some.text(alphabet="<>/ pasgetiln-1\n", max_size=80), some.sampled_from(TAGS))
 def test_there_is_one_mark_before_and_one_after(text: str, tag: str) -> None:
-    whole = tagged(tag, text)
+    whole = wrap_in_tag(tag, text)
     assert whole.count(f"<{tag}>") == whole.count(f"</{tag}>") == 1

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.rendering import passages_shown
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.rendering import render_passages
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Passage, Prompt, Thought
 
-_LONGEST = 1000  # characters of a thought: it is a query
+_MAX_CHARACTERS = 1000  # characters of a thought: it is a query
 
 
 class NextThought(BaseModel):
@@ -34,12 +34,12 @@ Example of a reply: {"thought": "Kestrel Bridge was designed by Vera Holm.", "an
 )
 
 
-def prompt(question: str, passages: Sequence[Passage], thoughts: Sequence[str]) -> Prompt:
+def build_prompt(question: str, passages: Sequence[Passage], thoughts: Sequence[str]) -> Prompt:
     """Return the prompt for one question."""
-    before = [tagged("thoughts", "\n".join(thoughts))] if thoughts else []
-    return TEMPLATE.prompt("\n\n".join([tagged("question", question), *passages_shown(passages), *before]))
+    before = [wrap_in_tag("thoughts", "\n".join(thoughts))] if thoughts else []
+    return TEMPLATE.build_prompt("\n\n".join([wrap_in_tag("question", question), *render_passages(passages), *before]))
 
 
-def thought(reply: NextThought) -> Thought:
+def parse_thought(reply: NextThought) -> Thought:
     """Return the thought of a reply."""
-    return Thought(" ".join(reply.thought.split())[:_LONGEST], reply.answered)
+    return Thought(" ".join(reply.thought.split())[:_MAX_CHARACTERS], reply.answered)

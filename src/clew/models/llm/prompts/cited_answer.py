@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from clew.models.llm.prompts.rendering import passages_shown
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.rendering import render_passages
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Passage, Path, Prompt
 
-_MOST_PATHS = 10
+_MAX_PATHS = 10
 
 
 class Quotation(BaseModel):
@@ -49,8 +49,10 @@ designed by Vera Holm."}, {"passage": 1, "quote": "Holm was born in Tromsø in 1
 )
 
 
-def prompt(question: str, passages: Sequence[Passage], paths: Sequence[Path]) -> Prompt:
+def build_prompt(question: str, passages: Sequence[Passage], paths: Sequence[Path]) -> Prompt:
     """Return the prompt for one question."""
-    lines = ["; ".join(f"{t.head} | {t.relation} | {t.tail}" for t in path) for path in paths[:_MOST_PATHS]]
-    connected = [tagged("connections", "\n".join(lines))] if lines else []
-    return TEMPLATE.prompt("\n\n".join([tagged("question", question), *passages_shown(passages), *connected]))
+    lines = ["; ".join(f"{t.head} | {t.relation} | {t.tail}" for t in path) for path in paths[:_MAX_PATHS]]
+    connected = [wrap_in_tag("connections", "\n".join(lines))] if lines else []
+    return TEMPLATE.build_prompt(
+        "\n\n".join([wrap_in_tag("question", question), *render_passages(passages), *connected])
+    )

@@ -6,7 +6,7 @@ Source: the order of the questions is HippoRAG's (Gutiérrez et al., 2024); the 
 from pydantic import BaseModel
 
 from clew.models.llm.prompts.cleaning import clean_names
-from clew.models.llm.prompts.rendering import passage_shown
+from clew.models.llm.prompts.rendering import render_passage
 from clew.models.llm.prompts.template import Template
 from clew.types import Passage, Prompt
 
@@ -37,11 +37,11 @@ Example of a reply: {"names": ["Kestrel Bridge", "Hobart", "May 1964", "Vera Hol
 )
 
 
-def prompt(passage: Passage) -> Prompt:
+def build_prompt(passage: Passage) -> Prompt:
     """Return the prompt about one passage."""
-    return TEMPLATE.prompt(passage_shown(passage))
+    return TEMPLATE.build_prompt(render_passage(passage))
 
 
-def names(reply: NamedEntities) -> tuple[str, ...]:
+def parse_names(reply: NamedEntities) -> tuple[str, ...]:
     """Return the names of a reply in order, clean and each once."""
     return clean_names(reply.names)

@@ -1,19 +1,20 @@
 """What a causal language model reads before it answers a question on a part of a graph."""
 
-_GRAPH = """A graph is written as two tables. The first gives the nodes, the second the edges between them by their ids.
+_GRAPH_TEMPLATE = """A graph is written as two tables. The first gives the nodes, the second the edges between them by
+their ids.
 
 {graph}
 
 Use the graph to answer the question."""
-_QUESTION = "Question: {question}\nGive nothing but the answer, as short as it can be.\nAnswer:"
+_QUESTION_TEMPLATE = "Question: {question}\nGive nothing but the answer, as short as it can be.\nAnswer:"
 
 
-def prompt(question: str, graph: str) -> str:
+def build_prompt(question: str, graph: str) -> str:
     """Return the text that the answer follows.
 
     Args:
         question: As asked.
         graph: Its tables; "" leaves them and the words about them out.
     """
-    asked = _QUESTION.replace("{question}", question.strip())
-    return f"{_GRAPH.replace('{graph}', graph.strip())}\n{asked}" if graph.strip() else asked
+    asked = _QUESTION_TEMPLATE.replace("{question}", question.strip())
+    return f"{_GRAPH_TEMPLATE.replace('{graph}', graph.strip())}\n{asked}" if graph.strip() else asked

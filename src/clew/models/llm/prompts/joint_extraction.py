@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from clew.models.llm.prompts.cleaning import clean_names, clean_triples
-from clew.models.llm.prompts.rendering import passage_shown
+from clew.models.llm.prompts.rendering import render_passage
 from clew.models.llm.prompts.template import Template
 from clew.types import Passage, Prompt
 
@@ -40,11 +40,11 @@ Example of a reply: {"names": ["Kestrel Bridge", "Hobart", "May 1964", "Vera Hol
 )
 
 
-def prompt(passage: Passage) -> Prompt:
+def build_prompt(passage: Passage) -> Prompt:
     """Return the prompt about one passage."""
-    return TEMPLATE.prompt(passage_shown(passage))
+    return TEMPLATE.build_prompt(render_passage(passage))
 
 
-def names_and_triples(reply: NamesAndTriples) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
+def parse_names_and_triples(reply: NamesAndTriples) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
     """Return the names and the triples of a reply in order, clean and each once."""
     return clean_names(reply.names), clean_triples(reply.triples)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Path, Prompt
 
 TEMPERATURE, REPLY_TOKENS = 0.01, 256
@@ -47,13 +47,15 @@ Example of a reply: {"answerable": true, "answers": ["Vardø"], "path": 2}""",
 )
 
 
-def prompt(question: str, paths: Sequence[Path]) -> Prompt:
+def build_prompt(question: str, paths: Sequence[Path]) -> Prompt:
     """Return the prompt for one question."""
-    return TEMPLATE.prompt(f"{tagged('question', question)}\n\n{paths_shown(paths)}")
+    return TEMPLATE.build_prompt(f"{wrap_in_tag('question', question)}\n\n{render_paths(paths)}")
 
 
-def paths_shown(paths: Sequence[Path]) -> str:
+def render_paths(paths: Sequence[Path]) -> str:
     """Return numbered paths between tags."""
     facts = ["; ".join(f"{t.head} | {t.relation} | {t.tail}" for t in path) for path in paths]
     # A line break in a name must not begin what looks like a further path.
-    return tagged("paths", "\n".join(f"{number}. {' '.join(line.split())}" for number, line in enumerate(facts, 1)))
+    return wrap_in_tag(
+        "paths", "\n".join(f"{number}. {' '.join(line.split())}" for number, line in enumerate(facts, 1))
+    )

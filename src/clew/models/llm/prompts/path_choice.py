@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE, paths_shown
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE, render_paths
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Path, Prompt
 
 
@@ -36,6 +36,6 @@ Example of a reply: {"path": 3}""",
 )
 
 
-def prompt(question: str, paths: Sequence[Path]) -> Prompt:
+def build_prompt(question: str, paths: Sequence[Path]) -> Prompt:
     """Return the prompt for one question."""
-    return TEMPLATE.prompt(f"{tagged('question', question)}\n\n{paths_shown(paths)}")
+    return TEMPLATE.build_prompt(f"{wrap_in_tag('question', question)}\n\n{render_paths(paths)}")

@@ -6,11 +6,11 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from clew.models.llm.prompts.cleaning import clean_triples
-from clew.models.llm.prompts.rendering import facts_shown, passages_shown
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.rendering import render_facts, render_passages
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Fact, Passage, Prompt
 
-MOST = 20
+MAX_FACTS = 20
 """Facts of one reply: so many are asked for, and more are not read."""
 
 
@@ -39,12 +39,12 @@ Example of a reply: {"triples": [["Vera Holm", "designed", "Kestrel Bridge"], ["
 )
 
 
-def prompt(question: str, passages: Sequence[Passage], gist: Sequence[Fact]) -> Prompt:
+def build_prompt(question: str, passages: Sequence[Passage], gist: Sequence[Fact]) -> Prompt:
     """Return the prompt for one question."""
-    parts = [tagged("question", question), *facts_shown(gist), *passages_shown(passages)]
-    return TEMPLATE.prompt("\n\n".join(parts))
+    parts = [wrap_in_tag("question", question), *render_facts(gist), *render_passages(passages)]
+    return TEMPLATE.build_prompt("\n\n".join(parts))
 
 
-def facts(reply: ProximalTriples) -> tuple[Fact, ...]:
+def parse_facts(reply: ProximalTriples) -> tuple[Fact, ...]:
     """Return the triples of a reply, those with an empty or an endless part left out."""
-    return tuple(Fact(head, relation, tail) for head, relation, tail in clean_triples(reply.triples, MOST))
+    return tuple(Fact(head, relation, tail) for head, relation, tail in clean_triples(reply.triples, MAX_FACTS))

@@ -6,8 +6,8 @@ Differs from the source: words of our own; a passage that leads on to another co
 
 from pydantic import BaseModel, Field
 
-from clew.models.llm.prompts.rendering import passage_shown
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.rendering import render_passage
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Passage, Prompt
 
 REPLY_TOKENS = 128
@@ -40,6 +40,6 @@ Example of a reply: {"score": 85}""",
 )
 
 
-def prompt(question: str, passage: Passage) -> Prompt:
+def build_prompt(question: str, passage: Passage) -> Prompt:
     """Return the prompt about one passage."""
-    return TEMPLATE.prompt(f"{tagged('question', question)}\n\n{passage_shown(passage)}")
+    return TEMPLATE.build_prompt(f"{wrap_in_tag('question', question)}\n\n{render_passage(passage)}")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.rendering import facts_shown
-from clew.models.llm.prompts.template import Template, tagged
-from clew.types import Fact, Prompt, Verdict
+from clew.models.llm.prompts.rendering import render_facts
+from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.types import Fact, Prompt, SufficiencyDecision
 
-_LONGEST = 1000  # characters of a query: a retriever needs no more
+_MAX_CHARACTERS = 1000  # characters of a query: a retriever needs no more
 
 
 class Sufficiency(BaseModel):
@@ -41,13 +41,13 @@ not known.", "next_query": "Where was Vera Holm born?"}""",
 )
 
 
-def prompt(question: str, gist: Sequence[Fact], queries: Sequence[str]) -> Prompt:
+def build_prompt(question: str, gist: Sequence[Fact], queries: Sequence[str]) -> Prompt:
     """Return the prompt for one question."""
-    searched = tagged("searched", "\n".join(queries))
-    return TEMPLATE.prompt("\n\n".join([tagged("question", question), *facts_shown(gist), searched]))
+    searched = wrap_in_tag("searched", "\n".join(queries))
+    return TEMPLATE.build_prompt("\n\n".join([wrap_in_tag("question", question), *render_facts(gist), searched]))
 
 
-def verdict(reply: Sufficiency) -> Verdict:
+def parse_decision(reply: Sufficiency) -> SufficiencyDecision:
     """Return what a reply decides."""
-    query = "" if reply.answerable else " ".join((reply.next_query or "").split())[:_LONGEST]
-    return Verdict(reply.answerable, " ".join(reply.reasoning.split())[:_LONGEST], query)
+    query = "" if reply.answerable else " ".join((reply.next_query or "").split())[:_MAX_CHARACTERS]
+    return SufficiencyDecision(reply.answerable, " ".join(reply.reasoning.split())[:_MAX_CHARACTERS], query)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from clew.types import Prompt
 
-_MARK = re.compile(
+_TAG_START = re.compile(
     r"<(?=/?(?:question|title|passage|names|noted-facts|searched|thoughts|connections|paths)\b)", re.IGNORECASE
 )
 
@@ -40,12 +40,12 @@ class Template:
         told = json.dumps([self.instructions, self.reply.model_json_schema(), *limits], sort_keys=True)
         return f"{self.name}@{blake2b(told.encode(), digest_size=4).hexdigest()}"
 
-    def prompt(self, content: str) -> Prompt:
+    def build_prompt(self, content: str) -> Prompt:
         """Return the prompt about some content."""
         written = content.encode(errors="replace").decode()
         return Prompt(self.fingerprint, self.instructions, written, self.reply, self.reply_tokens, self.temperature)
 
 
-def tagged(tag: str, text: str) -> str:
+def wrap_in_tag(tag: str, text: str) -> str:
     """Return a text between marks; what looks like a mark inside it is broken up, so that none ends early."""
-    return f"<{tag}>\n{_MARK.sub('< ', text)}\n</{tag}>"
+    return f"<{tag}>\n{_TAG_START.sub('< ', text)}\n</{tag}>"

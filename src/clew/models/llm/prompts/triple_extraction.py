@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from clew.models.llm.prompts.cleaning import clean_triples
-from clew.models.llm.prompts.rendering import passage_shown
-from clew.models.llm.prompts.template import Template, tagged
+from clew.models.llm.prompts.rendering import render_passage
+from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Passage, Prompt
 
 
@@ -42,11 +42,11 @@ Example of a reply: {"triples": [["Kestrel Bridge", "is in", "Hobart"], ["Kestre
 )
 
 
-def prompt(passage: Passage, names: Sequence[str]) -> Prompt:
+def build_prompt(passage: Passage, names: Sequence[str]) -> Prompt:
     """Return the prompt about one passage and the names found in it."""
-    return TEMPLATE.prompt(f"{passage_shown(passage)}\n\n{tagged('names', chr(10).join(names))}")
+    return TEMPLATE.build_prompt(f"{render_passage(passage)}\n\n{wrap_in_tag('names', chr(10).join(names))}")
 
 
-def triples(reply: Triples) -> tuple[tuple[str, str, str], ...]:
+def parse_triples(reply: Triples) -> tuple[tuple[str, str, str], ...]:
     """Return the triples of a reply in order, clean and each once."""
     return clean_triples(reply.triples)
