@@ -15,7 +15,7 @@ from clew.evaluation.scoring import score
 from clew.graph.csr import build_adjacency
 from clew.indexing.snapshot_builder import snapshot_folder
 from clew.query.graph_walk import GraphWalkConfig
-from clew.retrievers.evidence import Scope
+from clew.query.scope import Scope
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.text.bm25 import BM25Index
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table

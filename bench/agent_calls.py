@@ -17,10 +17,11 @@ from clew.models.llm.pricing import estimate_tokens
 from clew.models.llm.prompts import chain_of_thought as thought
 from clew.models.llm.prompts import proximal_triples, sufficiency
 from clew.protocols import AgentReader, Retriever
+from clew.retrievers.agents.factory import GRAPH_BASES, build_expansion, open_reader
 from clew.retrievers.agents.gear import GearAgent, GearSettings
 from clew.retrievers.agents.ircot import IRCoTAgent
-from clew.retrievers.registry import GRAPH_BASES, RETRIEVERS, make_expansion, open_reader
-from clew.retrievers.spec import Options
+from clew.retrievers.agents.settings import LOCAL_READER, Gear
+from clew.retrievers.registry import open_retriever
 from clew.types import Evidence, ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
@@ -81,14 +82,15 @@ def main() -> None:
         questions = load_questions(DATA / benchmark.questions)
         rows = []
         for base in arguments.bases.split(","):
-            parts = index.context.with_paths_per_passage(0).with_options(Options(f"base={base}"))
-            below = RETRIEVERS[base](parts.with_options(Options()))
+            parts = index.context.with_paths_per_passage(0)
+            below = open_retriever(base, parts)
+            expansion = build_expansion(parts, Gear(base=base))
             later = 1.0 if base in GRAPH_BASES else 0.5
             for label in ("gear", "ircot"):
-                reader = Counting(open_reader(parts))
+                reader = Counting(open_reader(parts, LOCAL_READER, Gear().context))
                 agent: Retriever = IRCoTAgent(below, reader)
                 if label == "gear":
-                    agent = GearAgent(below, make_expansion(parts, base), reader, GearSettings(later_weight=later))
+                    agent = GearAgent(below, expansion, reader, GearSettings(later_weight=later))
                 found = agent.retrieve([question.text for question in questions], max(CUTOFFS))
                 rows.append([f"{label} over {base}", *figures(questions, found), *spent(reader, len(questions))])
         print()

@@ -19,7 +19,7 @@ from clew.datasets.relevance import match_gold
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.models.encoders.registry import default_weights
 from clew.rerankers.text_scorer import text_with_title
-from clew.retrievers.registry import make_retriever
+from clew.retrievers.registry import open_retriever
 from clew.training.data.corpora import open_corpus_index
 from reranking import LEARNED, RUN, SETS, progress
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
@@ -114,7 +114,7 @@ def examples() -> tuple[list[tuple[str, str]], list[float]]:
     random = np.random.default_rng(0)
     for name in LEARNED:
         parts = open_corpus_index(DATA / name, RUN, progress)
-        retriever = make_retriever("fused", parts.with_paths_per_passage(0))
+        retriever = open_retriever("fused", parts.with_paths_per_passage(0))
         questions = load_questions(DATA / name / "train.jsonl")
         found = retriever.retrieve([question.text for question in questions], DRAWN_FROM)
         for question, evidence in zip(questions, found, strict=True):

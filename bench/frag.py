@@ -22,14 +22,14 @@ import clew
 from big_graph import generate
 from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_kgqa import evaluate_path_retrievers, open_path_retriever
-from clew.index import Index, ignore_progress
+from clew.index import Index
 from clew.models.encoders.registry import open_encoder
 from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopPredictor, load_hop_predictor
 from clew.settings import Settings
 from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy
 from clew.training.fitting.path_ranker import PathRecipe
 from clew.training.recipes.frag import hop_examples, train_frag_hops, train_frag_paths
-from clew.types import Question
+from clew.types import Question, ignore_progress
 from workbench import DATA, WORK, machine, print_table
 
 METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"

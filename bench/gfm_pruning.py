@@ -7,6 +7,7 @@ import numpy as np
 
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
+from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
 SIZES = (100, 250, 500, 1000, None)
@@ -21,7 +22,7 @@ def main() -> None:
         questions = load_questions(DATA / benchmark.questions)
         rows = []
         for size in SIZES:
-            gfm = index.retriever(f"gfm:nodes={size or 'all'}", paths=0)
+            gfm = index.retriever(parse_retriever(f"gfm:nodes={size or 'all'}"), paths=0)
             gfm.retrieve([questions[-1].text], 5)
             shares, milliseconds = [], []
             for question in questions:

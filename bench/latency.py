@@ -6,7 +6,8 @@ import time
 import numpy as np
 
 from clew import index as indexes
-from clew.retrievers.spec import split_names
+from clew.plugins.spec import split_list
+from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, indexed, machine, print_table, question_texts
 
 ROUNDS = 200
@@ -24,7 +25,7 @@ def main() -> None:
     texts = question_texts(benchmark)
     print(machine())
     rows = []
-    for name in split_names(arguments.retrievers):
+    for name in split_list(arguments.retrievers):
         milliseconds = timed(index, name, texts, arguments.paths)
         rows.append([name, f"{np.median(milliseconds):.1f}", f"{np.percentile(milliseconds, 95):.1f}"])
     print_table((f"{benchmark.name}, {len(index.snapshot.passage_ids)} passages", "ms p50", "ms p95"), rows)
@@ -32,7 +33,7 @@ def main() -> None:
 
 def timed(index: indexes.Index, name: str, texts: list[str], paths: int = 0) -> list[float]:
     """Return the milliseconds of each question, k = 5."""
-    retriever = index.retriever(name, paths)
+    retriever = index.retriever(parse_retriever(name), paths)
     for text in texts[-10:]:
         retriever.retrieve([text], 5)
     milliseconds = []

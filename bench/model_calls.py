@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.models.llm.access import LLMClientFactory
-from clew.models.llm.provider_model import CallSettings
+from clew.models.llm.call_settings import CallSettings
 from clew.types import Evidence, Usage
 from workbench import BENCHMARKS, DATA, ROOT, indexed, machine, print_table
 

@@ -23,8 +23,8 @@ from clew import index as indexes
 from clew.commands.train_reranker import DEFAULT_BASES
 from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
-from clew.retrievers.registry import make_retriever, open_reranker
-from clew.retrievers.spec import Options
+from clew.rerankers.registry import open_reranker, parse_reranker
+from clew.retrievers.registry import open_retriever
 from clew.training.loop import Recipe
 from clew.training.objectives.reranking import RerankLoss
 from clew.training.recipes.reranker import RerankRecipe, train_reranker
@@ -188,10 +188,8 @@ def latency(bases: Sequence[str], ours: str) -> None:
     asked = [question.text for question in load_questions(DATA / benchmark.questions)][:220]
     rows = []
     for base in bases:
-        found = make_retriever(base, index.context.with_paths_per_passage(0)).retrieve(asked, 100)
-        reranker = open_reranker(
-            ours, index.context.with_options(Options(), fresh_cache=True)
-        )  # no question's vector is known
+        found = open_retriever(base, index.context.with_paths_per_passage(0)).retrieve(asked, 100)
+        reranker = open_reranker(parse_reranker(ours), index.context.with_fresh_cache())
         spent = []
         for question, evidence in zip(asked, found, strict=True):
             started = time.perf_counter()

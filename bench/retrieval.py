@@ -5,7 +5,7 @@ import json
 
 from clew import index as indexes
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
-from clew.retrievers.spec import split_names
+from clew.plugins.spec import split_list
 from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
 
 RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2"
@@ -25,7 +25,7 @@ def main() -> None:
         index = indexes.open(indexed(benchmark, arguments.encoder))
         questions = DATA / benchmark.questions
         report = evaluate_retrievers(
-            index, questions, split_names(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None
+            index, questions, split_list(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None
         )
         (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))
         print(

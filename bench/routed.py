@@ -14,7 +14,8 @@ import numpy as np
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
-from clew.retrievers.spec import split_names
+from clew.plugins.spec import split_list
+from clew.retrievers.registry import parse_retriever
 from clew.types import Evidence, Question
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
@@ -65,7 +66,7 @@ def main() -> None:
     print(machine())
     extra = f"weights={arguments.weights}" if arguments.weights else ""
     settings = [",".join(filter(None, (one, extra))) for one in arguments.routed]
-    names = [*split_names(arguments.retrievers), *(f"routed:{one}" if one else "routed" for one in settings)]
+    names = [*split_list(arguments.retrievers), *(f"routed:{one}" if one else "routed" for one in settings)]
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
         index = indexes.open(indexed(benchmark))
@@ -80,7 +81,7 @@ def main() -> None:
 
 def measured(index: indexes.Index, names: Sequence[str], questions: Sequence[Question]) -> list[Measured]:
     """Ask every retriever every question, one at a time, in turns."""
-    made = [index.retriever(name, 0) for name in names]
+    made = [index.retriever(parse_retriever(name), 0) for name in names]
     for retriever in made:
         retriever.retrieve([question.text for question in questions[-WARM:]], DEPTH)
     values = np.zeros((len(names), len(questions), 4))

@@ -22,7 +22,6 @@ from clew.datasets.kgqa import load_kgqa
 from clew.datasets.loaders import load_questions
 from clew.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from clew.index import ignore_progress
 from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
@@ -32,6 +31,7 @@ from clew.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew.training.loop import Recipe
 from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 from clew.training.recipes.subgraph import local_reader, train_selection
+from clew.types import ignore_progress
 from frag import METAQA, graph
 from workbench import DATA, WORK, machine, print_table
 

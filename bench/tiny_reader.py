@@ -17,17 +17,25 @@ import numpy as np
 import torch
 
 from clew.answering.graph_readers.causal_lm import CausalReader
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.evaluation.significance import compare_means, mean_interval
 from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
 from clew.models.causal_lm.model import CausalModel
 from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
-from clew.protocols import Encoder, GraphReader, SubgraphSelector
+from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
-from clew.retrievers.subgraph.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
+from clew.retrievers.subgraph.selectors import (
+    EgoGraph,
+    RandomNodes,
+    SteinerSelector,
+    SubgraphSelector,
+    TopNodes,
+    WholeGraph,
+)
 from clew.training.loop import Recipe, train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
 from clew.training.objectives.subgraph_feedback import PAPER, POLICY, FeedbackExample, FeedbackRecipe, SubgraphFeedback

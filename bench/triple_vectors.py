@@ -14,9 +14,10 @@ from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.query.context import IndexContext
+from clew.retrievers.agents.factory import build_expansion
+from clew.retrievers.agents.settings import NaiveGE
 from clew.retrievers.graph_expansion import GraphExpansionRetriever
-from clew.retrievers.registry import RETRIEVERS, make_expansion
-from clew.retrievers.spec import Options
+from clew.retrievers.registry import open_retriever
 from clew.types import Question
 from workbench import BENCHMARKS, DATA, indexed, machine, print_table
 
@@ -37,10 +38,11 @@ def main() -> None:
     seconds = time.perf_counter() - started
     rows = []
     for context in CONTEXTS:
-        composed = recalls(parts.with_options(Options(f"context={context}")), questions)
-        other = parts.with_options(Options(f"context={context}"))
+        settings = NaiveGE(context=context)
+        composed = recalls(parts, settings, questions)
+        other = parts.with_fresh_cache()
         other.__dict__["triple_vectors"] = vectors
-        whole = recalls(other, questions)
+        whole = recalls(other, settings, questions)
         d = compare_means(("composed", "encoded"), "recall@5", composed, whole, np.random.default_rng(0))
         apart = f"{100 * d.difference:+.1f} ({100 * d.low:+.1f} to {100 * d.high:+.1f})"
         rows.append([str(context), f"{100 * composed.mean():.1f}", f"{100 * whole.mean():.1f}", apart])
@@ -58,9 +60,9 @@ def encoded(parts: IndexContext) -> TripleEmbeddings:
     return TripleEmbeddings(triples, names, parts.encoder.encode(texts), s.triple_passages, s.vectors)
 
 
-def recalls(parts: IndexContext, questions: list[Question]) -> np.ndarray:
+def recalls(parts: IndexContext, settings: NaiveGE, questions: list[Question]) -> np.ndarray:
     """Return the recall at 5 of each question."""
-    retriever = GraphExpansionRetriever(RETRIEVERS["bm25"](parts), make_expansion(parts, "bm25"))
+    retriever = GraphExpansionRetriever(open_retriever("bm25", parts), build_expansion(parts, settings))
     answers = retriever.retrieve([question.text for question in questions], 5)
     shares = []
     for question, evidence in zip(questions, answers, strict=True):

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "clew"
 # SIDEWAYS says that units of one layer may import each other in one direction.
 LAYERS = (
     {"types", "errors"},
-    {"text", "ranking", "protocols"},
+    {"text", "ranking", "protocols", "plugins"},
     {"graph", "models", "store"},
     {"query", "answering", "nn", "settings"},
     {"indexing"},
@@ -54,6 +54,7 @@ LOOSE_RETRIEVERS = {
     "bm25", "dense", "empty_index", "entity_graph", "fused", "graph_expansion", "hipporag2", "pagerank", "reranked",
     "title_links",
 }  # fmt: skip
+WRAPPERS = {"empty_index", "reranked"}  # what the registry puts around or in place of another retriever
 LOOSE_IMPORTS = {("hipporag2", "dense"), ("graph_expansion", "fused")}
 TRAINING_ORDER = {
     "recipes": {"objectives", "fitting", "data"},
@@ -224,7 +225,7 @@ def test_registries_name_rooms_lazily() -> None:
     wrong = [
         f"{module} imports {target}"
         for module, target in arrows()
-        if module == "clew.retrievers.registry" and part(target) in ROOMS | LOOSE_RETRIEVERS
+        if module == "clew.retrievers.registry" and part(target) in (ROOMS | LOOSE_RETRIEVERS) - WRAPPERS
     ]
     assert not wrong, "the registry names builders as text and imports them when one is asked for"
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 import clew
-from clew.retrievers import registry as assemble
+from clew.retrievers import registry
 from clew.settings import Settings
 
 ROOT = Path(__file__).parent.parent
@@ -118,7 +118,7 @@ def test_the_page_of_the_command_line_is_current() -> None:
 def test_the_readme_lists_every_retriever() -> None:
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Retrievers\n")[1].split("\n## ")[0]
     rows = re.findall(r"^\| `([\w-]+)`", section, re.MULTILINE)
-    assert sorted(rows) == sorted(assemble.RETRIEVERS)
+    assert sorted(rows) == sorted(registry.RETRIEVERS)
 
 
 def test_the_changelog_knows_the_version() -> None:
@@ -142,7 +142,8 @@ class TestTheRetrieverOfTheGuide:
     @pytest.fixture
     def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> clew.Index:
         module = written(tmp_path)
-        monkeypatch.setitem(assemble.RETRIEVERS, "well-linked", module.NEW["well-linked"])
+        monkeypatch.setitem(sys.modules, "clew.retrievers.well_linked", module)
+        monkeypatch.setitem(registry.RETRIEVERS._entries, "well-linked", module.NEW["well-linked"])
         made = clew.create(tmp_path / "index", Settings(encoder="none"))
         made.add([ROOT / "examples" / "polar"])
         return made
@@ -173,7 +174,8 @@ def written(folder: Path) -> ModuleType:
     """The guide's file as a module, with the guide's line in a table `NEW`."""
     source, line = (block.body for block in blocks(A_RETRIEVER) if block.kind == "python")
     path = folder / "well_linked.py"
-    path.write_text(f"{source}\n\nNEW = {{\n{line}}}\n", encoding="utf-8")
+    imports = "from clew.retrievers.spec import RetrieverEntry\n_HERE = 'clew.retrievers'\n"
+    path.write_text(f"{source}\n\n{imports}NEW = {{\n{line}}}\n", encoding="utf-8")
     spec = importlib.util.spec_from_file_location("well_linked", path)
     assert spec is not None
     assert spec.loader is not None

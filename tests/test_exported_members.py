@@ -79,7 +79,7 @@ def loaded(code: str) -> set[str]:
         "import clew; dir(clew)",
         "import clew; clew.Document('a', 'A', 'text'); clew.InputError",
         "import clew.types, clew.protocols, clew.errors",
-        "from clew.text import names, gazetteer, sentences",
+        "from clew.text import normalization, gazetteer, sentences",
         "import clew.indexing.extraction.rule_based",
     ],
 )

@@ -11,7 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from clew.errors import InputError, ProviderError
-from clew.models.llm.provider_model import CallSettings, ProviderModel
+from clew.models.llm.call_settings import CallSettings
+from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.providers import KEY_VARIABLES
 from clew.types import Failure, Prompt
 from tests.only_this_machine import OutsideError, only_this_machine

@@ -7,40 +7,34 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clew.answering.extractive import ExtractiveAnswerer
-from clew.answering.kg_paths import LLMPathAnswerer, PathAnswerer
-from clew.answering.llm import LLMAnswerer
+from clew.answering.selection import select_answerer
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
+from clew.indexing.extraction.registry import open_extractor
 from clew.indexing.kg_formats.files import GraphFile, graph_file
 from clew.indexing.kg_import import GraphImporter, GraphReport, clean_graph_name
-from clew.indexing.pipeline import IndexingReport, IndexWriter, choose_extractor, counting
-from clew.indexing.snapshot_builder import Progress, check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
+from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, IndexWriter, choose_extractor, counting
+from clew.indexing.snapshot_builder import check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
 from clew.indexing.sources.reader import read_documents
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
-from clew.models.llm.reply_cache import CACHE_FILE
-from clew.protocols import Answerer, Encoder, LanguageModel, Retriever
+from clew.plugins.records import SettingsRecord
+from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
-from clew.retrievers.frag.retriever import FragRetriever
-from clew.retrievers.registry import PATH_RETRIEVERS, make_retriever, open_extractor
-from clew.retrievers.subgraph.retriever import SubgraphRetriever
+from clew.retrievers.registry import RETRIEVERS, default_retriever, is_path_retriever, open_retriever
 from clew.settings import Settings, load_settings
 from clew.store.kg_shards import is_shard, shards_by_graph
-from clew.store.location import Location, locate
+from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable, restore_version
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder, read_encoder_fingerprint
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
 
 AUTO = "auto"
-EXTRACTION_CALLS = "extraction_calls"
 
-
-def ignore_progress(_stage: str, _done: int, _total: int) -> None:
-    """Report nothing."""
+RetrieverSpec = str | SettingsRecord | Retriever
+"""A retriever as users give it: a name, a settings record, or an object that retrieves."""
 
 
 class Index:
@@ -54,14 +48,14 @@ class Index:
     """
 
     def __init__(
-        self, table: PassageTable, progress: Progress = ignore_progress, llm_factory: LLMClientFactory | None = None
+        self, table: PassageTable, llm_factory: LLMClientFactory, progress: Progress = ignore_progress
     ) -> None:
         self.table = table
+        self.llm_factory = llm_factory
         self._progress = progress
-        self.llm_factory = load_settings().make_llm_factory() if llm_factory is None else llm_factory
 
     @cached_property
-    def _retrievers(self) -> dict[tuple[str, int], Retriever]:
+    def _retrievers(self) -> dict[tuple[str | SettingsRecord, int], Retriever]:
         return {}
 
     @cached_property
@@ -211,43 +205,35 @@ class Index:
             ensure_snapshot(self.table, self._encoder, self._progress)
         return IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
 
-    def retriever(self, name: str, paths: int = 1) -> Retriever:
-        """Return a retriever over this version by its name (see `clew.RETRIEVERS`).
+    def retriever(self, spec: RetrieverSpec = AUTO, paths: int = 1) -> Retriever:
+        """Return a retriever over this version.
 
         Args:
-            name: Of the retriever; "auto" for the best that the index has vectors for.
-            paths: How many paths explain each passage found, for a retriever that has to compute them (`gfm`).
+            spec: A name (see `clew.RETRIEVERS`), "auto" for the one that serves this index best; a settings record
+                such as `GFM(nodes="all")`; or any object that is a `Retriever`, which is returned as it is.
+            paths: Number of paths that explain each passage, for a retriever that computes them (`gfm`).
 
         Raises:
-            InputError: There is none of that name, or it needs vectors that the index lacks.
+            InputError: No retriever has that name, or it needs vectors that the index lacks.
         """
-        name = self.retriever_name(name)
-        if (name, paths) not in self._retrievers:
-            self._retrievers[name, paths] = make_retriever(name, self.context.with_paths_per_passage(paths))
-        return self._retrievers[name, paths]
+        if not isinstance(spec, str | SettingsRecord):
+            return spec
+        named = self.resolve_retriever(spec)
+        if (named, paths) not in self._retrievers:
+            self._retrievers[named, paths] = open_retriever(named, self.context.with_paths_per_passage(paths))
+        return self._retrievers[named, paths]
 
-    def retriever_name(self, name: str = AUTO) -> str:
-        """Return what "auto" stands for here, and any other name as it is.
-
-        That is `frag` where the index holds graphs and no passage, `gfm` where it has vectors of the encoder that
-        `gfm` reads, else `pagerank`.
-        """
-        if name != AUTO:
-            return name
-        if len(self.snapshot.triples) and not len(self.snapshot.passage_ids):
-            return "frag"
-        own = adapted_weights_folder(self.table.location.derived, "gfm")
-        fits = (
-            read_encoder_fingerprint(own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm")
-            == self.table.settings["encoder_fingerprint"]
-        )
-        return "gfm" if fits else "pagerank"
+    def resolve_retriever(self, spec: str | SettingsRecord = AUTO) -> str | SettingsRecord:
+        """Return the name that "auto" stands for here, and any other name or record as it is."""
+        if spec != AUTO:
+            return spec
+        return default_retriever(self.context, str(self.table.settings["encoder_fingerprint"]))
 
     def search(
         self,
         question: str,
         k: int = 5,
-        retriever: str = AUTO,
+        retriever: RetrieverSpec = AUTO,
         where: Filter | None = None,
         paths: int = 1,
         topics: Sequence[str] = (),
@@ -265,18 +251,19 @@ class Index:
         Raises:
             InputError: There are topics, and the retriever finds no paths.
         """
-        made = self.retriever(retriever, paths)
+        opened = self.retriever(retriever, paths)
         if not topics:
-            return made.retrieve([question], k, where)[0]
-        if not isinstance(made, FragRetriever | SubgraphRetriever):
-            raise InputError(f"topics are for the retrievers {', '.join(PATH_RETRIEVERS)}, not {retriever}")
-        return made.retrieve_about([question], [topics], k, where)[0]
+            return opened.retrieve([question], k, where)[0]
+        if not isinstance(opened, TopicRetriever):
+            able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name))
+            raise InputError(f"topics are for the retrievers {able}, not {retriever}")
+        return opened.retrieve_about([question], [topics], k, where)[0]
 
     def ask(
         self,
         question: str,
         k: int = 5,
-        retriever: str = AUTO,
+        retriever: RetrieverSpec = AUTO,
         where: Filter | None = None,
         paths: int = 1,
         model: str = "",
@@ -286,21 +273,24 @@ class Index:
         evidence = self.search(question, k, retriever, where, paths, topics)
         return self.answerer(model, retriever).answer([question], [evidence])[0]
 
-    def answerer(self, model: str = "", retriever: str = AUTO) -> Answerer:
-        """Return who answers from evidence.
+    def answerer(self, model: str = "", retriever: RetrieverSpec = AUTO) -> Answerer:
+        """Return the answerer for evidence of a retriever.
 
         Args:
             model: `provider:model`; "" for sentences quoted without a language model.
-            retriever: Who found it: what paths lead to is answered from them.
+            retriever: The retriever of the evidence: paths of a path retriever are answered by their ends.
 
         Raises:
             InputError: The provider is not known, or a package or its key is missing.
         """
-        if self.retriever_name(retriever).partition(":")[0] in PATH_RETRIEVERS:
-            return LLMPathAnswerer(self.open_model(model)) if model else PathAnswerer()
-        if model:
-            return LLMAnswerer(self.open_model(model))
-        return ExtractiveAnswerer(self._encoder if self.table.dimension else None)
+        if isinstance(retriever, str | SettingsRecord):
+            from_paths = is_path_retriever(self.resolve_retriever(retriever))
+        else:
+            from_paths = isinstance(retriever, TopicRetriever)
+        has_vectors = bool(self.table.dimension)
+        return select_answerer(
+            model, self.open_model, lambda: self._encoder if has_vectors else None, from_paths=from_paths
+        )
 
     @property
     def open_model(self) -> Callable[[str], LanguageModel]:
@@ -355,7 +345,8 @@ def open(  # noqa: A001
     Raises:
         IndexFormatError: There is no index, or one this version of Clew cannot read.
     """
-    return Index(PassageTable.open(location), progress, llm_factory)
+    factory = load_settings().make_llm_factory() if llm_factory is None else llm_factory
+    return Index(PassageTable.open(location), factory, progress)
 
 
 def create(
@@ -381,13 +372,13 @@ def create(
         "extractor": chosen.extractor,
         "passage_tokens": chosen.passage_tokens,
         "passage_overlap": chosen.passage_overlap,
-        "tau": chosen.tau,
-        "neighbours": chosen.neighbours,
+        "synonym_threshold": chosen.synonym_threshold,
+        "max_synonyms": chosen.max_synonyms,
         EXTRACTION_CALLS: chosen.extraction_calls,
     }
     Chunker(chosen.passage_tokens, chosen.passage_overlap)
     with writer_lock(place):
-        return Index(PassageTable.create(place, stored, encoder.dimension), progress, asked)
+        return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress)
 
 
 def _move_to_version(index: Index, table: PassageTable) -> None:
@@ -395,8 +386,3 @@ def _move_to_version(index: Index, table: PassageTable) -> None:
     index.table = table
     for made in ("context", "_retrievers"):
         vars(index).pop(made, None)
-
-
-def reply_cache_path(place: Location) -> Path:
-    """Return where the replies of language models are kept for an index."""
-    return place.derived.parent / CACHE_FILE

@@ -19,8 +19,10 @@ from clew.types import (
 )
 
 if TYPE_CHECKING:
-    from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, Subgraph
-    from clew.rerankers.amr.graph import AMRGraph
+    from clew.types import FloatArray
+
+
+if TYPE_CHECKING:
     from clew.types import FloatArray
 
 
@@ -37,6 +39,27 @@ class Retriever(Protocol):
 
         Raises:
             InputError: `k` is below 1 or `where` cannot be parsed.
+        """
+        ...
+
+
+@runtime_checkable
+class TopicRetriever(Retriever, Protocol):
+    """A retriever that can be told the entities that a question is about."""
+
+    def retrieve_about(
+        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
+    ) -> list[Evidence]:
+        """Return for each question at most `k` passages and the paths from its topics, best first.
+
+        Args:
+            questions: Any strings.
+            topics: For each question the names of the entities that it is about; none to link them.
+            k: As in `retrieve`.
+            where: As in `retrieve`.
+
+        Raises:
+            InputError: A topic is not an entity of the index, or as in `retrieve`.
         """
         ...
 
@@ -89,28 +112,6 @@ class Extractor(Protocol):
         ...
 
 
-class AMRParser(Protocol):
-    """Pairs of a question and a passage in, a graph of what both mean together out."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the graph of some pair would."""
-        ...
-
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> "list[AMRGraph | Failure]":
-        """Return one graph a pair, in order; a failure is returned in its place, with the passage's id as its item.
-
-        Args:
-            questions: (n,) any strings, the same one for several passages as a rule.
-            passages: (n,).
-
-        Raises:
-            InputError: There are not as many questions as passages.
-            ProviderError: The parser cannot be used at all.
-        """
-        ...
-
-
 class TextScorer(Protocol):
     """One question and texts in, relevance out."""
 
@@ -137,68 +138,6 @@ class Answerer(Protocol):
 
         Raises:
             InputError: There are not as many questions as pieces of evidence.
-        """
-        ...
-
-
-class SubgraphSelector(Protocol):
-    """Questions on textual graphs in, the part of each graph that a reader gets out."""
-
-    def select(self, queries: Sequence["GraphQuery"], budget: int) -> "list[Subgraph]":
-        """Return for each question a part of its graph of at most `budget` nodes, whose order means nothing.
-
-        Raises:
-            InputError: `budget` is below 1.
-        """
-        ...
-
-
-class GraphReader(Protocol):
-    """A question and a part of a graph in, how well it leads to an answer out; one result each, in order."""
-
-    @property
-    def name(self) -> str:
-        """The name a user gives to ask for this reader."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever a loss or an answer would, an encoder that it was given left aside."""
-        ...
-
-    def loss(
-        self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
-    ) -> "FloatArray":
-        """Return (n,) the negative log-likelihood of each answer in nats, the mean over its tokens.
-
-        Raises:
-            ProviderError: The model cannot be used.
-        """
-        ...
-
-    def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
-        """Return an answer to each question.
-
-        Raises:
-            ProviderError: The model cannot be used.
-        """
-        ...
-
-
-@runtime_checkable
-class TokenCounter(Protocol):
-    """A reader of graphs whose text is cut into tokens, and may be too long."""
-
-    @property
-    def truncated_graphs(self) -> int:
-        """How many different graphs were too long so far, and lost lines of their end."""
-        ...
-
-    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return how many tokens it reads of each graph.
-
-        Raises:
-            ProviderError: The model cannot be used.
         """
         ...
 
@@ -253,3 +192,11 @@ class AgentReader(Protocol):
     def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         """Return for each the next step of reasoning from its passages."""
         ...
+
+
+def fingerprint_of(*parts: object) -> str:
+    """Return what tells the rankings of these parts from those of others of their names: weights, models, prompts.
+
+    Most parts are told by their name and the index alone, and have no `fingerprint`.
+    """
+    return "\0".join(str(getattr(part, "fingerprint", "")) for part in parts)

@@ -24,8 +24,8 @@ class Settings(BaseSettings):
         extractor: For new indexes.
         passage_tokens: Longest passage, in words; halving it cost 2 points of recall (docs/decisions.md).
         passage_overlap: Words that neighbouring passages share.
-        tau: Cosine from which two names are equivalent (GFM-RAG and HippoRAG: 0.8).
-        neighbours: Equivalent names kept a name (GFM-RAG and HippoRAG: 100).
+        synonym_threshold: Cosine from which two names are synonyms (GFM-RAG and HippoRAG: 0.8).
+        max_synonyms: Synonyms of a name, at most (GFM-RAG and HippoRAG: 100).
         retriever: For search and ask; "auto" for `gfm` where the index has the vectors that it reads, else `pagerank`.
         k: Passages returned.
         model: Language model that writes answers, `provider:name`; "" for none.
@@ -49,8 +49,8 @@ class Settings(BaseSettings):
     extractor: str = "rules"
     passage_tokens: int = Field(default=512, ge=1)
     passage_overlap: int = Field(default=0, ge=0)
-    tau: float = Field(default=0.8, gt=0.0, le=1.0)
-    neighbours: int = Field(default=100, ge=1)
+    synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)
+    max_synonyms: int = Field(default=100, ge=1)
     retriever: str = "auto"
     k: int = Field(default=5, ge=1)
     model: str = ""
@@ -70,8 +70,8 @@ class Settings(BaseSettings):
         """Return how language models are asked."""
         from clew.models.llm.access import LLMClientFactory
         from clew.models.llm.budget import Budget
+        from clew.models.llm.call_settings import CallSettings
         from clew.models.llm.pricing import Prices
-        from clew.models.llm.provider_model import CallSettings
 
         calls = CallSettings(
             base_url=self.base_url,

@@ -1,6 +1,6 @@
 """The records that every part of Clew exchanges: frozen, slotted, and free of any heavy import."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -356,3 +356,11 @@ class Thought:
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
     stop_reason: str = ""
+
+
+Progress = Callable[[str, int, int], None]
+"""A callback for progress: `(stage, done, total)`."""
+
+
+def ignore_progress(_stage: str, _done: int, _total: int) -> None:
+    """Report nothing."""

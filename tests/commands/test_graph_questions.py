@@ -176,9 +176,8 @@ def test_training_on_nothing_is_refused(
 
 def test_labels_are_shortest_paths_where_the_data_set_does_not_say(family: Path) -> None:
     import clew as package
-    from clew.index import ignore_progress
     from clew.training.recipes.frag import hop_examples
-    from clew.types import Question
+    from clew.types import Question, ignore_progress
 
     index: Index = package.open(family)
     asked = [

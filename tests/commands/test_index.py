@@ -11,7 +11,8 @@ import pytest
 
 import clew as package
 from clew.indexing.snapshot_builder import snapshot_folder
-from clew.models.llm.reply_cache import CACHE_FILE, ReplyCache
+from clew.models.llm.reply_cache import ReplyCache
+from clew.store.location import CACHE_FILE
 from tests.faults.commands import Outcome, run_clew, start_process, write_lines
 from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 from tests.indexing.extraction.playing_model import answer_request, find_passage, parse_request

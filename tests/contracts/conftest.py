@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 import clew
 from clew.index import Index
+from clew.plugins.records import SettingsRecord
+from clew.rerankers.registry import RERANKERS, RerankerEntry
 from clew.rerankers.text_scorer import TextReranker
-from clew.retrievers.registry import RERANKERS
 from clew.text.bm25 import BM25Scorer
 from tests.conftest import EXAMPLES
 from tests.small_index import DOCUMENTS, make_index
@@ -16,11 +18,18 @@ from tests.small_index import DOCUMENTS, make_index
 TRAINED = {"gfm": "all-MiniLM-L6-v2", "routed": "all-MiniLM-L6-v2"}
 
 
+class Words(SettingsRecord):
+    """Settings of a reranker of the tests."""
+
+    label: ClassVar[str] = "words"
+
+
 @pytest.fixture(autouse=True, scope="session")
 def words_rerank() -> Iterator[None]:
     """Rerank by BM25 within the pool under the name `words`: real, and quick enough for every test of the contract."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(RERANKERS, "words", lambda *_: TextReranker(BM25Scorer()))
+        entry = RerankerEntry("by words", Words, lambda *_: TextReranker(BM25Scorer()), "words")
+        patch.setitem(RERANKERS._entries, "words", entry)
         yield
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.protocols import AMRParser
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.local_parser import LocalAMRParser
-from clew.rerankers.amr.parsers import AmrlibParser, FileAMRParser, pair_text
+from clew.rerankers.amr.parsers import AmrlibParser, AMRParser, FileAMRParser, pair_text
 from clew.rerankers.amr.penman_files import amr_entry, write_amr
 from clew.types import Failure, Passage
 from tests.rerankers.amr.amrlib_package import provide_amrlib, write_scripted_model

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
+from clew.indexing.extraction.registry import open_extractor
 from clew.protocols import Extractor
-from clew.retrievers.registry import open_extractor
 from clew.types import Extraction, Failure, Passage, Prompt
 from tests.indexing.extraction.playing_model import make_reply
 from tests.models.llm.scripted_model import ScriptedModel

@@ -10,12 +10,12 @@ import torch
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
 from clew.answering.graph_readers.path_reader import PathGraphReader
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError
 from clew.models.causal_lm.model import CausalModel
 from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
-from clew.protocols import GraphReader
 from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
 from tests.answering.graph_readers.graph_contexts import ANSWERS, CONTEXTS, QUESTIONS, WIDTH, unit_vectors
 from tests.models.tiny_llama import write_tiny_llama

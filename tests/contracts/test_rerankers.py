@@ -17,8 +17,8 @@ from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.llm import LLMReranker
+from clew.rerankers.registry import open_reranker
 from clew.rerankers.text_scorer import TextReranker
-from clew.retrievers.registry import open_reranker
 from clew.text.bm25 import BM25Scorer
 from clew.types import AgentStep, Evidence, Failure, Passage, Path, Prompt, Scored, Triple, Usage
 from tests.models.llm.scripted_model import COST, ScriptedModel

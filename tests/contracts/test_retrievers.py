@@ -9,7 +9,7 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.index import Index
-from clew.retrievers.registry import RETRIEVERS
+from clew.retrievers.registry import RETRIEVERS, parse_retriever
 from clew.types import Document, Evidence, Triple
 from tests.conftest import EXAMPLES
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.parametrize("name", [*RETRIEVERS, *RERANKED])
 
 
 def search(index: Index, name: str, question: str, k: int = 10, where: str | None = None) -> Evidence:
-    (evidence,) = index.retriever(name).retrieve([question], k, where)
+    (evidence,) = index.retriever(parse_retriever(name)).retrieve([question], k, where)
     return evidence
 
 
@@ -35,7 +35,7 @@ def example_questions() -> list[str]:
 
 
 def test_a_batch_equals_its_questions_one_by_one(small: Index, name: str) -> None:
-    retriever = small.retriever(name)
+    retriever = small.retriever(parse_retriever(name))
     questions = [*QUESTIONS, "", QUESTIONS[0]]
     for where in (None, WHERE):
         batch = retriever.retrieve(questions, 5, where)
@@ -93,7 +93,7 @@ def test_equal_passages_are_in_the_order_of_their_ids(small: Index, name: str) -
 
 def test_the_example_corpus(polar: Index, name: str) -> None:
     titles = dict(zip(polar.snapshot.passage_ids, polar.snapshot.titles, strict=True))
-    for evidence in polar.retriever(name).retrieve(example_questions(), 10):
+    for evidence in polar.retriever(parse_retriever(name)).retrieve(example_questions(), 10):
         assert len(evidence.passages) == 10
         check_order(evidence)
         check_paths(evidence, set(titles), {title or id_: id_ for id_, title in titles.items()})

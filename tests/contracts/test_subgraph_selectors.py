@@ -11,11 +11,17 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.nn.subgraph_policy import PRODUCT
-from clew.protocols import SubgraphSelector
 from clew.retrievers.subgraph.gcn_features import TEXT
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
-from clew.retrievers.subgraph.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
+from clew.retrievers.subgraph.selectors import (
+    EgoGraph,
+    RandomNodes,
+    SteinerSelector,
+    SubgraphSelector,
+    TopNodes,
+    WholeGraph,
+)
 
 WIDTH = 8
 

@@ -15,7 +15,6 @@ from clew.errors import InputError
 from clew.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
 from clew.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
 from clew.graph.subgraphs.textual_graph import GraphContext, TextualGraph
-from clew.index import ignore_progress
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings
 from clew.retrievers.subgraph.selectors import EgoGraph, WholeGraph
@@ -23,6 +22,7 @@ from clew.training.data.graph_questions import encode_questions, train_test_spli
 from clew.training.loop import Recipe
 from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 from clew.training.recipes.subgraph import local_reader
+from clew.types import ignore_progress
 
 ENCODER = HashingEncoder(32)
 SMALL = ScorerSettings(width=8)

@@ -9,13 +9,13 @@ from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.evaluation.evaluate_subgraphs import MEASURES, count_truncated, evaluate_selector
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
-from clew.index import ignore_progress
 from clew.models.causal_lm.model import CausalModel
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.retrievers.subgraph.selectors import WholeGraph
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions
 from clew.training.recipes.subgraph import local_reader
+from clew.types import ignore_progress
 from tests.models.tiny_llama import write_tiny_llama
 
 ENCODER = HashingEncoder(16)

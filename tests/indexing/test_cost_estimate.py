@@ -16,12 +16,12 @@ from clew.indexing.cost_estimate import (
 from clew.indexing.sources.reader import read_documents
 from clew.models.llm import providers
 from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
 from clew.models.llm.prompts import entity_extraction as named_entities
 from clew.models.llm.prompts import joint_extraction as names_and_triples
 from clew.models.llm.prompts import triple_extraction as triples
 from clew.models.llm.prompts.template import Template
-from clew.models.llm.provider_model import CallSettings
 from clew.settings import Settings
 from clew.types import Document, Failure, Passage
 from tests.faults.model_server import model_server

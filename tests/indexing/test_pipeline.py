@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import BudgetError
-from clew.index import Index, ignore_progress
+from clew.index import Index
 from clew.indexing import pipeline as updating
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.pipeline import IndexWriter
 from clew.indexing.snapshot_builder import MANIFEST_FILE, snapshot_folder
 from clew.settings import Settings
-from clew.types import Document, Extraction, Failure, Passage
+from clew.types import Document, Extraction, Failure, Passage, ignore_progress
 
 NAMES = ("Fram", "Fridtjof Nansen", "Colin Archer", "Larvik", "Fram (ship)", "Norway", "Ship")
 SENTENCES = (

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
-from clew.index import Index, ignore_progress
+from clew.index import Index
 from clew.indexing import pipeline as updating
 from clew.indexing.snapshot_builder import snapshot_folder
 from clew.settings import Settings
-from clew.types import Document
+from clew.types import Document, ignore_progress
 
 
 class StoppedError(Exception):

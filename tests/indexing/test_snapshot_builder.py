@@ -8,7 +8,7 @@ import pytest
 
 import clew
 from clew.errors import IndexFormatError
-from clew.index import Index, ignore_progress
+from clew.index import Index
 from clew.indexing import snapshot_builder as snapshots
 from clew.indexing.snapshot_builder import (
     MANIFEST_FILE,
@@ -24,7 +24,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
 from clew.store.atomic import discard
 from clew.text import bm25 as lexical
-from clew.types import Document, Passage
+from clew.types import Document, Passage, ignore_progress
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
 
 TOWN = Document("town", "Larvik", "Larvik is a town in Norway.")
@@ -241,9 +241,9 @@ def test_equivalences_depend_on_the_names_alone_and_not_on_what_was_compared_bef
     assert synonym_names(apart) == set()
 
 
-def test_tau_of_the_index_decides_what_is_alike(tmp_path: Path) -> None:
+def test_the_threshold_of_the_index_decides_which_names_are_synonyms(tmp_path: Path) -> None:
     documents = [Document(f"m{n}", "", f"He worked in the {name} for years.") for n, name in enumerate(SIMILAR)]
-    strict = clew.create(tmp_path / "strict", Settings(encoder="hashing", extractor="rules", tau=0.999))
+    strict = clew.create(tmp_path / "strict", Settings(encoder="hashing", extractor="rules", synonym_threshold=0.999))
     strict.add(documents)
     assert synonym_names(strict) == set()
 

@@ -7,8 +7,10 @@ import pytest
 
 from clew.errors import InputError
 from clew.index import Index
+from clew.retrievers.agents.factory import build_expansion
+from clew.retrievers.agents.settings import NaiveGE
 from clew.retrievers.graph_expansion import linked_triples
-from clew.retrievers.registry import make_expansion, make_retriever
+from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import Fact
 from tests.small_index import result_ids
 
@@ -16,7 +18,7 @@ QUESTION = "Who founded the school where the boat James Caird is kept today?"
 
 
 def test_the_passages_stand_in_the_order_of_the_beams(polar: Index) -> None:
-    expansion = make_expansion(polar.context, "bm25")
+    expansion = build_expansion(polar.context, NaiveGE())
     everything = np.ones(len(polar.snapshot.passage_ids), dtype=bool)
     (vector,) = expansion.encode_questions([QUESTION])
     start = polar.snapshot.passage_triples.row(polar.snapshot.position("james-caird.md"))
@@ -33,7 +35,7 @@ def test_the_passages_stand_in_the_order_of_the_beams(polar: Index) -> None:
 
 
 def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
-    expansion, s = make_expansion(polar.context, "bm25"), polar.snapshot
+    expansion, s = build_expansion(polar.context, NaiveGE()), polar.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)
     for triple in range(0, len(s.triples), 97):
         known = s.triple(triple)
@@ -54,19 +56,19 @@ def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
 
 def test_the_base_weighs_more_the_more_it_is_told_to(polar: Index) -> None:
     base = result_ids(polar.search(QUESTION, 5, "bm25"))
-    heavy = result_ids(polar.search(QUESTION, 5, "naive-ge:weight=1000000"))
-    light = result_ids(polar.search(QUESTION, 5, "naive-ge:weight=0.000001"))
+    heavy = result_ids(polar.search(QUESTION, 5, parse_retriever("naive-ge:weight=1000000")))
+    light = result_ids(polar.search(QUESTION, 5, parse_retriever("naive-ge:weight=0.000001")))
     assert heavy == base
     assert light != base
-    default = polar.search(QUESTION, 5, "naive-ge:base=pagerank")
-    assert default.passages == polar.search(QUESTION, 5, "naive-ge:base=pagerank,weight=2").passages
-    assert default.passages != polar.search(QUESTION, 5, "naive-ge:base=pagerank,weight=1").passages
+    default = polar.search(QUESTION, 5, parse_retriever("naive-ge:base=pagerank"))
+    assert default.passages == polar.search(QUESTION, 5, parse_retriever("naive-ge:base=pagerank,weight=2")).passages
+    assert default.passages != polar.search(QUESTION, 5, parse_retriever("naive-ge:base=pagerank,weight=1")).passages
 
 
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge"])
 def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
     base = result_ids(polar.search(QUESTION, 10, "bm25"))
-    expanded = polar.search(QUESTION, 10, f"{name}:length=2")
+    expanded = polar.search(QUESTION, 10, parse_retriever(f"{name}:length=2"))
     assert expanded.paths
     assert set(result_ids(expanded)) - set(base)
     assert all(len(path.item) <= 2 for path in expanded.paths)
@@ -88,11 +90,11 @@ def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
 )
 def test_settings_that_are_none(polar: Index, settings: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        make_retriever(f"sync-ge:{settings}", polar.context)
+        open_retriever(parse_retriever(f"sync-ge:{settings}"), polar.context)
 
 
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge", "gear", "ircot"])
 @pytest.mark.parametrize("base", ["bm25", "dense", "pagerank"])
 def test_any_base_can_be_had(polar: Index, name: str, base: str) -> None:
-    evidence = polar.search(QUESTION, 5, f"{name}:base={base}")
+    evidence = polar.search(QUESTION, 5, parse_retriever(f"{name}:base={base}"))
     assert len(evidence.passages) == 5

@@ -9,7 +9,7 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.index import Index
 from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig
 from clew.query.linking import link_question
-from clew.retrievers.evidence import Scope
+from clew.query.scope import Scope
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.text.bm25 import BM25Index
 from clew.types import Document, Evidence, Triple

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clew.index import Index
-from clew.retrievers.evidence import Scope
+from clew.query.scope import Scope
 from clew.retrievers.title_links import TitleLinksRetriever
 from clew.types import Document, Evidence, Filter, Scored, Triple
 from tests.small_index import make_index, result_ids

@@ -125,7 +125,7 @@ def test_loaded_scores_are_the_same_bits(tmp_path: Path, stem: bool) -> None:
 
 def test_saved_bytes_depend_on_the_texts_only(tmp_path: Path) -> None:
     BM25Index.build(VOYAGES).save(tmp_path / "here")
-    code = "import sys, json, pathlib; from clew.text.bm25 import LexicalIndex as L; "
+    code = "import sys, json, pathlib; from clew.text.bm25 import BM25Index as L; "
     code += "L.build(json.loads(sys.argv[1])).save(pathlib.Path(sys.argv[2]))"
     paths = os.pathsep.join(path for path in sys.path if path)
     environment = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": paths}
@@ -139,7 +139,7 @@ def test_saved_bytes_depend_on_the_texts_only(tmp_path: Path) -> None:
 
 def test_opening_reads_no_library_that_builds(tmp_path: Path) -> None:
     BM25Index.build(VOYAGES).save(tmp_path)
-    code = "import sys, pathlib; from clew.text.bm25 import LexicalIndex as L; "
+    code = "import sys, pathlib; from clew.text.bm25 import BM25Index as L; "
     code += "assert L.load(pathlib.Path(sys.argv[1])).scores('Larvik').any(); assert 'bm25s' not in sys.modules"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, env=environment)

@@ -29,8 +29,8 @@ from clew.answering.question_types import (
     stem,
 )
 from clew.errors import InputError
-from clew.indexing.extraction.rule_based import find_mentions
 from clew.text.gazetteer import COMMON_WORDS
+from clew.text.mentions import find_mentions
 from clew.text.normalization import name_key, strip_parentheses, tokens
 from clew.text.sentences import sentence_spans
 from clew.types import Answer, Citation, Evidence, Mention, Passage, Scored

@@ -108,14 +108,15 @@ def search(
 ) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
     from clew.commands.output import evidence_json, print_evidence, print_steps, progress_on_stderr
-    from clew.retrievers.registry import add_options
+    from clew.commands.specs import add_options
+    from clew.retrievers.registry import parse_retriever
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress, make_client_factory(base_url, max_cost, max_tokens, cache))
-        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
-        (name,) = add_options([opened.retriever_name(name)], given)
-        evidence = opened.search(question, count, name, where, paths, topic or ())
+        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "rerank_depth": pool}
+        (name,) = add_options([str(opened.resolve_retriever(name))], given)
+        evidence = opened.search(question, count, parse_retriever(name), where, paths, topic or ())
     if json_:
         _print_json(evidence_json(question, name, evidence))
         return
@@ -156,19 +157,21 @@ def ask(
         progress_on_stderr,
         streaming_answer,
     )
-    from clew.retrievers.registry import add_options
+    from clew.commands.specs import add_options
+    from clew.retrievers.registry import parse_retriever
     from clew.settings import load_settings
 
     name, count = _defaults(retriever, k)
     with progress_on_stderr() as progress:
         opened = _open(index, progress, make_client_factory(base_url, max_cost, max_tokens, cache))
-        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
-        (name,) = add_options([opened.retriever_name(name)], given)
+        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "rerank_depth": pool}
+        (name,) = add_options([str(opened.resolve_retriever(name))], given)
         writer = load_settings().model if model is None else model
         if feedback is not None and not writer:
             raise InputError("--feedback notes the path that a language model names: give --model too")
-        answerer = opened.answerer(writer, name)
-        evidence = opened.search(question, count, name, where, paths, topic or ())
+        spec = parse_retriever(name)
+        answerer = opened.answerer(writer, spec)
+        evidence = opened.search(question, count, spec, where, paths, topic or ())
     growing = None if json_ else streaming_answer()
     answer = answerer.answer([question], [evidence], growing)[0]
     if feedback is not None:
@@ -212,11 +215,12 @@ def evaluate(
 ) -> None:
     """Measure retrievers on questions whose evidence is known, side by side."""
     from clew.commands.output import print_scores, progress_on_stderr
+    from clew.commands.specs import add_options
     from clew.datasets.loaders import load_questions
     from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
     from clew.evaluation.evaluate_retrieval import evaluate_retrievers
-    from clew.retrievers.registry import add_options
-    from clew.retrievers.spec import split_names
+    from clew.plugins.spec import split_list
+    from clew.retrievers.registry import parse_retriever
     from clew.settings import load_settings
 
     check_json_file(json_)
@@ -224,10 +228,10 @@ def evaluate(
     with progress_on_stderr() as progress:
         opened = _open(index, progress, make_client_factory(base_url, max_cost, max_tokens, cache))
         ks = _parse_cutoffs(cutoffs)
-        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "pool": pool}
-        chosen = add_options([opened.retriever_name(name) for name in split_names(names)], given)
+        given = {"base": base, "reader": reader, "steps": steps, "rerank": rerank, "rerank_depth": pool}
+        chosen = add_options([str(opened.resolve_retriever(name)) for name in split_list(names)], given)
         writer = load_settings().model if model is None else model
-        answerer = opened.answerer(writer, chosen[0]) if answer else None
+        answerer = opened.answerer(writer, parse_retriever(chosen[0])) if answer else None
         if feedback is not None and answerer is None:
             raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
         asked = load_questions(questions)
@@ -366,8 +370,9 @@ def _exit_with_error(message: str, code: int) -> NoReturn:
 
 def _open(location: str, progress: Any = None, clients: "LLMClientFactory | None" = None) -> "Index":
     from clew import index as indexes
+    from clew.types import ignore_progress
 
-    return indexes.open(location, progress or indexes.ignore_progress, clients)
+    return indexes.open(location, progress or ignore_progress, clients)
 
 
 def _defaults(retriever: str | None, k: int | None) -> tuple[str, int]:

@@ -42,5 +42,6 @@ def prune(
 def _open_reply_cache(location: str) -> "ReplyCache":
     from clew import index as indexes
     from clew.models.llm.reply_cache import ReplyCache
+    from clew.store.location import reply_cache_path
 
-    return ReplyCache(indexes.reply_cache_path(indexes.open(location).table.location))
+    return ReplyCache(reply_cache_path(indexes.open(location).table.location))

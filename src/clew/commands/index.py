@@ -56,7 +56,9 @@ def index(
     if estimate:
         from clew.indexing.cost_estimate import estimate_indexing
 
-        print_estimate(estimate_indexing(index, documents, extractor, asking, retry_failed=retry_failed))
+        print_estimate(
+            estimate_indexing(index, documents, extractor, asking, retry_failed=retry_failed, defaults=load_settings())
+        )
         return
     with progress_on_stderr() as progress:
         opened = open_or_create(index, extractor, encoder, progress, asking, create=bool(paths))

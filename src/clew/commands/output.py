@@ -16,10 +16,10 @@ from clew.graph.snapshot.diff import SnapshotDiff
 from clew.indexing.cost_estimate import CostEstimate
 from clew.indexing.kg_import import GraphReport
 from clew.indexing.pipeline import IndexingReport
-from clew.indexing.snapshot_builder import Progress as ProgressFunction
 from clew.models.llm.reply_cache import CachedReplies
 from clew.text.sanitize import escape_control
 from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored, Usage
+from clew.types import Progress as ProgressFunction
 
 _NO_USABLE_REPLY = "No answer: the language model gave none that can be used."
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")

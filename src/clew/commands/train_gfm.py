@@ -57,9 +57,9 @@ def gfm(
     from contextlib import nullcontext
 
     from clew.commands.output import progress_on_stderr
-    from clew.index import ignore_progress
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
+    from clew.types import ignore_progress
 
     shape = {"width": width, "layers": layers, "nodes": nodes, "message": message, "aggregate": aggregate}
     shape |= {"targets": targets, "features": features, "prior": prior}
@@ -102,11 +102,11 @@ def routed(
 ) -> None:
     """Train what the retriever routed chooses by; every choice is asked every question, and timed."""
     from clew.commands.output import progress_on_stderr
-    from clew.retrievers.spec import split_names
+    from clew.plugins.spec import split_list
     from clew.training.fitting.routing import RoutingRecipe
     from clew.training.recipes.routed import DEFAULT_CHOICES, train_routed
 
-    names = DEFAULT_CHOICES if choices is None else tuple(split_names(choices))
+    names = DEFAULT_CHOICES if choices is None else tuple(split_list(choices))
     recipe = RoutingRecipe(cutoff, penalty, kept)
     with progress_on_stderr() as progress:
         result = train_routed(data, validate or (), out, names, recipe, progress)

@@ -70,7 +70,7 @@ def reranker(
     from clew.commands.options import check_folder
     from clew.commands.output import progress_on_stderr
     from clew.errors import InputError
-    from clew.retrievers.spec import split_names
+    from clew.plugins.spec import split_list
     from clew.training.loop import Recipe
     from clew.training.objectives.reranking import RerankLoss
     from clew.training.recipes.reranker import RerankRecipe, train_reranker
@@ -93,7 +93,7 @@ def reranker(
     )
     with progress_on_stderr() as progress:
         result = train_reranker(
-            data, validate or (), out, split_names(base), recipe, progress, run, _parse_also(also or ())
+            data, validate or (), out, split_list(base), recipe, progress, run, _parse_also(also or ())
         )
     _print_result(result, out)
 

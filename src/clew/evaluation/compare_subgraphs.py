@@ -7,12 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_truncated, evaluate_selector
 from clew.evaluation.significance import compare_means, mean_intervals
-from clew.protocols import Encoder, GraphReader, SubgraphSelector
+from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.selectors import EgoGraph, RandomNodes, SteinerSelector, TopNodes, WholeGraph
+from clew.retrievers.subgraph.selectors import (
+    EgoGraph,
+    RandomNodes,
+    SteinerSelector,
+    SubgraphSelector,
+    TopNodes,
+    WholeGraph,
+)
 from clew.training.data.graph_questions import EncodedQuestion, Progress
 from clew.training.recipes.subgraph import train_selection, tune_reader
 

@@ -20,10 +20,10 @@ from clew.evaluation.kgqa_metrics import (
 )
 from clew.evaluation.significance import mean_intervals
 from clew.index import Index
-from clew.indexing.snapshot_builder import Progress
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
-from clew.types import Answer, Question, Usage
+from clew.retrievers.registry import parse_retriever
+from clew.types import Answer, Progress, Question, Usage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,7 +97,7 @@ def open_path_retriever(index: Index, name: str) -> FragRetriever:
     Raises:
         InputError: It is none.
     """
-    retriever = index.retriever(name)
+    retriever = index.retriever(parse_retriever(name))
     if not isinstance(retriever, FragRetriever):
         raise InputError(f"{name} finds passages: for questions on a graph choose frag, frag-simple or frag-complex")
     return retriever

@@ -11,11 +11,11 @@ from clew.evaluation.answer_metrics import score_answers
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
 from clew.index import Index
-from clew.indexing.snapshot_builder import Progress, read_manifest, snapshot_folder
-from clew.protocols import Answerer, Retriever
-from clew.retrievers.evidence import fingerprint_of
+from clew.indexing.snapshot_builder import read_manifest, snapshot_folder
+from clew.protocols import Answerer, Retriever, fingerprint_of
+from clew.retrievers.registry import parse_retriever
 from clew.store.error_mapping import map_errors
-from clew.types import Answer, Filter, Question, Usage
+from clew.types import Answer, Filter, Progress, Question, Usage
 
 RUN_DEPTH = 10
 POSITIVES_DEPTH = 100  # how many passages G-RAG ranks (arXiv 2405.18414, section 4.1)
@@ -55,7 +55,9 @@ def evaluate_retrievers(
     """
     questions = load_questions(questions_path)
     names = list(dict.fromkeys(name.strip() for name in retrievers))
-    made = [index.retriever(name, paths) for name in names]  # an unknown name fails before anything is run
+    made = [
+        index.retriever(parse_retriever(name), paths) for name in names
+    ]  # an unknown name fails before anything is run
     snapshot = index.snapshot
     depth = max(RUN_DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
     scored = []

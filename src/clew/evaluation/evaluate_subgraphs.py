@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.answering.graph_readers.protocols import GraphReader, TokenCounter
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
-from clew.protocols import GraphReader, SubgraphSelector, TokenCounter
+from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion
 

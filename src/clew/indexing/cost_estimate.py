@@ -17,22 +17,21 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clew.index import EXTRACTION_CALLS, reply_cache_path
 from clew.indexing.chunking import Chunker
-from clew.indexing.pipeline import IndexingReport, choose_extractor, failed_passages, select_changed
+from clew.indexing.extraction.registry import open_extractor
+from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, choose_extractor, failed_passages, select_changed
 from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import estimate_tokens
 from clew.models.llm.prompts import entity_extraction as named_entities
 from clew.models.llm.prompts import joint_extraction as names_and_triples
 from clew.models.llm.prompts import triple_extraction as triples
-from clew.models.llm.provider_model import CallSettings
 from clew.models.llm.providers import check_installed, parse_model_name
 from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.protocols import Extractor
-from clew.retrievers.registry import open_extractor
-from clew.settings import load_settings
+from clew.settings import Settings
 from clew.store.dataset import open_dataset
-from clew.store.location import locate
+from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
@@ -127,6 +126,7 @@ def estimate_indexing(
     llm_clients: LLMClientFactory,
     *,
     retry_failed: bool = False,
+    defaults: Settings | None = None,
 ) -> CostEstimate:
     """Return what `clew index` would take; no call is made and nothing is written.
 
@@ -136,6 +136,7 @@ def estimate_indexing(
         extractor: As it would be given to `clew index`; None for the index's, or that of the settings.
         llm_clients: How the model would be asked; neither its key nor its package is needed.
         retry_failed: Whether passages of the index that an extractor failed at are counted too.
+        defaults: Settings of an index that is yet to be made; those of the package if None.
 
     Raises:
         InputError: There is no such extractor, or it is of another kind than the index's.
@@ -143,7 +144,7 @@ def estimate_indexing(
     """
     place = locate(location)
     table = PassageTable.open(place) if open_dataset(place) is not None else None
-    settings = load_settings().model_dump() if table is None else table.settings
+    settings = (defaults or Settings.model_construct()).model_dump() if table is None else table.settings
     made_with = str(settings["extractor"])
     name = choose_extractor(extractor, made_with) if table is not None else extractor or made_with
     calls = llm_clients.call_settings or CallSettings()

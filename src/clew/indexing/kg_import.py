@@ -15,9 +15,9 @@ from clew.indexing.kg_formats.statements import (
     Statement,
     no_triples_message,
 )
-from clew.indexing.snapshot_builder import Progress
 from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, KGShard, is_shard, shards_by_graph, shards_to_table
 from clew.store.passage_table import PassageTable
+from clew.types import Progress
 
 SHARD_TRIPLES = 16_384
 SHARD_CHARACTERS = 1 << 22

@@ -19,12 +19,11 @@ import pyarrow.compute as pc
 
 from clew.errors import InputError
 from clew.indexing.chunking import Chunker
-from clew.indexing.snapshot_builder import Progress
 from clew.protocols import Encoder, Extractor
 from clew.store.kg_shards import is_shard, shards_by_graph
 from clew.store.passage_table import PassageTable
 from clew.store.schema import PassageRow, mention_cells, rows_to_table, triple_cells
-from clew.types import Document, Extraction, Failure, Passage
+from clew.types import Document, Extraction, Failure, Passage, Progress
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -373,3 +372,6 @@ def choose_extractor(requested: str | None, index_extractor: str) -> str:
             "index"
         )
     return requested
+
+
+EXTRACTION_CALLS = "extraction_calls"

@@ -9,7 +9,7 @@ import gc
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from hashlib import blake2b, file_digest
@@ -28,14 +28,13 @@ from clew.indexing.resolution.pair_cache import load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.resolution.title_linking import NamedText
 from clew.protocols import Encoder
-from clew.query.context import LEXICAL
 from clew.store.atomic import atomic_folder, discard, remove_leftovers
 from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, is_shard, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
 from clew.store.vector_cache import VectorCache
-from clew.text.bm25 import BM25Index
+from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
-from clew.types import Extraction, Mention
+from clew.types import Extraction, Mention, Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,8 +45,6 @@ SNAPSHOT_FORMAT = "snapshot-5"
 MANIFEST_FILE = "manifest.json"
 CHECKSUM_KEY = "seal"
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
-Progress = Callable[[str, int, int], None]
-"""Told the stage, and how much of how much is done."""
 
 
 def snapshot_folder(table: PassageTable) -> Path:
@@ -186,7 +183,7 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     progress("comparing names", 0, len(names))
     before = derived / "equivalences"
     known = load_pairs(before) if before.is_dir() and not snapshot_problems(before) else None
-    pairs = find_synonyms(names, vectors, float(table.settings["tau"]), int(table.settings["neighbours"]), known)
+    pairs = find_synonyms(names, vectors, *_synonym_settings(table.settings), known)
     with atomic_folder(before) as temporary:
         save_pairs(pairs.cache, temporary)
         _write_manifest({"files": _file_hashes(temporary)}, temporary)
@@ -197,6 +194,12 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     # Two documents with titles of their own are about two things, however near their names are.
     kept = np.array(apart, dtype=bool) & ~(titled[left] & titled[right])
     return with_equivalences(snapshot, left[kept], right[kept], pairs.score[kept])
+
+
+def _synonym_settings(settings: Mapping[str, Any]) -> tuple[float, int]:
+    """Return the similarity threshold and the number of synonyms a name; older indexes call them otherwise."""
+    threshold = settings.get("synonym_threshold", settings.get("tau"))
+    return float(threshold), int(settings.get("max_synonyms", settings.get("neighbours")))
 
 
 def are_distinguishable(one: str, other: str) -> bool:

@@ -1,7 +1,9 @@
-"""What retrievers and rerankers are made of, for one version of an index: its snapshot, its words, its vectors."""
+"""Shared, lazily loaded resources of one index version: graph snapshot, BM25 index, embeddings, caches."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -10,47 +12,60 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import InputError
-from clew.graph.snapshot.snapshot import load_snapshot
+from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
+from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.protocols import Encoder, LanguageModel
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
-from clew.retrievers.evidence import Scope
-from clew.retrievers.frag.factory import GraphSearchContext
-from clew.retrievers.spec import Options
-from clew.retrievers.subgraph.retriever import TextVectors
+from clew.query.relation_matching import RelationTexts
+from clew.query.scope import Scope
 from clew.store.array_cache import load_or_compute
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
 from clew.store.vector_cache import VectorCache
-from clew.text.bm25 import BM25Index
+from clew.text.bm25 import LEXICAL, BM25Index
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.retrievers.gfm.factory import GFMContext
-    from clew.retrievers.gfm.weights import TrainedGNN
     from clew.types import FloatArray
 
-LEXICAL = "lexical"
-_CACHED_QUESTIONS = 1024  # questions
+_CACHED_QUESTIONS = 1024
+_EXAMPLE_COUNT = 10  # entity names that stand for the ends of a relation
+_SAMPLE_SIZE = 500_000  # triples in which those names are counted
+_MAX_NAME_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextVectors:
+    """Embeddings of an index's short texts, and of questions.
+
+    Attributes:
+        entity_vectors: Returns unit rows (E, d) of all entity names.
+        relation_vectors: Returns unit rows (R, d) of all relations.
+        encode_questions: Returns unit rows (n, d) of questions.
+    """
+
+    entity_vectors: "Callable[[], FloatArray]"
+    relation_vectors: "Callable[[], FloatArray]"
+    encode_questions: "Callable[[Sequence[str]], FloatArray]"
 
 
 class IndexContext:
-    """What retrievers are made of, for one version of an index.
-
-    Attributes:
-        scope: The snapshot and its filters.
-        lexical: The words of the passages.
-        paths_per_passage: How many paths explain each passage, where each of them costs time.
-        options: What the user says of the retriever.
-        question_cache: The vectors of the last questions.
-        open_model: Gives the language model of a name.
+    """The resources of one index version that a query uses; it holds no retriever's settings.
 
     Args:
         folder: The snapshot on disk.
-        vectors: Where vectors of short texts are remembered.
-        open_encoder: Gives the encoder that made the passages' vectors.
-        open_model: As above.
-        on_progress: Told how many texts were encoded, when a retriever has to encode many.
+        vectors: The vector cache of short texts on disk.
+        open_encoder: Returns the encoder that made the passage embeddings.
+        open_model: Returns the language model of a name.
+        on_progress: Called with the number of texts encoded, when a retriever encodes many.
+
+    Attributes:
+        scope: The snapshot and its filters.
+        lexical: The BM25 index of the passages.
+        paths_per_passage: Number of paths that explain each passage, for retrievers to which each path costs time.
+        question_cache: Embeddings of the most recent questions.
+        open_model: As given.
     """
 
     def __init__(
@@ -61,112 +76,118 @@ class IndexContext:
         open_model: Callable[[str], LanguageModel],
         on_progress: Callable[[int], None] | None = None,
     ) -> None:
-        # Both are mapped now, not when first used: the files may be replaced while this version is still held.
+        # Both are mapped here, not at first use: the files may be replaced while this version is still in use.
         self.scope = Scope(load_snapshot(folder))
         self.lexical = BM25Index.load(folder / LEXICAL)
         self.paths_per_passage = 1
-        self.options = Options()
         self.question_cache: dict[str, FloatArray] = {}
+        self.open_model = open_model
         self._folder = folder
         self._vectors = vectors
         self._open_encoder = open_encoder
-        self.open_model = open_model
         self._on_progress = on_progress
 
     def with_paths_per_passage(self, paths: int) -> "IndexContext":
-        """Return the same parts for retrievers that give so many paths a passage; 0 saves the time that they cost."""
-        if paths < 0:
-            raise InputError(f"paths is {paths}: ask for 0 or more a passage")
-        parts = copy(self)
-        parts.paths_per_passage = paths
-        return parts
-
-    def with_options(self, options: Options, *, fresh_cache: bool = False) -> "IndexContext":
-        """Return the same parts with what the user says of the retriever; anew, with no question's vector known."""
-        parts = copy(self)
-        parts.options = options
-        parts.question_cache = {} if fresh_cache else self.question_cache
-        return parts
-
-    def weights_folder(self, name: str) -> Path:
-        """Return the folder of a network's weights: the one asked for, the index's own, or those of the package.
+        """Return a shallow copy for retrievers that return `paths` paths a passage; 0 saves their cost.
 
         Raises:
-            InputError: The one asked for holds none.
+            InputError: `paths` is negative.
         """
+        if paths < 0:
+            raise InputError(f"paths is {paths}: ask for 0 or more a passage")
+        context = copy(self)
+        context.paths_per_passage = paths
+        return context
+
+    def with_fresh_cache(self) -> "IndexContext":
+        """Return a shallow copy whose question-embedding cache starts empty."""
+        context = copy(self)
+        context.question_cache = {}
+        return context
+
+    def weights_folder(self, name: str, given: Path | None = None) -> Path:
+        """Return the folder of a network's weights: the given one, else the index's own, else the package's.
+
+        Args:
+            name: The network.
+            given: The folder that a user names.
+
+        Raises:
+            InputError: The given folder holds no weights.
+        """
+        if given is not None:
+            folder = given.expanduser()
+            if not (folder / CONFIG_FILE).is_file():
+                raise InputError(
+                    f"{name}: weights is {str(given)!r}, which holds no {CONFIG_FILE}; "
+                    "give a folder that clew train made"
+                )
+            return folder
         own = self.own_weights_folder(name)
-        asked = self.options.text("weights", "")
-        if asked and not (Path(asked).expanduser() / CONFIG_FILE).is_file():
-            raise InputError(
-                f"{name}: weights is {asked!r}, which holds no {CONFIG_FILE}; give a folder that clew train made"
-            )
-        return Path(asked).expanduser() if asked else own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / name
+        return own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / name
 
     def own_weights_folder(self, name: str) -> Path:
-        """Return the folder of the weights that were adapted to this index, whether they are there or not."""
+        """Return the folder of weights adapted to this index; it need not exist."""
         return adapted_weights_folder(self._vectors.parent, name)
 
-    def gfm_context(self) -> "GFMContext":
-        """Return what the graph neural network is given of the index."""
-        from clew.models.encoders.registry import open_configured_encoder
-        from clew.models.encoders.sentence_transformer import EmbeddingConfig
-        from clew.retrievers.gfm.factory import GFMContext
-
-        def own(trained: "TrainedGNN") -> Encoder:
-            encoder = trained.encoder
-            return open_configured_encoder(
-                encoder.name, EmbeddingConfig(encoder.normalize, encoder.query, encoder.text)
-            )
-
+    @property
+    def index_encoder(self) -> Encoder | None:
+        """The encoder that made the passage embeddings; None for an index without vectors."""
         encoder = self._open_encoder()
-        walker = GraphWalk(self.scope, self.lexical, GraphWalkConfig())
-        return GFMContext(
-            walker, encoder if encoder.dimension else None, own, self.encode_texts_with, self.cached_array
-        )
+        return encoder if encoder.dimension else None
 
-    def graph_search_context(self) -> GraphSearchContext:
-        """Return what retrievers of paths are given of the index."""
-        encoder = self._open_encoder()
-        read = encoder if encoder.dimension else None
-        return GraphSearchContext(self.scope, self.lexical, read, self.cached_array, self.weights_folder)
-
-    @cached_property
+    @property
     def encoder(self) -> Encoder:
-        """The encoder that made the passages' vectors.
+        """The encoder that made the passage embeddings.
 
         Raises:
             InputError: The index was made without one.
         """
-        encoder = self._open_encoder()
-        if not encoder.dimension:
+        encoder = self.index_encoder
+        if encoder is None:
             raise InputError(
                 "this index was made with --encoder none, so it has no vectors; use the retriever bm25, pagerank or "
                 "entity-graph and the reranker cross-encoder or llm, or make a new index with an encoder"
             )
         return encoder
 
+    def graph_walk(self) -> GraphWalk:
+        """Return the walk from questions through this index, with its default settings."""
+        return GraphWalk(self.scope, self.lexical, GraphWalkConfig())
+
+    def graph_search_context(self) -> "GraphSearchContext":
+        """Return the resources of retrievers that search paths."""
+        return GraphSearchContext(self.scope, self.lexical, self.index_encoder, self.cached_array, self.weights_folder)
+
     def encode_texts(self, texts: Sequence[str]) -> "FloatArray":
-        """Return unit rows (n, d) for short texts, remembering them on disk."""
+        """Return unit rows (n, d) of short texts, through the vector cache on disk."""
         return VectorCache(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
 
-    def encode_questions(self, questions: Sequence[str]) -> "FloatArray":
-        """Return unit rows (n, d) to search with; what UTF-8 cannot write is replaced, as everywhere in a question.
+    def encode_texts_with(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
+        """Return rows (n, d) of short texts by any encoder, through a vector cache of its own on disk."""
+        place = self._vectors
+        if encoder.fingerprint != self._open_encoder().fingerprint:
+            place = place.with_name(f"vectors-{blake2b(encoder.fingerprint.encode(), digest_size=6).hexdigest()}.lance")
+        return VectorCache(place).get_or_encode(texts, encoder, self._on_progress)
 
-        Those of the last questions are remembered: an agent asks for the same ones at every step.
+    def encode_questions(self, questions: Sequence[str]) -> "FloatArray":
+        """Return unit rows (n, d) of questions; characters that UTF-8 cannot write are replaced.
+
+        The most recent ones are cached: an agent asks for the same ones at every step.
         """
-        known = dict(self.question_cache)
-        fresh = [question for question in dict.fromkeys(questions) if question not in known]
-        if fresh:
-            rows = self.encoder.encode_queries([question.encode(errors="replace").decode() for question in fresh])
-            known |= dict(zip(fresh, rows, strict=True))
+        cached = dict(self.question_cache)
+        missing = [question for question in dict.fromkeys(questions) if question not in cached]
+        if missing:
+            vectors = self.encoder.encode_queries([question.encode(errors="replace").decode() for question in missing])
+            cached |= dict(zip(missing, vectors, strict=True))
             self.question_cache.clear()
-            self.question_cache.update(list(known.items())[-_CACHED_QUESTIONS:])
-        found = [known[question] for question in questions]
-        return np.stack(found) if found else np.zeros((0, self.encoder.dimension), dtype=np.float32)
+            self.question_cache.update(list(cached.items())[-_CACHED_QUESTIONS:])
+        rows = [cached[question] for question in questions]
+        return np.stack(rows) if rows else np.zeros((0, self.encoder.dimension), dtype=np.float32)
 
     @cached_property
     def triple_vectors(self) -> TripleEmbeddings:
-        """The vectors of the index's triples."""
+        """The embeddings of the index's triples."""
         s, texts = self.scope.snapshot, self.text_vectors
         return TripleEmbeddings(
             s.triples, texts.entity_vectors(), texts.relation_vectors(), s.triple_passages, s.vectors
@@ -174,26 +195,83 @@ class IndexContext:
 
     @cached_property
     def text_vectors(self) -> TextVectors:
-        """The vectors of names and relations, made when first asked for and mapped after that.
+        """The embeddings of entity names and relations, computed at first use and mapped from disk after that.
 
         Raises:
             InputError: The index was made without an encoder.
         """
         s, encoder = self.scope.snapshot, self.encoder
 
-        def of(kind: str, texts: Sequence[str]) -> "FloatArray":
+        def load_vectors(kind: str, texts: Sequence[str]) -> "FloatArray":
             return self.cached_array(f"{kind}-{encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
 
-        names = lru_cache(maxsize=1)(lambda: of("names", s.entities))
-        return TextVectors(names, lru_cache(maxsize=1)(lambda: of("relations", s.relations)), self.encode_questions)
-
-    def encode_texts_with(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
-        """Return rows (n, d) for short texts by another encoder than the index's, remembering them on disk."""
-        place = self._vectors
-        if encoder.fingerprint != self._open_encoder().fingerprint:
-            place = place.with_name(f"vectors-{blake2b(encoder.fingerprint.encode(), digest_size=6).hexdigest()}.lance")
-        return VectorCache(place).get_or_encode(texts, encoder, self._on_progress)
+        entities = lru_cache(maxsize=1)(lambda: load_vectors("names", s.entities))
+        relations = lru_cache(maxsize=1)(lambda: load_vectors("relations", s.relations))
+        return TextVectors(entities, relations, self.encode_questions)
 
     def cached_array(self, name: str, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
-        """Return an array that depends on this version of the index and on `name`, made once and kept on disk."""
+        """Return an array that depends on this index version and `name` only, computed once and cached on disk."""
         return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphSearchContext:
+    """The resources of retrievers that search paths or subgraphs.
+
+    Attributes:
+        scope: The snapshot and its filters.
+        lexical: The BM25 index of the passages.
+        encoder: The index's encoder; None where it has none.
+        cached_array: Caches an array that depends on this index version, by name.
+        weights_folder: Returns the folder of weights: of a network's name, and of the folder that a user names.
+    """
+
+    scope: Scope
+    lexical: BM25Index
+    encoder: Encoder | None
+    cached_array: "Callable[[str, Callable[[], NDArray[Any]]], NDArray[Any]]"
+    weights_folder: Callable[[str, Path | None], Path]
+
+    def load_fact_graph(self) -> FactGraph:
+        """Return the facts of the index as a graph, cached on disk after the first time."""
+        built: list[FactGraph] = []
+
+        def load_array(name: str) -> "NDArray[Any]":
+            def compute() -> "NDArray[Any]":
+                if not built:
+                    built.append(fact_graph(self.scope.snapshot.triples, len(self.scope.snapshot.entities)))
+                return np.asarray(getattr(built[0], name))
+
+            return self.cached_array(f"facts-{name}", compute)
+
+        return FactGraph(*(load_array(name) for name in ("indptr", "neighbours", "edges")))
+
+    def relation_texts(self) -> RelationTexts:
+        """Return the relations in words.
+
+        Raises:
+            InputError: The index has no encoder.
+        """
+        if self.encoder is None:
+            raise InputError(
+                "this index was made with --encoder none, so relations cannot be compared with questions by meaning; "
+                "give frag:ranker=bm25,relations_by=bm25,router=tf-idf, or make a new index with an encoder"
+            )
+        return RelationTexts(
+            self.scope.snapshot.relations.__getitem__,
+            lru_cache(maxsize=None)(_end_examples(self.scope.snapshot)),
+            self.encoder.encode,
+            self.encoder.encode_queries,
+        )
+
+
+def _end_examples(snapshot: Snapshot) -> Callable[[int], str]:
+    """Return a function from a relation code to the most frequent entities at its end, counted in a sample."""
+    sample = snapshot.triples[:: max(1, len(snapshot.triples) // _SAMPLE_SIZE)]
+
+    def list_examples(code: int) -> str:
+        ends = sample[sample[:, 1] == code >> 1, 0 if code & 1 else 2]
+        common = sorted(Counter(ends.tolist()).items(), key=lambda item: (-item[1], item[0]))[:_EXAMPLE_COUNT]
+        return ", ".join(snapshot.entities[entity][:_MAX_NAME_CHARACTERS] for entity, _ in common)
+
+    return list_examples

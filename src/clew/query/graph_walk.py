@@ -18,8 +18,8 @@ from numba import njit
 
 from clew.graph.ppr.forward_push import PushResult, push_pagerank
 from clew.query.linking import LinkedQuestion, link_question
+from clew.query.scope import Scope
 from clew.ranking import top_order
-from clew.retrievers.evidence import Scope
 from clew.text.bm25 import BM25Index
 
 if TYPE_CHECKING:

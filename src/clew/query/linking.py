@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.indexing.extraction.rule_based import find_mentions
 from clew.query.masking import FUNCTION_WORDS
 from clew.text.gazetteer import COMMON_WORDS, looks_like_name
+from clew.text.mentions import find_mentions
 from clew.text.normalization import Token, key_hash, tokens
 
 MAX_NAME_TOKENS = 16

@@ -7,9 +7,8 @@ Differs from the source: any scorer of texts; the title is read before the text.
 from collections.abc import Sequence
 from typing import final
 
-from clew.protocols import TextScorer
+from clew.protocols import TextScorer, fingerprint_of
 from clew.rerankers.ordering import check_lengths, sort_by_score
-from clew.retrievers.evidence import fingerprint_of
 from clew.types import Evidence, Passage
 
 

@@ -7,8 +7,12 @@ Differs from the source: nothing.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.plugins.records import SettingsRecord
+from clew.query.context import IndexContext
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter
 
@@ -38,3 +42,14 @@ class BM25Retriever:
             note = EMPTY_QUESTION if not question.strip() else NO_SHARED_WORD
             evidence.append(make_evidence(self.scope.scored_passages(ranked), (), () if ranked else (note,), started))
         return evidence
+
+
+class BM25(SettingsRecord):
+    """Settings of `bm25`: none."""
+
+    label: ClassVar[str] = "bm25"
+
+
+def build_bm25(context: IndexContext, _: BM25) -> BM25Retriever:
+    """Return the retriever over one index."""
+    return BM25Retriever(context.scope, context.lexical)

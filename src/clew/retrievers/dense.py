@@ -3,11 +3,14 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.plugins.records import SettingsRecord
+from clew.query.context import IndexContext
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.types import Evidence, Filter
 
 if TYPE_CHECKING:
@@ -49,3 +52,19 @@ class DenseRetriever:
         """Return a question's unit vector (d,)."""
         vector: FloatArray = self.encode([question])[0]
         return vector
+
+
+class Dense(SettingsRecord):
+    """Settings of `dense`: none."""
+
+    label: ClassVar[str] = "dense"
+
+
+def build_dense(context: IndexContext, _: Dense) -> DenseRetriever:
+    """Return the retriever over one index.
+
+    Raises:
+        InputError: The index has no vectors.
+    """
+    context.encoder  # noqa: B018 - refuses an index without vectors
+    return DenseRetriever(context.scope, context.encode_questions)

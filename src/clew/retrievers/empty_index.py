@@ -4,7 +4,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.types import Evidence, Filter
 
 NO_PASSAGES = "the index holds no passages, so none was found: add documents with `clew index`"

@@ -7,7 +7,7 @@ Differs from the source: no sentence nodes and no semantic activation of entitie
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.ppr.forward_push import push_pagerank
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.plugins.records import SettingsRecord
+from clew.query.context import IndexContext
 from clew.query.linking import link_question
+from clew.query.scope import Scope
 from clew.ranking import top_order
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.walk_paths import MENTIONS
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored, Triple
@@ -109,3 +112,14 @@ def build_mention_graph(snapshot: Snapshot) -> Adjacency:
     return build_adjacency(
         np.concatenate([one, two]), np.concatenate([two, one]), np.tile(weights, 2), count + entities
     )
+
+
+class EntityGraph(SettingsRecord):
+    """Settings of `entity-graph`: none."""
+
+    label: ClassVar[str] = "entity-graph"
+
+
+def build_entity_graph(context: IndexContext, _: EntityGraph) -> EntityGraphRetriever:
+    """Return the retriever over one index."""
+    return EntityGraphRetriever(context.scope, context.lexical)

@@ -7,9 +7,13 @@ Differs from the source: each ranking is read to a fixed depth.
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from clew.plugins.records import SettingsRecord
 from clew.protocols import Retriever
+from clew.query.context import IndexContext
 from clew.retrievers.evidence import check_k, make_evidence
+from clew.retrievers.spec import OpenRetriever
 from clew.types import Evidence, Filter, Passage, Path, Scored
 
 RANK_CONSTANT = 60
@@ -65,3 +69,18 @@ def weighted_rank_fusion(
             passages[passage.id] = passage
     order = sorted(scores, key=lambda id_: (-scores[id_], id_))
     return [Scored(passages[id_], scores[id_]) for id_ in order]
+
+
+class Fused(SettingsRecord):
+    """Settings of `fused`: none."""
+
+    label: ClassVar[str] = "fused"
+
+
+def build_fused(context: IndexContext, _: Fused, open_retriever: OpenRetriever) -> FusedRetriever:
+    """Return the fusion of `bm25` and `dense` over one index.
+
+    Raises:
+        InputError: The index has no vectors.
+    """
+    return FusedRetriever((open_retriever("bm25", context), open_retriever("dense", context)))

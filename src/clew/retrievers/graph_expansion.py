@@ -17,8 +17,9 @@ import numpy as np
 
 from clew.graph.paths.beam_search import Beam, BeamSettings, TripleGraph, diverse_beam_search
 from clew.graph.triple_embeddings import TripleEmbeddings
-from clew.protocols import AgentReader, Retriever
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, make_evidence
+from clew.protocols import AgentReader, Retriever, fingerprint_of
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
 from clew.types import Evidence, Fact, Filter, Passage, Path, ReaderInput, Scored, Usage
 

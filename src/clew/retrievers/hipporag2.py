@@ -11,16 +11,19 @@ Differs from the source: triples are not filtered by a language model.
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.power_iteration import power_iteration, summed_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.plugins.records import SettingsRecord
+from clew.query.context import IndexContext
+from clew.query.scope import Scope
 from clew.ranking import top_order
-from clew.retrievers.dense import DenseRetriever
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.retrievers.dense import Dense, DenseRetriever, build_dense
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.walk_paths import MENTIONS
 from clew.types import Evidence, Filter, Path, Scored, Triple
 
@@ -163,3 +166,18 @@ def _min_max_scale(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
     # Equal scores must not be 0: without a positive phrase either, the walk would have nowhere to start.
     spread = (scores - low) / (high - low) if high > low else np.ones_like(scores)
     return np.where(allowed, spread, np.float32(0.0)).astype(np.float32)
+
+
+class HippoRAG2(SettingsRecord):
+    """Settings of `hipporag2`: none."""
+
+    label: ClassVar[str] = "hipporag2"
+
+
+def build_hipporag2(context: IndexContext, _: HippoRAG2) -> HippoRAG2Retriever:
+    """Return the retriever over one index.
+
+    Raises:
+        InputError: The index has no vectors.
+    """
+    return HippoRAG2Retriever(context.scope, build_dense(context, Dense()), context.encode_texts)

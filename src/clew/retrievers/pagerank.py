@@ -5,12 +5,15 @@ Source: see `question_walk`. Differs from the source: nothing more.
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from clew.graph.paths.likeliest_walks import likeliest_walks
+from clew.plugins.records import SettingsRecord
+from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig, QuestionWalk
+from clew.query.scope import Scope
 from clew.ranking import top_order
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.walk_paths import WalkPathBuilder
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored
@@ -70,3 +73,14 @@ class PageRankRetriever:
         """Return the walks as triples, likeliest first; a passage the walk starts at needs no path."""
         read = [Scored(self._path_builder.build_path(nodes, allowed), probability) for probability, nodes in walks]
         return tuple(sorted((path for path in read if path.item), key=lambda path: -path.score))
+
+
+class PageRank(SettingsRecord):
+    """Settings of `pagerank`: none."""
+
+    label: ClassVar[str] = "pagerank"
+
+
+def build_pagerank(context: IndexContext, _: PageRank) -> PageRankRetriever:
+    """Return the retriever over one index."""
+    return PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())

@@ -1,393 +1,317 @@
-"""The only tables from names to constructors. To add a retriever or a reranker: write its file, add its line."""
+"""The registry of retrievers: names to settings records and builders, imported when one is asked for.
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+To add a retriever: write its file with a settings record and a builder, and add its line to `RETRIEVERS`; or add an
+entry point of the group `clew.retrievers` in a package of your own (docs/add-a-retriever.md).
+"""
 
-import numpy as np
+from typing import Any, ClassVar
 
 from clew.errors import InputError
-from clew.graph.paths.beam_search import BeamSettings, TripleGraph
-from clew.indexing.extraction.llm import LanguageModelExtractor
-from clew.indexing.extraction.published import PublishedExtractor
-from clew.indexing.extraction.rule_based import RuleExtractor
-from clew.models.text_scorers import CrossEncoderScorer
-from clew.protocols import AgentReader, AMRParser, Extractor, LanguageModel, Reranker, Retriever
+from clew.plugins.records import SettingsRecord, WholeNumber, setting
+from clew.plugins.registry import Registry, load_object
+from clew.plugins.spec import split_settings
+from clew.protocols import Retriever
 from clew.query.context import IndexContext
-from clew.query.graph_walk import GraphWalkConfig
-from clew.rerankers.amr.local_parser import LocalAMRParser
-from clew.rerankers.amr.parsers import AmrlibParser, FileAMRParser
-from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
-from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphs
-from clew.rerankers.llm import LLMReranker
-from clew.rerankers.text_scorer import TextReranker
-from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.agents.ircot import IRCoTAgent
-from clew.retrievers.agents.llm_reader import LLMReader
-from clew.retrievers.agents.local_reader import LocalReader
-from clew.retrievers.bm25 import BM25Retriever
-from clew.retrievers.dense import DenseRetriever
+from clew.rerankers.registry import open_reranker, parse_reranker, reranker_text
 from clew.retrievers.empty_index import EmptyIndexRetriever
-from clew.retrievers.entity_graph import EntityGraphRetriever
-from clew.retrievers.frag.factory import make_frag_retriever
-from clew.retrievers.fused import FusedRetriever
-from clew.retrievers.graph_expansion import ExpansionSettings, GraphExpansion, GraphExpansionRetriever
-from clew.retrievers.hipporag2 import HippoRAG2Retriever
-from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.reranked import RERANK_DEPTH, RerankedRetriever
-from clew.retrievers.routed.retriever import Preference, RoutedRetriever, Router
-from clew.retrievers.routed.signals import SIGNALS
-from clew.retrievers.routed.weights import load_choices
-from clew.retrievers.spec import Options
-from clew.retrievers.subgraph.steiner import make_steiner_retriever
-from clew.retrievers.title_links import TitleLinksRetriever
-from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER
+from clew.retrievers.spec import OpenRetriever, RetrieverEntry
+from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, read_encoder_fingerprint
 
-LOCAL = "local"
-LLM = "llm"
+NO_RERANKER = "none"
+RERANKED = "reranked"
+RERANKING_SETTINGS = ("rerank", "rerank_depth", "amr")
+_HERE = "clew.retrievers"
+_VECTORS = "passages, vectors"
+_FACTS = "facts (triples); vectors, or without them words"
 
-
-NONE, G_RAG, RERANKED = "none", "g-rag", "reranked"
-
-GRAPH_BASES = ("entity-graph", "gfm", "hipporag2", "pagerank", "title-links")
-"""Retrievers that follow the graph themselves; an expansion may overrule them less than those that read words alone."""
-
-
-def _make_base(context: IndexContext) -> tuple[str, Retriever]:
-    """Return the base retriever that an expansion or an agent is to have, and its name."""
-    name = context.options.text("base", "bm25", [name for name in RETRIEVERS if name not in BASE_RETRIEVER_OPTIONS])
-    return name, RETRIEVERS[name](context.with_paths_per_passage(0).with_options(Options()))
-
-
-def make_expansion(context: IndexContext, base: str) -> GraphExpansion:
-    """Return what follows triples through the index, as the options say."""
-    s, options = context.scope.snapshot, context.options
-    beam = BeamSettings(
-        options.integer("width", BeamSettings().width),
-        options.integer("length", BeamSettings().length),
-        options.float_("gamma", BeamSettings().gamma),
-    )
-    given = ExpansionSettings(
-        beam,
-        options.float_("context", ExpansionSettings().context),
-        options.integer("read", ExpansionSettings().read_depth),
-        options.float_("weight", 2.0 if base in GRAPH_BASES else 1.0),
-        options.float_("constant", ExpansionSettings().rank_constant),
-    )
-    nodes = int(s.entity_nodes.max(initial=-1)) + 1
-    graph = TripleGraph(s.entity_nodes.astype(np.int64)[s.triples[:, [0, 2]]], nodes)
-    return GraphExpansion(context.scope, graph, context.triple_vectors, context.encode_questions, given)
-
-
-def open_reader(parts: IndexContext) -> AgentReader:
-    """Return who reads, as the options say: `local`, or a language model."""
-    context = parts.options.float_("context", ExpansionSettings().context)
-    name = parts.options.text("reader", LOCAL)
-    if ":" in name:
-        return LLMReader(parts.open_model(name))
-    if name != LOCAL:
-        raise InputError(f"reader is {name!r}; wanted local, or a language model such as openai:gpt-4o-mini")
-    return LocalReader(parts.scope.snapshot, parts.triple_vectors, parts.encode_questions, context)
-
-
-def _make_naive_ge(context: IndexContext) -> Retriever:
-    name, base = _make_base(context)
-    return GraphExpansionRetriever(base, make_expansion(context, name))
-
-
-def _make_sync_ge(context: IndexContext) -> Retriever:
-    name, base = _make_base(context)
-    return GraphExpansionRetriever(base, make_expansion(context, name), open_reader(context))
-
-
-def _make_gear(context: IndexContext) -> Retriever:
-    name, base = _make_base(context)
-    settings = GearSettings(
-        context.options.integer("steps", GearSettings().steps),
-        context.options.text("expand", "yes", ("yes", "no")) == "yes",
-        context.options.text("gist", "yes", ("yes", "no")) == "yes",
-        later_weight=context.options.float_("later", 1.0 if name in GRAPH_BASES else 0.5),
-        gist_weight=context.options.float_("gist_weight", GearSettings().gist_weight),
-    )
-    return GearAgent(base, make_expansion(context, name), open_reader(context), settings)
-
-
-def _make_ircot(context: IndexContext) -> Retriever:
-    _, base = _make_base(context)
-    return IRCoTAgent(base, open_reader(context), context.options.integer("steps", 4))
-
-
-def _make_reranked_base(context: IndexContext) -> Retriever:
-    """Return what finds the passages of `reranked`; `make_retriever` puts the reranker above it."""
-    name = context.options.text(
-        "base", "pagerank", [n for n in RETRIEVERS if n not in (*BASE_RETRIEVER_OPTIONS, *PATH_RETRIEVERS)]
-    )
-    return RETRIEVERS[name](context.with_options(Options()))
-
-
-def _make_dense(context: IndexContext) -> DenseRetriever:
-    context.encoder  # noqa: B018 - there must be one
-    return DenseRetriever(context.scope, context.encode_questions)
-
-
-def _make_fused(context: IndexContext) -> FusedRetriever:
-    return FusedRetriever((BM25Retriever(context.scope, context.lexical), _make_dense(context)))
-
-
-def _make_gfm(context: IndexContext) -> Retriever:
-    from clew.retrievers.gfm.factory import make_gfm_retriever  # loads torch, which takes seconds
-
-    return make_gfm_retriever(
-        context.gfm_context(), context.weights_folder("gfm"), context.options, context.paths_per_passage
-    )
-
-
-def _make_gcn_subgraph(context: IndexContext) -> Retriever:
-    from clew.retrievers.subgraph.gcn import make_gcn_subgraph_retriever
-
-    return make_gcn_subgraph_retriever(context.graph_search_context(), context.text_vectors, context.options)
-
-
-def _make_routed(context: IndexContext) -> Retriever:
-    weights = load_choices(context.weights_folder("routed"), tuple(SIGNALS))
-    router = Router(weights, Preference.from_options(context.options, weights), len(context.scope))
-    first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
-    return RoutedRetriever(context.scope, first, router, lambda choice: make_retriever(choice.retriever, context))
-
-
-RETRIEVERS: dict[str, Callable[[IndexContext], Retriever]] = {
-    "bm25": lambda parts: BM25Retriever(parts.scope, parts.lexical),
-    "dense": _make_dense,
-    "entity-graph": lambda parts: EntityGraphRetriever(parts.scope, parts.lexical),
-    "frag": lambda parts: make_frag_retriever(parts.graph_search_context(), parts.options),
-    "frag-complex": lambda parts: make_frag_retriever(parts.graph_search_context(), parts.options, "complex"),
-    "frag-simple": lambda parts: make_frag_retriever(parts.graph_search_context(), parts.options, "simple"),
-    "fused": _make_fused,
-    "gcn-subgraph": _make_gcn_subgraph,
-    "gear": _make_gear,
-    "gfm": _make_gfm,
-    "hipporag2": lambda parts: HippoRAG2Retriever(parts.scope, _make_dense(parts), parts.encode_texts),
-    "ircot": _make_ircot,
-    "naive-ge": _make_naive_ge,
-    "pagerank": lambda parts: PageRankRetriever(parts.scope, parts.lexical, GraphWalkConfig()),
-    RERANKED: _make_reranked_base,
-    "routed": _make_routed,
-    "steiner": lambda parts: make_steiner_retriever(parts.graph_search_context(), parts.text_vectors, parts.options),
-    "sync-ge": _make_sync_ge,
-    "title-links": lambda parts: TitleLinksRetriever(parts.scope, _make_fused(parts)),
-}
-
-PATH_RETRIEVERS = ("frag", "frag-complex", "frag-simple", "gcn-subgraph", "steiner")
-"""Retrievers that need no passages: they find paths in a graph, and what passages there are that state them."""
-
-PATH_PER_PASSAGE = ("gfm", "pagerank", "reranked", "routed")
-"""Retrievers that give a path for each passage: below a reranker they explain what is asked for, not the whole pool."""
-
-BASE_RETRIEVER_OPTIONS = {
-    "gear": ("base", "reader", "steps"),
-    "ircot": ("base", "reader", "steps"),
-    "naive-ge": ("base",),
-    RERANKED: ("base",),
-    "sync-ge": ("base", "reader"),
-}
-"""Retrievers over a base retriever, with the settings that the command line has options for."""
-
-RERANKING_OPTIONS = ("rerank", "pool")
-"""Settings that every retriever of passages takes."""
+RETRIEVERS = Registry(
+    "retriever",
+    "clew.retrievers",
+    {
+        "bm25": RetrieverEntry("rare words shared with the question", f"{_HERE}.bm25:BM25", f"{_HERE}.bm25:build_bm25"),
+        "dense": RetrieverEntry(
+            "cosine of passage and question", f"{_HERE}.dense:Dense", f"{_HERE}.dense:build_dense", _VECTORS
+        ),
+        "entity-graph": RetrieverEntry(
+            "a walk over shared names only: no relations, no links between titles",
+            f"{_HERE}.entity_graph:EntityGraph",
+            f"{_HERE}.entity_graph:build_entity_graph",
+        ),
+        "frag": RetrieverEntry(
+            "reasoning paths through the facts, by the question's complexity, after FRAG",
+            f"{_HERE}.frag.settings:Frag",
+            f"{_HERE}.frag.factory:build_frag",
+            _FACTS,
+            finds_paths=True,
+        ),
+        "frag-complex": RetrieverEntry(
+            "`frag` with every question treated as complex",
+            f"{_HERE}.frag.settings:Frag",
+            f"{_HERE}.frag.factory:build_frag",
+            _FACTS,
+            {"complexity": "complex"},
+            finds_paths=True,
+        ),
+        "frag-simple": RetrieverEntry(
+            "`frag` with every question treated as simple",
+            f"{_HERE}.frag.settings:Frag",
+            f"{_HERE}.frag.factory:build_frag",
+            _FACTS,
+            {"complexity": "simple"},
+            finds_paths=True,
+        ),
+        "fused": RetrieverEntry(
+            "`bm25` and `dense`, fused by reciprocal rank",
+            f"{_HERE}.fused:Fused",
+            f"{_HERE}.fused:build_fused",
+            _VECTORS,
+            combines=True,
+        ),
+        "gcn-subgraph": RetrieverEntry(
+            "a subgraph that a small graph network selects, trained by a reader's loss, after GCN-Retriever",
+            f"{_HERE}.subgraph.settings:GCNSubgraph",
+            f"{_HERE}.subgraph.gcn:build_gcn_subgraph",
+            "facts (triples), vectors",
+            finds_paths=True,
+        ),
+        "gear": RetrieverEntry(
+            "an agent: searches in steps, with a memory of triples, after GeAR",
+            f"{_HERE}.agents.settings:Gear",
+            f"{_HERE}.agents.factory:build_gear",
+            _VECTORS,
+            combines=True,
+            over_base=True,
+        ),
+        "gfm": RetrieverEntry(
+            "a graph neural network over the graph near the question, after GFM-RAG",
+            f"{_HERE}.gfm.settings:GFM",
+            f"{_HERE}.gfm.factory:build_gfm",
+            "passages, vectors of the encoder that its weights read",
+            explains_passages=True,
+        ),
+        "hipporag2": RetrieverEntry(
+            "HippoRAG 2's ranking without its language model",
+            f"{_HERE}.hipporag2:HippoRAG2",
+            f"{_HERE}.hipporag2:build_hipporag2",
+            _VECTORS,
+        ),
+        "ircot": RetrieverEntry(
+            "an agent: one thought after the other, each the next query, after IRCoT",
+            f"{_HERE}.agents.settings:IRCoT",
+            f"{_HERE}.agents.factory:build_ircot",
+            _VECTORS,
+            combines=True,
+            over_base=True,
+        ),
+        "naive-ge": RetrieverEntry(
+            "a base ranking, expanded along chains of all its triples, after GeAR",
+            f"{_HERE}.agents.settings:NaiveGE",
+            f"{_HERE}.agents.factory:build_naive_ge",
+            _VECTORS,
+            combines=True,
+            over_base=True,
+        ),
+        "pagerank": RetrieverEntry(
+            "a walk from the names in the question, along links that fit the rest of it",
+            f"{_HERE}.pagerank:PageRank",
+            f"{_HERE}.pagerank:build_pagerank",
+            explains_passages=True,
+        ),
+        RERANKED: RetrieverEntry(
+            "the first passages of another retriever in a reranker's order, after G-RAG",
+            f"{_HERE}.registry:Reranked",
+            f"{_HERE}.registry:build_reranked",
+            _VECTORS,
+            combines=True,
+            over_base=True,
+            explains_passages=True,
+        ),
+        "routed": RetrieverEntry(
+            "for each question the retriever that is worth its time",
+            f"{_HERE}.routed.settings:Routed",
+            f"{_HERE}.routed.factory:build_routed",
+            "passages; vectors for some of its choices",
+            combines=True,
+            explains_passages=True,
+        ),
+        "steiner": RetrieverEntry(
+            "a tree that collects the entities and relations most similar to the question, after G-Retriever",
+            f"{_HERE}.subgraph.settings:Steiner",
+            f"{_HERE}.subgraph.steiner:build_steiner",
+            "facts (triples), vectors",
+            finds_paths=True,
+        ),
+        "sync-ge": RetrieverEntry(
+            "`naive-ge` from the triples that a reader picks",
+            f"{_HERE}.agents.settings:SyncGE",
+            f"{_HERE}.agents.factory:build_sync_ge",
+            _VECTORS,
+            combines=True,
+            over_base=True,
+        ),
+        "title-links": RetrieverEntry(
+            "`fused`, then the passages that its first ones name",
+            f"{_HERE}.title_links:TitleLinks",
+            f"{_HERE}.title_links:build_title_links",
+            _VECTORS,
+            combines=True,
+        ),
+    },
+    RetrieverEntry,
+)
+"""All retrievers by name."""
 
 
-def _make_cross_encoder(_: IndexContext, name: str) -> Reranker:
-    if not name:
-        raise InputError("the reranker cross-encoder wants a folder or a name on the hub: cross-encoder:NAME")
-    if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
-        raise InputError(f"cross-encoder: there is no folder {name!r}: give one of a model, or a name on the hub")
-    return TextReranker(CrossEncoderScorer(name))
+class Reranked(SettingsRecord):
+    """Settings of a retriever with a reranker above it."""
+
+    label: ClassVar[str] = RERANKED
+
+    base: SettingsRecord | str = setting("pagerank", "retriever whose passages are reranked")
+    rerank: SettingsRecord | str = setting("g-rag", "reranker")
+    rerank_depth: WholeNumber = setting(RERANK_DEPTH, "passages that are reranked", "G-RAG: n = 100")
 
 
-def _make_llm_reranker(context: IndexContext, model: str) -> Reranker:
-    if ":" not in model:
-        raise InputError(f"the reranker is 'llm:{model}'; wanted llm:PROVIDER:NAME, such as llm:openai:gpt-4o-mini")
-    return LLMReranker(context.open_model(model))
-
-
-def open_amr_parser(name: str) -> AMRParser:
-    """Return the AMR parser of a name: `local`, `file:PATH` or `amrlib:MODEL`.
+def build_reranked(context: IndexContext, settings: Reranked, open_retriever: OpenRetriever) -> Retriever:
+    """Return a retriever with a reranker above it.
 
     Raises:
-        InputError: There is none of that name, or the file cannot be read.
-        ProviderError: A package is missing.
+        InputError: The base cannot be one, or the index holds no passages.
     """
-    kind, _, rest = name.partition(":")
-    if name == LOCAL:
-        return LocalAMRParser()
-    if kind == "file" and rest:
-        return FileAMRParser(Path(rest).expanduser())
-    if kind == "amrlib":
-        return AmrlibParser(rest)
-    raise InputError(f"no AMR parser is called {name!r}; choose local, file:PATH or amrlib:MODEL")
-
-
-def make_document_graphs(
-    context: IndexContext, kind: str, parser: str = LOCAL, *, text: bool = False
-) -> DocumentGraphBuilder:
-    """Return what makes document graphs of an index's passages.
-
-    Args:
-        context: Of the index.
-        kind: "index" or "amr".
-        parser: Of AMR.
-        text: Whether passages' vectors are read.
-    """
-    if kind == "amr":
-        return AMRDocumentGraphs(open_amr_parser(parser), context.encoder.encode)
-    relations = context.text_vectors.relation_vectors
-    return IndexDocumentGraphs(
-        context.scope.snapshot, context.lexical, context.encode_questions, relations, vectors=text
-    )
-
-
-def _make_g_rag(context: IndexContext, folder: str) -> Reranker:
-    from clew.rerankers.g_rag.reranker import DocumentGraphReranker
-    from clew.rerankers.g_rag.weights import load_reranker  # loads torch, which takes seconds
-
-    place = Path(folder).expanduser() if folder else PRETRAINED_FOLDER / G_RAG
-    if not (place / CONFIG_FILE).is_file():
-        raise InputError(f"g-rag: {str(place)!r} holds no {CONFIG_FILE}; give a folder that `clew train reranker` made")
-    trained = load_reranker(place)
-    if trained.model.settings.text and trained.encoder != context.encoder.fingerprint:
-        raise InputError(
-            f"g-rag: this index has the encoder {context.encoder.name}, and the network reads another's vectors; give "
-            "weights of the index's encoder (clew train reranker), or make a new index"
-        )
-    learned_by = str(trained.about.get("parser") or LOCAL)
-    if trained.kind == "amr" and learned_by != LOCAL and "amr" not in context.options:
-        raise InputError(f"g-rag: {str(place)!r} learned from AMR of {learned_by}; give amr={learned_by}:... with it")
-    parser = context.options.text("amr", LOCAL) if trained.kind == "amr" else LOCAL
-    graphs = make_document_graphs(context, trained.kind, parser, text=trained.model.settings.text > 0)
-    return DocumentGraphReranker(graphs, trained)
-
-
-RERANKERS: dict[str, Callable[[IndexContext, str], Reranker]] = {
-    "cross-encoder": _make_cross_encoder,
-    G_RAG: _make_g_rag,
-    "llm": _make_llm_reranker,
-}
-"""By what stands before the first colon of a reranker's name; each is given the parts, and what stands behind it."""
-
-
-def add_options(names: Sequence[str], given: Mapping[str, str | int | None]) -> list[str]:
-    """Return retrievers' names with the settings that each of them takes.
-
-    Raises:
-        InputError: None of them takes one that is given, or a value has a comma in it.
-    """
-    stated = {setting: value for setting, value in given.items() if value is not None}
-    for setting, value in stated.items():
-        if "," in str(value):
-            raise InputError(
-                f"--{setting} is {value!r}, and a comma ends a setting: give a name or a folder without one"
-            )
-    able_to = [(*RERANKING_OPTIONS, *BASE_RETRIEVER_OPTIONS.get(name.partition(":")[0], ())) for name in names]
-    taken = [{s: v for s, v in stated.items() if s in settings} for settings in able_to]
-    for setting in stated:
-        if not any(setting in settings for settings in taken):
-            able = ", ".join(name for name, settings in BASE_RETRIEVER_OPTIONS.items() if setting in settings)
-            raise InputError(f"--{setting} is for the retrievers {able}, not {', '.join(names)}; leave it out")
-    return [_add_options(name, settings) for name, settings in zip(names, taken, strict=True)]
-
-
-def _add_options(retriever: str, given: Mapping[str, str | int | None]) -> str:
-    name, _, settings = retriever.partition(":")
-    stated = Options(settings, name)
-    if twice := next((setting for setting in given if setting in stated), ""):
-        raise InputError(f"{retriever} has a setting {twice!r} of its own, and --{twice} is given too: leave one out")
-    together = ",".join(part for part in (settings, *(f"{key}={value}" for key, value in given.items())) if part)
-    return f"{name}:{together}" if together else name
-
-
-def open_reranker(name: str, context: IndexContext) -> Reranker:
-    """Return the reranker of a name: `g-rag`, `g-rag:FOLDER` of own weights, `cross-encoder:NAME`, `llm:MODEL`.
-
-    Args:
-        name: As above.
-        context: Of the index, told what a user says of the reranker.
-
-    Raises:
-        InputError: There is none of that name, or its language model cannot be used.
-    """
-    kind, _, rest = name.partition(":")
-    if kind not in RERANKERS:
-        raise InputError(f"no reranker is called {name!r}; choose one of {', '.join((NONE, *RERANKERS))}")
-    return RERANKERS[kind](context, rest)
-
-
-def _with_reranker(retriever: str, context: IndexContext) -> Callable[[IndexContext], Retriever]:
-    """Return what makes a retriever, with the reranker above it that the options name."""
-    options = context.options
-    name = options.text("rerank", G_RAG if retriever == RERANKED else NONE)
-    pool = options.integer("pool", RERANK_DEPTH)
-    if "pool" in options and "rerank" not in options and retriever != RERANKED:
-        raise InputError(f"{retriever}: pool is how many passages are reranked, and no rerank is given: give both")
-    make = RETRIEVERS[retriever]
-    if name == NONE:
-        return make
+    name = _entry_name(settings.base)
+    entry = RETRIEVERS.entry(name)
     if not len(context.scope):
-        raise InputError(f"this index has no passages, and {name} reranks passages: leave rerank out")
-    # Else `weights` of a retriever would be the reranker's too.
-    own = Options(f"amr={options.text('amr', '')}" if "amr" in options else "", name)
-    reranker = open_reranker(name, context.with_options(own))
-    own.check()
-    if not context.paths_per_passage or retriever not in PATH_PER_PASSAGE:
-        return lambda told: RerankedRetriever(make(told), reranker, pool, name)
-    return lambda told: RerankedRetriever(make(told.with_paths_per_passage(0)), reranker, pool, name, make(told))
+        raise InputError(
+            f"this index has no passages, and {reranker_text(settings.rerank)} reranks passages: leave rerank out"
+        )
+    # The reranker first: it may be refused, and a retriever takes seconds.
+    reranker = open_reranker(settings.rerank, context)
+    label = reranker_text(settings.rerank)
+    if not context.paths_per_passage or not entry.explains_passages:
+        return RerankedRetriever(open_retriever(settings.base, context), reranker, settings.rerank_depth, label)
+    unexplained = open_retriever(settings.base, context.with_paths_per_passage(0))
+    explainer = open_retriever(settings.base, context)
+    return RerankedRetriever(unexplained, reranker, settings.rerank_depth, label, explainer)
 
 
-def make_retriever(name: str, context: IndexContext) -> Retriever:
-    """Return the retriever of a name, with settings after a colon: `gfm`, or `gfm:nodes=all,weights=FOLDER`.
-
-    Each takes `rerank` and `pool` besides its own: `fused:rerank=cross-encoder:NAME,pool=50`; where weights of `g-rag`
-    read AMR also `amr`, its parser.
-
-    Raises:
-        InputError: There is none of that name or setting, or it needs vectors that the index lacks.
-    """
-    called, _, settings = name.partition(":")
-    if called not in RETRIEVERS:
-        raise InputError(f"no retriever is called {called!r}; choose one of {', '.join(RETRIEVERS)}")
-    options = Options(settings, called)
-    if not len(context.scope) and called not in PATH_RETRIEVERS:
-        return EmptyIndexRetriever(context.scope)  # some would read millions of triples before they found nothing
-    told = context.with_options(
-        options, fresh_cache=True
-    )  # each retriever pays for the vectors of its questions, and shares them inside
-    made = _with_reranker(called, told)(
-        told
-    )  # the reranker first: its name may be wrong, and a retriever takes seconds
-    options.check()
-    return made
-
-
-def open_extractor(
-    name: str,
-    open_model: Callable[[str], LanguageModel] | None = None,
-    calls: int = 2,
-    on_done: Callable[[int], None] | None = None,
-) -> Extractor:
-    """Return the extractor of a name.
+def open_retriever(spec: SettingsRecord | str, context: IndexContext) -> Retriever:
+    """Return a retriever over one index.
 
     Args:
-        name: `rules`, `published:FILE` for triples that were extracted elsewhere, or `llm:PROVIDER:NAME`.
-        open_model: Gives the language model of a name; None where there can be none.
-        calls: Of a language model a passage, 1 or 2.
-        on_done: Told how many passages more a language model is done with.
+        spec: A settings record such as `GFM(nodes="all")`, or a name, which stands for its default settings.
+        context: Of the index.
 
     Raises:
-        InputError: There is none of that name, the file cannot be read, or the language model cannot be used.
+        InputError: No retriever has that name, or the index lacks what it needs.
     """
-    if name == "rules":
-        return RuleExtractor()
-    kind, _, rest = name.partition(":")
-    if kind == "published" and rest:
-        return PublishedExtractor(Path(rest))
-    if kind == LLM and rest and open_model is not None:
-        return LanguageModelExtractor(open_model(rest), calls, on_done)
-    raise InputError(f"no extractor is called {name!r}; choose rules, published:FILE or llm:PROVIDER:NAME")
+    searched = spec.base if isinstance(spec, Reranked) else spec
+    if not is_path_retriever(searched) and not len(context.scope):
+        return EmptyIndexRetriever(context.scope)  # some read millions of triples before they find nothing
+    # Each retriever pays for the vectors of its questions, and shares them with those that it is built from.
+    return _build(spec, context.with_fresh_cache())
+
+
+def parse_retriever(text: str) -> SettingsRecord:
+    """Return the settings record of a retriever as it is written on the command line.
+
+    Args:
+        text: A name, or a name with settings: `gfm:nodes=all`. Each takes `rerank`, `rerank_depth` and `amr` (the AMR
+            parser of `g-rag`) besides its own.
+
+    Raises:
+        InputError: No retriever or setting has that name, or a value cannot be used.
+    """
+    name, _, settings = text.partition(":")
+    entry = RETRIEVERS.entry(name)
+    values = split_settings(settings, name)
+    reranking = {key: values.pop(key) for key in RERANKING_SETTINGS if key in values}
+    if name == RERANKED:
+        return _parse_reranking(values.pop("base", "pagerank"), {"rerank": "g-rag", **reranking}, values)
+    if fixed := next((key for key in values if key in entry.preset), ""):
+        raise InputError(f"{name} fixes {fixed}: leave it out")
+    record = record_of(name)(**{**entry.preset, **values})
+    if not reranking or reranking == {"rerank": NO_RERANKER}:
+        return record
+    if "rerank" not in reranking:
+        given = next(iter(reranking))
+        raise InputError(f"{name}: {given} is a setting of reranking, and no rerank is given: give both")
+    return _parse_reranking(record, reranking, {})
+
+
+def record_of(name: str) -> type[SettingsRecord]:
+    """Return the settings record of a retriever.
+
+    Raises:
+        InputError: No retriever has that name.
+    """
+    record: type[SettingsRecord] = load_object(RETRIEVERS.entry(name).record)
+    return record
+
+
+def is_path_retriever(spec: SettingsRecord | str) -> bool:
+    """Return whether a retriever searches paths in the graph and needs no passages.
+
+    Raises:
+        InputError: No retriever has that name.
+    """
+    return RETRIEVERS.entry(_entry_name(spec)).finds_paths
+
+
+def default_retriever(context: IndexContext, encoder_fingerprint: str) -> str:
+    """Return the name of the retriever that serves an index best.
+
+    That is `frag` where the index holds facts and no passage, `gfm` where it has vectors of the encoder that the
+    weights of `gfm` read, else `pagerank`.
+    """
+    if len(context.scope.snapshot.triples) and not len(context.scope):
+        return "frag"
+    own = context.own_weights_folder("gfm")
+    weights = own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / "gfm"
+    return "gfm" if read_encoder_fingerprint(weights) == encoder_fingerprint else "pagerank"
+
+
+def _build(spec: SettingsRecord | str, context: IndexContext) -> Retriever:
+    settings = parse_retriever(spec) if isinstance(spec, str) else spec
+    entry = RETRIEVERS.entry(_entry_name(settings))
+    _check_names(settings)
+    build = load_object(entry.build)
+    retriever: Retriever = build(context, settings, _build) if entry.combines else build(context, settings)
+    return retriever
+
+
+def _check_names(spec: SettingsRecord | str) -> None:
+    """Refuse a base that does not exist or cannot be one."""
+    base = getattr(spec, "base", None)
+    if base is None:
+        return
+    able = [name for name in RETRIEVERS if _can_be_base(name, spec)]
+    name = _entry_name(base)
+    if name not in able:
+        raise InputError(f"{_entry_name(spec)}: base is {name!r}; wanted one of {', '.join(able)}")
+
+
+def _can_be_base(name: str, spec: SettingsRecord | str) -> bool:
+    return name != RERANKED if isinstance(spec, Reranked) else not RETRIEVERS.entry(name).over_base
+
+
+def _entry_name(spec: SettingsRecord | str) -> str:
+    if isinstance(spec, str):
+        name, colon, _ = spec.partition(":")
+        if colon:
+            raise InputError(
+                f'the retriever is {spec!r}; from Python settings go into its record, such as clew.GFM(nodes="all")'
+            )
+        return name
+    label: str = getattr(type(spec), "label", "")
+    if not label:
+        raise InputError(f"{type(spec).__name__} has no label: a settings record names the retriever it belongs to")
+    return label
+
+
+def _parse_reranking(base: SettingsRecord | str, reranking: dict[str, str], values: dict[str, Any]) -> SettingsRecord:
+    depth: dict[str, Any] = {key: reranking[key] for key in ("rerank_depth",) if key in reranking}
+    if reranking["rerank"] == NO_RERANKER:
+        return parse_retriever(base) if isinstance(base, str) else base
+    reranker = parse_reranker(reranking["rerank"], reranking.get("amr"))
+    return Reranked(base=base, rerank=reranker, **depth, **values)

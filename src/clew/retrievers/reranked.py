@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from clew.protocols import Reranker, Retriever
-from clew.retrievers.evidence import check_k, fingerprint_of
+from clew.protocols import Reranker, Retriever, fingerprint_of
+from clew.retrievers.evidence import check_k
 from clew.types import Evidence, Filter, Path, Scored
 
 RERANK_DEPTH = 100

@@ -1,115 +1,41 @@
-"""What a user says of a retriever after its name: `gfm:nodes=all,ranker=paper`."""
+"""What the registry knows of a retriever: its settings record, what builds it, and what it needs."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from clew.errors import InputError
+from clew.plugins.records import SettingsRecord
+from clew.protocols import Retriever
+from clew.query.context import IndexContext
+
+OpenRetriever = Callable[[SettingsRecord | str, IndexContext], Retriever]
+"""Opens another retriever over the same index, by its settings record or by its text form."""
 
 
-class Options:
-    """Values by name; each must be taken, so that a misspelt one is told and not ignored.
+@dataclass(frozen=True, slots=True)
+class RetrieverEntry:
+    """A retriever by name; an installed package adds one by an entry point of the group `clew.retrievers`.
 
-    Args:
-        text: `name=value,name=value`, or "".
-        retriever: For messages.
-
-    Raises:
-        InputError: A part has no equals sign, or a name comes twice.
+    Attributes:
+        summary: How it ranks, in one line.
+        record: Its settings record, or the place of it (`module:Class`), which is imported when needed. The record's
+            `label` is the name in the registry.
+        build: A function (context, settings) -> `Retriever`, or the place of it; with `combines`, a function
+            (context, settings, open_retriever).
+        needs: What an index must hold for it, in words.
+        preset: Settings that this name fixes, for several names of one record.
+        combines: Whether it is built from other retrievers.
+        over_base: Whether it works above a base retriever (`base`), and cannot be one itself.
+        finds_paths: Whether it searches paths in the graph and needs no passages.
+        explains_passages: Whether each passage comes with a path that costs time.
     """
 
-    def __init__(self, text: str = "", retriever: str = "") -> None:
-        self._retriever = retriever
-        self._values: dict[str, str] = {}
-        self._read_names: set[str] = set()
-        for part in filter(None, (part.strip() for part in text.split(","))):
-            name, equals, value = part.partition("=")
-            if not equals or not name or name in self._values:
-                raise InputError(
-                    f"{retriever}:{text}: {part!r} is no setting; write name=value, each name once, no comma inside"
-                )
-            self._values[name] = value
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._values
-
-    def text(self, name: str, default: str, choices: Sequence[str] = ()) -> str:
-        """Return the value of a name.
-
-        Raises:
-            InputError: It is none of the choices, when there are some.
-        """
-        self._read_names.add(name)
-        value = self._values.get(name, default)
-        if choices and value not in choices:
-            raise InputError(
-                f"{self._retriever}: {name} is {value!r}; wanted one of {', '.join(filter(None, choices))}"
-            )
-        return value
-
-    def positive_or_all(self, name: str, default: int | None) -> int | None:
-        """Return the value of a name as a whole number of at least 1; None for `all`.
-
-        Raises:
-            InputError: It is neither.
-        """
-        self._read_names.add(name)
-        if name not in self._values:
-            return default
-        value = self._values[name]
-        if value == "all":
-            return None
-        if not (value.isascii() and value.isdigit() and int(value)):
-            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number of at least 1, or all")
-        return int(value)
-
-    def integer(self, name: str, default: int, maximum: int | None = None) -> int:
-        """Return the value of a name as a whole number of at least 1, and at most `maximum` where it is given.
-
-        Raises:
-            InputError: It is none.
-        """
-        self._read_names.add(name)
-        value = self._values.get(name)
-        if value is None:
-            return default
-        if not (value.isascii() and value.isdigit() and int(value)) or (maximum is not None and int(value) > maximum):
-            bounds = "of at least 1" if maximum is None else f"from 1 to {maximum}"
-            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a whole number {bounds}")
-        return int(value)
-
-    def float_(self, name: str, default: float) -> float:
-        """Return the value of a name as a number of at least 0.
-
-        Raises:
-            InputError: It is none.
-        """
-        self._read_names.add(name)
-        value = self._values.get(name)
-        try:
-            number = default if value is None else float(value)
-        except ValueError:
-            number = -1.0
-        if not 0.0 <= number < math.inf:
-            raise InputError(f"{self._retriever}: {name} is {value!r}; wanted a number of at least 0")
-        return number
-
-    def check(self) -> None:
-        """Refuse names that no one asked for.
-
-        Raises:
-            InputError: There is one.
-        """
-        if strange := sorted(self._values.keys() - self._read_names):
-            known = ", ".join(sorted(self._read_names)) or "none"
-            raise InputError(f"{self._retriever} has no setting {strange[0]!r}; it has: {known}")
-
-
-def split_names(text: str) -> list[str]:
-    """Return the retrievers of a list by commas; a part with an equals sign belongs to the name before it."""
-    names: list[str] = []
-    for part in text.split(","):
-        if names and "=" in part and ":" not in part.partition("=")[0] and ":" in names[-1]:
-            names[-1] += f",{part}"
-        else:
-            names.append(part.strip())
-    return names
+    summary: str
+    record: type[SettingsRecord] | str
+    build: Callable[..., Retriever] | str
+    needs: str = "passages"
+    preset: Mapping[str, Any] = field(default_factory=dict)
+    combines: bool = False
+    over_base: bool = False
+    finds_paths: bool = False
+    explains_passages: bool = False

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clew.retrievers.evidence import Scope
+from clew.query.scope import Scope
 from clew.text.bm25 import BM25Index
 from clew.types import Passage, Path, Scored
 

@@ -7,12 +7,16 @@ Differs from the source: a linked passage inherits a share of its best parent's 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from clew.plugins.records import SettingsRecord
 from clew.protocols import Retriever
-from clew.retrievers.evidence import Scope, check_k, make_evidence
+from clew.query.context import IndexContext
+from clew.query.scope import Scope
+from clew.retrievers.evidence import check_k, make_evidence
+from clew.retrievers.spec import OpenRetriever
 from clew.retrievers.walk_paths import WalkPathBuilder
 from clew.types import Evidence, Filter, Path, Scored
 
@@ -102,3 +106,18 @@ def _min_max_scale(scores: dict[int, float]) -> dict[int, float]:
     values = np.array(list(scores.values()))
     spread = float(np.ptp(values)) if len(values) else 0.0
     return {p: (s - float(values.min())) / spread if spread > 0 else 1.0 for p, s in scores.items()}
+
+
+class TitleLinks(SettingsRecord):
+    """Settings of `title-links`: none."""
+
+    label: ClassVar[str] = "title-links"
+
+
+def build_title_links(context: IndexContext, _: TitleLinks, open_retriever: OpenRetriever) -> TitleLinksRetriever:
+    """Return the retriever over one index, above `fused`.
+
+    Raises:
+        InputError: The index has no vectors.
+    """
+    return TitleLinksRetriever(context.scope, open_retriever("fused", context))

@@ -68,3 +68,11 @@ def cache_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "clew"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
+
+
+CACHE_FILE = "calls.sqlite"
+
+
+def reply_cache_path(place: Location) -> Path:
+    """Return where the replies of language models are kept for an index."""
+    return place.derived.parent / CACHE_FILE

@@ -32,6 +32,12 @@ from clew.text.normalization import is_plain, key_hash, token_keys, tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from clew.types import FloatArray
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.types import FloatArray, IntArray, LongArray
 
 # Function words, question words, and the letters that an apostrophe cuts off: they say nothing of what is asked for.
@@ -263,3 +269,6 @@ class BM25Scorer:
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return BM25 scores (len(texts),)."""
         return BM25Index.build(texts).scores(question)
+
+
+LEXICAL = "lexical"

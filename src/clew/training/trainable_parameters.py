@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast, final
 
 from torch import nn
 
-from clew.protocols import GraphReader
+from clew.answering.graph_readers.protocols import GraphReader
 
 if TYPE_CHECKING:
     from torch import Tensor

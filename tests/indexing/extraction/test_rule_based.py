@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.indexing.extraction.rule_based import RuleExtractor, find_mentions, relation_words
+from clew.indexing.extraction.rule_based import RuleExtractor, relation_words
+from clew.text.mentions import find_mentions
 from clew.types import Extraction, Failure, Passage
 
 N, Q, A, D, M, I = "name", "quoted", "acronym", "date", "number", "identifier"  # noqa: E741

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from clew.models.llm.budget import Budget
-from clew.models.llm.provider_model import CallSettings, ProviderModel
+from clew.models.llm.call_settings import CallSettings
+from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.reply_cache import ReplyCache
 from clew.types import Failure, Prompt, Reply
 from tests.faults.model_server import RunningServer

@@ -17,8 +17,9 @@ from clew.errors import BudgetError, InputError, ProviderError
 from clew.models.llm import providers
 from clew.models.llm import retrying as patient_calls
 from clew.models.llm.budget import Budget
+from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
-from clew.models.llm.provider_model import CallSettings, ProviderModel
+from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.reply_cache import ReplyCache
 from clew.types import Failure, Reply, Usage
 from tests.faults.model_server import Request, ServerReply, model_server

@@ -8,7 +8,8 @@ import pytest
 
 from clew.errors import InputError
 from clew.models.llm import retrying as patient_calls
-from clew.models.llm.provider_model import CallSettings, ProviderModel
+from clew.models.llm.call_settings import CallSettings
+from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.providers import CUSTOM_KEY_VARIABLE, KEY_VARIABLES, api_key, parse_model_name
 from clew.types import Failure
 from tests.faults.model_server import ServerReply, model_server

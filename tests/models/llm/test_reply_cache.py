@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from clew.errors import ProviderError
-from clew.models.llm import reply_cache as call_cache
 from clew.models.llm.reply_cache import CachedReplies, ReplyCache, call_key
+from clew.store.location import CACHE_FILE
 from clew.types import Prompt, Reply, Usage
 from tests.models.llm.asked import Names, prompt
 
@@ -23,7 +23,7 @@ class Places(BaseModel):
 
 @pytest.fixture
 def cache(tmp_path: Path) -> ReplyCache:
-    return ReplyCache(tmp_path / "folder" / call_cache.CACHE_FILE)
+    return ReplyCache(tmp_path / "folder" / CACHE_FILE)
 
 
 def reply(*names: str) -> Reply:
@@ -103,7 +103,7 @@ def _write_replies(place: Path, first: int) -> None:
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    place = tmp_path / call_cache.CACHE_FILE
+    place = tmp_path / CACHE_FILE
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_write_replies, args=(place, first)) for first in (0, 50)]
     for process in processes:
@@ -119,7 +119,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     "content", [b"not a database, but long enough to be taken for one" * 10, b"SQLite format 3\0junk"]
 )
 def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: ReplyCache, tmp_path: Path, content: bytes) -> None:
-    place = tmp_path / "folder" / call_cache.CACHE_FILE
+    place = tmp_path / "folder" / CACHE_FILE
     place.parent.mkdir()
     place.write_bytes(content)
     actions = (
@@ -136,7 +136,7 @@ def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: ReplyCache, tmp_
 
 
 def test_a_file_of_another_shape_is_refused(cache: ReplyCache, tmp_path: Path) -> None:
-    place = tmp_path / "folder" / call_cache.CACHE_FILE
+    place = tmp_path / "folder" / CACHE_FILE
     place.parent.mkdir()
     connection = sqlite3.connect(place)
     connection.execute("CREATE TABLE calls (other TEXT)")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from clew.models.encoders.hashing import HashingEncoder
-from clew.protocols import AMRParser
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.local_parser import LocalAMRParser
+from clew.rerankers.amr.parsers import AMRParser
 from clew.rerankers.g_rag.amr_document_graph import EDGE_FEATURES, AMRDocumentGraphs
 from clew.types import Failure, Passage, Scored
 from tests.small_index import DOCUMENTS, QUESTIONS

@@ -18,9 +18,10 @@ from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
 from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphs
+from clew.rerankers.g_rag.factory import open_amr_parser
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs, save_reranker
-from clew.retrievers.registry import open_amr_parser
+from clew.retrievers.registry import parse_retriever
 from clew.types import AgentStep, Evidence, Failure, Passage, Scored, Usage
 from tests.small_index import QUESTIONS, result_ids
 
@@ -199,6 +200,6 @@ def test_weights_that_learned_from_a_parser_s_amr_want_one(small: Index, tmp_pat
     learned = replace(make_trained_gnn("amr"), encoder=small.context.encoder.fingerprint, about={"parser": "file"})
     save_reranker(tmp_path, learned)
     with pytest.raises(InputError, match="learned from AMR of file; give amr=file"):
-        small.search("Vega", 3, f"fused:rerank=g-rag:{tmp_path}")
+        small.search("Vega", 3, parse_retriever(f"fused:rerank=g-rag:{tmp_path}"))
     with pytest.raises(InputError, match="cannot be read"):
-        small.search("Vega", 3, f"fused:rerank=g-rag:{tmp_path},amr=file:{tmp_path / 'none'}")
+        small.search("Vega", 3, parse_retriever(f"fused:rerank=g-rag:{tmp_path},amr=file:{tmp_path / 'none'}"))

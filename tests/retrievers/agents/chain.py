@@ -4,8 +4,10 @@ from itertools import pairwise
 
 from clew.index import Index
 from clew.protocols import AgentReader
+from clew.retrievers.agents.factory import build_expansion
 from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.registry import RETRIEVERS, make_expansion
+from clew.retrievers.agents.settings import NaiveGE
+from clew.retrievers.registry import open_retriever
 from clew.types import Fact
 
 QUESTION = "Who gave a whaling museum to the town where the ship was built on which Perce Blackborow stowed away?"
@@ -25,4 +27,6 @@ def make_gear_agent(
 ) -> GearAgent:
     """Return an agent over an index with a reader of the test."""
     parts = index.context.with_paths_per_passage(0)
-    return GearAgent(RETRIEVERS[base](parts), make_expansion(parts, base), reader, settings or GearSettings())
+    return GearAgent(
+        open_retriever(base, parts), build_expansion(parts, NaiveGE(base=base)), reader, settings or GearSettings()
+    )

@@ -7,8 +7,10 @@ import pytest
 
 from clew.index import Index
 from clew.protocols import Retriever
+from clew.retrievers.agents.factory import build_expansion
 from clew.retrievers.agents.gear import GearAgent, GearSettings
-from clew.retrievers.registry import RETRIEVERS, make_expansion
+from clew.retrievers.agents.settings import NaiveGE
+from clew.retrievers.registry import open_retriever
 from clew.types import Evidence, Filter, Usage
 from tests.retrievers.agents.chain import FACTS, GOLD, NEXT_QUERIES, QUERIES, QUESTION, make_gear_agent
 from tests.retrievers.agents.scripted import COST, ScriptedReader
@@ -117,8 +119,10 @@ def test_what_the_base_cost_is_part_of_a_step(polar: Index) -> None:
             return [replace(e, usage=COST) for e in self.base.retrieve(questions, k, where)]
 
     parts = polar.context.with_paths_per_passage(0)
-    base = Dear(RETRIEVERS["bm25"](parts))
-    agent = GearAgent(base, make_expansion(parts, "bm25"), ScriptedReader(FACTS, NEXT_QUERIES), GearSettings(steps=1))
+    base = Dear(open_retriever("bm25", parts))
+    agent = GearAgent(
+        base, build_expansion(parts, NaiveGE()), ScriptedReader(FACTS, NEXT_QUERIES), GearSettings(steps=1)
+    )
     (evidence,) = agent.retrieve([QUESTION], 5)
     assert evidence.usage.calls == 4
 

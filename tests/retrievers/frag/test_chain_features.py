@@ -10,15 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.memory import VectorMemory
 from clew.query.masking import MaskedQuestion, find_relation_words, mask_names
-from clew.retrievers.frag.chain_features import (
-    FEATURES,
-    RelationMatch,
-    RelationTexts,
-    VectorMemory,
-    match_relations,
-    relation_path_features,
-)
+from clew.query.relation_matching import RelationMatch, RelationTexts, match_relations
+from clew.retrievers.frag.chain_features import FEATURES, relation_path_features
 
 if TYPE_CHECKING:
     from clew.types import FloatArray

@@ -15,7 +15,8 @@ from clew.errors import ProviderError
 from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
 from clew.query.masking import mask_names
-from clew.retrievers.frag.chain_features import FEATURES, RelationTexts, match_relations, relation_path_features
+from clew.query.relation_matching import RelationTexts, match_relations
+from clew.retrievers.frag.chain_features import FEATURES, relation_path_features
 from clew.retrievers.frag.path_ranking import (
     ARRAY_NAMES,
     PathRankerWeights,

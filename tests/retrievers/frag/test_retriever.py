@@ -9,7 +9,9 @@ import clew
 from clew.errors import InputError
 from clew.graph.paths.path_entities import path_entities
 from clew.index import Index
-from clew.retrievers.frag.retriever import NO_TOPIC, FragRetriever
+from clew.retrievers.evidence import NO_TOPIC
+from clew.retrievers.frag.retriever import FragRetriever
+from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
 from clew.types import Document, Evidence
 from tests.kinship import QUESTIONS, TRIPLES, make_kinship_index
@@ -31,7 +33,7 @@ def graph_of(folder: Path, triples: Sequence[tuple[str, str, str]], encoder: str
 
 
 def frag(index: Index, name: str = "frag") -> FragRetriever:
-    retriever = index.retriever(name)
+    retriever = index.retriever(parse_retriever(name))
     assert isinstance(retriever, FragRetriever)
     return retriever
 
@@ -147,7 +149,7 @@ def test_another_encoder_than_the_weights_is_said(tmp_path: Path) -> None:
     assert any("tf-idf" in note for note in evidence.notes)
     assert any("bi-encoder" in note for note in evidence.notes)
     with pytest.raises(InputError, match="ranker=bi-encoder"):
-        index.retriever("frag:ranker=trained")
+        index.retriever(parse_retriever("frag:ranker=trained"))
 
 
 def test_without_an_encoder_words_alone_rank(tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_without_an_encoder_words_alone_rank(tmp_path: Path) -> None:
     evidence = frag(index).retrieve(["what is the profession of [Eva Holm]"], 5)[0]
     assert ends(evidence)[0] == "teacher"
     with pytest.raises(InputError, match="encoder none"):
-        index.retriever("frag:ranker=bi-encoder")
+        index.retriever(parse_retriever("frag:ranker=bi-encoder"))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_without_an_encoder_words_alone_rank(tmp_path: Path) -> None:
 )
 def test_settings_that_mean_nothing_are_refused(family: Index, name: str, words: str) -> None:
     with pytest.raises(clew.ClewError, match=words):
-        family.retriever(name)
+        family.retriever(parse_retriever(name))
 
 
 def test_a_filter_closes_what_only_other_passages_state(tmp_path: Path) -> None:

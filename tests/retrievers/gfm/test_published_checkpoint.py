@@ -16,7 +16,7 @@ from clew.query.linking import link_question
 from clew.retrievers.gfm.batch import collate
 from clew.retrievers.gfm.published_checkpoint import load_published_checkpoint
 from clew.retrievers.gfm.retriever import GFMRetriever
-from clew.retrievers.registry import make_retriever
+from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.types import Document
 from tests.faults.commands import run_clew
 from tests.models.tiny_bert import WIDTH, write_tiny_bert
@@ -81,7 +81,7 @@ def test_scores_equal_the_description_to_five_places(
     done = run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
     assert (done.code, done.err) == (0, "")
     assert "6 layers of width 8" in done.out
-    retriever = make_retriever(f"gfm:weights={tmp_path / 'ours'},ranker=paper", small.context)
+    retriever = open_retriever(parse_retriever(f"gfm:weights={tmp_path / 'ours'},ranker=paper"), small.context)
     assert isinstance(retriever, GFMRetriever)
     normalize = generation is second_generation
     text = SentenceTransformerEncoder(encoder, None, EmbeddingConfig(normalize, "ask: " if normalize else "", ""))
@@ -198,7 +198,7 @@ def test_a_checkpoint_of_another_width_than_its_encoder(tmp_path: Path) -> None:
     run_clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
     index = make_index(tmp_path / "index", [Document("a", "Oslo", "Oslo lies in Norway.")])
     with pytest.raises(InputError, match=f"width {WIDTH}, and those of hashing:80 have 80"):
-        index.retriever(f"gfm:weights={tmp_path / 'out'}")
+        index.retriever(parse_retriever(f"gfm:weights={tmp_path / 'out'}"))
 
 
 class Harmful:
@@ -231,8 +231,12 @@ def test_graphs_with_hardly_anything_in_them(tmp_path: Path, encoder: str, docum
     index = make_index(tmp_path / "index", documents)
     for question in (f"What of {documents[0].title}?", "nothing known", "Norway"):
         for nodes in ("all", "3"):
-            evidence = index.search(question, 5, f"gfm:weights={tmp_path / 'ours'},nodes={nodes}", paths=2)
+            evidence = index.search(
+                question, 5, parse_retriever(f"gfm:weights={tmp_path / 'ours'},nodes={nodes}"), paths=2
+            )
             assert len(evidence.passages) <= len(documents)
             assert evidence.passages or evidence.notes
-    (best, *_) = index.search(f"What of {documents[0].title}?", 5, f"gfm:weights={tmp_path / 'ours'}").passages
+    (best, *_) = index.search(
+        f"What of {documents[0].title}?", 5, parse_retriever(f"gfm:weights={tmp_path / 'ours'}")
+    ).passages
     assert best.score > 0

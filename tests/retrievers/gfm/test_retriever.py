@@ -19,7 +19,7 @@ from clew.retrievers.gfm.factory import project_all_relations
 from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, PassageGraphBuilder
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.weights import load_weights
-from clew.retrievers.registry import make_retriever
+from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.store.pretrained import PRETRAINED_FOLDER
 from tests.conftest import EXAMPLES
 from tests.small_index import DOCUMENTS, make_index, result_ids, without_timing
@@ -35,7 +35,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 def retriever(index: Index, name: str = "gfm", paths: int = 0) -> GFMRetriever:
-    made = make_retriever(name, index.context.with_paths_per_passage(paths))
+    made = open_retriever(parse_retriever(name), index.context.with_paths_per_passage(paths))
     assert isinstance(made, GFMRetriever)
     return made
 
@@ -181,13 +181,13 @@ def test_ten_thousand_names_in_one_question(index: Index) -> None:
         ("gfm:node=5", "has no setting 'node'"),
         ("gfm:nodes", "name=value"),
         ("gfm:nodes=5,nodes=6", "each name once"),
-        ("gfm:ranker=paper", "has no setting 'ranker'"),
+        ("gfm:ranker=paper", "ranker is for weights that score entities"),
         ("gfm:weights=nowhere", "holds no config.json"),
     ],
 )
 def test_settings_that_are_none(index: Index, name: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        index.retriever(name)
+        index.retriever(parse_retriever(name))
 
 
 def test_weights_in_the_index_are_its_own(index: Index, tmp_path: Path) -> None:
@@ -201,6 +201,6 @@ def test_weights_in_the_index_are_its_own(index: Index, tmp_path: Path) -> None:
         (own / "config.json").write_text("{}", encoding="utf-8")
         assert index.context.weights_folder("gfm") == own
         with pytest.raises(InputError, match="is not of format"):
-            make_retriever("gfm", index.context)
+            open_retriever("gfm", index.context)
     finally:
         shutil.rmtree(own)

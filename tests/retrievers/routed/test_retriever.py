@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.index import Index
+from clew.plugins.spec import parse_spec
 from clew.protocols import Retriever
 from clew.query.graph_walk import NO_MATCH, GraphWalkConfig, QuestionWalk
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.registry import make_retriever
+from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, RoutedRetriever, Router
+from clew.retrievers.routed.settings import Routed
 from clew.retrievers.routed.signals import SIGNALS
 from clew.retrievers.routed.weights import Choice, Duration, RoutedWeights
-from clew.retrievers.spec import Options
 from clew.types import Evidence, Filter
 from tests.faults.commands import run_clew
 from tests.small_index import QUESTIONS, without_timing
@@ -58,7 +59,7 @@ class Made:
     def __call__(self, choice: Choice) -> Retriever:
         if choice.name in self.absent:
             raise InputError(f"no {choice.name} here")
-        return Told(choice.name, make_retriever(choice.retriever, self.index.context), self.asked)
+        return Told(choice.name, open_retriever(parse_retriever(choice.retriever), self.index.context), self.asked)
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def routed(
 ) -> RoutedRetriever:
     parts = made.index.context
     first = kind(parts.scope, parts.lexical, GraphWalkConfig())
-    router = Router(chosen, Preference.from_options(Options(text, "routed"), chosen), len(parts.scope))
+    router = Router(chosen, Preference.from_settings(parse_spec(Routed, text), chosen), len(parts.scope))
     return RoutedRetriever(parts.scope, first, router, made)
 
 
@@ -138,7 +139,7 @@ def test_each_choice_gives_its_own_evidence_and_says_so_first(small: Index) -> N
             for evidence, question in zip(
                 routed(Made(small), best).retrieve(QUESTIONS, 3, where), QUESTIONS, strict=True
             ):
-                (own,) = small.retriever(name).retrieve([question], 3, where)
+                (own,) = small.retriever(parse_retriever(name)).retrieve([question], 3, where)
                 assert without_timing(evidence)[:2] == without_timing(own)[:2]
                 assert evidence.notes[1:] == own.notes
                 assert evidence.notes[0].startswith(f"routed: {name} (recall@5 0.90 in ")
@@ -233,10 +234,10 @@ def test_larger_indexes_take_longer_as_training_found(small: Index) -> None:
         ("budget=soon", "budget is 'soon'"),
         ("worth=-3", "worth is '-3'"),
         ("worth=nan", "worth is 'nan'"),
-        ("scale=0", "scale is 0"),
+        ("scale=0", "scale is '0'; wanted a number above 0"),
         ("choices=bm25+magic", "choices has 'magic'; these weights choose among"),
         ("choices=bm25+", "choices has ''"),
-        ("choice=bm25", "no setting 'choice'; it has: budget, choices, pool, rerank, scale, weights, worth"),
+        ("choice=bm25", "no setting 'choice'; did you mean choices?"),
         ("weights=nowhere", "which holds no config.json; give a folder that clew train made"),
     ],
 )

@@ -11,7 +11,8 @@ from clew.errors import InputError
 from clew.graph.paths.path_entities import path_entities
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, textualise
 from clew.index import Index
-from clew.retrievers.frag.retriever import NO_TOPIC
+from clew.retrievers.evidence import NO_TOPIC
+from clew.retrievers.registry import parse_retriever
 from clew.retrievers.subgraph.retriever import NO_FACTS, SubgraphRetriever, SubgraphSettings
 from clew.settings import Settings
 from clew.types import Document, Evidence
@@ -24,7 +25,7 @@ def family(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 def steiner(index: Index, name: str = "steiner") -> SubgraphRetriever:
-    retriever = index.retriever(name)
+    retriever = index.retriever(parse_retriever(name))
     assert isinstance(retriever, SubgraphRetriever)
     return retriever
 
@@ -211,7 +212,7 @@ def test_settings_change_the_fingerprint(family: Index) -> None:
 )
 def test_settings_that_mean_nothing_are_refused(family: Index, name: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        family.retriever(name)
+        family.retriever(parse_retriever(name))
 
 
 def test_a_filter_closes_what_only_other_passages_state(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from clew.index import ignore_progress
 from clew.models.encoders.hashing import HashingEncoder
 from clew.training.data.graph_questions import (
     EncodedQuestion,
@@ -18,6 +17,7 @@ from clew.training.data.graph_questions import (
     drop_leaked_questions,
     encode_questions,
 )
+from clew.types import ignore_progress
 
 ENCODER = HashingEncoder(16)
 GRAPH = TextualGraph(("Fram", "Larvik"), np.array([[0, 1]], dtype=np.int32), ("built in",))

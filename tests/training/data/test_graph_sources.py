@@ -10,10 +10,10 @@ import pytest
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from clew.index import ignore_progress
 from clew.models.encoders.hashing import HashingEncoder
 from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.data.graph_sources import GraphQuestionSource, Splits, load_comparison_splits, load_training_splits
+from clew.types import ignore_progress
 from tests.datasets.g_retriever_written import write_g_retriever
 
 ENCODER = HashingEncoder(16)

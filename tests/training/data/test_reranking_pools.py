@@ -9,8 +9,7 @@ import pytest
 
 from clew.errors import ProviderError
 from clew.rerankers.g_rag.document_graph import DocumentGraph
-from clew.training.data.reranking_pools import load_pools, make_pool_examples, save_pools
-from clew.training.objectives.reranking import PoolExample
+from clew.training.data.reranking_pools import PoolExample, load_pools, make_pool_examples, save_pools
 from clew.types import Evidence, Passage, Question, Scored
 
 

@@ -16,10 +16,10 @@ from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
 from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.rerankers.g_rag.weights import FeatureColumns
+from clew.training.data.reranking_pools import PoolExample
 from clew.training.loop import Recipe, train
 from clew.training.objectives.reranking import (
     LOSSES,
-    PoolExample,
     Reranking,
     RerankLoss,
     pool_figures,

@@ -12,8 +12,10 @@ import torch
 
 from clew.errors import InputError
 from clew.index import Index
+from clew.models.llm.access import LLMClientFactory
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.retrievers.gfm.passage_graphs import FEATURES
+from clew.retrievers.gfm.settings import GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights, save_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE, distinct_names
@@ -187,8 +189,8 @@ def test_every_stage_for_both_kinds_of_network(data: Path, out: Path, tmp_path: 
     assert bool(result.figures) == (stage != "finetune")
     about = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["about"]
     assert about["stage"] == stage
-    evidence = Index(open_run_index(out).table).search(
-        "Who founded the school where the boat James Caird is kept today?", 3, f"gfm:weights={tmp_path}"
+    evidence = Index(open_run_index(out).table, LLMClientFactory()).search(
+        "Who founded the school where the boat James Caird is kept today?", 3, GFM(weights=tmp_path)
     )
     assert len(evidence.passages) == 3
 

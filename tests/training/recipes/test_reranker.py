@@ -22,6 +22,7 @@ from clew.nn.document_gnn import NETWORKS
 from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
 from clew.rerankers.g_rag.weights import load_reranker, save_reranker
+from clew.retrievers.registry import parse_retriever
 from clew.store.writer_lock import writer_lock
 from clew.training.checkpoint import exclusive_lock
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, open_corpus_index
@@ -204,7 +205,9 @@ def test_other_networks_learn_from_the_pools_that_are_there(
     assert told.asked == []
     trained = load_reranker(tmp_path)
     assert (trained.model.settings.network, trained.edge_features) == (network, ("common nodes", "link to"))
-    assert len(open_run_index(first[0]).search(BRIDGE, 3, f"bm25:rerank=g-rag:{tmp_path}").passages) == 3
+    assert (
+        len(open_run_index(first[0]).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{tmp_path}")).passages) == 3
+    )
 
 
 def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kept(
@@ -304,7 +307,9 @@ def test_graphs_of_meaning_by_the_local_parser(data: Path, prepared: Path) -> No
     assert trained.model.settings.text == 256
     assert trained.about["parser"] == "local"
     assert "mean" in result.trained.figures
-    evidence = open_run_index(prepared).search(BRIDGE, 5, f"bm25:rerank=g-rag:{prepared},pool=5,amr=local")
+    evidence = open_run_index(prepared).search(
+        BRIDGE, 5, parse_retriever(f"bm25:rerank=g-rag:{prepared},rerank_depth=5,amr=local")
+    )
     plain = open_run_index(prepared).search(BRIDGE, 5, "bm25")
     assert sorted(s.item.id for s in evidence.passages) == sorted(s.item.id for s in plain.passages)
 
@@ -315,11 +320,11 @@ def test_weights_of_another_encoder_are_refused_where_vectors_are_read(
     recipe = replace(RECIPE, text=True, loop=replace(RECIPE.loop, epochs=1))
     train_reranker([data], [], prepared, ["bm25"], recipe, ProgressRecorder())
     told = json.loads((prepared / "config.json").read_text(encoding="utf-8"))
-    assert open_run_index(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}").passages
+    assert open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}")).passages
     told["encoder"]["fingerprint"] = "another"
     (prepared / "config.json").write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(InputError, match="encoder hashing, and the network reads another's vectors"):
-        open_run_index(prepared).search(BRIDGE, 3, f"bm25:rerank=g-rag:{prepared}")
+        open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}"))
 
 
 def test_by_the_command_line(data: Path, prepared: Path) -> None:

@@ -11,6 +11,7 @@ from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
+from clew.retrievers.registry import parse_retriever
 from clew.retrievers.routed.signals import SIGNALS
 from clew.retrievers.routed.weights import load_choices
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE
@@ -67,7 +68,9 @@ def test_weights_come_out_that_a_search_can_use(data: Path, out: Path) -> None:
     assert weights.cutoff == 3
     assert "pagerank" in weights.default_choices
     (folder,) = (out / "run" / "indexes").glob("polar-*")
-    evidence = library.open(folder).search("Where was the Fram built?", 3, f"routed:weights={out},budget=1")
+    evidence = library.open(folder).search(
+        "Where was the Fram built?", 3, parse_retriever(f"routed:weights={out},budget=1")
+    )
     assert evidence.passages
     assert "recall@3" in evidence.notes[0]
     assert str(data) not in (out / "config.json").read_text(encoding="utf-8")
@@ -80,7 +83,7 @@ def test_what_was_observed_is_what_an_evaluation_measures(data: Path, out: Path)
     assert seen.passages == len(index.snapshot.passage_ids)
     assert seen.signals.shape == (30, len(SIGNALS))
     for column, name in enumerate(CHOICES):
-        run = execute(index.retriever(name, 0), name, questions, 3)
+        run = execute(index.retriever(parse_retriever(name), 0), name, questions, 3)
         assert seen.recalls[:, column] == pytest.approx(score(run, questions, (3,)).values["recall@3"])
     assert seen.seconds.shape == (30, 3)
     assert (seen.seconds > 0).all()

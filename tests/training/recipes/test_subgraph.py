@@ -9,11 +9,11 @@ import torch
 
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
 from clew.answering.graph_readers.path_reader import PathGraphReader
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs, split_dataset
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.protocols import GraphReader
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, load_scorer, save_scorer
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions

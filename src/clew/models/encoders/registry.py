@@ -1,6 +1,8 @@
-"""From the name a user writes to an encoder."""
+"""The registry of encoders: a name to what makes it, extended by entry points of the group `clew.encoders`."""
 
 import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.minilm import MODEL_FILES, MiniLM
 from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
+from clew.plugins.registry import Registry
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
@@ -18,27 +21,58 @@ DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 _DEFAULT_NAMES = (DEFAULT_ENCODER, "bundled", f"sentence-transformers/{DEFAULT_ENCODER}")
 
 
+@dataclass(frozen=True, slots=True)
+class EncoderEntry:
+    """An encoder by name; an installed package adds one by an entry point of the group `clew.encoders`.
+
+    Attributes:
+        summary: One line for listings.
+        build: Makes the encoder from the text after the colon of its name, "" for none. Its `name` must open it again.
+    """
+
+    summary: str
+    build: "Callable[[str], Encoder]"
+
+
+def _build_hashing(argument: str) -> "Encoder":
+    if not argument:
+        return HashingEncoder()
+    if not (argument.isascii() and argument.isdigit()):
+        raise InputError(
+            f"encoder 'hashing:{argument}'; wanted a whole number after the colon; write for example hashing:512"
+        )
+    return HashingEncoder(int(argument))
+
+
+ENCODERS = Registry(
+    "encoder",
+    "clew.encoders",
+    {
+        DEFAULT_ENCODER: EncoderEntry("384 dimensions; its weights are bundled", lambda _: MiniLM(default_weights)),
+        "hashing": EncoderEntry("hashed words; no weights", _build_hashing),
+        "none": EncoderEntry("no vectors", lambda _: NoEncoder()),
+    },
+    EncoderEntry,
+)
+
+
 def open_encoder(name: str) -> "Encoder":
     """Return the encoder of a name; nothing is loaded or downloaded before its first use.
 
     Args:
-        name: "all-MiniLM-L6-v2" (or "bundled"), "hashing", "hashing:512", "none", or anything that
-            sentence-transformers opens: "owner/name", "owner/name@revision", or a folder.
+        name: "all-MiniLM-L6-v2" (or "bundled"), "hashing", "hashing:512", "none", one that an installed package adds,
+            or any name that sentence-transformers opens: "owner/name", "owner/name@revision", or a folder.
 
     Raises:
         InputError: The name is empty, or the width after "hashing:" is not a whole number of at least 1.
     """
     if name in _DEFAULT_NAMES:
-        return MiniLM(default_weights)
-    if name == "none":
-        return NoEncoder()
-    if name == "hashing":
-        return HashingEncoder()
-    if name.startswith("hashing:"):
-        width = name.removeprefix("hashing:")
-        if not (width.isascii() and width.isdigit()):
-            raise InputError(f"encoder {name!r}; wanted a whole number after the colon; write for example hashing:512")
-        return HashingEncoder(int(width))
+        return ENCODERS.entry(DEFAULT_ENCODER).build("")
+    kind, _, argument = name.partition(":")
+    if name in ENCODERS or (argument and kind in ENCODERS and kind not in (DEFAULT_ENCODER, "none")):
+        return ENCODERS.entry(kind).build(argument)
+    if name == "hashing:":
+        raise InputError("encoder 'hashing:'; wanted a whole number after the colon; write for example hashing:512")
     if not name.strip():
         raise InputError(
             f"encoder {name!r}; wanted {DEFAULT_ENCODER}, hashing, none or a sentence-transformers name; name one"

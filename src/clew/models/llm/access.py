@@ -9,7 +9,8 @@ from clew.models.llm.pricing import Prices
 from clew.models.llm.reply_cache import ReplyCache
 
 if TYPE_CHECKING:
-    from clew.models.llm.provider_model import CallSettings, ProviderModel
+    from clew.models.llm.call_settings import CallSettings
+    from clew.models.llm.provider_model import ProviderModel
 
 
 @dataclass(slots=True)

@@ -2,68 +2,22 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, final
-from urllib.parse import urlsplit
+from dataclasses import replace
+from typing import final
 from warnings import catch_warnings, filterwarnings
 
 from clew.errors import BudgetError, InputError, ProviderError
 from clew.models.llm.budget import Budget
+from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
 from clew.models.llm.providers import api_key, check_installed, open_provider, parse_model_name
 from clew.models.llm.reply_cache import ReplyCache, call_key
-from clew.models.llm.request import OnText, shorten_to_line
+from clew.models.llm.request import OnText
 from clew.models.llm.retrying import CallBatch, PendingCall, RetryingClient
 from clew.types import Failure, Prompt, Reply, Usage
 
 _BASE_REPLY_BYTES, _REPLY_BYTES_PER_TOKEN = 1 << 20, 1024
 """Of an answer, at most: headers of events and all."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallSettings:
-    """How calls are made.
-
-    Attributes:
-        base_url: Of a server that speaks the provider's protocol; "" for the provider's own.
-        max_concurrency: Calls under way at the same time, at most.
-        attempts: How often a call is made that fails for no fault of the reply: limits, servers, connections.
-        repairs: How often a reply that does not fit is sent back.
-        timeout: Seconds for one answer.
-        reply_tokens: Longest reply.
-        temperature: 0 for the likeliest words.
-        output: How the schema is asked for: "prompted", in words, which any server takes, or "native", in a field of
-            the request.
-    """
-
-    base_url: str = ""
-    max_concurrency: int = 16
-    attempts: int = 5
-    repairs: int = 2
-    timeout: float = 120.0
-    reply_tokens: int = 2048
-    temperature: float = 0.0
-    output: str = "prompted"
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no call."""
-        small = [name for name in ("at_once", "attempts", "reply_tokens") if getattr(self, name) < 1]
-        small += [name for name in ("repairs", "temperature") if getattr(self, name) < 0]
-        if small or not self.timeout > 0:
-            name = small[0] if small else "timeout"
-            raise InputError(f"{name} of the language model is {getattr(self, name)}, which is too small: raise it")
-        if self.base_url and not _is_address(self.base_url):
-            raise InputError(
-                f"the address of the language model is {shorten_to_line(self.base_url)!r}; wanted one like http://host:8000/v1"
-            )
-        if self.output not in ("prompted", "native"):
-            raise InputError(f"output of the language model is {self.output!r}; wanted prompted or native")
-
-    @property
-    def cache_key_fields(self) -> dict[str, Any]:
-        """What a reply depends on besides model and prompt: part of what it is kept by."""
-        sent = {"base_url": self.base_url, "max_tokens": self.reply_tokens}
-        return {**sent, "temperature": self.temperature, "output": self.output}
 
 
 @final
@@ -165,14 +119,6 @@ class ProviderModel:
             self._cache.put(call.key, self._name, call.prompt, result)
         except ProviderError as error:  # what is paid for is handed on all the same
             batch.end(error)
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def _repeat_result(result: Reply | Failure) -> Reply | Failure:

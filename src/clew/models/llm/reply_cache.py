@@ -19,7 +19,6 @@ from pydantic import ValidationError
 from clew.errors import ProviderError
 from clew.types import Prompt, Reply, Usage
 
-CACHE_FILE = "calls.sqlite"
 _CREATE_TABLE = """CREATE TABLE IF NOT EXISTS calls (
     key TEXT PRIMARY KEY, model TEXT NOT NULL, prompt TEXT NOT NULL, reply TEXT NOT NULL, made REAL NOT NULL,
     input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, seconds REAL NOT NULL, cost REAL NOT NULL

@@ -1,26 +1,24 @@
 """One request to a language model: what is sent, and every foreign error as one of two kinds."""
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import ProviderError
+from clew.models.llm.error_text import describe_error, replace_surrogates
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.settings import ModelSettings
 
-    from clew.models.llm.provider_model import CallSettings
+    from clew.models.llm.call_settings import CallSettings
     from clew.types import Prompt
 
 OnText = Callable[[str], None]
 
 _RETRIED_STATUSES = (408, 409, 425, 429)
 """Of the statuses that blame the request, those that may not come again."""
-_MAX_LINE_CHARACTERS = 300
-_URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _REPAIR_PROMPT = (
     "The reply cannot be used: {wrong}. Reply again, with the whole corrected JSON object and nothing else."
 )
@@ -162,38 +160,3 @@ def _output_parameters(prompt: "Prompt", settings: "CallSettings") -> "ModelRequ
 def response_text(response: "ModelResponse") -> str:
     """Return the text of a response, without what a model thought before it."""
     return replace_surrogates("".join(part.content for part in response.parts if part.part_kind == "text"))
-
-
-def replace_surrogates(text: str) -> str:
-    """Return a text with a question mark for what UTF-8 cannot write."""
-    return text.encode(errors="replace").decode()
-
-
-def describe_error(error: Exception) -> str:
-    """Return what went wrong in one line, without what only programs read."""
-    status = getattr(error, "status_code", None)
-    told = _body_message(getattr(error, "body", None))
-    text = f"HTTP {status}: {told}" if status and told else str(error)
-    if not status and (root := str(_root_cause(error))) and root not in text:
-        text = f"{text.rstrip('.')}: {root}"
-    return shorten_to_line(text)
-
-
-def shorten_to_line(text: str) -> str:
-    """Return a text in one line, cut where it is long, without names and passwords of addresses."""
-    text = _URL_CREDENTIALS.sub("//", " ".join(text.split()))
-    return text if len(text) <= _MAX_LINE_CHARACTERS else f"{text[:_MAX_LINE_CHARACTERS]} ..."
-
-
-def _body_message(body: object) -> str:
-    """Return the words of an error's body, which some servers put a level deeper."""
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    return str(inner.get("message") or "") if isinstance(inner, dict) else ""
-
-
-def _root_cause(error: BaseException) -> BaseException:
-    seen = {id(error)}
-    while (cause := error.__cause__ or error.__context__) is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        error = cause
-    return error

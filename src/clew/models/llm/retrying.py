@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, final
 
 from clew.errors import ClewError, ModelReplyError, ProviderError
 from clew.models.llm.budget import Budget
+from clew.models.llm.error_text import shorten_to_line
 from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
 from clew.models.llm.reply_parsing import parse_reply
 from clew.models.llm.request import (
@@ -22,7 +23,6 @@ from clew.models.llm.request import (
     build_repair_messages,
     response_text,
     send_request,
-    shorten_to_line,
 )
 from clew.types import Failure, Prompt, Reply, Usage
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
     from pydantic_ai.models import Model
 
-    from clew.models.llm.provider_model import CallSettings
+    from clew.models.llm.call_settings import CallSettings
 
 MAX_QUOTED_CHARACTERS = 2000
 """Characters of a reply that a failure quotes and that go back to be mended."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from clew.protocols import AMRParser
+from clew.protocols import fingerprint_of
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
+from clew.rerankers.amr.parsers import AMRParser
 from clew.rerankers.g_rag.document_graph import DocumentGraph
-from clew.retrievers.evidence import fingerprint_of
 from clew.types import Failure, Passage, Scored
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, final
 
 import torch
 
+from clew.protocols import fingerprint_of
 from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs
 from clew.rerankers.ordering import check_lengths, sort_by_score
-from clew.retrievers.evidence import fingerprint_of
 from clew.types import Evidence
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.protocols import AgentReader, Retriever
+from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.retrievers.agents.steps import MAX_PATHS, BudgetedReader, best_paths, format_step
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, fingerprint_of, make_evidence
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
 from clew.retrievers.graph_expansion import ExpansionResult, GraphExpansion, linked_triples
 from clew.types import (

@@ -9,9 +9,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from clew.protocols import AgentReader, Retriever
+from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.retrievers.agents.steps import MAX_PATHS, BudgetedReader, best_paths, format_step
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, fingerprint_of, make_evidence
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.fused import FUSION_DEPTH, reciprocal_rank_fusion
 from clew.types import AgentStep, Evidence, Filter, Passage, ReaderInput, Thought, Usage
 

@@ -1,151 +1,96 @@
-"""What FRAG is made of, as the options say."""
+"""Builds the retrievers `frag`, `frag-simple` and `frag-complex` over one index."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import Encoder, TextScorer
-from clew.retrievers.evidence import Scope
-from clew.retrievers.frag.chain_features import RelationTexts
-from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopPredictor, load_hop_predictor
+from clew.query.context import GraphSearchContext, IndexContext
+from clew.query.relation_matching import RelationTexts
+from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker, TextPathRanker, TrainedPathRanker, load_path_ranker
-from clew.retrievers.frag.path_search import SEARCHES
-from clew.retrievers.frag.retriever import ENTITY_RANKERS, FragRetriever, FragSettings
-from clew.retrievers.spec import Options
+from clew.retrievers.frag.retriever import FragRetriever, FragSettings
+from clew.retrievers.frag.settings import Frag
 from clew.store.pretrained import CONFIG_FILE
-from clew.text.bm25 import BM25Index, BM25Scorer
+from clew.text.bm25 import BM25Scorer
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clew.types import FloatArray
 
 TRAINED, BI_ENCODER, CROSS_ENCODER, BM25 = "trained", "bi-encoder", "cross-encoder", "bm25"
 TEMPERATURES = {BI_ENCODER: 0.05, CROSS_ENCODER: 1.0, BM25: 1.0}
-"""What scores are divided by to be logarithms of a likelihood; cosines of texts are near each other."""
-_EXAMPLE_COUNT = 10  # names that stand for what is found at the end of a relation
-_SAMPLE_SIZE = 500_000  # triples that they are counted in
-_MAX_NAME_CHARACTERS = 60  # characters
+"""Divisors that make scores log-likelihoods; cosines of texts lie close together."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSearchContext:
-    """What of an index FRAG is given.
-
-    Attributes:
-        scope: The snapshot and its filters.
-        lexical: The words of its passages.
-        encoder: The index's; None where it has none.
-        cached_array: Keeps an array that is made of this version of the index.
-        weights_folder: Gives the folder of weights by their name: `router`, `router-terms` or `paths`.
-    """
-
-    scope: Scope
-    lexical: BM25Index
-    encoder: Encoder | None
-    cached_array: "Callable[[str, Callable[[], NDArray[Any]]], NDArray[Any]]"
-    weights_folder: Callable[[str], Path]
-
-    def load_fact_graph(self) -> FactGraph:
-        """Return the facts of the index as a graph; kept on disk after the first time."""
-        made: list[FactGraph] = []
-
-        def part(name: str) -> "NDArray[Any]":
-            def make() -> "NDArray[Any]":
-                if not made:
-                    made.append(fact_graph(self.scope.snapshot.triples, len(self.scope.snapshot.entities)))
-                return np.asarray(getattr(made[0], name))
-
-            return self.cached_array(f"facts-{name}", make)
-
-        return FactGraph(*(part(name) for name in ("indptr", "neighbours", "edges")))
-
-    def relation_texts(self) -> RelationTexts:
-        """Return the relations in words.
-
-        Raises:
-            InputError: The index has no encoder.
-        """
-        if self.encoder is None:
-            raise InputError(
-                "this index was made with --encoder none, so relations cannot be compared with questions by meaning; "
-                "give frag:ranker=bm25,relations_by=bm25,router=tf-idf, or make a new index with an encoder"
-            )
-        return RelationTexts(
-            self.scope.snapshot.relations.__getitem__,
-            lru_cache(maxsize=None)(_end_examples(self.scope.snapshot)),
-            self.encoder.encode,
-            self.encoder.encode_queries,
-        )
-
-
-def make_frag_retriever(context: GraphSearchContext, options: Options, always: str = "") -> FragRetriever:
-    """Return the retriever as the options say.
-
-    Args:
-        context: Of the index.
-        options: `paths`, `entities`, `relations`, `hops`, `search`, `delta`, `grm`, `ranker`, `relations_by`,
-            `lengths`, `router`, `router_weights` and `path_weights`.
-        always: `simple` or `complex` for the variants that ask no router.
+def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
+    """Return the retriever over one index.
 
     Raises:
-        InputError: An option's value is none, or the index has no encoder for it.
+        InputError: A ranker does not exist, or reads another encoder than the index's.
     """
-    settings = _parse_settings(options, always)
+    graph_context = context.graph_search_context()
     notes: list[str] = []
-    texts = lru_cache(maxsize=1)(context.relation_texts)
-    router = None if always else _make_hop_predictor(context, options, texts, notes)
-    relations_by = options.text("relations_by", BM25 if context.encoder is None else BI_ENCODER)
+    texts = lru_cache(maxsize=1)(graph_context.relation_texts)
+    fixed = settings.complexity != "auto"
+    hop_predictor = None if fixed else _make_hop_predictor(graph_context, settings, texts, notes)
+    relations_by = settings.relations_by or (BM25 if graph_context.encoder is None else BI_ENCODER)
     relation_ranker = _make_text_scorer(relations_by, texts)
-    ranker = _make_path_ranker(context, options, texts, notes)
-    graph = lru_cache(maxsize=1)(context.load_fact_graph)
-    return FragRetriever(context.scope, context.lexical, graph, router, relation_ranker, ranker, settings, notes)
+    path_ranker = _make_path_ranker(graph_context, settings, texts, notes)
+    graph = lru_cache(maxsize=1)(graph_context.load_fact_graph)
+    return FragRetriever(
+        context.scope,
+        context.lexical,
+        graph,
+        hop_predictor,
+        relation_ranker,
+        path_ranker,
+        frag_settings(settings),
+        notes,
+    )
 
 
-def _parse_settings(options: Options, always: str) -> FragSettings:
-    plain = FragSettings()
-    search = options.text("search", "", ("", *SEARCHES))
-    simple, far = plain.simple, plain.complex
-    kinds = (search or simple[0], search or far[0])
-    asked = options.integer("hops", 0)
-    near = asked if always == "simple" and asked else min(asked or simple[1].hops, simple[1].hops)
+def frag_settings(settings: Frag) -> FragSettings:
+    """Return the bounds of the search that settings give."""
+    default = FragSettings()
+    (simple_search, simple), (complex_search, complex_) = default.simple, default.complex
+    hops = settings.hops
+    simple_hops = simple.hops if hops is None else min(hops, simple.hops)
+    if settings.complexity == "simple" and hops is not None:
+        simple_hops = hops
     return replace(
-        plain,
-        always=always,
-        delta=options.integer("delta", plain.delta),
-        simple=(kinds[0], replace(simple[1], hops=near)),
-        complex=(kinds[1], replace(far[1], hops=asked or far[1].hops)),
-        entities=options.integer("entities", plain.entities),
-        relations=options.integer("relations", plain.relations),
-        paths=options.integer("paths", plain.paths),
-        ends=options.integer("ends", plain.ends),
-        edges=options.integer("edges", plain.edges),
-        entity_ranker=options.text("grm", plain.entity_ranker, ENTITY_RANKERS),
-        lengths=bool(always) or options.text("lengths", "yes", ("yes", "no")) == "yes",
+        default,
+        always="" if settings.complexity == "auto" else settings.complexity,
+        delta=settings.delta,
+        simple=(settings.search or simple_search, replace(simple, hops=simple_hops)),
+        complex=(settings.search or complex_search, replace(complex_, hops=hops or complex_.hops)),
+        entities=settings.entities,
+        relations=settings.relations,
+        paths=settings.paths,
+        ends=settings.ends,
+        edges=settings.edges,
+        entity_ranker=settings.grm,
+        lengths=settings.complexity != "auto" or settings.lengths,
     )
 
 
 def _make_hop_predictor(
-    context: GraphSearchContext, options: Options, texts: Callable[[], RelationTexts], notes: list[str]
+    context: GraphSearchContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
 ) -> HopPredictor:
-    given = options.text("router_weights", "")
-    kind = options.text("router", "", ("", WORDS, TERMS))
-    if given:
-        weights = load_hop_predictor(_existing_weights(given, "router_weights"))
+    kind = settings.router
+    if settings.router_weights is not None:
+        weights = load_hop_predictor(_existing_weights(settings.router_weights, "router_weights"))
     else:
-        weights = load_hop_predictor(context.weights_folder("router-terms" if kind == TERMS else "router"))
-        if not kind and not _is_same_encoder(weights.encoder, context.encoder):
+        weights = load_hop_predictor(context.weights_folder("router-terms" if kind == TERMS else "router", None))
+        if kind is None and not _is_same_encoder(weights.encoder, context.encoder):
             notes.append("the router counts words by tf-idf: its network reads another encoder than the index's")
-            weights = load_hop_predictor(context.weights_folder("router-terms"))
+            weights = load_hop_predictor(context.weights_folder("router-terms", None))
     if weights.kind == TERMS:
         return HopPredictor(weights)
     if not _is_same_encoder(weights.encoder, context.encoder):
@@ -154,26 +99,24 @@ def _make_hop_predictor(
 
 
 def _make_path_ranker(
-    context: GraphSearchContext, options: Options, texts: Callable[[], RelationTexts], notes: list[str]
+    context: GraphSearchContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
 ) -> RelationPathRanker:
-    given = options.text("path_weights", "")
-    name = options.text("ranker", "")
+    name, given = settings.ranker or "", settings.path_weights
     if name in ("", TRAINED):
-        trained = load_path_ranker(
-            _existing_weights(given, "path_weights") if given else context.weights_folder("paths")
-        )
+        folder = context.weights_folder("paths", None) if given is None else _existing_weights(given, "path_weights")
+        trained = load_path_ranker(folder)
         if _is_same_encoder(trained.encoder, context.encoder):
             return TrainedPathRanker(trained, texts())
-        if name or given:
+        if name or given is not None:
             raise InputError(
                 "frag: the path ranker's head reads another encoder than the index's; give ranker=bi-encoder"
             )
         name = BM25 if context.encoder is None else BI_ENCODER
         notes.append(f"paths are ranked by {name}: the trained head reads another encoder than the index's")
-    kind = name.partition(":")[0]
     scorer = _make_text_scorer(name, texts)
-    plain = texts() if context.encoder is not None else _relation_names_only(context.scope.snapshot)
-    return TextPathRanker(scorer, plain, options.float_("temperature", TEMPERATURES[kind]), name)
+    relation_texts = texts() if context.encoder is not None else _relation_names_only(context.scope.snapshot)
+    temperature = TEMPERATURES[name.partition(":")[0]] if settings.temperature is None else settings.temperature
+    return TextPathRanker(scorer, relation_texts, temperature, name)
 
 
 def _make_text_scorer(name: str, texts: Callable[[], RelationTexts]) -> TextScorer:
@@ -187,16 +130,16 @@ def _make_text_scorer(name: str, texts: Callable[[], RelationTexts]) -> TextScor
     raise InputError(f"frag: a ranker is {name!r}; wanted trained (of paths), bi-encoder, bm25 or cross-encoder:NAME")
 
 
-def _existing_weights(given: str, setting: str) -> Path:
+def _existing_weights(given: Path, name: str) -> Path:
     """Return a folder of weights that a user names.
 
     Raises:
-        InputError: There is none.
+        InputError: It holds no weights.
     """
-    folder = Path(given).expanduser()
+    folder = given.expanduser()
     if not (folder / CONFIG_FILE).is_file():
         raise InputError(
-            f"frag: {setting} is {given!r}, which holds no {CONFIG_FILE}; give a folder that clew train made"
+            f"frag: {name} is {str(given)!r}, which holds no {CONFIG_FILE}; give a folder that clew train made"
         )
     return folder
 
@@ -206,19 +149,7 @@ def _is_same_encoder(fingerprint: str, encoder: Encoder | None) -> bool:
 
 
 def _relation_names_only(snapshot: Snapshot) -> RelationTexts:
-    def absent(texts: Sequence[str]) -> "FloatArray":
+    def encode_nothing(texts: Sequence[str]) -> "FloatArray":
         return np.zeros((len(texts), 1), dtype=np.float32)
 
-    return RelationTexts(snapshot.relations.__getitem__, lambda _: "", absent, absent)
-
-
-def _end_examples(snapshot: Snapshot) -> Callable[[int], str]:
-    """Return what gives for a relation code the commonest names where such a step ends, of a sample of the triples."""
-    sample = snapshot.triples[:: max(1, len(snapshot.triples) // _SAMPLE_SIZE)]
-
-    def of(code: int) -> str:
-        ends = sample[sample[:, 1] == code >> 1, 0 if code & 1 else 2]
-        common = sorted(Counter(ends.tolist()).items(), key=lambda item: (-item[1], item[0]))[:_EXAMPLE_COUNT]
-        return ", ".join(snapshot.entities[entity][:_MAX_NAME_CHARACTERS] for entity, _ in common)
-
-    return of
+    return RelationTexts(snapshot.relations.__getitem__, lambda _: "", encode_nothing, encode_nothing)

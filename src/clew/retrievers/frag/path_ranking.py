@@ -12,13 +12,8 @@ import numpy as np
 
 from clew.protocols import TextScorer
 from clew.query.masking import MaskedQuestion
-from clew.retrievers.frag.chain_features import (
-    FEATURES,
-    RelationPath,
-    RelationTexts,
-    match_relations,
-    relation_path_features,
-)
+from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
+from clew.retrievers.frag.chain_features import FEATURES, relation_path_features
 from clew.store.weights_io import read_weights, write_weights
 
 if TYPE_CHECKING:

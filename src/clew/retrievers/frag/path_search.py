@@ -14,8 +14,8 @@ from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import PathSet, simple_paths
 from clew.graph.subgraphs.induced import LocalGraph
+from clew.query.relation_matching import RelationPath
 from clew.ranking import top_order
-from clew.retrievers.frag.chain_features import RelationPath
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray, LongArray

@@ -24,10 +24,11 @@ from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, 
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
-from clew.protocols import TextScorer
+from clew.protocols import TextScorer, fingerprint_of
 from clew.query.linking import find_topic_entities
 from clew.query.masking import mask_names
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, make_evidence
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, NO_TOPIC, check_k, make_evidence
 from clew.retrievers.frag.hop_predictor import HOP_CLASSES, HopPredictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker
 from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths
@@ -38,7 +39,6 @@ from clew.types import Evidence, Filter, Scored
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray
 
-NO_TOPIC = "the question names no entity of the graph; name one in [brackets], or give --topic"
 NO_PATH = "no path leads away from what the question names"
 ENTITY_RANKERS = ("ppr", "rwr", "nibble")
 _MIN_HOP_PROBABILITY = 0.02  # what the router may hold against a length, so that it never decides alone

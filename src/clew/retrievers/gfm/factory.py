@@ -1,7 +1,6 @@
 """Puts the `gfm` retriever together: weights, the graph they were trained for, and the projections of its relations."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +9,18 @@ import torch
 
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, passage_graph, relation_texts
+from clew.models.encoders.registry import open_configured_encoder
+from clew.models.encoders.sentence_transformer import EmbeddingConfig
 from clew.protocols import Encoder
+from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalk
 from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
 from clew.retrievers.gfm.explanations import EdgePathBuilder
 from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder, QuestionGraphBuilder
-from clew.retrievers.gfm.passage_ranking import PUBLISHED_ENTITIES, EntityRanker, PassageRanker, Ranker
+from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker, Ranker
 from clew.retrievers.gfm.retriever import GFMRetriever
+from clew.retrievers.gfm.settings import ENTITY_SETTINGS, GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
-from clew.retrievers.spec import Options
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,70 +31,78 @@ if TYPE_CHECKING:
 _PROJECTION_BATCH = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class GFMContext:
-    """What the retriever is given of an index.
-
-    Attributes:
-        graph_walk: Walks from questions through the index.
-        encoder: The index's; None when it has no vectors.
-        open_encoder: Gives the encoder of a network's own; unit rows or as they are.
-        encode_texts: Gives the rows of short texts by an encoder, remembering them.
-        cached_array: Gives the array of a name, made once a version of the index.
-    """
-
-    graph_walk: GraphWalk
-    encoder: Encoder | None
-    open_encoder: "Callable[[TrainedGNN], Encoder]"
-    encode_texts: "Callable[[Sequence[str], Encoder], FloatArray]"
-    cached_array: "Callable[[str, Callable[[], NDArray[Any]]], NDArray[Any]]"
-
-
-def make_gfm_retriever(context: GFMContext, weights: Path, options: Options, paths: int = 1) -> GFMRetriever:
+def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     """Return the retriever over one index.
 
-    Args:
-        context: The index.
-        weights: A folder of weights.
-        options: `nodes` (a number, or all), and for weights that score entities `ranker` (weighted or paper),
-            `entities` (a number, or all) and `rarity` (yes or no).
-        paths: How many paths explain each passage.
-
     Raises:
-        InputError: The weights were trained with another encoder than the index was made with, or an option is wrong.
+        InputError: The weights read another encoder than the index was made with, or take none of the settings given.
     """
-    trained = load_weights(weights)
-    snapshot = context.graph_walk.scope.snapshot
-    own = context.encoder is not None and context.encoder.fingerprint == trained.encoder.fingerprint
-    size = options.positive_or_all("nodes", trained.nodes)
-    graphs: QuestionGraphBuilder
-    ranker: Ranker
-    if trained.targets == "passages":
-        _check_encoder(trained, context.encoder)
-        graphs, ranker = PassageGraphBuilder(passage_graph(snapshot), context.graph_walk, size), PassageRanker()
-    else:
-        near = None if context.encoder is None else make_passage_similarity(context.graph_walk, context.encoder)
-        graphs = EntityGraphBuilder(entity_graph(snapshot), snapshot, size, near)
-        ranker = EntityRanker(
-            snapshot,
-            weighted=options.text("ranker", "weighted", ("weighted", "paper")) == "weighted",
-            entities=options.positive_or_all("entities", PUBLISHED_ENTITIES),
-            rarity=options.text("rarity", "yes", ("yes", "no")) == "yes",
-            same_encoder=own,
-        )
-    encoder = context.encoder if own and context.encoder is not None else context.open_encoder(trained)
-    if encoder.dimension != trained.model.settings.text_width:
-        raise InputError(
-            f"the weights in {weights} read vectors of width {trained.model.settings.text_width}, and those of "
-            f"{encoder.name} have {encoder.dimension}: their configuration names another encoder than theirs"
-        )
+    folder = context.weights_folder("gfm", settings.weights)
+    trained = load_weights(folder)
+    encoder = _choose_encoder(context, trained, folder)
+    graphs, ranker = _make_graphs_and_ranker(context, settings, trained)
+    snapshot = context.scope.snapshot
     texts = relation_texts(snapshot, inverses=not trained.model.settings.learned_inverse)
     projected = context.cached_array(
-        trained.key, lambda: project_all_relations(trained.model, context.encode_texts(texts, encoder))
+        trained.key, lambda: project_all_relations(trained.model, context.encode_texts_with(texts, encoder))
     )
-    reader = EdgePathBuilder(snapshot, graphs.edges, entities=trained.targets == "entities")
-    scope = context.graph_walk.scope
-    return GFMRetriever(scope, encoder, graphs, trained.model, projected, ranker, reader, paths, trained.key)
+    paths = EdgePathBuilder(snapshot, graphs.edges, entities=trained.targets == "entities")
+    return GFMRetriever(
+        context.scope,
+        encoder,
+        graphs,
+        trained.model,
+        projected,
+        ranker,
+        paths,
+        context.paths_per_passage,
+        trained.key,
+    )
+
+
+def _make_graphs_and_ranker(
+    context: IndexContext, settings: GFM, trained: TrainedGNN
+) -> tuple[QuestionGraphBuilder, Ranker]:
+    snapshot, encoder = context.scope.snapshot, context.index_encoder
+    nodes = trained.nodes if settings.nodes is None else _count_or_none(settings.nodes)
+    walk = context.graph_walk()
+    if trained.targets == "passages":
+        _check_encoder(trained, encoder)
+        if useless := [name for name in ENTITY_SETTINGS if name in settings.model_fields_set]:
+            raise InputError(
+                f"gfm: {useless[0]} is for weights that score entities, and these score passages: leave it out"
+            )
+        return PassageGraphBuilder(passage_graph(snapshot), walk, nodes), PassageRanker()
+    similarity = None if encoder is None else make_passage_similarity(walk, encoder)
+    ranker = EntityRanker(
+        snapshot,
+        weighted=settings.ranker == "weighted",
+        entities=_count_or_none(settings.entities),
+        rarity=settings.rarity,
+        same_encoder=encoder is not None and encoder.fingerprint == trained.encoder.fingerprint,
+    )
+    return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, similarity), ranker
+
+
+def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
+    """Return the encoder that the weights read: the index's where they are the same, else the weights' own."""
+    encoder, wanted = context.index_encoder, trained.encoder
+    if encoder is None or encoder.fingerprint != wanted.fingerprint:
+        if trained.targets == "passages":
+            _check_encoder(trained, encoder)
+        config = EmbeddingConfig(wanted.normalize, wanted.query, wanted.text)
+        encoder = open_configured_encoder(wanted.name, config)
+    if encoder.dimension != trained.model.settings.text_width:
+        raise InputError(
+            f"the weights in {folder} read vectors of width {trained.model.settings.text_width}, and those of "
+            f"{encoder.name} have {encoder.dimension}: their configuration names another encoder than theirs"
+        )
+    return encoder
+
+
+def _count_or_none(count: int | str) -> int | None:
+    """Return a count, None for `all`."""
+    return None if isinstance(count, str) else count
 
 
 def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> "Callable[[str], FloatArray]":

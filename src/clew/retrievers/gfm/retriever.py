@@ -22,7 +22,8 @@ from clew.models.torch_threads import one_thread, worker_count
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import link_question
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, make_evidence
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.gfm.batch import GraphBatch, collate
 from clew.retrievers.gfm.explanations import EdgePathBuilder, most_important_walks
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder

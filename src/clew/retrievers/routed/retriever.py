@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.protocols import Retriever
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, make_evidence
+from clew.protocols import Retriever, fingerprint_of
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
 from clew.retrievers.pagerank import PageRankRetriever
+from clew.retrievers.routed.settings import Routed
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, Choice, RoutedWeights
-from clew.retrievers.spec import Options
 from clew.types import Evidence, Filter, Usage
 
 if TYPE_CHECKING:
@@ -57,23 +58,20 @@ class Preference:
     time_scale: float = 1.0
 
     @classmethod
-    def from_options(cls, options: Options, weights: RoutedWeights) -> "Preference":
-        """Return what `choices`, `worth`, `budget` and `scale` say; with a budget alone, recall has no price.
+    def from_settings(cls, settings: Routed, weights: RoutedWeights) -> "Preference":
+        """Return the preference that settings and weights give; with a budget alone, recall has no price.
 
         Raises:
-            InputError: A value cannot be used.
+            InputError: A choice is not one of the weights.
         """
-        given = options.text("choices", "+".join(weights.default_choices))
+        given = settings.choices or "+".join(weights.default_choices)
         names = tuple(dict.fromkeys(name.strip() for name in given.split("+")))
         for name in names:
             weights.find_choice(name)
-        limit = options.text("budget", "")
-        budget = options.float_("budget", 0.0) if limit else None
-        worth = options.float_("worth", weights.seconds_price if budget is None else 0.0)
-        scale = options.float_("scale", 1.0)
-        if not scale:
-            raise InputError(f"{NAME}: scale is 0; wanted how many times the seconds of training a question takes here")
-        return cls(names, worth, budget, scale)
+        price = settings.worth
+        if price is None:
+            price = weights.seconds_price if settings.budget is None else 0.0
+        return cls(names, price, settings.budget, settings.scale)
 
 
 @dataclass(frozen=True, slots=True)

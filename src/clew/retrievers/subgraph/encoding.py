@@ -14,8 +14,9 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
+from clew.models.encoders.memory import VectorMemory
 from clew.query.masking import find_relation_words, mask_names
-from clew.retrievers.frag.chain_features import VectorMemory, match_words
+from clew.query.relation_matching import match_words
 from clew.text.normalization import is_unspaced_letter, is_word_character
 
 if TYPE_CHECKING:

@@ -19,22 +19,22 @@ from clew.graph.ppr.local_ppr import DAMPING, best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, local_graph
-from clew.graph.subgraphs.k_hop import MAX_HOPS, neighbourhood
+from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
-from clew.protocols import SubgraphSelector
+from clew.protocols import fingerprint_of
+from clew.query.context import TextVectors
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import find_relation_words, mask_names
-from clew.retrievers.evidence import EMPTY_QUESTION, Scope, check_k, fingerprint_of, make_evidence
-from clew.retrievers.frag.chain_features import match_words
-from clew.retrievers.frag.retriever import NO_TOPIC
-from clew.retrievers.spec import Options
-from clew.retrievers.subgraph.selectors import node_similarity
+from clew.query.relation_matching import match_words
+from clew.query.scope import Scope
+from clew.retrievers.evidence import EMPTY_QUESTION, NO_TOPIC, check_k, make_evidence
+from clew.retrievers.subgraph.selectors import SubgraphSelector, node_similarity
 from clew.retrievers.supporting_passages import find_supporting_passages
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray
+    from clew.types import BoolArray, IntArray
 
 NO_FACTS = "the graph has no fact of what the question names"
 _NOTE_NAMES = 5  # names in a note
@@ -57,21 +57,6 @@ class SubgraphSettings:
     hops: int = 3
     edges: int = 100_000
     damping: float = DAMPING
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TextVectors:
-    """Vectors of an index's texts, and of questions.
-
-    Attributes:
-        entity_vectors: Gives unit rows (E, d) of all entities' names.
-        relation_vectors: Gives unit rows (R, d) of all relations.
-        encode_questions: Gives unit rows of questions.
-    """
-
-    entity_vectors: "Callable[[], FloatArray]"
-    relation_vectors: "Callable[[], FloatArray]"
-    encode_questions: "Callable[[Sequence[str]], FloatArray]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,21 +240,6 @@ class SubgraphRetriever:
             notes.append(f"{len(passages) - stated} passages state no path; they share words with the question")
         topics = tuple(self.scope.snapshot.entities[int(entity)] for entity in selected.topics)
         return replace(make_evidence(passages, paths, notes, started), topics=topics)
-
-
-def parse_subgraph_settings(options: Options) -> SubgraphSettings:
-    """Return how much of an index is looked at, as the options `nodes`, `budget`, `hops` and `edges` say.
-
-    Raises:
-        InputError: An option's value is none.
-    """
-    plain = SubgraphSettings()
-    return SubgraphSettings(
-        options.integer("nodes", plain.nodes),
-        options.integer("budget", plain.budget),
-        options.integer("hops", plain.hops, MAX_HOPS),
-        options.integer("edges", plain.edges),
-    )
 
 
 def extract_local_graph(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, Protocol, final
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from clew.errors import InputError
 from clew.graph.subgraphs.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
 from clew.ranking import top_order
+
+if TYPE_CHECKING:
+    from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph
+    from clew.types import FloatArray
+
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
@@ -177,3 +182,15 @@ def _hop_distances(edges: "IntArray", centres: "IntArray", count: int, most: int
             break
         hops[found] = hop
     return hops
+
+
+class SubgraphSelector(Protocol):
+    """Questions on textual graphs in, the part of each graph that a reader gets out."""
+
+    def select(self, queries: Sequence["GraphQuery"], budget: int) -> "list[Subgraph]":
+        """Return for each question a part of its graph of at most `budget` nodes, whose order means nothing.
+
+        Raises:
+            InputError: `budget` is below 1.
+        """
+        ...

@@ -7,31 +7,20 @@ whose names are taken out of the question; it has a budget of nodes.
 
 from functools import lru_cache
 
-from clew.retrievers.frag.factory import GraphSearchContext
-from clew.retrievers.spec import Options
-from clew.retrievers.subgraph.retriever import SubgraphRetriever, TextVectors, parse_subgraph_settings
+from clew.query.context import IndexContext
+from clew.retrievers.subgraph.retriever import SubgraphRetriever
 from clew.retrievers.subgraph.selectors import SteinerSelector
+from clew.retrievers.subgraph.settings import Steiner
 
 
-def make_steiner_retriever(context: GraphSearchContext, vectors: TextVectors, options: Options) -> SubgraphRetriever:
-    """Return the retriever as the options say.
-
-    Args:
-        context: Of the index.
-        vectors: Of its texts.
-        options: `topk`, `topk_e`, `cost` and `fill` of the tree, and those of `subgraph_settings`.
+def build_steiner(context: IndexContext, settings: Steiner) -> SubgraphRetriever:
+    """Return the retriever over one index.
 
     Raises:
-        InputError: An option's value is none.
+        InputError: The index has no vectors.
     """
-    plain = SteinerSelector()
-    selector = SteinerSelector(
-        options.integer("topk", plain.topk),
-        options.integer("topk_e", plain.topk_e),
-        options.float_("cost", plain.cost),
-        options.text("fill", "no", ("yes", "no")) == "yes",
-    )
-    why = f"a tree that collects the {selector.topk} likest names and {selector.topk_e} likest relations"
-    graph = lru_cache(maxsize=1)(context.load_fact_graph)
-    settings = parse_subgraph_settings(options)
-    return SubgraphRetriever(context.scope, context.lexical, graph, vectors, selector, why, settings)
+    selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill)
+    method = f"a tree that collects the {selector.topk} likest names and {selector.topk_e} likest relations"
+    graph = lru_cache(maxsize=1)(context.graph_search_context().load_fact_graph)
+    bounds = settings.subgraph_settings()
+    return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, bounds)

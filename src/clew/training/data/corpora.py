@@ -12,11 +12,10 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.index import create
 from clew.index import open as open_index
-from clew.indexing.snapshot_builder import Progress
 from clew.query.context import IndexContext
-from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
+from clew.types import Progress
 
 CORPUS_FILE, TRAIN_FILE, DEVELOPMENT_FILE = "corpus.jsonl", "train.jsonl", "dev.jsonl"
 
@@ -63,7 +62,7 @@ def open_corpus_index(folder: Path, run: Path, progress: Progress) -> IndexConte
         return open_index(place, progress).context
     if not started:
         whole.unlink(missing_ok=True)  # of one that was removed
-        create(place, load_settings(), progress)
+        create(place, progress=progress)
     index = open_index(place, progress)
     report = index.add([folder / CORPUS_FILE])
     if report.failures:

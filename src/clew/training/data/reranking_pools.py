@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,35 @@ import numpy as np
 from clew.datasets.relevance import creditable_id, match_gold
 from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
 from clew.store.atomic import atomic_file
-from clew.training.objectives.reranking import PoolExample
 from clew.types import Evidence, Question
+
+if TYPE_CHECKING:
+    from clew.rerankers.g_rag.document_graph import DocumentGraph
+    from clew.types import BoolArray
+
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ARRAYS = ("vectors", "numbers", "edges", "question", "relevant", "others")
 _BATCH_SIZE = 32  # questions whose passages are read at a time: more would only take memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolExample:
+    """The passages found for one question.
+
+    Attributes:
+        graph: Of n passages, best first as they were found.
+        relevant: (n,) which are evidence; a piece of evidence counts once, at its first passage.
+        others: (n,) which are none. What is neither is a further passage of a document that is evidence.
+        gold_count: Pieces of evidence that the question has, found or not; at least 1.
+    """
+
+    graph: "DocumentGraph"
+    relevant: "BoolArray"
+    others: "BoolArray"
+    gold_count: int
 
 
 def make_pool_examples(

@@ -28,11 +28,11 @@ from clew.errors import InputError
 from clew.nn.document_gnn import DocumentGNN
 from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.weights import FeatureColumns, collate_graphs
+from clew.training.data.reranking_pools import PoolExample
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from clew.rerankers.g_rag.document_graph import DocumentGraph
     from clew.types import BoolArray
 
 LOSSES = ("set", "listwise", "pairwise", "cross-entropy")
@@ -94,23 +94,6 @@ def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tenso
     others = torch.logsumexp(scores[~relevant], dim=0)
     losses = torch.logaddexp(scores[relevant], others) - scores[relevant]
     return temperature * (torch.logsumexp(losses / temperature, dim=0) - math.log(len(losses)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PoolExample:
-    """The passages found for one question.
-
-    Attributes:
-        graph: Of n passages, best first as they were found.
-        relevant: (n,) which are evidence; a piece of evidence counts once, at its first passage.
-        others: (n,) which are none. What is neither is a further passage of a document that is evidence.
-        gold_count: Pieces of evidence that the question has, found or not; at least 1.
-    """
-
-    graph: "DocumentGraph"
-    relevant: "BoolArray"
-    others: "BoolArray"
-    gold_count: int
 
 
 @final

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 import torch
 
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import (
     GraphContext,
@@ -35,7 +36,6 @@ from clew.graph.subgraphs.textual_graph import (
 )
 from clew.nn.node_gcn import edge_log_probabilities
 from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
-from clew.protocols import GraphReader
 from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, make_node_batch
 from clew.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters

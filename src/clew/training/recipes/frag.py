@@ -15,16 +15,16 @@ from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import explored_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.index import Index
-from clew.indexing.snapshot_builder import Progress
+from clew.query.context import GraphSearchContext
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import mask_names
-from clew.retrievers.frag.chain_features import RelationPath, RelationTexts, match_relations, relation_path_features
-from clew.retrievers.frag.factory import GraphSearchContext
+from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
+from clew.retrievers.frag.chain_features import relation_path_features
 from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor, save_hop_predictor
 from clew.retrievers.frag.path_ranking import PathRankerWeights, save_path_ranker
 from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy, train_hop_predictor
 from clew.training.fitting.path_ranker import PathExample, PathRecipe, train_path_ranker
-from clew.types import Question
+from clew.types import Progress, Question
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray

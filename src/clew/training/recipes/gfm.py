@@ -17,7 +17,6 @@ from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, inverse_text, passage_graph, relation_texts
 from clew.index import Index
-from clew.indexing.snapshot_builder import Progress
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
@@ -42,7 +41,7 @@ from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS, Recipe, TrainingResult, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, RetrievalLoss
 from clew.training.objectives.kg_completion import CompletionFacts, CompletionRecipe, KGCompletion
-from clew.types import Question
+from clew.types import Progress, Question
 
 DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
 """Of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""

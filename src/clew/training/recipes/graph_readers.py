@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
-from clew.protocols import Encoder, GraphReader
+from clew.protocols import Encoder
 from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.recipes.subgraph import LOCAL_READER, local_reader
 

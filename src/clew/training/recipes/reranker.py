@@ -17,14 +17,14 @@ import torch
 
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.indexing.snapshot_builder import Progress
 from clew.nn.document_gnn import ARCHITECTURE_VERSION, DocumentGNN, DocumentGNNSettings
+from clew.protocols import fingerprint_of
 from clew.query.context import IndexContext
 from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
+from clew.rerankers.g_rag.factory import make_document_graphs
 from clew.rerankers.g_rag.weights import GRAPH_KINDS, FeatureColumns, TrainedDocumentGNN, save_reranker
-from clew.retrievers.evidence import fingerprint_of
-from clew.retrievers.registry import RETRIEVERS, make_document_graphs, make_retriever
+from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
 from clew.training.data.corpora import (
     CORPUS_FILE,
     DEVELOPMENT_FILE,
@@ -34,10 +34,10 @@ from clew.training.data.corpora import (
     hash_folders,
     open_corpus_index,
 )
-from clew.training.data.reranking_pools import load_pools, make_pool_examples, save_pools
+from clew.training.data.reranking_pools import PoolExample, load_pools, make_pool_examples, save_pools
 from clew.training.loop import Recipe, TrainingResult, train
-from clew.training.objectives.reranking import PoolExample, Reranking, RerankLoss, pool_figures
-from clew.types import Question
+from clew.training.objectives.reranking import Reranking, RerankLoss, pool_figures
+from clew.types import Progress, Question
 
 if TYPE_CHECKING:
     from clew.types import Evidence
@@ -267,7 +267,7 @@ def find_pools(
     Raises:
         InputError: The questions cannot be read, or none of them has evidence.
     """
-    retriever = make_retriever(base, parts.with_paths_per_passage(0))
+    retriever = open_retriever(parse_retriever(base), parts.with_paths_per_passage(0))
     graphs = make_document_graphs(parts, recipe.kind, recipe.parser, text=recipe.text)
     told = (POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
     read = fingerprint_of(graphs), graphs.node_features, graphs.edge_features

@@ -16,17 +16,14 @@ import numpy as np
 
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.indexing.snapshot_builder import Progress
-from clew.protocols import Retriever
+from clew.protocols import Retriever, fingerprint_of
 from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalkConfig
-from clew.retrievers.evidence import fingerprint_of
 from clew.retrievers.pagerank import PageRankRetriever
-from clew.retrievers.registry import make_retriever
+from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, RoutedWeights, save_choices
-from clew.retrievers.spec import Options
 from clew.store.atomic import atomic_file
 from clew.training.data.corpora import (
     CORPUS_FILE,
@@ -45,7 +42,7 @@ from clew.training.fitting.routing import (
     simulate_routing,
     single_retriever_outcome,
 )
-from clew.types import Question
+from clew.types import Progress, Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -158,7 +155,7 @@ def observe_choices(
         progress: Told the questions done.
     """
     parts = open_corpus_index(folder, run, progress)
-    made = {one: make_retriever(one, parts.with_paths_per_passage(0).with_options(Options())) for one in retrievers}
+    made = {one: open_retriever(parse_retriever(one), parts.with_paths_per_passage(0)) for one in retrievers}
     asked = [question for question in load_questions(folder / questions) if question.gold]
     if not asked:
         raise InputError(f"{folder / questions} has no question with gold passages; give some")

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
 from clew.answering.graph_readers.path_reader import PathGraphReader
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import build_context
-from clew.protocols import Encoder, GraphReader, SubgraphSelector
-from clew.retrievers.frag.chain_features import VectorMemory
+from clew.models.encoders.memory import VectorMemory
+from clew.protocols import Encoder
+from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion, Progress, digest_questions
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.prompts import path_answer, path_choice
 from clew.models.llm.prompts.path_answer import PathAnswer, render_paths
 from clew.models.llm.prompts.path_choice import PathChoice
 from clew.models.llm.prompts.template import Template
-from clew.models.llm.provider_model import CallSettings
 from clew.models.llm.request import _model_settings
 from clew.types import Path, Prompt, Triple
 from tests.faults.model_server import Request, ServerReply, model_server

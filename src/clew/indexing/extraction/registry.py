@@ -1,0 +1,102 @@
+"""The registry of extractors: a name to what makes it, extended by entry points of the group `clew.extractors`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.errors import InputError
+from clew.indexing.extraction.llm import LanguageModelExtractor
+from clew.indexing.extraction.published import PublishedExtractor
+from clew.indexing.extraction.rule_based import RuleExtractor
+from clew.plugins.registry import Registry
+from clew.protocols import Extractor, LanguageModel
+
+LLM = "llm"
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionTools:
+    """Resources that an extractor may use.
+
+    Attributes:
+        open_model: Returns the language model of a name; None where no language model may be used.
+        calls: Calls of a language model a passage, 1 or 2.
+        on_done: Called with the number of passages that are newly done, where extraction is slow.
+    """
+
+    open_model: Callable[[str], LanguageModel] | None = None
+    calls: int = 2
+    on_done: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractorEntry:
+    """An extractor by name.
+
+    Attributes:
+        summary: One line for listings.
+        build: Makes the extractor from the text after the colon of its name ("" for none) and the tools.
+        spelling: How a user writes it, for messages.
+    """
+
+    summary: str
+    build: Callable[[str, ExtractionTools], Extractor]
+    spelling: str
+
+
+def _build_rules(argument: str, _: ExtractionTools) -> Extractor:
+    if argument:
+        raise _unknown(f"rules:{argument}")
+    return RuleExtractor()
+
+
+def _build_published(argument: str, _: ExtractionTools) -> Extractor:
+    if not argument:
+        raise _unknown("published")
+    return PublishedExtractor(Path(argument))
+
+
+def _build_llm(argument: str, tools: ExtractionTools) -> Extractor:
+    if not argument or tools.open_model is None:
+        raise _unknown(f"{LLM}:{argument}" if argument else LLM)
+    return LanguageModelExtractor(tools.open_model(argument), tools.calls, tools.on_done)
+
+
+EXTRACTORS = Registry(
+    "extractor",
+    "clew.extractors",
+    {
+        "rules": ExtractorEntry("names, dates and relations by rules; no language model", _build_rules, "rules"),
+        "published": ExtractorEntry("triples that were extracted elsewhere", _build_published, "published:FILE"),
+        LLM: ExtractorEntry("triples by a language model", _build_llm, "llm:PROVIDER:NAME"),
+    },
+    ExtractorEntry,
+)
+
+
+def open_extractor(
+    name: str,
+    open_model: Callable[[str], LanguageModel] | None = None,
+    calls: int = 2,
+    on_done: Callable[[int], None] | None = None,
+) -> Extractor:
+    """Return the extractor of a name.
+
+    Args:
+        name: `rules`, `published:FILE`, `llm:PROVIDER:NAME`, or one that an installed package adds.
+        open_model: As in `ExtractionTools`.
+        calls: As in `ExtractionTools`.
+        on_done: As in `ExtractionTools`.
+
+    Raises:
+        InputError: No extractor has that name, the file cannot be read, or the language model cannot be used.
+    """
+    kind, _, argument = name.partition(":")
+    if kind not in EXTRACTORS:
+        raise _unknown(name)
+    return EXTRACTORS.entry(kind).build(argument, ExtractionTools(open_model, calls, on_done))
+
+
+def _unknown(name: str) -> InputError:
+    spellings = [EXTRACTORS.entry(kind).spelling for kind in EXTRACTORS]
+    return InputError(f"no extractor is called {name!r}; choose {', '.join(spellings[:-1])} or {spellings[-1]}")

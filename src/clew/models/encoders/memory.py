@@ -1,0 +1,34 @@
+"""An in-memory cache of text vectors, for texts that recur within one process."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+
+@final
+class VectorMemory:
+    """Vectors of texts, each encoded once while the process lives.
+
+    Args:
+        encode: Gives unit rows (n, d).
+        max_texts: Texts that are remembered; then it begins anew.
+    """
+
+    def __init__(self, encode: "Callable[[Sequence[str]], FloatArray]", max_texts: int = 200_000) -> None:
+        self._encode = encode
+        self._max_texts = max_texts
+        self._rows: dict[str, FloatArray] = {}
+
+    def __call__(self, texts: Sequence[str]) -> "FloatArray":
+        """Return unit rows (n, d)."""
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if len(self._rows) + len(fresh) > self._max_texts:
+            self._rows.clear()
+            fresh = list(dict.fromkeys(texts))
+        if fresh:
+            self._rows.update(zip(fresh, self._encode(fresh), strict=True))
+        return np.stack([self._rows[text] for text in texts]) if texts else np.zeros((0, 0), dtype=np.float32)

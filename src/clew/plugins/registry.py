@@ -1,0 +1,84 @@
+"""Registries: names to entries, extended by the entry points of other packages."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, TypeVar
+
+from clew.errors import InputError
+from clew.plugins.names import nearest
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Generic[Entry]):
+    """Entries by name: those of this package, and those that installed packages add by an entry point.
+
+    An entry point's name is the entry's name, and its value names an object of the same class as the entries here. A
+    name of this package cannot be taken by another one.
+
+    Args:
+        kind: The kind of thing, for messages: "retriever".
+        group: The group of entry points: "clew.retrievers".
+        entries: Those of this package by name, in the order of listings.
+        entry_class: The class of entries.
+    """
+
+    def __init__(self, kind: str, group: str, entries: dict[str, Entry], entry_class: type[Entry]) -> None:
+        self.kind = kind
+        self._group = group
+        self._entries = entries
+        self._entry_class = entry_class
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._entries, *self._plugins))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries or name in self._plugins
+
+    def __len__(self) -> int:
+        return len(self._entries) + len(self._plugins)
+
+    @cached_property
+    def _plugins(self) -> dict[str, EntryPoint]:
+        found = sorted(entry_points(group=self._group), key=lambda point: (point.name, point.value))
+        return {point.name: point for point in found if point.name not in self._entries}
+
+    def names(self) -> Sequence[str]:
+        """Return all names, those of other packages last."""
+        return tuple(self)
+
+    def entry(self, name: str) -> Entry:
+        """Return the entry of a name.
+
+        Raises:
+            InputError: There is none of that name, or the package that adds it cannot be used.
+        """
+        if name in self._entries:
+            return self._entries[name]
+        if name not in self._plugins:
+            close = nearest(name, self)
+            hint = f"did you mean {close}? " if close else ""
+            raise InputError(f"no {self.kind} is called {name!r}; {hint}choose one of {', '.join(self)}")
+        point = self._plugins[name]
+        try:
+            entry = point.load()
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"the {self.kind} {name} of {point.value} cannot be loaded: {error}; install that package again"
+            ) from error
+        if not isinstance(entry, self._entry_class):
+            raise InputError(
+                f"the entry point {name} = {point.value} of {self._group} is a {type(entry).__name__}; "
+                f"wanted a clew.{self._entry_class.__name__}"
+            )
+        return entry
+
+
+def load_object(place: Any) -> Any:
+    """Return the object at `module:name`; anything but a string is returned as it is."""
+    if not isinstance(place, str):
+        return place
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,53 @@
+"""The text form of settings, `name=value,name=value`, as users write it on the command line and as weights keep it."""
+
+from typing import TypeVar
+
+from clew.errors import InputError
+from clew.plugins.records import SettingsRecord, record_label
+
+Record = TypeVar("Record", bound=SettingsRecord)
+
+
+def parse_spec(record: type[Record], text: str) -> Record:
+    """Return a record with the settings that a text gives.
+
+    Args:
+        record: The class to make.
+        text: `name=value,name=value`, or "" for the defaults; a value has no comma.
+
+    Raises:
+        InputError: A part has no equals sign, a name comes twice or does not exist, or a value cannot be used.
+    """
+    return record(**split_settings(text, record_label(record)))
+
+
+def split_settings(text: str, label: str) -> dict[str, str]:
+    """Return the settings of a text by name.
+
+    Args:
+        text: As in `parse_spec`.
+        label: For messages.
+
+    Raises:
+        InputError: A part has no equals sign, or a name comes twice.
+    """
+    values: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals or not name or name in values:
+            raise InputError(
+                f"{label}:{text}: {part!r} is no setting; write name=value, each name once, no comma inside"
+            )
+        values[name] = value
+    return values
+
+
+def split_list(text: str) -> list[str]:
+    """Return the items of a list separated by commas; a part with an equals sign belongs to the item before it."""
+    items: list[str] = []
+    for part in text.split(","):
+        if items and "=" in part and ":" not in part.partition("=")[0] and ":" in items[-1]:
+            items[-1] += f",{part}"
+        else:
+            items.append(part.strip())
+    return items

@@ -1,0 +1,86 @@
+"""The passages that a search may use: a snapshot and the masks of metadata filters."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.query.filters import parse_filter
+from clew.ranking import top_order
+from clew.types import Filter, Passage, Scored
+
+if TYPE_CHECKING:
+    from clew.types import BoolArray, FloatArray
+
+
+class Scope:
+    """A snapshot and the filters asked of it; masks are computed once a filter."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._masks: dict[Filter, BoolArray] = {}
+        self._blocked_triples: dict[Filter | None, BoolArray | None] = {}
+
+    def __len__(self) -> int:
+        return len(self.snapshot.passage_ids)
+
+    @cached_property
+    def _metadata_rows(self) -> list[Mapping[str, Any]]:
+        s = self.snapshot
+        columns = zip(s.metadata, s.passage_ids, s.document_ids, s.titles, strict=True)
+        return [{**json.loads(m), "id": i, "document_id": d, "title": t} for m, i, d, t in columns]
+
+    def mask(self, where: Filter | None) -> "BoolArray":
+        """Return which passages (P,) a filter allows; all for None.
+
+        Raises:
+            InputError: The filter cannot be parsed, or asks for a field that no passage has.
+        """
+        if where is None:
+            return np.ones(len(self), dtype=bool)
+        if where not in self._masks:
+            predicate = parse_filter(where)
+            absent = predicate.unknown_fields(self._metadata_rows)
+            # An index without passages has no fields, so none is misspelt: the answer is empty.
+            if absent and len(self):
+                known = sorted({field for row in self._metadata_rows for field in row})
+                raise InputError(
+                    f"no passage has the field {absent[0]!r} that the filter {where!r} asks for; "
+                    f"there are: {', '.join(known[:20])}"
+                )
+            self._masks[where] = predicate.mask(self._metadata_rows)
+        return self._masks[where]
+
+    def blocked_triples(self, where: Filter | None) -> "BoolArray | None":
+        """Return which triples (T,) no passage states that a filter allows; None where there is none of them.
+
+        Raises:
+            InputError: As `mask`.
+        """
+        if where not in self._blocked_triples:
+            shut = ~self.snapshot.stated_triple_mask(self.mask(where))
+            self._blocked_triples[where] = shut if shut.any() else None
+        return self._blocked_triples[where]
+
+    def rank(self, scores: "FloatArray", k: int, allowed: "BoolArray", floor: float = 0.0) -> list[tuple[int, float]]:
+        """Return the positions and scores of the best allowed passages, best first, ties by id.
+
+        Args:
+            scores: (P,).
+            k: How many at most.
+            allowed: (P,).
+            floor: A passage must score above it to be found at all.
+        """
+        open_ = np.flatnonzero(allowed & (scores > floor))
+        if not len(open_):
+            return []
+        best = open_[top_order(scores[open_], k)]
+        return [(int(p), float(scores[p])) for p in best]
+
+    def scored_passages(self, ranked: Sequence[tuple[int, float]]) -> tuple[Scored[Passage], ...]:
+        """Return the passages at ranked positions."""
+        return tuple(Scored(self.snapshot.passage(position), score) for position, score in ranked)

@@ -1,0 +1,84 @@
+"""Builds the reranker `g-rag` over one index: weights, AMR parser and document graphs."""
+
+from pathlib import Path
+
+from clew.errors import InputError
+from clew.query.context import IndexContext
+from clew.rerankers.amr.local_parser import LocalAMRParser
+from clew.rerankers.amr.parsers import AmrlibParser, AMRParser, FileAMRParser
+from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
+from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphs
+from clew.rerankers.g_rag.reranker import DocumentGraphReranker
+from clew.rerankers.g_rag.settings import GRag
+from clew.rerankers.g_rag.weights import load_reranker
+from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER
+
+LOCAL_PARSER = "local"
+
+
+def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
+    """Return the reranker over one index.
+
+    Raises:
+        InputError: The folder holds no weights, they read another encoder than the index's or AMR of another parser,
+            or an AMR parser is given for weights that read no AMR.
+    """
+    folder = PRETRAINED_FOLDER / "g-rag" if settings.weights is None else settings.weights.expanduser()
+    if not (folder / CONFIG_FILE).is_file():
+        raise InputError(
+            f"g-rag: {str(folder)!r} holds no {CONFIG_FILE}; give a folder that `clew train reranker` made"
+        )
+    trained = load_reranker(folder)
+    if trained.model.settings.text and trained.encoder != context.encoder.fingerprint:
+        raise InputError(
+            f"g-rag: this index has the encoder {context.encoder.name}, and the network reads another's vectors; give "
+            "weights of the index's encoder (clew train reranker), or make a new index"
+        )
+    if trained.kind != "amr" and settings.amr is not None:
+        raise InputError(
+            f"g-rag: amr is {settings.amr!r}, and the network in {str(folder)!r} reads no AMR: leave it out"
+        )
+    trained_parser = str(trained.about.get("parser") or LOCAL_PARSER)
+    if trained.kind == "amr" and trained_parser != LOCAL_PARSER and settings.amr is None:
+        raise InputError(
+            f"g-rag: {str(folder)!r} learned from AMR of {trained_parser}; give amr={trained_parser}:... with it"
+        )
+    text = trained.model.settings.text > 0
+    graphs = make_document_graphs(context, trained.kind, settings.amr or LOCAL_PARSER, text=text)
+    return DocumentGraphReranker(graphs, trained)
+
+
+def make_document_graphs(
+    context: IndexContext, kind: str, parser: str = LOCAL_PARSER, *, text: bool = False
+) -> DocumentGraphBuilder:
+    """Return the builder of document graphs over an index's passages.
+
+    Args:
+        context: Of the index.
+        kind: "index" or "amr".
+        parser: The AMR parser, for "amr".
+        text: Whether passage embeddings are features, for "index".
+    """
+    if kind == "amr":
+        return AMRDocumentGraphs(open_amr_parser(parser), context.encoder.encode)
+    relations = context.text_vectors.relation_vectors
+    return IndexDocumentGraphs(
+        context.scope.snapshot, context.lexical, context.encode_questions, relations, vectors=text
+    )
+
+
+def open_amr_parser(name: str) -> AMRParser:
+    """Return the AMR parser of a name: `local`, `file:PATH` or `amrlib:MODEL`.
+
+    Raises:
+        InputError: No parser has that name, or the file cannot be read.
+        ProviderError: A package is missing.
+    """
+    kind, _, argument = name.partition(":")
+    if name == LOCAL_PARSER:
+        return LocalAMRParser()
+    if kind == "file" and argument:
+        return FileAMRParser(Path(argument).expanduser())
+    if kind == "amrlib":
+        return AmrlibParser(argument)
+    raise InputError(f"no AMR parser is called {name!r}; choose local, file:PATH or amrlib:MODEL")

@@ -1,0 +1,167 @@
+"""The registry of rerankers: names to settings records and builders, extended by entry points of `clew.rerankers`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from clew.errors import InputError
+from clew.models.text_scorers import CrossEncoderScorer
+from clew.plugins.records import SettingsRecord, setting
+from clew.plugins.registry import Registry, load_object
+from clew.plugins.spec import split_settings
+from clew.protocols import Reranker
+from clew.query.context import IndexContext
+from clew.rerankers.llm import LLMReranker
+from clew.rerankers.text_scorer import TextReranker
+
+NO_RERANKER = "none"
+G_RAG = "g-rag"
+
+
+@dataclass(frozen=True, slots=True)
+class RerankerEntry:
+    """A reranker by name; an installed package adds one by an entry point of the group `clew.rerankers`.
+
+    Attributes:
+        summary: How it orders passages, in one line.
+        record: Its settings record, or the place of it (`module:Class`). The record's `label` is the name in the
+            registry; the text after a colon of the name is its first setting.
+        build: A function (context, settings) -> `Reranker`, or the place of it.
+        spelling: How a user writes it.
+    """
+
+    summary: str
+    record: type[SettingsRecord] | str
+    build: Callable[..., Reranker] | str
+    spelling: str
+
+
+class CrossEncoder(SettingsRecord):
+    """Settings of the reranker `cross-encoder`."""
+
+    label: ClassVar[str] = "cross-encoder"
+
+    model: str = setting("", "a folder, or a name on the hub")
+
+
+class LLMRerank(SettingsRecord):
+    """Settings of the reranker `llm`."""
+
+    label: ClassVar[str] = "llm"
+
+    model: str = setting("", "a language model: PROVIDER:NAME")
+
+
+def build_cross_encoder(_: IndexContext, settings: CrossEncoder) -> Reranker:
+    """Return a cross-encoder as a reranker.
+
+    Raises:
+        InputError: There is no such folder.
+    """
+    name = settings.model
+    if not name:
+        raise InputError("the reranker cross-encoder wants a folder or a name on the hub: cross-encoder:NAME")
+    if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
+        raise InputError(f"cross-encoder: there is no folder {name!r}: give one of a model, or a name on the hub")
+    return TextReranker(CrossEncoderScorer(name))
+
+
+def build_llm_reranker(context: IndexContext, settings: LLMRerank) -> Reranker:
+    """Return a language model as a reranker.
+
+    Raises:
+        InputError: The name is not of the form PROVIDER:NAME, or the model cannot be used.
+    """
+    if ":" not in settings.model:
+        raise InputError(
+            f"the reranker is 'llm:{settings.model}'; wanted llm:PROVIDER:NAME, such as llm:openai:gpt-4o-mini"
+        )
+    return LLMReranker(context.open_model(settings.model))
+
+
+RERANKERS = Registry(
+    "reranker",
+    "clew.rerankers",
+    {
+        "cross-encoder": RerankerEntry(
+            "a cross-encoder's score of question and passage", CrossEncoder, build_cross_encoder, "cross-encoder:NAME"
+        ),
+        G_RAG: RerankerEntry(
+            "a graph neural network over the graph that connects the passages, after G-RAG",
+            "clew.rerankers.g_rag.settings:GRag",
+            "clew.rerankers.g_rag.factory:build_g_rag",
+            "g-rag or g-rag:FOLDER",
+        ),
+        "llm": RerankerEntry("a language model's score of each passage", LLMRerank, build_llm_reranker, "llm:MODEL"),
+    },
+    RerankerEntry,
+)
+"""All rerankers by name."""
+
+
+def open_reranker(spec: SettingsRecord | str, context: IndexContext) -> Reranker:
+    """Return a reranker over one index.
+
+    Args:
+        spec: A settings record, or a name, which stands for its default settings.
+        context: Of the index.
+
+    Raises:
+        InputError: No reranker has that name, or the index lacks what it needs.
+    """
+    entry = RERANKERS.entry(reranker_name(spec))
+    settings = load_object(entry.record)() if isinstance(spec, str) else spec
+    reranker: Reranker = load_object(entry.build)(context, settings)
+    return reranker
+
+
+def parse_reranker(text: str, amr: str | None = None) -> SettingsRecord:
+    """Return the settings record of a reranker as it is written on the command line.
+
+    Args:
+        text: `g-rag`, `g-rag:FOLDER` of own weights, `cross-encoder:NAME`, `llm:MODEL`; or settings by name,
+            `NAME:setting=value`.
+        amr: The AMR parser of `g-rag`.
+
+    Raises:
+        InputError: No reranker or setting has that name, or a value cannot be used.
+    """
+    name, _, argument = text.partition(":")
+    if name not in RERANKERS:
+        raise InputError(f"no reranker is called {name!r}; choose one of {', '.join((NO_RERANKER, *RERANKERS))}")
+    record: type[SettingsRecord] = load_object(RERANKERS.entry(name).record)
+    values = _split_argument(record, argument, name)
+    if amr is not None:
+        values["amr"] = amr
+    return record(**values)
+
+
+def reranker_name(spec: SettingsRecord | str) -> str:
+    """Return the registered name of a reranker.
+
+    Raises:
+        InputError: The record belongs to no reranker.
+    """
+    if isinstance(spec, str):
+        return spec
+    label: str = getattr(type(spec), "label", "")
+    if not label:
+        raise InputError(f"{type(spec).__name__} has no label: a settings record names the reranker it belongs to")
+    return label
+
+
+def reranker_text(spec: SettingsRecord | str) -> str:
+    """Return a reranker as a user writes it, with its first setting: `g-rag`, `cross-encoder:NAME`."""
+    name = reranker_name(spec)
+    values = [] if isinstance(spec, str) else list(spec.model_dump().values())
+    return f"{name}:{values[0]}" if values and values[0] else name
+
+
+def _split_argument(record: type[SettingsRecord], argument: str, name: str) -> dict[str, str]:
+    """Return the settings of the text after the colon: settings by name, or the record's first setting."""
+    if not argument:
+        return {}
+    if argument.partition("=")[0] in record.model_fields and "=" in argument:
+        return split_settings(argument, name)
+    return {next(iter(record.model_fields)): argument}

@@ -1,0 +1,26 @@
+"""Settings of `routed`."""
+
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from clew.plugins.records import Amount, SettingsRecord, setting
+
+
+class Routed(SettingsRecord):
+    """Settings of `routed`."""
+
+    label: ClassVar[str] = "routed"
+
+    choices: str | None = setting(None, "retrievers to choose among, joined by +; else as the weights say")
+    worth: Amount | None = setting(
+        None, "points of recall that one second must buy; with a budget 0, else as the weights say"
+    )
+    budget: Amount | None = setting(None, "seconds a question, at most; no limit by default")
+    scale: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = setting(
+        1.0, "how many times the seconds of training a question takes here"
+    )
+    weights: Path | None = setting(
+        None, "weights that `clew train routed` made; else the index's own, or those of the package"
+    )

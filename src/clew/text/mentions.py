@@ -1,0 +1,150 @@
+"""Rules that find mentions in a text: names, dates, numbers, identifiers and quoted titles, in any script."""
+
+import re
+from collections import deque
+from collections.abc import Sequence
+
+from clew.text.gazetteer import COMMON_WORDS
+from clew.types import Mention
+
+_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_UNIT = (
+    r"(?:%|°C|°F|km²|km2|km|metres?|meters?|miles?|feet|foot|ft|cm|mm|m|kg|tonnes?|tons?|lbs?|pounds?|knots|kn|mph|"
+    r"km/h|hectares?|acres?|litres?|liters?|MW|kW|GB|MB|TB|million|billion|thousand)"
+)
+_DATES = (
+    rf"\d{{1,2}}(?:st|nd|rd|th)?\s+{_MONTH}(?:,?\s+\d{{3,4}})?\b|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,\s*\d{{3,4}})?\b"
+    rf"|{_MONTH},?\s+\d{{3,4}}\b|\d{{4}}-\d{{2}}-\d{{2}}|\b1[0-9]{{3}}s?\b|\b20[0-9]{{2}}s?\b"
+    r"|\d{3,4}年(?:\d{1,2}月)?(?:\d{1,2}日)?"
+)
+
+
+# Bounded and possessive, here and below: a page of "1,1,1," or "a.a.a." would otherwise be read once a character.
+_NUMBERS = (
+    rf"[$€£¥]\s?\d[\d,.]*+(?:\s(?:million|billion))?|\b\d[\d,.]{{0,40}}+\s?{_UNIT}(?![\w])"
+    r"|\b\d{1,3}(?:,\d{3}){1,20}+\b"
+)
+_IDENTIFIERS = (
+    r"\b(?=[\w./-]{0,80}\d)(?=[\w./-]{0,80}[A-Za-z])[A-Za-z0-9]+(?:[-_/.][A-Za-z0-9]+)+\b"
+    r"|\b[A-Za-z]+_[A-Za-z0-9_]+\b|\b[A-Z]{2,}\d+\b"
+)
+_QUOTED = r"[“«„「『《〈]([^“”«»„「」『』《》〈〉\n]{2,80})[”»“」』》〉]|\"([^\"\n]{2,80})\""
+_LITERALS = re.compile(
+    rf"(?P<quoted>{_QUOTED})|(?P<date>{_DATES})|(?P<number>{_NUMBERS})|(?P<identifier>{_IDENTIFIERS})"
+)
+_WORD = re.compile(r"[^\W_]+(?:['’\u0300-\u036f][^\W_]+)*")
+
+
+# The same without the letters of scripts that `_caseless` reads: `NHK` in `NHK放送協会`.
+_CASED_WORD = re.compile(
+    r"(?:(?![\u0590-\u08ff\u0900-\u0dff\u1000-\u10ff\u1200-\u137f\u3005-\u3007\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])"
+    r"[^\W_])+(?:['’\u0300-\u036f][^\W_]+)*"
+)
+_JOINER = re.compile(r"(?:\s|-|–|\.\s?|['’]\s?)?\Z")
+_CONNECTORS = frozenset(
+    "of the de la le les du des von van der den di da do dos das del della al el bin ibn ben af av für und y e & for "  # noqa: SIM905
+    "on at upon sur".split()
+)
+_POSSESSIVE = re.compile(r"['’]s?\Z")
+
+
+# Chinese function characters: what stands between two of them is mostly a name or a noun.
+_CJK_RUN = re.compile(r"[\u4e00-\u9fff々〆ヶ·・]+|[\u30a0-\u30ff·・]{2,}")
+_CJK_FUNCTION = re.compile(
+    "[的了是在和与及或于为以由从到把被让向对跟给而但则也都还又就才已曾将会能可要这那其此该他她它们我你个之所者着过并且因因所]"
+)
+_CASELESS_WORD = re.compile(r"[\u0590-\u08ff\u0900-\u0dff\uac00-\ud7af\u1000-\u109f\u10a0-\u10ff\u1200-\u137f]{3,}")
+
+
+def find_mentions(text: str, start: int, end: int) -> list[Mention]:
+    """Return the mentions inside `text[start:end]`, in order, none overlapping; literals win over capitalised spans."""
+    literal = list(_find_literals(text, start, end))
+    taken = sorted((m.start, m.end) for m in literal)
+    spans = [s for s in _capitalised_spans(text, start, end) if not _overlaps(s, taken)]
+    named = [_as_mention(text, s, e) for s, e in spans]
+    free = _free_spans(start, end, sorted([*taken, *spans]))
+    caseless = [m for first, last in free for m in _caseless_mentions(text, first, last)]
+    return sorted([*literal, *named, *caseless], key=lambda m: m.start)
+
+
+def _find_literals(text: str, start: int, end: int) -> list[Mention]:
+    found: list[Mention] = []
+    for match in _LITERALS.finditer(text, start, end):
+        kind = match.lastgroup or "identifier"
+        first, last = match.span()
+        if kind == "quoted":
+            first, last = next(match.span(g) for g in range(2, 4) if match.group(g) is not None)
+            if len(_WORD.findall(text[first:last])) > 8 or not text[first:last].strip():
+                continue
+        name = text[first:last].rstrip(".,")
+        found.append(Mention(name, kind, first, first + len(name)))
+    return found
+
+
+def _capitalised_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Return maximal runs of capitalised words, joined through connectors, hyphens and initials."""
+    spans: list[tuple[int, int]] = []
+    run: tuple[int, int] | None = None
+    reach, bridged = start, False  # how far the run may still be joined, and whether a connector is pending
+    for word in (_WORD if text.isascii() else _CASED_WORD).finditer(text, start, end):
+        surface, gap = word.group(), text[reach : word.start()]
+        capital = surface[0].isupper() or (surface.isdigit() and not bridged and len(surface) < 4)
+        if run and capital and _JOINER.match(gap):
+            run, bridged = (run[0], word.end()), False
+        elif run and gap == " " and surface.lower() in _CONNECTORS:
+            bridged = True
+        else:
+            spans += [run] if run else []
+            run, bridged = ((word.start(), word.end()) if surface[0].isupper() else None), False
+        reach = word.end()
+    spans += [run] if run else []
+    return [s for s in (_trim_span(text, *span, start) for span in spans) if s]
+
+
+def _trim_span(text: str, first: int, last: int, sentence: int) -> tuple[int, int] | None:
+    """Drop a leading function word, a trailing possessive, and a lone ordinary word that opens a sentence."""
+    possessive = _POSSESSIVE.search(text, first, last)
+    last = possessive.start() if possessive else last
+    words = deque(_WORD.finditer(text, first, last))
+    while words and words[0].group().lower() in COMMON_WORDS and (len(words) == 1 or words[0].group().lower() != "new"):
+        words.popleft()
+    if not words:
+        return None
+    only = words[0].group()
+    opens = not text[sentence : words[0].start()].strip(" \t\n*#>-'\"“«")
+    if len(words) == 1 and (len(only) < 2 or (opens and len(only) < 4 and not only.isupper())):
+        return None
+    if len(words) == 1 and opens and re.search(rf"(?<!\w){re.escape(only.lower())}(?!\w)", text):
+        return None
+    return words[0].start(), last
+
+
+def _as_mention(text: str, first: int, last: int) -> Mention:
+    name = text[first:last]
+    acronym = name.isupper() and len(name) > 1 and " " not in name and name.isalpha()
+    return Mention(name, "acronym" if acronym else "name", first, last)
+
+
+def _caseless_mentions(text: str, start: int, end: int) -> list[Mention]:
+    """Return names of scripts without capitals: stretches of Chinese or Japanese between function words, long words."""
+    if text.isascii():
+        return []
+    found: list[Mention] = []
+    for run in _CJK_RUN.finditer(text, start, end):
+        place = run.start()
+        for piece in _CJK_FUNCTION.split(run.group()):
+            if 2 <= len(piece) <= 12:
+                found.append(Mention(piece, "name", place, place + len(piece)))
+            place += len(piece) + 1
+    found.extend(Mention(w.group(), "name", w.start(), w.end()) for w in _CASELESS_WORD.finditer(text, start, end))
+    return found
+
+
+def _free_spans(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the stretches of `start` to `end` that are not taken, in order."""
+    places = [start, *(place for span in taken for place in span), end]
+    return [(first, last) for first, last in zip(places[::2], places[1::2], strict=True) if first < last]
+
+
+def _overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
+    return any(first < span[1] and span[0] < last for first, last in taken)

@@ -1,0 +1,92 @@
+"""Settings in their text form, and what a settings record refuses."""
+
+from typing import Annotated, ClassVar, Literal
+
+import pytest
+from pydantic import Field
+
+from clew.errors import InputError
+from clew.plugins.records import (
+    Amount,
+    CountOrAll,
+    SettingRow,
+    SettingsRecord,
+    WholeNumber,
+    setting,
+    setting_rows,
+)
+from clew.plugins.spec import parse_spec, split_list
+
+
+class Example(SettingsRecord):
+    """Settings of each kind."""
+
+    label: ClassVar[str] = "example"
+
+    nodes: CountOrAll = setting("all", "nodes of the graph", "a paper, table 2")
+    hops: Annotated[int, Field(ge=1, le=127)] = setting(3, "radius")
+    depth: WholeNumber = setting(10, "passages")
+    gamma: Amount | None = setting(None, "penalty")
+    ranker: Literal["weighted", "paper"] = setting("weighted", "ranker")
+    lengths: bool = setting(default=True, description="whether lengths count")
+
+
+def test_values_by_name() -> None:
+    example = parse_spec(Example, "nodes=12, ranker=paper,gamma=0.5,lengths=no")
+    assert (example.nodes, example.ranker, example.gamma, example.lengths) == (12, "paper", 0.5, False)
+    assert parse_spec(Example, "") == Example()
+    assert parse_spec(Example, "nodes=all").nodes == "all"
+
+
+@pytest.mark.parametrize("text", ["nodes", "=3", "nodes=1,nodes=2", "depth=1,b"])
+def test_text_that_is_no_setting(text: str) -> None:
+    with pytest.raises(InputError, match="name=value"):
+        parse_spec(Example, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((f"nodes={bad}", "nodes is '.*'; wanted a whole number of at least 1, or all$") for bad in ("0", "x", "")),
+        *((f"depth={bad}", "depth is '.*'; wanted a whole number of at least 1$") for bad in ("-1", "all", "1.5")),
+        *((f"hops={value}", "hops is '.*'; wanted a whole number from 1 to 127$") for value in ("0", "128", "all")),
+        *((f"gamma={value}", "gamma is '.*'; wanted a number of at least 0$") for value in ("-1", "x", "inf", "nan")),
+        ("ranker=best", "ranker is 'best'; wanted one of weighted, paper$"),
+        ("lengths=perhaps", "lengths is 'perhaps'; wanted yes or no$"),
+        ("rankr=paper", "example has no setting 'rankr'; did you mean ranker\\?$"),
+        ("colour=red", "example has no setting 'colour'; it has: nodes, hops, depth, gamma, ranker, lengths$"),
+    ],
+)  # fmt: skip
+def test_values_that_are_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_spec(Example, text)
+
+
+def test_a_record_from_python_is_checked_and_frozen() -> None:
+    with pytest.raises(InputError, match="depth is 0; wanted a whole number of at least 1"):
+        Example(depth=0)
+    with pytest.raises(ValueError, match="frozen"):
+        Example().depth = 3
+    assert hash(Example(depth=3)) == hash(Example(depth=3))
+
+
+def test_the_table_of_settings() -> None:
+    first, *_, last = setting_rows(Example)
+    assert first == SettingRow(
+        "nodes", "a whole number of at least 1, or all", "all", "nodes of the graph", "a paper, table 2"
+    )
+    assert (last.wanted, last.default, last.source) == ("yes or no", "yes", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("bm25", ["bm25"]),
+        ("gfm, bm25", ["gfm", "bm25"]),
+        ("gfm:nodes=all,ranker=paper,bm25", ["gfm:nodes=all,ranker=paper", "bm25"]),
+        ("gfm,gfm:nodes=all,pagerank", ["gfm", "gfm:nodes=all", "pagerank"]),
+        ("gfm:nodes=1,gfm:nodes=2", ["gfm:nodes=1", "gfm:nodes=2"]),
+    ],
+)
+def test_a_list_of_retrievers(text: str, names: list[str]) -> None:
+    assert split_list(text) == names
