@@ -55,6 +55,7 @@ def index(
     asking = make_client_factory(base_url, max_cost, max_tokens, cache)
     if estimate:
         from clew.indexing.cost_estimate import estimate_indexing
+        from clew.settings import load_settings
 
         print_estimate(
             estimate_indexing(index, documents, extractor, asking, retry_failed=retry_failed, defaults=load_settings())
