@@ -189,9 +189,9 @@ def test_ids_and_texts_of_any_kind(index: Index) -> None:
 
 def test_stats(index: Index) -> None:
     stats = index.stats()
-    assert (stats["documents"], stats["passages"], stats["titled_passages"]) == (2, 2, 2)
-    assert stats["entities"] == len(index.snapshot.entities)
-    assert stats["manifest"]["settings"]["encoder"] == "hashing"
+    assert (stats.documents, stats.passages, stats.titled_passages) == (2, 2, 2)
+    assert stats.entities == len(index.snapshot.entities)
+    assert stats.manifest["settings"]["encoder"] == "hashing"
 
 
 def test_opening_what_is_no_index(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_documents_in_any_order_and_any_number_of_commits_make_one_snapshot(tmp_
     backwards = DOCUMENTS[::-1]
     for first in range(0, len(backwards), 10):
         apart.add(backwards[first : first + 10])
-    assert together.stats()["manifest"]["files"] == apart.stats()["manifest"]["files"]
+    assert together.stats().manifest["files"] == apart.stats().manifest["files"]
 
 
 def test_limits_of_the_settings_hold_from_python(small_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from clew.answering.selection import select_answerer
 from clew.errors import IndexFormatError, InputError
@@ -13,10 +12,11 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.registry import open_extractor
+from clew.indexing.index_stats import IndexStats, collect_stats
 from clew.indexing.kg_formats.files import GraphFile, graph_file
 from clew.indexing.kg_import import GraphImporter, GraphReport, clean_graph_name
 from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, IndexWriter, choose_extractor, counting
-from clew.indexing.snapshot_builder import check_snapshot, ensure_snapshot, read_manifest, snapshot_folder
+from clew.indexing.snapshot_builder import check_snapshot, ensure_snapshot, snapshot_folder
 from clew.indexing.sources.reader import read_documents
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
@@ -311,25 +311,9 @@ class Index:
             ensure_snapshot(self.table, self._encoder, self._progress)
         return dropped
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> IndexStats:
         """Return counts, settings and the manifest of this version."""
-        s = self.snapshot
-        manifest = read_manifest(snapshot_folder(self.table))
-        return {
-            "version": self.table.version,
-            "documents": sum(not is_shard(hash_) for hash_ in self.table.document_hashes().values()),
-            "passages": len(s.passage_ids),
-            "entities": len(s.entities),
-            "relations": len(s.relations),
-            "triples": len(s.triples),
-            "imported_triples": int(s.imported.sum()),
-            "graphs": manifest["graphs"],
-            "mentions": len(s.mentions.indices),
-            "equivalences": len(s.equivalences.indices) // 2,
-            "titled_passages": int((s.title_entities >= 0).sum()),
-            "walk_edges": len(s.walk.indices) // 2,
-            "manifest": manifest,
-        }
+        return collect_stats(self.table, self.snapshot)
 
 
 def open(  # noqa: A001

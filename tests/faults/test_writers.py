@@ -86,8 +86,8 @@ def test_a_reader_holds_its_version(tmp_path: Path) -> None:
     assert visible_results(early.search("Who led Voyage 12?")) == first
     assert visible_results(late.search("Who led Voyage 12?")) == first  # its snapshot is gone, and is made again
     assert early.table.read().equals(old)
-    assert early.stats()["documents"] == 20
-    assert library.open(tmp_path).stats()["documents"] == 18
+    assert early.stats().documents == 20
+    assert library.open(tmp_path).stats().documents == 18
     assert visible_results(library.open(tmp_path).search("Who led Voyage 12?")) != first
 
 
@@ -101,7 +101,7 @@ def test_a_writer_reads_what_another_wrote_before_it(tmp_path: Path) -> None:
     first.add([make_document(100)])
     report = second.add([make_document(100), make_document(101)])
     assert (report.added, report.unchanged) == (1, 1)
-    assert second.stats()["documents"] == 22
+    assert second.stats().documents == 22
     with writer_lock(tmp_path), pytest.raises(library.IndexLockedError, match="wait until it has finished"):
         first.remove(["v0001"])
 

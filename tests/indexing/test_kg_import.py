@@ -19,6 +19,7 @@ from clew.indexing.snapshot_builder import MANIFEST_FILE, read_manifest, snapsho
 from clew.retrievers.empty_index import ONLY_GRAPH
 from clew.retrievers.registry import RETRIEVERS
 from clew.settings import Settings
+from clew.store.kg_shards import StoredGraph
 from clew.store.verify import repair, verify
 from clew.types import Document, Triple
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, without_timing
@@ -82,8 +83,8 @@ def test_a_graph_needs_no_documents_and_keeps_parallel_edges_and_loops(alone: In
     assert sorted(alone.snapshot.entities) == ["Blekinge", "Karlskrona", "Louis Palander", "Norway", "Sweden"]
     figures = alone.stats()
     wanted = {"documents": 0, "passages": 0, "entities": 5, "relations": 5, "triples": 6, "imported_triples": 6}
-    assert {name: figures[name] for name in wanted} == wanted
-    assert figures["graphs"] == [{"name": "sea.tsv", "triples": 6, "names": 0, "parts": 1}]
+    assert {name: getattr(figures, name) for name in wanted} == wanted
+    assert figures.graphs == (StoredGraph("sea.tsv", triples=6, names=0, parts=1),)
 
 
 def test_the_same_file_again_costs_no_commit(alone: Index, sea: Path) -> None:
@@ -250,7 +251,7 @@ def test_labels_and_aliases_lead_to_an_entity(tmp_path: Path) -> None:
     assert [s.entities[int(e)] for e in s.entities_with_name("m.1")] == ["Fram"]
     assert "Fram" in [s.entities[int(e)] for e in s.entities_with_name("The polar ship")]
     assert list_triples(index)[-1].head == "Fram"
-    assert index.stats()["graphs"] == [{"name": "ships", "triples": 1, "names": 3, "parts": 2}]
+    assert index.stats().graphs == (StoredGraph("ships", triples=1, names=3, parts=2),)
 
 
 def test_faults_are_counted_and_the_first_are_told(tmp_path: Path) -> None:
@@ -263,7 +264,7 @@ def test_faults_are_counted_and_the_first_are_told(tmp_path: Path) -> None:
     assert str(report.faults[0]) == "g.tsv:2: 1 cell, wanted 3: head, relation, tail"
     with pytest.raises(InputError, match=r"g\.tsv:2: .*nothing was imported"):
         index.import_graph(file, "other", strict=True)
-    assert [graph["name"] for graph in index.stats()["graphs"]] == ["g.tsv"]
+    assert [graph.name for graph in index.stats().graphs] == ["g.tsv"]
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "a\tb\n", "head\trelation\ttail\n"])
@@ -318,7 +319,7 @@ def test_any_other_name_can_be_removed(tmp_path: Path, sea: Path, name: str) -> 
     index = make_index(tmp_path / "index", DOCUMENTS[:2])
     before = snapshot_arrays(index)
     index.import_graph(sea, name)
-    assert [graph["name"] for graph in index.stats()["graphs"]] == [name]
+    assert [graph.name for graph in index.stats().graphs] == [name]
     assert index.remove([name]).removed_graphs == 1
     assert snapshot_arrays(index) == before
 
@@ -335,8 +336,8 @@ def test_documents_and_graphs_do_not_take_each_others_names(tmp_path: Path, sea:
     for absent in ("graph#000000", "graph#", "nothing"):
         with pytest.raises(InputError, match="no document has the id, and no graph the name"):
             index.remove([absent])
-    assert index.stats()["documents"] == 2
-    assert len(index.stats()["graphs"]) == 1
+    assert index.stats().documents == 2
+    assert len(index.stats().graphs) == 1
 
 
 def test_what_is_damaged_is_found_repaired_and_imported_again(

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Optional
 
@@ -279,7 +280,7 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
 
     figures = _open(index).stats()
     if json_:
-        _print_json(figures)
+        _print_json(asdict(figures))
     else:
         print_stats(figures)
 

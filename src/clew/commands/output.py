@@ -14,6 +14,7 @@ from rich.table import Table
 
 from clew.graph.snapshot.diff import SnapshotDiff
 from clew.indexing.cost_estimate import CostEstimate
+from clew.indexing.index_stats import IndexStats
 from clew.indexing.kg_import import GraphReport
 from clew.indexing.pipeline import IndexingReport
 from clew.models.llm.reply_cache import CachedReplies
@@ -209,14 +210,14 @@ def print_cached_replies(entries: Sequence[CachedReplies]) -> None:
         _print_line("no replies are kept")
 
 
-def print_stats(figures: dict[str, Any]) -> None:
+def print_stats(stats: IndexStats) -> None:
     """Print counts, then what the index was made with."""
-    for name, value in figures.items():
+    for name, value in asdict(stats).items():
         if name not in ("manifest", "graphs"):
             _print_line(f"{name.replace('_', ' '):18} {value}")
-    for graph in figures["graphs"]:
-        _print_line(f"{'graph':18} {graph['name']} ({graph['triples']} triples, {graph['names']} names)")
-    manifest = figures["manifest"]
+    for graph in stats.graphs:
+        _print_line(f"{'graph':18} {graph.name} ({graph.triples} triples, {graph.names} names)")
+    manifest = stats.manifest
     for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
         _print_line(f"{name.replace('_', ' '):18} {value}")
     for extractor, count in manifest["extractors"].items():

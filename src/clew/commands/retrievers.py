@@ -1,5 +1,6 @@
 """`clew retrievers`: the retrievers and rerankers there are, what each needs, and its settings."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -59,7 +60,7 @@ def _find(name: str) -> tuple[type[SettingsRecord], str, tuple[str, ...]]:
     raise InputError(f"no retriever or reranker is called {name!r}; {hint}")
 
 
-def _make_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+def _make_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, no_wrap=column in ("retriever", "reranker", "setting", "default"))

@@ -1,0 +1,56 @@
+"""Counts of what an index version holds, with the settings it was made with."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from clew.graph.snapshot.snapshot import Snapshot
+from clew.indexing.snapshot_builder import read_manifest, snapshot_folder
+from clew.store.kg_shards import StoredGraph, is_shard, stored_graphs
+from clew.store.passage_table import PassageTable
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStats:
+    """Counts of one index version.
+
+    Attributes:
+        version: Of the table of passages.
+        equivalences: Pairs of synonyms.
+        titled_passages: Passages whose title is an entity.
+        walk_edges: Undirected edges of the graph that walks follow.
+        graphs: Imported graphs.
+        manifest: What the snapshot was made from, and the checksums of its files.
+    """
+
+    version: int
+    documents: int
+    passages: int
+    entities: int
+    relations: int
+    triples: int
+    imported_triples: int
+    graphs: tuple[StoredGraph, ...]
+    mentions: int
+    equivalences: int
+    titled_passages: int
+    walk_edges: int
+    manifest: dict[str, Any]
+
+
+def collect_stats(table: PassageTable, snapshot: Snapshot) -> IndexStats:
+    """Return the counts of a table's version and its snapshot."""
+    return IndexStats(
+        version=table.version,
+        documents=sum(not is_shard(hash_) for hash_ in table.document_hashes().values()),
+        passages=len(snapshot.passage_ids),
+        entities=len(snapshot.entities),
+        relations=len(snapshot.relations),
+        triples=len(snapshot.triples),
+        imported_triples=int(snapshot.imported.sum()),
+        graphs=tuple(stored_graphs(table.iter_shards(["metadata"]))),
+        mentions=len(snapshot.mentions.indices),
+        equivalences=len(snapshot.equivalences.indices) // 2,
+        titled_passages=int((snapshot.title_entities >= 0).sum()),
+        walk_edges=len(snapshot.walk.indices) // 2,
+        manifest=read_manifest(snapshot_folder(table)),
+    )
