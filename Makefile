@@ -30,14 +30,13 @@ demo: $(VENV)/installed  ## Index the example corpus and answer a question that 
 	@echo
 	$(BIN)/clew ask "$(QUESTION)" --index $(INDEX)
 
-test: $(VENV)/installed-dev  ## Run all tests
-	$(BIN)/python -m pytest -n 2 $(TESTS)
+test: $(VENV)/installed-dev  ## Run all tests but the slow ones
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(TESTS)
 
 check: $(VENV)/installed-dev  ## Check format, lint, types and docs, then run all tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy bench  # apart: its scripts are modules of their own, and one has the name of a folder of tests
 	$(BIN)/python docs/generate_cli.py --check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
