@@ -72,11 +72,11 @@ def setting_rows(record: type[SettingsRecord]) -> Iterator[SettingRow]:
     for name, field in record.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         yield SettingRow(
-            name, describe_values(field), written(field.default), field.description or "", str(extra.get("source", ""))
+            name, describe_values(field), format_value(field.default), field.description or "", str(extra.get("source", ""))
         )
 
 
-def written(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value as a user writes it; "" for none."""
     if value is None or value is PydanticUndefined:
         return ""
