@@ -1,4 +1,4 @@
-"""Rows and the walk's graph against dictionaries of dictionaries."""
+"""Adjacency and the walk graph against dictionaries of dictionaries."""
 
 from collections import defaultdict
 from random import Random
@@ -16,21 +16,21 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(1
 
 
 def to_dictionary(graph: Adjacency) -> Rows:
-    found: Rows = {}
+    result: Rows = {}
     for row in range(graph.row_count):
         columns = graph.row(row).tolist()
         assert columns == sorted(set(columns))
         weights = graph.weights[graph.indptr[row] : graph.indptr[row + 1]].tolist()
         if columns:
-            found[row] = dict(zip(columns, weights, strict=True))
-    return found
+            result[row] = dict(zip(columns, weights, strict=True))
+    return result
 
 
 def keep_heaviest(entries: Entries) -> Rows:
-    wanted: Rows = defaultdict(dict)
+    result: Rows = defaultdict(dict)
     for row, column, weight in entries:
-        wanted[row][column] = max(wanted[row].get(column, 0.0), weight)
-    return dict(wanted)
+        result[row][column] = max(result[row].get(column, 0.0), weight)
+    return dict(result)
 
 
 def from_entries(entries: Entries, count: int = 8) -> Adjacency:
@@ -47,10 +47,10 @@ def test_of_equal_pairs_the_heaviest_stays(entries: Entries) -> None:
 
 @given(ENTRIES)
 def test_transposed_turns_pairs_round(entries: Entries) -> None:
-    turned = from_entries(entries).transpose(8)
-    assert to_dictionary(turned) == keep_heaviest([(column, row, weight) for row, column, weight in entries])
-    again = turned.transpose(8)
-    assert to_dictionary(again) == to_dictionary(from_entries(entries))
+    transposed = from_entries(entries).transpose(8)
+    assert to_dictionary(transposed) == keep_heaviest([(column, row, weight) for row, column, weight in entries])
+    restored = transposed.transpose(8)
+    assert to_dictionary(restored) == to_dictionary(from_entries(entries))
 
 
 @given(ENTRIES, st.randoms())

@@ -1,4 +1,4 @@
-"""Where a walk ends, by moving all of its probability one step at a time through a full matrix."""
+"""Exact PageRank by moving all probability one step at a time through a dense matrix."""
 
 from typing import Any
 
@@ -26,9 +26,9 @@ def exact_pagerank(
 
 
 def dense_matrix(rows: "Any", count: int) -> Floats:
-    """Return an adjacency as a full matrix (count, count)."""
+    """Return an adjacency as a dense matrix (count, count)."""
     matrix = np.zeros((count, count))
     for row in range(count):
-        for place in range(int(rows.indptr[row]), int(rows.indptr[row + 1])):
-            matrix[row, rows.indices[place]] = rows.weights[place]
+        for entry in range(int(rows.indptr[row]), int(rows.indptr[row + 1])):
+            matrix[row, rows.indices[entry]] = rows.weights[entry]
     return matrix

@@ -48,7 +48,7 @@ WORDS = st.lists(st.sampled_from(["fram", "ship", "pole", "nansen", "ice", "1893
     st.lists(WORDS, min_size=1, max_size=6), WORDS, st.sampled_from([0.0, 0.9, 1.5]), st.sampled_from([0.0, 0.75, 1.0])
 )
 def test_scores_follow_the_formula(texts: list[list[str]], question: list[str], k1: float, b: float) -> None:
-    index = BM25Index.build([" ".join(text) for text in texts], stem=False, k1=k1, b=b)
+    index = BM25Index.build([" ".join(text) for text in texts], k1=k1, b=b)
     expected = bm25_scores(texts, question, k1, b) if any(texts) else [0.0] * len(texts)
     scores = index.scores(" ".join(question))
     assert scores.dtype == np.float32
@@ -61,7 +61,7 @@ def test_scores_equal_those_of_the_library() -> None:
     texts = ["fram ship pole fram", "ship ice", "pole ice nansen", "nansen"]
     engine = BM25(method="lucene", k1=1.5, b=0.75)
     engine.index([text.split() for text in texts], show_progress=False)
-    index = BM25Index.build(texts, stem=False)
+    index = BM25Index.build(texts)
     for question in ("fram ice", "nansen pole ship", "ice ice"):
         np.testing.assert_allclose(index.scores(question), engine.get_scores(question.split()), rtol=1e-6)
 
@@ -87,12 +87,10 @@ def test_words_match_folded_and_stemmed() -> None:
     assert (index.scores("EMILE") > 0).tolist() == [True, False]
     assert (index.scores("founding a café") > 0).tolist() == [True, False]
     assert (index.scores("ship") > 0).tolist() == [False, True]
-    plain = BM25Index.build(["founded", "ships"], stem=False)
-    assert not plain.scores("founding ship").any()
 
 
 def test_pairs_of_neighbouring_letters_in_unspaced_scripts_are_terms() -> None:
-    index = BM25Index.build(["東京 都", "京 東"], stem=False)
+    index = BM25Index.build(["東京 都", "京 東"])
     scores = index.scores("東京")
     assert scores[0] > scores[1] > 0
     assert (BM25Index.build(VOYAGES).scores("東京大学はどこ") > 0).tolist() == [False] * 4 + [True, False]
@@ -113,9 +111,8 @@ def test_stop_words_are_folded() -> None:
     assert all(word == word.casefold() for word in STOP_WORDS)
 
 
-@pytest.mark.parametrize("stem", [True, False])
-def test_loaded_scores_are_the_same_bits(tmp_path: Path, stem: bool) -> None:
-    built = BM25Index.build(VOYAGES, stem=stem)
+def test_loaded_scores_are_the_same_bits(tmp_path: Path) -> None:
+    built = BM25Index.build(VOYAGES)
     built.save(tmp_path / "new" / "folder")
     loaded = BM25Index.load(tmp_path / "new" / "folder")
     assert len(loaded) == len(VOYAGES)
@@ -174,7 +171,8 @@ def test_damaged_folders_are_rejected(tmp_path: Path) -> None:
         b"\xff",
         b'{"format": 1}',
         b'{"fingerprint": "bm25-0", "passages": 1, "stem": false}',
-        b'{"fingerprint": "bm25-1", "passages": "1", "stem": false}',
+        b'{"fingerprint": "bm25-1", "passages": 1, "stem": false}',
+        b'{"fingerprint": "bm25-1", "passages": "1", "stem": true}',
     ],
 )
 def test_other_settings_are_rejected(tmp_path: Path, content: bytes) -> None:
@@ -182,10 +180,6 @@ def test_other_settings_are_rejected(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "settings.json").write_bytes(content)
     with pytest.raises(IndexFormatError, match="delete the folder to rebuild it"):
         BM25Index.load(tmp_path)
-
-
-def test_fingerprints_distinguish_stemming() -> None:
-    assert BM25Index.fingerprint() == BM25Index.fingerprint(stem=True) != BM25Index.fingerprint(stem=False)
 
 
 @pytest.mark.parametrize(("k1", "b"), [(-1.0, 0.5), (math.nan, 0.5), (1.5, 1.5), (1.5, -0.1)])

@@ -12,7 +12,7 @@ NAMES = st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join),
 TEXTS = st.lists(WORDS, max_size=15).map(" ".join)
 
 
-def find_slowly(names: list[list[str]], text: str, candidates: int, *, cased: bool) -> list[Match]:
+def find_slowly(names: list[list[str]], text: str, candidates: int) -> list[Match]:
     targets: dict[str, list[int]] = {}
     for number, variants in enumerate(names):
         for key in sorted({name_key(variant) for variant in variants}):
@@ -22,7 +22,7 @@ def find_slowly(names: list[list[str]], text: str, candidates: int, *, cased: bo
         for length in range(len(words) - position, 0, -1):
             run = words[position : position + length]
             key, surface = " ".join(word.key for word in run), text[run[0].start : run[-1].end]
-            small = cased and length <= 2 and not (surface[0].isupper() or surface[0].isdigit())
+            small = length <= 2 and not (surface[0].isupper() or surface[0].isdigit())
             if key in COMMON_WORDS or small or not 0 < len(targets.get(key, ())) <= candidates:
                 continue
             matches.append(Match(run[0].start, run[-1].end, tuple(targets[key])))
@@ -32,15 +32,13 @@ def find_slowly(names: list[list[str]], text: str, candidates: int, *, cased: bo
     return matches
 
 
-@given(NAMES, TEXTS, st.integers(1, 3), st.booleans())
-def test_matches_equal_a_slow_search(names: list[list[str]], text: str, candidates: int, cased: bool) -> None:
-    assert Gazetteer(names, candidates).find(text, require_capital=cased) == find_slowly(
-        names, text, candidates, cased=cased
-    )
+@given(NAMES, TEXTS, st.integers(1, 3))
+def test_matches_equal_a_slow_search(names: list[list[str]], text: str, candidates: int) -> None:
+    assert Gazetteer(names, candidates).find(text) == find_slowly(names, text, candidates)
 
 
-def find_names(names: list[list[str]], text: str, *, cased: bool = True) -> list[tuple[str, tuple[int, ...]]]:
-    return [(text[m.start : m.end], m.targets) for m in Gazetteer(names).find(text, require_capital=cased)]
+def find_names(names: list[list[str]], text: str) -> list[tuple[str, tuple[int, ...]]]:
+    return [(text[m.start : m.end], m.targets) for m in Gazetteer(names).find(text)]
 
 
 @pytest.mark.parametrize(
@@ -68,10 +66,6 @@ def find_names(names: list[list[str]], text: str, *, cased: bool = True) -> list
 )  # fmt: skip
 def test_matches(names: list[list[str]], text: str, wanted: list[tuple[str, tuple[int, ...]]]) -> None:
     assert find_names(names, text) == wanted
-
-
-def test_lower_case_names_match_without_require_capital() -> None:
-    assert find_names([["Fox"]], "a fox", cased=False) == [("fox", (0,))]
 
 
 def test_length_is_the_number_of_names() -> None:

@@ -1,7 +1,8 @@
 """BM25 index over passages: term weights are computed when it is built and stored as four memory-mapped arrays.
 
-Terms are the folded words of `clew.text.normalization` without English function words and, by default, stemmed. In
-scripts written without spaces each letter is a term, and so is each pair of neighbouring letters.
+Terms are the folded words of `clew.text.normalization` without English function words. ASCII words are stemmed with the
+English Snowball stemmer, so that `founded` matches `founding`; it raised recall on both development sets it was tried
+on. In scripts written without spaces each letter is a term, and so is each pair of neighbouring letters.
 
 Terms are stored as 64-bit hashes, so that opening an index reads no vocabulary and a query term is found by binary
 search; two terms with the same hash (probability about 1 in 400 million for 300,000 terms) are treated as one. The
@@ -16,7 +17,7 @@ hashes, so that the word order of the query never changes a bit of the scores.
 import json
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -62,7 +63,6 @@ class BM25Index:
         passages: "IntArray",
         weights: "FloatArray",
         size: int,
-        stem: bool,
     ) -> None:
         """Store the arrays without copying; the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`.
 
@@ -72,28 +72,22 @@ class BM25Index:
             passages: (m,) passage of each posting.
             weights: (m,) contribution of the term to that passage's score.
             size: Number of passages, n.
-            stem: Whether English words were stemmed.
         """
         self._terms = terms
         self._offsets = offsets
         self._passages = passages
         self._weights = weights
         self._size = size
-        self._stem = stem
 
     def __len__(self) -> int:
         return self._size
 
     @classmethod
-    def build(
-        cls, texts: Iterable[str], *, stem: bool = True, k1: float = DEFAULT_K1, b: float = DEFAULT_B
-    ) -> "BM25Index":
+    def build(cls, texts: Iterable[str], *, k1: float = DEFAULT_K1, b: float = DEFAULT_B) -> "BM25Index":
         """Build an index in one pass over `texts`.
 
         Args:
             texts: One text per passage, commonly its title, a line break and its text.
-            stem: Apply the English Snowball stemmer to ASCII words, so that `founded` matches `founding`; it raised
-                recall on both development sets it was tried on.
             k1: Term frequency saturation, 0 or more.
             b: Length normalization, 0 to 1.
 
@@ -102,7 +96,7 @@ class BM25Index:
         """
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1 is {k1} and b is {b}: wanted k1 of at least 0 (usual: 1.5), b from 0 to 1 (0.75)")
-        analyzer = _Analyzer(stem)
+        analyzer = _Analyzer()
         numbers: dict[int, int] = {}
         number_of_term: dict[str, int] = {}
         rows: list[array[int]] = []
@@ -114,17 +108,17 @@ class BM25Index:
                     number = number_of_term[term] = numbers.setdefault(key_hash(term), len(numbers))
                 row.append(number)
             rows.append(row)
-        return cls(*_compute_postings(numbers, rows, k1, b), len(rows), stem)
+        return cls(*_compute_postings(numbers, rows, k1, b), len(rows))
 
     @staticmethod
-    def fingerprint(*, stem: bool = True) -> str:
+    def fingerprint() -> str:
         """Identify the text analysis; an index with another fingerprint must be rebuilt."""
-        return f"bm25-{_FORMAT_VERSION}" + (f"-snowball-{stemmer_version()}" if stem else "")
+        return f"bm25-{_FORMAT_VERSION}-snowball-{stemmer_version()}"
 
     def scores(self, question: str) -> "FloatArray":
         """Return the BM25 score (n,) of every passage, 0 where no term matches; `question` may be any text."""
         scores = np.zeros(self._size, dtype=np.float32)
-        counts = Counter(key_hash(term) for term in _Analyzer(self._stem).terms(question))
+        counts = Counter(key_hash(term) for term in _Analyzer().terms(question))
         if not counts or not len(self._terms):
             return scores
         hashes = np.fromiter(counts, dtype=np.uint64, count=len(counts))
@@ -142,7 +136,7 @@ class BM25Index:
         Raises:
             ProviderError: The files could not be written.
         """
-        settings = {"fingerprint": self.fingerprint(stem=self._stem), "passages": self._size, "stem": self._stem}
+        settings = {"fingerprint": self.fingerprint(), "passages": self._size, "stem": True}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, kind in _ARRAYS.items():
@@ -165,7 +159,7 @@ class BM25Index:
             raise _unusable_error(folder, str(error)) from error
         if fault := _find_fault(settings, arrays):
             raise _unusable_error(folder, fault)
-        return cls(**arrays, size=settings["passages"], stem=settings["stem"])
+        return cls(**arrays, size=settings["passages"])
 
 
 @njit(cache=True, nogil=True)
@@ -177,17 +171,13 @@ def _add_postings(scores, passages, weights, start, end, count):  # type: ignore
 class _Analyzer:
     """Splits text into terms; each query gets its own, since a stemmer must not be shared between threads."""
 
-    def __init__(self, stem: bool) -> None:
-        self._stem: Callable[[str], str] | None = None
-        if stem:
-            stem_word = Stemmer("english").stemWord
-            # A corpus has few distinct words; each is stemmed once.
-            self._stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
+    def __init__(self) -> None:
+        stem_word = Stemmer("english").stemWord
+        # A corpus has few distinct words; each is stemmed once.
+        self._stem = lru_cache(maxsize=None)(lambda key: stem_word(key) if key.isascii() else key)
 
     def terms(self, text: str) -> list[str]:
-        terms = [key for key in token_keys(text) if key not in STOP_WORDS]
-        if self._stem:
-            terms = list(map(self._stem, terms))
+        terms: list[str] = [self._stem(key) for key in token_keys(text) if key not in STOP_WORDS]
         if not is_plain(text):
             # Adjacent tokens without a gap occur only where one is a letter of a script without spaces.
             terms += [left.key + right.key for left, right in pairwise(tokens(text)) if left.end == right.start]
@@ -234,13 +224,11 @@ def _memory_map(path: Path) -> Any:
 
 def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:
     """Return a description of the first inconsistency, "" if there is none."""
-    kinds = {"fingerprint": str, "passages": int, "stem": bool}
-    if not isinstance(settings, dict) or not all(isinstance(settings.get(key), kind) for key, kind in kinds.items()):
-        seen = json.dumps(settings)[:200]
-        return f"settings.json is {seen}; wanted a fingerprint, an integer for passages and true or false for stem"
-    wanted = BM25Index.fingerprint(stem=settings["stem"])
-    if settings["fingerprint"] != wanted:
-        return f"its fingerprint is {settings['fingerprint']}, wanted {wanted}"
+    wanted = BM25Index.fingerprint()
+    if not isinstance(settings, dict) or not isinstance(settings.get("passages"), int):
+        return f"settings.json is {json.dumps(settings)[:200]}; wanted a fingerprint and a number of passages"
+    if settings.get("fingerprint") != wanted:
+        return f"its fingerprint is {settings.get('fingerprint')}, wanted {wanted}"
     for name, dtype in _ARRAYS.items():
         if arrays[name].dtype != np.dtype(dtype) or arrays[name].ndim != 1:
             return f"{name}.npy has {arrays[name].dtype} of shape {arrays[name].shape}; wanted one dimension of {dtype}"

@@ -54,13 +54,11 @@ class Gazetteer:
     def __len__(self) -> int:
         return len(self._targets)
 
-    def find(self, text: str, *, require_capital: bool = True) -> list[Match]:
+    def find(self, text: str) -> list[Match]:
         """Return the known names in `text` from left to right, without overlaps.
 
-        Args:
-            text: Any text.
-            require_capital: Match a name of one or two words only where it starts with a capital, a digit or a letter
-                of a script without capitals, so that common words in running text are not taken for titles.
+        A name of one or two words matches only where it starts with a capital, a digit or a letter of a script without
+        capitals, so that common words in running text are not taken for titles.
         """
         keys = token_keys(text)
         starts = [i for i, key in enumerate(keys) if key in self._lengths]
@@ -72,20 +70,18 @@ class Gazetteer:
         for position in starts:
             if position < free:
                 continue
-            if length := self._longest_match(text, spans, keys, position, require_capital=require_capital):
+            if length := self._longest_match(text, spans, keys, position):
                 free = position + length
                 start, end = spans[position][0], spans[free - 1][1]
                 matches.append(Match(start, end, self._targets[" ".join(keys[position:free])]))
         return matches
 
-    def _longest_match(
-        self, text: str, spans: Sequence[tuple[int, int]], keys: list[str], position: int, *, require_capital: bool
-    ) -> int:
+    def _longest_match(self, text: str, spans: Sequence[tuple[int, int]], keys: list[str], position: int) -> int:
         for length in self._lengths[keys[position]]:
             key = " ".join(keys[position : position + length])
             if position + length <= len(keys) and key in self._targets:
                 surface = text[spans[position][0] : spans[position + length - 1][1]]
-                if not require_capital or length > 2 or looks_like_name(surface):
+                if length > 2 or looks_like_name(surface):
                     return length
         return 0
 

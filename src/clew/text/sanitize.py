@@ -8,7 +8,7 @@ _SPACES = dict.fromkeys(_CONTROL_CODES, " ")
 
 
 def escape_control(text: str) -> str:
-    """Replace control characters by escapes such as `\\x1b`; tabs and line feeds stay."""
+    """Replace control characters by backslash escapes; tabs and line feeds stay."""
     return text.translate(_ESCAPES)
 
 

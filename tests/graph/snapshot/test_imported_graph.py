@@ -1,4 +1,4 @@
-"""Imported graphs beside the facts of passages: numbers of both together, distinct rows, and what counts as stated."""
+"""Imported graphs merged with the facts of passages: positions in the union, distinct rows, and stated triples."""
 
 from collections import Counter
 from dataclasses import replace
