@@ -38,7 +38,7 @@ def from_entries(entries: Entries, count: int = 8) -> Adjacency:
 
 
 @given(ENTRIES)
-def test_of_equal_pairs_the_heaviest_stays(entries: Entries) -> None:
+def test_the_heaviest_of_equal_pairs_is_kept(entries: Entries) -> None:
     graph = from_entries(entries)
     assert graph.row_count == 8
     assert to_dictionary(graph) == keep_heaviest(entries)
@@ -46,7 +46,7 @@ def test_of_equal_pairs_the_heaviest_stays(entries: Entries) -> None:
 
 
 @given(ENTRIES)
-def test_transposed_turns_pairs_round(entries: Entries) -> None:
+def test_transpose_swaps_rows_and_columns(entries: Entries) -> None:
     transposed = from_entries(entries).transpose(8)
     assert to_dictionary(transposed) == keep_heaviest([(column, row, weight) for row, column, weight in entries])
     restored = transposed.transpose(8)
@@ -85,7 +85,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[int], list[set[int]], int]:
 
 
 @given(corpora())
-def test_the_walks_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
+def test_the_walk_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
     titles, mentioned, entities = corpus
     pairs = [(p, e, 1.0 / (1 + e)) for p, row in enumerate(mentioned) for e in row]
     mentions = from_entries(pairs, len(titles))
@@ -95,11 +95,11 @@ def test_the_walks_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
     following = len(titles)
     for entity in range(entities):
         titled = [p for p, title in enumerate(titles) if title == entity]
-        places = [p for p, row in enumerate(mentioned) if entity in row]
+        passages = [p for p, row in enumerate(mentioned) if entity in row]
         if len(titled) == 1:
             wanted.append(titled[0])
-        elif len(places) == 1:
-            wanted.append(places[0])
+        elif len(passages) == 1:
+            wanted.append(passages[0])
         else:
             wanted.append(following)
             following += 1

@@ -17,7 +17,7 @@ def test_packed_strings_equal_the_input(strings: list[str]) -> None:
 
 
 @pytest.mark.parametrize("strings", [[], [""], ["", "", ""], ["🚢", "", "e\u0301", "中文", "\0", "a\nb"]])
-def test_empty_strings_and_signs_of_several_bytes(strings: list[str]) -> None:
+def test_empty_strings_and_multi_byte_characters(strings: list[str]) -> None:
     assert list(StringArray.pack(strings)) == strings
 
 

@@ -41,9 +41,9 @@ def neighbourhood(
 
 def induced_edges(facts: Sequence[Fact], nodes: Sequence[int], blocked: set[int]) -> list[list[Step]]:
     """Return the edges of each position: (position, code)."""
-    place = {node: i for i, node in enumerate(nodes)}
+    position = {node: i for i, node in enumerate(nodes)}
     return [
-        sorted((place[other], code) for other, code in entity_edges(facts, node, blocked) if other in place)
+        sorted((position[other], code) for other, code in entity_edges(facts, node, blocked) if other in position)
         for node in nodes
     ]
 

@@ -16,12 +16,12 @@ def exact_pagerank(
     steps[:, blocked] = 0.0
     out = steps.sum(axis=1)
     ends = np.where(out > 0, 1.0 - damping, 1.0)
-    onward = damping * steps / np.where(out > 0, out, 1.0)[:, None]
+    transitions = damping * steps / np.where(out > 0, out, 1.0)[:, None]
     walking = np.where(blocked, 0.0, restart)
     ended = np.zeros_like(restart)
     while walking.sum() > 1e-13:
         ended += ends * walking
-        walking = walking @ onward
+        walking = walking @ transitions
     return ended
 
 

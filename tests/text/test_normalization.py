@@ -109,5 +109,5 @@ def test_words_of_many_scripts(text: str, words: list[str]) -> None:
         ("", ""),
     ],
 )
-def test_without_parentheses(title: str, shorter: str) -> None:
+def test_strip_parentheses(title: str, shorter: str) -> None:
     assert strip_parentheses(title) == shorter

@@ -53,7 +53,7 @@ def test_discounts_decrease_to_a_minimum() -> None:
     assert {discount(n, 0.0) for n in range(5)} == {discount(n, float("inf")) for n in range(5)} == {1.0}
 
 
-def test_a_hub_is_scored_in_parts_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_is_scored_in_batches_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = TripleGraph(np.array([(0, 1), *((0, 2 + i) for i in range(500))]), 502)
     whole = diverse_beam_search(graph, [0], score_chains, BeamSettings(7, 3, hub=1000))
     monkeypatch.setattr(module, "_SCORING_BATCH", 16)

@@ -66,7 +66,7 @@ def test_the_likeliest_of_all_walks_is_found(a: PushProblem) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(push_problems(largest=40))
-def test_it_equals_networkx_where_the_walk_is_short(a: PushProblem) -> None:
+def test_likelihoods_equal_those_of_networkx_for_short_walks(a: PushProblem) -> None:
     graph, blocked = to_dictionary(a.graph), set(np.flatnonzero(a.blocked).tolist())
     attraction, start = a.attraction.tolist(), restart_shares(a)
     costs: nx.DiGraph = nx.DiGraph()

@@ -60,6 +60,6 @@ def test_a_walk_is_recovered_from_its_triples_and_its_start(hops: int, names: in
 
 
 @pytest.mark.parametrize("topics", [(), ("A", "B")])
-def test_a_later_fact_says_where_it_starts(topics: tuple[str, ...]) -> None:
+def test_a_later_fact_determines_the_start(topics: tuple[str, ...]) -> None:
     assert path_entities((B_A, A_B, B_C), topics) == ("B", "A", "B", "C")
     assert path_entities((A_B, B_A, B_C), topics) == ("B", "A", "B", "C")

@@ -51,7 +51,7 @@ def end_positions(level: RelationPathLevel) -> list[list[int]]:
 
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SMALL, st.integers(1, 3))
-def test_chains_and_ends_as_by_trying_every_walk(data: st.DataObject, fact_set: FactSet, hops: int) -> None:
+def test_relation_paths_and_ends_equal_those_of_all_walks(data: st.DataObject, fact_set: FactSet, hops: int) -> None:
     order = data.draw(st.permutations(range(fact_set.entity_count)))
     local = build_local(fact_set.facts, fact_set.entity_count, order)
     starts = data.draw(draw_entities(fact_set))
@@ -104,7 +104,7 @@ def test_every_end_has_a_path_of_real_edges(
 
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SMALL)
-def test_ends_come_simple_ones_first_then_by_position(data: st.DataObject, fact_set: FactSet) -> None:
+def test_ends_of_simple_paths_come_first_then_by_position(data: st.DataObject, fact_set: FactSet) -> None:
     level = build_levels(
         build_local(fact_set.facts, fact_set.entity_count),
         fact_set.facts,
@@ -121,7 +121,7 @@ def test_ends_come_simple_ones_first_then_by_position(data: st.DataObject, fact_
 
 @settings(deadline=None, max_examples=150)
 @given(st.data(), SMALL, st.integers(1, 3))
-def test_bounded_a_chain_goes_on_from_its_first_ends_and_says_so(
+def test_a_relation_path_is_extended_from_its_first_ends_up_to_the_bound(
     data: st.DataObject, fact_set: FactSet, max_ends: int
 ) -> None:
     local = build_local(fact_set.facts, fact_set.entity_count)
@@ -145,7 +145,7 @@ def test_bounded_a_chain_goes_on_from_its_first_ends_and_says_so(
 
 @settings(deadline=None, max_examples=100)
 @given(st.data(), SMALL, st.integers(0, 12))
-def test_no_more_edges_are_looked_at_than_allowed(data: st.DataObject, fact_set: FactSet, max_edges: int) -> None:
+def test_no_more_edges_are_read_than_allowed(data: st.DataObject, fact_set: FactSet, max_edges: int) -> None:
     local = build_local(fact_set.facts, fact_set.entity_count)
     codes = relation_codes(local, fact_set.triples)
     starts = data.draw(draw_entities(fact_set, min_size=1))

@@ -23,7 +23,7 @@ def edge_costs(local: LocalGraph, costs: list[float]) -> dict[tuple[int, int], f
 
 @settings(deadline=None, max_examples=200)
 @given(st.data(), fact_sets(max_entities=6, max_facts=10), st.integers(0, 4), st.booleans())
-def test_they_are_the_best_of_all_walks_and_simple(
+def test_paths_are_the_cheapest_of_all_walks_and_simple(
     data: st.DataObject, fact_set: FactSet, hops: int, unit: bool
 ) -> None:
     nodes = data.draw(draw_entities(fact_set))
@@ -34,9 +34,13 @@ def test_they_are_the_best_of_all_walks_and_simple(
     costs = [1.0] * count if unit else [eighth / 8 for eighth in eighths]
     paths, total = shortest_paths(local, np.array(starts, dtype=np.int64), hops, None if unit else np.array(costs))
     local_rows, prices = rows(local), edge_costs(local, costs)
-    best = oracle.cheapest_walks(lambda place: local_rows[place], starts, hops, lambda one, _, code: prices[one, code])
+    best = oracle.cheapest_walks(
+        lambda position: local_rows[position], starts, hops, lambda one, _, code: prices[one, code]
+    )
     wanted = sorted(best.values(), key=lambda found: (found[0], found[1], found[3][-1]))
-    assert unpadded_paths(paths) == [(tuple(nodes[place] for place in walk), codes) for _, _, codes, walk in wanted]
+    assert unpadded_paths(paths) == [
+        (tuple(nodes[position] for position in walk), codes) for _, _, codes, walk in wanted
+    ]
     assert total.tolist() == [cost for cost, *_ in wanted]
     assert all(len(set(walk)) == len(walk) for walk, _ in unpadded_paths(paths))
     assert not paths.truncated
@@ -45,7 +49,7 @@ def test_they_are_the_best_of_all_walks_and_simple(
 
 @settings(deadline=None, max_examples=100)
 @given(fact_sets(min_entities=1), st.integers(0, 10_000))
-def test_without_a_bound_that_matters_it_is_dijkstra(fact_set: FactSet, seed: int) -> None:
+def test_costs_equal_those_of_dijkstra_without_an_effective_bound(fact_set: FactSet, seed: int) -> None:
     local = local_graph(fact_set.graph, np.arange(fact_set.entity_count, dtype=np.int32))
     costs = np.random.default_rng(seed).uniform(0.1, 5.0, len(local.edges))
     graph: nx.DiGraph = nx.DiGraph()
@@ -61,7 +65,7 @@ def test_without_a_bound_that_matters_it_is_dijkstra(fact_set: FactSet, seed: in
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
-def test_ties_go_to_fewer_edges_then_to_the_smaller_edges_from_the_start_on(order: list[int]) -> None:
+def test_ties_are_broken_by_fewer_edges_then_by_smaller_edges_from_the_start(order: list[int]) -> None:
     facts = [(0, 0, 2), (0, 0, 1), (1, 0, 3), (2, 0, 3), (0, 0, 4), (3, 0, 4)]
     local = local_graph(fact_graph(np.array(facts, dtype=np.int32), 5), np.array(order, dtype=np.int32))
     start = local.positions(np.array([0]))

@@ -25,7 +25,7 @@ def unpadded_paths(paths: PathSet) -> list[oracle.Walk]:
 
 
 def by_entity(levels: Sequence[Sequence[oracle.Walk]], nodes: Sequence[int]) -> list[oracle.Walk]:
-    return [(tuple(nodes[place] for place in walk), codes) for level in levels for walk, codes in level]
+    return [(tuple(nodes[position] for position in walk), codes) for level in levels for walk, codes in level]
 
 
 @settings(deadline=None, max_examples=200)
@@ -38,7 +38,7 @@ def test_simple_paths_come_by_length_then_round_by_round(
     local = local_graph(fact_set.graph, np.array(nodes, dtype=np.int32), fact_set.blocked_mask)
     local_rows = rows(local)
     found = simple_paths(local, np.array(starts, dtype=np.int64), hops, max_paths)
-    levels = oracle.simple_paths(lambda place: local_rows[place], starts, hops)
+    levels = oracle.simple_paths(lambda position: local_rows[position], starts, hops)
     wanted = by_entity(levels, nodes)
     assert unpadded_paths(found) == wanted[:max_paths]
     assert found.truncated == (len(wanted) > max_paths)
@@ -49,7 +49,7 @@ def test_simple_paths_come_by_length_then_round_by_round(
 
 @settings(deadline=None, max_examples=100)
 @given(fact_sets(max_entities=6, max_facts=10, min_entities=2), st.integers(1, 4))
-def test_they_are_those_of_networkx(fact_set: FactSet, hops: int) -> None:
+def test_simple_paths_equal_those_of_networkx(fact_set: FactSet, hops: int) -> None:
     local = local_graph(fact_set.graph, np.arange(fact_set.entity_count, dtype=np.int32))
     graph: nx.MultiGraph = nx.MultiGraph()
     graph.add_nodes_from(range(fact_set.entity_count))

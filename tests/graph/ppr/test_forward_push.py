@@ -30,7 +30,7 @@ def dense_values(walk: PushResult, count: int) -> "np.ndarray[tuple[int], np.dty
 
 @settings(deadline=None, max_examples=150)
 @given(push_problems(), st.sampled_from([1e-1, 1e-2, 1e-3, 1e-5]))
-def test_push_is_off_by_no_more_than_what_it_left(a: PushProblem, epsilon: float) -> None:
+def test_the_error_of_push_is_at_most_its_residual(a: PushProblem, epsilon: float) -> None:
     walk = push_problem(a, epsilon)
     found, wanted = dense_values(walk, a.graph.row_count), exact_values(a)
     assert np.abs(found - wanted).sum() <= walk.residual + 1e-6
@@ -49,7 +49,7 @@ def test_push_converges(a: PushProblem) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(push_problems())
-def test_a_blocked_node_neither_gets_nor_gives(a: PushProblem) -> None:
+def test_blocked_nodes_are_not_touched(a: PushProblem) -> None:
     assert not a.blocked[push_problem(a, 1e-6).nodes].any()
 
 

@@ -38,8 +38,8 @@ class PPRProblem:
         for node, row in enumerate(rows(self.local)):
             for other, _ in row:
                 matrix[node, other] += 1
-        for place, weight in zip(self.starts, self.weights / self.weights.sum(), strict=True):
-            start[place] += weight
+        for position, weight in zip(self.starts, self.weights / self.weights.sum(), strict=True):
+            start[position] += weight
         return exact_pagerank(matrix, start, np.ones(count), np.zeros(count, dtype=np.bool_), self.damping)
 
 
@@ -60,7 +60,7 @@ def ppr_problems(draw: st.DrawFn) -> PPRProblem:
 
 @settings(deadline=None, max_examples=200)
 @given(ppr_problems(), st.sampled_from([1e-1, 1e-2, 1e-3, 1e-5]))
-def test_push_is_below_the_exact_value_by_epsilon_a_degree_at_most(a: PPRProblem, epsilon: float) -> None:
+def test_push_is_below_the_exact_value_by_at_most_epsilon_per_degree(a: PPRProblem, epsilon: float) -> None:
     lacking = a.exact_scores() - push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
     assert (lacking >= -1e-12).all()
     assert (lacking <= epsilon * a.local.degrees() + 1e-12).all()
@@ -82,7 +82,7 @@ def test_the_walk_with_restart_equals_networkx_where_every_start_has_edges(a: PP
     graph: nx.MultiDiGraph = nx.MultiDiGraph()
     graph.add_nodes_from(range(len(a.local.nodes)))
     graph.add_edges_from((node, other) for node, row in enumerate(rows(a.local)) for other, _ in row)
-    personal = {int(place): float(a.weights[a.starts == place].sum()) for place in a.starts}
+    personal = {int(position): float(a.weights[a.starts == position].sum()) for position in a.starts}
     wanted = nx.pagerank(nx.DiGraph(_count_parallel_edges(graph)), a.damping, personal, tol=1e-13, max_iter=5000)
     found = random_walk_with_restart(a.local, a.starts, a.weights, a.damping, tolerance=1e-13)
     np.testing.assert_allclose(found, [wanted[node] for node in range(len(found))], atol=1e-9)
@@ -128,8 +128,8 @@ def test_a_node_without_edges_keeps_its_mass_and_parallel_edges_count() -> None:
         scores = rank(local, np.array([0, 3]), np.array([3.0, 1.0]), 0.5)
         assert scores[3] == pytest.approx(0.25)
         assert scores[1] == pytest.approx(3 * scores[2], rel=1e-3)
-        alone = rank(filter_edges(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
-        assert alone.tolist() == [1.0, 0.0, 0.0, 0.0]
+        isolated = rank(filter_edges(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
+        assert isolated.tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_only_a_hub_that_is_a_start_is_expanded() -> None:

@@ -127,7 +127,7 @@ def test_a_snapshot_survives_the_disk(tmp_path: Path, order: str) -> None:
 
 @pytest.mark.parametrize("way", ["missing", "cut short", "not an array", "empty"])
 @pytest.mark.parametrize("file", ["walk.indices.npy", "texts.data.npy", "vectors.npy"])
-def test_a_damaged_file_is_named(tmp_path: Path, file: str, way: str) -> None:
+def test_the_error_names_a_damaged_file(tmp_path: Path, file: str, way: str) -> None:
     save_snapshot(snapshot(), tmp_path)
     path = tmp_path / file
     if way == "missing":
@@ -158,7 +158,7 @@ def test_no_difference() -> None:
     assert same.added == same.removed == {"passages": (), "entities": (), "triples": ()}
 
 
-def test_differences_are_named() -> None:
+def test_differences_are_listed_by_name() -> None:
     found = diff_snapshots(snapshot("ab"), snapshot("bc", {"b": "another text"}))
     assert not found.is_empty
     assert found.changed == ("b",)

@@ -26,7 +26,9 @@ def test_the_induced_graph_in_the_given_order(data: st.DataObject, fact_set: Fac
 
 @settings(deadline=None, max_examples=200)
 @given(st.data(), fact_sets(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
-def test_the_explored_graph_is_what_was_looked_at(data: st.DataObject, fact_set: FactSet, hops: int, most: int) -> None:
+def test_the_explored_graph_has_the_edges_that_were_read(
+    data: st.DataObject, fact_set: FactSet, hops: int, most: int
+) -> None:
     starts = data.draw(draw_entities(fact_set))
     found = neighbourhood(fact_set.graph, np.array(starts, dtype=np.int32), hops, most, fact_set.blocked_mask)
     local = explored_graph(fact_set.graph, found, fact_set.blocked_mask)
@@ -34,7 +36,7 @@ def test_the_explored_graph_is_what_was_looked_at(data: st.DataObject, fact_set:
     assert rows(local) == oracle.explored_edges(fact_set.facts, found.nodes.tolist(), looked, fact_set.blocked)
     opened = rows(explored_graph(fact_set.graph, found))
     assert opened == oracle.explored_edges(fact_set.facts, found.nodes.tolist(), looked, set()), (
-        "between these nodes alone"
+        "only between these nodes"
     )
     assert len(local.edges) <= 2 * found.edges_read.sum()
 
@@ -57,8 +59,8 @@ def test_no_walk_is_lost_in_the_explored_graph(data: st.DataObject, fact_set: Fa
     local = explored_graph(fact_set.graph, neighbourhood(fact_set.graph, np.array(starts), hops, 10**9))
     local_rows, nodes = rows(local), local.nodes.tolist()
     found = {
-        (tuple(nodes[place] for place in walk), codes)
-        for walk, codes in oracle.walks(lambda place: local_rows[place], range(len(starts)), hops)
+        (tuple(nodes[position] for position in walk), codes)
+        for walk, codes in oracle.walks(lambda position: local_rows[position], range(len(starts)), hops)
     }
     wanted = set(oracle.walks(lambda node: oracle.entity_edges(fact_set.facts, node), starts, hops))
     assert found == wanted
@@ -88,7 +90,7 @@ def test_reading_and_searching_a_long_row_give_the_same() -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(st.data(), fact_sets())
-def test_edges_that_are_not_kept_go_and_nodes_stay(data: st.DataObject, fact_set: FactSet) -> None:
+def test_filtering_edges_keeps_all_nodes(data: st.DataObject, fact_set: FactSet) -> None:
     local = local_graph(fact_set.graph, np.arange(fact_set.entity_count, dtype=np.int32))
     count = len(local.edges)
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)), dtype=np.bool_)

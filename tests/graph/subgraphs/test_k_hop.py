@@ -14,7 +14,9 @@ from tests.oracles import facts as oracle
 
 @settings(deadline=None, max_examples=200)
 @given(st.data(), fact_sets(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
-def test_it_is_the_search_node_by_node(data: st.DataObject, fact_set: FactSet, hops: int, most: int) -> None:
+def test_neighbourhoods_equal_those_of_a_search_node_by_node(
+    data: st.DataObject, fact_set: FactSet, hops: int, most: int
+) -> None:
     starts = data.draw(draw_entities(fact_set))
     found = neighbourhood(fact_set.graph, np.array(starts + starts, dtype=np.int32), hops, most, fact_set.blocked_mask)
     nodes, looked, unexpanded = oracle.neighbourhood(fact_set.facts, starts, hops, most, fact_set.blocked)

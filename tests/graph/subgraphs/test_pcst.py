@@ -32,7 +32,7 @@ def problems(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[float], list[
 
 @settings(max_examples=300, deadline=None)
 @given(problems())
-def test_it_is_a_tree_and_at_most_twice_the_least_loss(
+def test_the_result_is_a_tree_of_at_most_twice_the_minimum_loss(
     problem: tuple[list[tuple[int, int]], list[float], list[float]],
 ) -> None:
     edges, prizes, costs = problem

@@ -34,7 +34,7 @@ def as_lists(part: Subgraph) -> tuple[list[int], list[int]]:
         ([], 3, []),
     ],
 )
-def test_the_likest_nodes_have_prizes_by_rank(similarity: list[float], k: int, prizes: list[float]) -> None:
+def test_the_most_similar_nodes_have_prizes_by_rank(similarity: list[float], k: int, prizes: list[float]) -> None:
     assert node_prizes(float_array(similarity), k).tolist() == prizes
 
 
@@ -64,7 +64,7 @@ def test_the_cost_is_lowered_if_no_edge_would_be_worth_it() -> None:
     assert edge_cost(np.zeros(0), 0.25) == 0.25
 
 
-def test_a_case_by_hand() -> None:
+def test_an_example_by_hand() -> None:
     # Nodes 0 and 3 have prizes 2 and 1; edge 2-3 has prize 1, above the cost, and so is a virtual node; 4 has no prize.
     edges = edge_array([(0, 1), (1, 2), (2, 3), (0, 4)])
     node_prize = node_prizes(float_array([0.9, 0.1, 0.1, 0.8, 0.2]), 2)
@@ -99,7 +99,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[float], list[fl
 
 @settings(max_examples=200, deadline=None)
 @given(graphs(), st.integers(1, 5), st.integers(0, 5), st.sampled_from([0.1, 0.5, 1.5]))
-def test_the_tree_is_connected_and_at_most_twice_the_least_loss(
+def test_the_tree_is_connected_with_at_most_twice_the_minimum_loss(
     graph: tuple[list[tuple[int, int]], list[float], list[float]], k: int, k_edges: int, cost: float
 ) -> None:
     edges, similarity, edge_similarity = graph
@@ -117,7 +117,7 @@ def test_the_tree_is_connected_and_at_most_twice_the_least_loss(
 
 @settings(max_examples=200, deadline=None)
 @given(graphs(), st.integers(1, 8))
-def test_what_is_left_of_a_tree_fits_and_hangs_together(
+def test_a_pruned_tree_fits_the_budget_and_is_connected(
     graph: tuple[list[tuple[int, int]], list[float], list[float]], budget: int
 ) -> None:
     edges, similarity, edge_similarity = graph

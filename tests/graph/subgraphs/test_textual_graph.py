@@ -28,8 +28,8 @@ def build_graph(nodes: list[str], edges: list[tuple[int, str, int]]) -> TextualG
 @st.composite
 def graphs(draw: st.DrawFn) -> TextualGraph:
     nodes = draw(st.lists(TEXTS, max_size=6))
-    place = st.integers(0, max(len(nodes) - 1, 0))
-    edges = draw(st.lists(st.tuples(place, TEXTS, place), max_size=10)) if nodes else []
+    position = st.integers(0, max(len(nodes) - 1, 0))
+    edges = draw(st.lists(st.tuples(position, TEXTS, position), max_size=10)) if nodes else []
     return build_graph(nodes, edges)
 
 
@@ -51,7 +51,7 @@ def test_a_subgraph_is_written_as_two_tables() -> None:
 
 
 @given(graph=graphs(), data=st.data())
-def test_the_text_read_back_as_csv_is_the_part(graph: TextualGraph, data: st.DataObject) -> None:
+def test_the_text_read_back_as_csv_is_the_subgraph(graph: TextualGraph, data: st.DataObject) -> None:
     subgraph = induced_subgraph(graph, data.draw(draw_nodes(graph)))
     rows = list(csv.reader(io.StringIO(textualise(graph, subgraph), newline="")))
     nodes, edges = rows[: len(subgraph.nodes) + 1], rows[len(subgraph.nodes) + 2 :]
@@ -65,7 +65,7 @@ def test_the_text_read_back_as_csv_is_the_part(graph: TextualGraph, data: st.Dat
 
 
 @given(graph=graphs(), data=st.data())
-def test_an_induced_part_has_every_edge_among_its_nodes(graph: TextualGraph, data: st.DataObject) -> None:
+def test_an_induced_subgraph_has_every_edge_between_its_nodes(graph: TextualGraph, data: st.DataObject) -> None:
     nodes = data.draw(draw_nodes(graph))
     subgraph = induced_subgraph(graph, nodes)
     assert subgraph.nodes.tolist() == sorted(set(nodes))
@@ -76,7 +76,7 @@ def test_an_induced_part_has_every_edge_among_its_nodes(graph: TextualGraph, dat
 
 
 @given(graph=graphs())
-def test_the_whole_is_what_all_nodes_induce(graph: TextualGraph) -> None:
+def test_the_full_subgraph_is_induced_by_all_nodes(graph: TextualGraph) -> None:
     all_of_it, of_all = full_subgraph(graph), induced_subgraph(graph, range(len(graph.nodes)))
     assert all_of_it.nodes.tolist() == of_all.nodes.tolist()
     assert all_of_it.edges.tolist() == of_all.edges.tolist()

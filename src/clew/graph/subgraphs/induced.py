@@ -83,8 +83,9 @@ def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray
     degrees = graph.indptr[entities.astype(np.int64) + 1] - graph.indptr[entities]
     by_degree = np.argsort(-degrees, kind="stable")
     marked = np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8)
-    edges = _induced_edges(*graph.arrays, blocked_mask(blocked_triples), entities, by_degree, marked)
-    return LocalGraph(entities, *symmetric_rows(*edges, len(entities)))
+    blocked = blocked_mask(blocked_triples)
+    sources, targets, codes = _induced_edges(*graph.arrays, blocked, entities, by_degree, marked)
+    return LocalGraph(entities, *symmetric_rows(sources, targets, codes, len(entities)))
 
 
 def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "BoolArray | None" = None) -> LocalGraph:
@@ -99,9 +100,10 @@ def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "
         explored: n entities of this graph.
         blocked_triples: (T,) triples that may not be used, the same as for the neighbourhood.
     """
-    nodes, positions = explored.nodes, np.empty(graph.entity_count, dtype=np.int32)
-    edges = _explored_edges(*graph.arrays, blocked_mask(blocked_triples), nodes, explored.edges_read, positions)
-    return LocalGraph(nodes, *symmetric_rows(*edges, len(nodes)))
+    blocked, nodes = blocked_mask(blocked_triples), explored.nodes
+    positions = np.empty(graph.entity_count, dtype=np.int32)
+    sources, targets, codes = _explored_edges(*graph.arrays, blocked, nodes, explored.edges_read, positions)
+    return LocalGraph(nodes, *symmetric_rows(sources, targets, codes, len(nodes)))
 
 
 def filter_edges(local: LocalGraph, mask: "BoolArray") -> LocalGraph:

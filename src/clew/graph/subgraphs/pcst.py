@@ -105,8 +105,8 @@ def _grow_moats(ends, indptr, incident, prizes, costs):  # type: ignore[no-untyp
         active[a], active[b] = False, False
         reactivated = component == inactive[steps]
         component[(component == a) | (component == b)] = new
-        for node in np.flatnonzero(reactivated):
-            _schedule_edges(queue, node, now, ends, indptr, incident, costs, component, moat, active)
+        for member in np.flatnonzero(reactivated):
+            _schedule_edges(queue, member, now, ends, indptr, incident, costs, component, moat, active)
         steps += 1
     return merges[:steps], inactive[:steps], parents, active_components[0]
 
