@@ -42,6 +42,7 @@ def test_simple_paths_come_by_length_then_round_by_round(
     wanted = by_entity(levels, nodes)
     assert unpadded_paths(found) == wanted[:max_paths]
     assert found.truncated == (len(wanted) > max_paths)
+    assert found.lengths().tolist() == [len(codes) for _, codes in wanted[:max_paths]]
     assert found.nodes.shape == (len(found), hops + 1)
     assert found.edges.shape == (len(found), hops)
     assert {str(found.nodes.dtype), str(found.edges.dtype)} == {"int32"}

@@ -37,6 +37,11 @@ class PathSet:
     def __len__(self) -> int:
         return len(self.edges)
 
+    def lengths(self) -> "LongArray":
+        """Return the number of edges of every path, (P,)."""
+        lengths: LongArray = (self.edges >= 0).sum(axis=1, dtype=np.int64)
+        return lengths
+
 
 def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, max_paths: int) -> PathSet:
     """Return the simple paths of 1 to `max_hops` edges from the starts, by length, then round by round.
