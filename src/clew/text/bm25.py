@@ -34,12 +34,6 @@ from clew.text.normalization import is_plain, key_hash, token_keys, tokens
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import FloatArray
-
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clew.types import FloatArray, IntArray, LongArray
 
 # Function words, question words, and the letters left over after an apostrophe.
@@ -48,6 +42,7 @@ STOP_WORDS = frozenset(
     "to was will with s t what which who whom whose when where why how did does do".split()
 )
 DEFAULT_K1, DEFAULT_B = 1.5, 0.75
+LEXICAL = "lexical"  # folder of an index version's BM25 index
 _FORMAT_VERSION = 1
 _ARRAYS = {"terms": "<u8", "offsets": "<i8", "passages": "<i4", "weights": "<f4"}
 
@@ -250,6 +245,3 @@ class BM25Scorer:
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return BM25 scores (len(texts),)."""
         return BM25Index.build(texts).scores(question)
-
-
-LEXICAL = "lexical"
