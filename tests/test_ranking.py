@@ -1,4 +1,4 @@
-"""The order by score and the three ranks, against sorting in plain Python."""
+"""Ordering by score and the three ranks, against sorting in plain Python."""
 
 from random import Random
 
@@ -28,7 +28,7 @@ def test_top_order_is_the_head_of_a_full_sort(scores: list[float], k: int) -> No
 
 @pytest.mark.parametrize("count", [2_000, 5_121, 40_000])
 @pytest.mark.parametrize("levels", [1, 3, 10_000])
-def test_many_scores_are_ordered_as_few_are(count: int, levels: int) -> None:
+def test_large_arrays_are_ordered_as_by_a_full_sort(count: int, levels: int) -> None:
     scores = np.random.default_rng(count).integers(0, levels, count).astype(np.float32)
     for k in (1, 7, 300):
         assert top_order(scores, k).tolist() == np.argsort(-scores, kind="stable")[:k].tolist()
@@ -49,7 +49,7 @@ def test_ranking_breaks_ties_by_id(scores: list[float], random: Random) -> None:
 
 
 @given(tied_scores)
-def test_ranks_count_the_better_and_the_equal(scores: list[float]) -> None:
+def test_ranks_count_better_and_equal_scores(scores: list[float]) -> None:
     ranks = Ranks.from_scores(np.array(scores))
     for position, score in enumerate(scores):
         better = sum(other > score for other in scores)
@@ -61,7 +61,7 @@ def test_ranks_count_the_better_and_the_equal(scores: list[float]) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 3])
-def test_nan_is_refused(k: int) -> None:
+def test_nan_is_rejected(k: int) -> None:
     scores = np.array([1.0, np.nan, 2.0])
     with pytest.raises(InputError, match="position 1 is NaN"):
         top_order(scores, k)
@@ -71,7 +71,7 @@ def test_nan_is_refused(k: int) -> None:
         ranking(scores, ["a", "b", "c"])
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     with pytest.raises(InputError, match="k is 0"):
         top_order(np.array([1.0]), 0)
     with pytest.raises(InputError, match="2 ids for 1 scores"):

@@ -1,4 +1,4 @@
-"""Random multigraphs for properties: loops, self-edges, parallel facts, hubs, isolated entities, nothing at all."""
+"""Random multigraphs for property tests: cycles, self-edges, parallel facts, hubs, isolated entities, empty graphs."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FactSet:
-    """Facts of some entities, of which some are closed."""
+    """Facts of some entities, some of them blocked."""
 
     facts: list[Fact]
     entity_count: int
@@ -33,7 +33,7 @@ class FactSet:
 
     @property
     def blocked_mask(self) -> "BoolArray | None":
-        """Closed triples (T,), None where none is."""
+        """Blocked triples (T,), None if there are none."""
         if not self.blocked:
             return None
         mask = np.zeros(len(self.facts), dtype=np.bool_)
@@ -43,30 +43,30 @@ class FactSet:
 
 @st.composite
 def fact_sets(draw: st.DrawFn, max_entities: int = 9, max_facts: int = 24, min_entities: int = 0) -> FactSet:
-    """Draw facts; half of the time one entity is a hub, and often a fact is told twice."""
+    """Draw facts; half of the time one entity is a hub, and often a fact is repeated."""
     count = draw(st.integers(min_entities, max_entities))
     if not count:
         return FactSet([], 0, set())
     node = st.integers(0, count - 1)
-    found = draw(st.lists(st.tuples(node, st.integers(0, 3), node), max_size=max_facts))
+    facts = draw(st.lists(st.tuples(node, st.integers(0, 3), node), max_size=max_facts))
     if draw(st.booleans()):
         hub = draw(node)
-        found = [
-            (hub, relation, tail) if i % 2 else (tail, relation, hub) for i, (_, relation, tail) in enumerate(found)
+        facts = [
+            (hub, relation, tail) if i % 2 else (tail, relation, hub) for i, (_, relation, tail) in enumerate(facts)
         ]
-    closed = draw(st.sets(st.integers(0, len(found) - 1), max_size=3)) if found else set()
-    return FactSet(found, count, closed)
+    blocked = draw(st.sets(st.integers(0, len(facts) - 1), max_size=3)) if facts else set()
+    return FactSet(facts, count, blocked)
 
 
 def draw_entities(facts: FactSet, *, min_size: int = 0) -> st.SearchStrategy[list[int]]:
-    """Entities, each once, in any order."""
+    """Return a strategy for distinct entities in any order."""
     if not facts.entity_count:
         return st.just([])
     return st.lists(st.integers(0, facts.entity_count - 1), min_size=min_size, max_size=facts.entity_count, unique=True)
 
 
 def rows(graph: FactGraph | LocalGraph) -> list[list[Step]]:
-    """The rows of a graph as lists of (neighbour, code)."""
+    """Return the rows of a graph as lists of (neighbour, code)."""
     pairs = list(zip(graph.neighbours.tolist(), graph.edges.tolist(), strict=True))
     bounds = graph.indptr.tolist()
     return [pairs[first:last] for first, last in pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""Random graphs for properties: symmetric, weighted, with hubs, isolated and blocked nodes."""
+"""Random graphs for property tests: symmetric, weighted, with hubs, isolated and blocked nodes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PushProblem:
-    """A graph and what a question asks of it."""
+    """The arguments of a forward push."""
 
     graph: Adjacency
     restart: "tuple[IntArray, FloatArray]"
@@ -26,14 +26,14 @@ class PushProblem:
 
     @property
     def restart_row(self) -> "NDArray[np.float64]":
-        """The restart as a row (n,)."""
+        """The restart as a dense vector (n,)."""
         row = np.zeros(self.graph.row_count)
         row[self.restart[0]] = self.restart[1]
         return row
 
 
 def symmetric_graph(pairs: dict[tuple[int, int], float], count: int) -> Adjacency:
-    """Return the graph of edges given once each."""
+    """Return the graph of undirected edges, each given once."""
     one, two = [a for a, _ in pairs], [b for _, b in pairs]
     return build_adjacency(one + two, two + one, [*pairs.values()] * 2, count)
 

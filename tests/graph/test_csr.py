@@ -1,4 +1,4 @@
-"""Rows and the walk's graph against dictionaries of dictionaries."""
+"""Adjacency and the walk graph against dictionaries of dictionaries."""
 
 from collections import defaultdict
 from random import Random
@@ -16,21 +16,21 @@ ENTRIES = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(1
 
 
 def to_dictionary(graph: Adjacency) -> Rows:
-    found: Rows = {}
+    result: Rows = {}
     for row in range(graph.row_count):
         columns = graph.row(row).tolist()
         assert columns == sorted(set(columns))
         weights = graph.weights[graph.indptr[row] : graph.indptr[row + 1]].tolist()
         if columns:
-            found[row] = dict(zip(columns, weights, strict=True))
-    return found
+            result[row] = dict(zip(columns, weights, strict=True))
+    return result
 
 
 def keep_heaviest(entries: Entries) -> Rows:
-    wanted: Rows = defaultdict(dict)
+    result: Rows = defaultdict(dict)
     for row, column, weight in entries:
-        wanted[row][column] = max(wanted[row].get(column, 0.0), weight)
-    return dict(wanted)
+        result[row][column] = max(result[row].get(column, 0.0), weight)
+    return dict(result)
 
 
 def from_entries(entries: Entries, count: int = 8) -> Adjacency:
@@ -38,7 +38,7 @@ def from_entries(entries: Entries, count: int = 8) -> Adjacency:
 
 
 @given(ENTRIES)
-def test_of_equal_pairs_the_heaviest_stays(entries: Entries) -> None:
+def test_the_heaviest_of_equal_pairs_is_kept(entries: Entries) -> None:
     graph = from_entries(entries)
     assert graph.row_count == 8
     assert to_dictionary(graph) == keep_heaviest(entries)
@@ -46,11 +46,11 @@ def test_of_equal_pairs_the_heaviest_stays(entries: Entries) -> None:
 
 
 @given(ENTRIES)
-def test_transposed_turns_pairs_round(entries: Entries) -> None:
-    turned = from_entries(entries).transpose(8)
-    assert to_dictionary(turned) == keep_heaviest([(column, row, weight) for row, column, weight in entries])
-    again = turned.transpose(8)
-    assert to_dictionary(again) == to_dictionary(from_entries(entries))
+def test_transpose_swaps_rows_and_columns(entries: Entries) -> None:
+    transposed = from_entries(entries).transpose(8)
+    assert to_dictionary(transposed) == keep_heaviest([(column, row, weight) for row, column, weight in entries])
+    restored = transposed.transpose(8)
+    assert to_dictionary(restored) == to_dictionary(from_entries(entries))
 
 
 @given(ENTRIES, st.randoms())
@@ -85,7 +85,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[int], list[set[int]], int]:
 
 
 @given(corpora())
-def test_the_walks_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
+def test_the_walk_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
     titles, mentioned, entities = corpus
     pairs = [(p, e, 1.0 / (1 + e)) for p, row in enumerate(mentioned) for e in row]
     mentions = from_entries(pairs, len(titles))
@@ -95,11 +95,11 @@ def test_the_walks_graph(corpus: tuple[list[int], list[set[int]], int]) -> None:
     following = len(titles)
     for entity in range(entities):
         titled = [p for p, title in enumerate(titles) if title == entity]
-        places = [p for p, row in enumerate(mentioned) if entity in row]
+        passages = [p for p, row in enumerate(mentioned) if entity in row]
         if len(titled) == 1:
             wanted.append(titled[0])
-        elif len(places) == 1:
-            wanted.append(places[0])
+        elif len(passages) == 1:
+            wanted.append(passages[0])
         else:
             wanted.append(following)
             following += 1

@@ -1,9 +1,9 @@
-"""Composed vectors of triples and chains against sums written out."""
+"""Composed embeddings of triples and paths against explicit sums."""
 
 import numpy as np
 import pytest
 
-from clew.graph import triple_embeddings as triple_vectors
+from clew.graph import triple_embeddings as module
 from clew.graph.csr import build_adjacency
 from clew.graph.triple_embeddings import TripleEmbeddings
 
@@ -11,8 +11,8 @@ RANDOM = np.random.default_rng(0)
 
 
 def normalize_rows(rows: np.ndarray) -> np.ndarray:
-    found: np.ndarray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
-    return found
+    normalized: np.ndarray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    return normalized
 
 
 NAMES, RELATIONS, PASSAGES = (normalize_rows(RANDOM.normal(size=(count, 6))) for count in (5, 3, 4))
@@ -33,7 +33,7 @@ def triple_vector(triple: int) -> np.ndarray:
     return normalize_rows(NAMES[head] + RELATIONS[relation] + NAMES[tail])
 
 
-def test_triples_are_the_sum_of_their_parts() -> None:
+def test_a_triple_embedding_is_the_sum_of_its_terms() -> None:
     found = VECTORS.path_scorer(QUESTION, 0.0)((), np.arange(5))
     wanted = [(1 + float(triple_vector(t) @ QUESTION)) / 2 for t in range(5)]
     np.testing.assert_allclose(found, wanted, atol=1e-6)
@@ -41,7 +41,7 @@ def test_triples_are_the_sum_of_their_parts() -> None:
 
 @pytest.mark.parametrize("cells", [1, 7, 1 << 20])
 def test_the_nearest_triple_of_many_texts(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(triple_vectors, "_MAX_CELLS", cells)
+    monkeypatch.setattr(module, "_MAX_CELLS", cells)
     texts = normalize_rows(RANDOM.normal(size=(20, 6)))
     for allowed in (np.ones(5, dtype=bool), np.array([True, False, True, False, True])):
         wanted = [max(np.flatnonzero(allowed), key=lambda t: float(triple_vector(int(t)) @ text)) for text in texts]
@@ -50,21 +50,21 @@ def test_the_nearest_triple_of_many_texts(cells: int, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("context", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("chain", [(), (2,), (2, 0)])
+@pytest.mark.parametrize("path", [(), (2,), (2, 0)])
 @pytest.mark.parametrize("allowed", [None, [True, False, True, True]])
-def test_chains(context: float, chain: tuple[int, ...], allowed: list[bool] | None) -> None:
-    open_ = None if allowed is None else np.array(allowed)
-    onward = np.array([1, 3, 4])
-    found = VECTORS.path_scorer(QUESTION, context, open_)(chain, onward)
-    for triple, score in zip(onward.tolist(), found.tolist(), strict=True):
-        along = float(normalize_rows(np.sum([triple_vector(t) for t in (*chain, triple)], axis=0)) @ QUESTION)
+def test_scores_of_paths(context: float, path: tuple[int, ...], allowed: list[bool] | None) -> None:
+    mask = None if allowed is None else np.array(allowed)
+    extensions = np.array([1, 3, 4])
+    scores = VECTORS.path_scorer(QUESTION, context, mask)(path, extensions)
+    for triple, score in zip(extensions.tolist(), scores.tolist(), strict=True):
+        path_cosine = float(normalize_rows(np.sum([triple_vector(t) for t in (*path, triple)], axis=0)) @ QUESTION)
         stating = [p for p in STATED[triple] if allowed is None or allowed[p]]
-        beside = max((float(PASSAGES[p] @ QUESTION) for p in stating), default=-1.0)
-        assert score == pytest.approx((1 + (1 - context) * along + context * beside) / 2, abs=1e-6)
-    assert (found >= 0).all()
+        passage_cosine = max((float(PASSAGES[p] @ QUESTION) for p in stating), default=-1.0)
+        assert score == pytest.approx((1 + (1 - context) * path_cosine + context * passage_cosine) / 2, abs=1e-6)
+    assert (scores >= 0).all()
 
 
-def test_a_triple_that_no_passage_states_is_worth_what_it_says() -> None:
+def test_a_triple_that_no_passage_states_is_scored_without_context() -> None:
     none = build_adjacency([], [], [], len(TRIPLES))
     imported = TripleEmbeddings(TRIPLES, NAMES, RELATIONS, none, PASSAGES)
     found = imported.path_scorer(QUESTION, 0.7)((2,), np.arange(5))

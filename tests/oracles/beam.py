@@ -1,4 +1,4 @@
-"""Diverse triple beam search as its pseudocode says it, one chain at a time."""
+"""Diverse triple beam search as in its pseudocode, one chain at a time."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,15 +14,15 @@ def beams(
     length: int,
     gamma: float,
 ) -> list[tuple[Chain, float]]:
-    """Return the last beam; a chain that cannot go on stays."""
+    """Return the last beam; a chain that cannot be extended stays."""
     first: list[tuple[Chain, float]] = [((t,), score((t,))) for t in sorted(set(starts))]
     beam = sorted(first, key=lambda b: (-b[1], b[0]))[:width]
     for _ in range(1, length):
         used = {t for chain, _ in beam for t in chain}
         following: list[tuple[Chain, float]] = []
         for chain, s in beam:
-            joined = [t for t in range(len(ends)) if set(ends[t]) & set(ends[chain[-1]]) and t not in used]
-            options = sorted(((s + score((*chain, t)), t) for t in joined), key=lambda o: (-o[0], o[1]))
+            neighbours = [t for t in range(len(ends)) if set(ends[t]) & set(ends[chain[-1]]) and t not in used]
+            options = sorted(((s + score((*chain, t)), t) for t in neighbours), key=lambda o: (-o[0], o[1]))
             following += [
                 ((*chain, t), value * (math.exp(-min(n, gamma) / gamma) if gamma else 1.0))
                 for n, (value, t) in enumerate(options)

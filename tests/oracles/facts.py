@@ -1,49 +1,49 @@
-"""Searches in a list of facts, by the obvious ways: sets, sorting, and trying every path."""
+"""Searches in a list of facts by brute force: sets, sorting, and enumerating every path."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 Fact = tuple[int, int, int]
-Step = tuple[int, int]  # where an edge leads, and its code
+Step = tuple[int, int]  # target of an edge, code
 Walk = tuple[tuple[int, ...], tuple[int, ...]]  # nodes, codes
 EdgesOf = Callable[[int], list[Step]]
 
 
 def entity_edges(facts: Sequence[Fact], entity: int, blocked: Iterable[int] = ()) -> list[Step]:
     """Return the edges of an entity, by neighbour, then code."""
-    found = set()
+    edges = set()
     for number, (head, _, tail) in enumerate(facts):
         if number not in set(blocked):
-            found |= {(tail, 2 * number)} if head == entity else set()
-            found |= {(head, 2 * number + 1)} if tail == entity != head else set()
-    return sorted(found)
+            edges |= {(tail, 2 * number)} if head == entity else set()
+            edges |= {(head, 2 * number + 1)} if tail == entity != head else set()
+    return sorted(edges)
 
 
 def neighbourhood(
     facts: Sequence[Fact], starts: Iterable[int], hops: int, max_edges: int, blocked: set[int]
 ) -> tuple[list[tuple[int, int]], dict[int, int], int]:
-    """Return (hop, node) in order, how many edges were looked at of each node, and how many were not wholly."""
+    """Return (hop, node) in order, the number of edges read of each node, and the number of nodes cut short."""
     distance = dict.fromkeys(starts, 0)
-    looked: dict[int, int] = {}
-    unexpanded = 0
+    edges_read: dict[int, int] = {}
+    truncated_nodes = 0
     for hop in range(hops):
-        rows = {node: entity_edges(facts, node) for node, far in distance.items() if far == hop}
+        rows = {node: entity_edges(facts, node) for node, hops_away in distance.items() if hops_away == hop}
         fits = sum(map(len, rows.values())) <= max_edges
         for node in sorted(rows, key=lambda node: (len(rows[node]), node)):
-            looked[node] = len(rows[node]) if fits else min(len(rows[node]), max_edges)
-            max_edges -= looked[node]
-            unexpanded += looked[node] < len(rows[node])
-            for neighbour, code in rows[node][: looked[node]]:
+            edges_read[node] = len(rows[node]) if fits else min(len(rows[node]), max_edges)
+            max_edges -= edges_read[node]
+            truncated_nodes += edges_read[node] < len(rows[node])
+            for neighbour, code in rows[node][: edges_read[node]]:
                 if code // 2 not in blocked:
                     distance.setdefault(neighbour, hop + 1)
-    return sorted((far, node) for node, far in distance.items()), looked, unexpanded
+    return sorted((hops_away, node) for node, hops_away in distance.items()), edges_read, truncated_nodes
 
 
 def induced_edges(facts: Sequence[Fact], nodes: Sequence[int], blocked: set[int]) -> list[list[Step]]:
     """Return the edges of each position: (position, code)."""
-    place = {node: i for i, node in enumerate(nodes)}
+    position = {node: i for i, node in enumerate(nodes)}
     return [
-        sorted((place[other], code) for other, code in entity_edges(facts, node, blocked) if other in place)
+        sorted((position[other], code) for other, code in entity_edges(facts, node, blocked) if other in position)
         for node in nodes
     ]
 
@@ -51,13 +51,13 @@ def induced_edges(facts: Sequence[Fact], nodes: Sequence[int], blocked: set[int]
 def explored_edges(
     facts: Sequence[Fact], nodes: Sequence[int], edges_read: dict[int, int], blocked: set[int]
 ) -> list[list[Step]]:
-    """Return the edges of each position that were looked at from either end."""
+    """Return the edges of each position that were read from either end."""
     seen = {code // 2 for node, count in edges_read.items() for _, code in entity_edges(facts, node)[:count]}
     return induced_edges(facts, nodes, blocked | (set(range(len(facts))) - seen))
 
 
 def simple_paths(edges_of: EdgesOf, starts: Sequence[int], hops: int) -> list[list[Walk]]:
-    """Return all simple paths by length, in the order in which they take turns."""
+    """Return all simple paths by length, within a length round by round."""
     level: list[Walk] = [((start,), ()) for start in dict.fromkeys(starts)]
     levels = []
     for _ in range(hops):
@@ -72,7 +72,7 @@ def simple_paths(edges_of: EdgesOf, starts: Sequence[int], hops: int) -> list[li
 
 
 def walks(edges_of: EdgesOf, starts: Iterable[int], hops: int) -> Iterator[Walk]:
-    """Yield all walks of at most so many edges, round and round too."""
+    """Yield all walks of at most `hops` edges, with repetitions of nodes and edges."""
     stack: list[Walk] = [((start,), ()) for start in set(starts)]
     while stack:
         nodes, codes = stack.pop()
@@ -89,14 +89,14 @@ def cheapest_walks(
     best: dict[int, tuple[float, int, tuple[int, ...], tuple[int, ...]]] = {}
     for nodes, codes in walks(edges_of, starts, hops):
         total = sum(cost(one, other, code) for (one, other), code in zip(pairwise(nodes), codes, strict=True))
-        found = total, len(codes), codes, nodes
-        if nodes[-1] not in starts and found < best.get(nodes[-1], (float("inf"), 0, (), ())):
-            best[nodes[-1]] = found
+        candidate = total, len(codes), codes, nodes
+        if nodes[-1] not in starts and candidate < best.get(nodes[-1], (float("inf"), 0, (), ())):
+            best[nodes[-1]] = candidate
     return best
 
 
 def conductance(rows: Sequence[Sequence[Step]], inside: set[int]) -> float | None:
-    """Return the share of edge ends of a set, or of what is outside if that is less, that lead out; None for 0 ends."""
+    """Return the edges that leave a set divided by the smaller volume of it and its complement; None if that is 0."""
     ends = [(node in inside, other in inside) for node, row in enumerate(rows) for other, _ in row]
     smaller = min(sum(one for one, _ in ends), sum(not one for one, _ in ends))
     return sum(one and not other for one, other in ends) / smaller if smaller else None

@@ -1,4 +1,4 @@
-"""The published GFM-RAG from its description: the whole graph of entities, one node and one edge at a time."""
+"""The published GFM-RAG from its description: the full graph of entities, one node and one edge at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -20,27 +20,27 @@ def logits(
     """Return a logit for each entity.
 
     Args:
-        tensors: Of the checkpoint.
-        layers: How many.
-        entities: All of them.
-        facts: Distinct (head, relation, tail); the head hears the tail, and the tail the head through the inverse.
-        question: (t,) its vector, as the text encoder gives it.
+        tensors: Tensors of the checkpoint.
+        layers: Number of layers.
+        entities: All entities.
+        facts: Distinct (head, relation, tail); the head receives from the tail, and the tail through the inverse.
+        question: (t,) embedding of the question.
         seeds: Weight of the entities that the question names.
-        encode: Gives the vector (t,) of a relation's text.
+        encode: Returns the embedding (t,) of a relation's text.
     """
 
     def linear(name: str, x: torch.Tensor) -> torch.Tensor:
         product: torch.Tensor = tensors[f"{name}.weight"] @ x + tensors[f"{name}.bias"]
         return product
 
-    asked = linear("question_mlp", question)
-    heard_by: dict[str, list[tuple[str, str]]] = {entity: [] for entity in entities}
+    query = linear("question_mlp", question)
+    senders: dict[str, list[tuple[str, str]]] = {entity: [] for entity in entities}
     for head, relation, tail in facts:
-        heard_by[head].append((relation, tail))
-        heard_by[tail].append((f"inverse_{relation}", head))
-    texts = {relation for edges in heard_by.values() for relation, _ in edges}
-    through = {text: linear("rel_mlp", encode(text)) for text in texts}
-    start = {entity: asked * seeds.get(entity, 0.0) for entity in entities}
+        senders[head].append((relation, tail))
+        senders[tail].append((f"inverse_{relation}", head))
+    texts = {relation for edges in senders.values() for relation, _ in edges}
+    relation_states = {text: linear("rel_mlp", encode(text)) for text in texts}
+    start = {entity: query * seeds.get(entity, 0.0) for entity in entities}
     states = dict(start)
     for number in range(layers):
         name = f"entity_model.layers.{number}"
@@ -48,18 +48,18 @@ def logits(
             text: linear(
                 f"{name}.relation_projection.2", linear(f"{name}.relation_projection.0", vector).clamp_min(0.0)
             )
-            for text, vector in through.items()
+            for text, vector in relation_states.items()
         }
         following = {}
         for entity in entities:
-            heard = start[entity].clone()
-            for relation, sender in heard_by[entity]:
-                heard = heard + states[sender] * projected[relation]
-            mixed = linear(f"{name}.linear", torch.cat([states[entity], heard]))
+            messages = start[entity].clone()
+            for relation, sender in senders[entity]:
+                messages = messages + states[sender] * projected[relation]
+            mixed = linear(f"{name}.linear", torch.cat([states[entity], messages]))
             scale, shift = tensors[f"{name}.layer_norm.weight"], tensors[f"{name}.layer_norm.bias"]
             following[entity] = states[entity] + functional.layer_norm(mixed, mixed.shape, scale, shift).clamp_min(0.0)
         states = following
-    hidden = {e: linear("entity_model.mlp.0", torch.cat([state, asked])).clamp_min(0.0) for e, state in states.items()}
+    hidden = {e: linear("entity_model.mlp.0", torch.cat([state, query])).clamp_min(0.0) for e, state in states.items()}
     return {entity: float(linear("entity_model.mlp.2", value)) for entity, value in hidden.items()}
 
 
@@ -69,6 +69,6 @@ def rank_passages(
     """Return the passages that mention one of the best entities, by the sum of one over each one's passages."""
     order = list(scores)
     best = sorted(order, key=lambda entity: (-scores[entity], order.index(entity)))[:top]
-    weight = {entity: 1.0 / sum(entity in found for found in mentions.values()) for entity in best}
-    total = {id_: sum(weight[e] for e in best if e in found) for id_, found in mentions.items()}
+    weight = {entity: 1.0 / sum(entity in named for named in mentions.values()) for entity in best}
+    total = {id_: sum(weight[e] for e in best if e in named) for id_, named in mentions.items()}
     return sorted(((id_, value) for id_, value in total.items() if value > 0), key=lambda x: (-x[1], x[0]))[:k]

@@ -1,9 +1,10 @@
-"""HippoRAG 2's ranking as `spec/baselines.md` tells it, with dictionaries and loops and nothing shared with Clew.
+"""HippoRAG 2's ranking with dictionaries and loops, independent of Clew's implementation.
 
-Graph of phrases and passages: triple edges both ways (weight = how often stated), phrase-passage edges 1, synonym edges
-(weight = cosine). The five triples most similar to the question; a phrase's weight is the mean over its triples of
-score / number of passages of the phrase, the best five phrases are kept; passages get min-max dense score times 0.05;
-personalised PageRank with damping 0.5 from the sum; passages by mass. No triples: plain dense.
+Graph of phrases and passages: triple edges in both directions (weight = number of passages that state it),
+phrase-passage edges 1, synonym edges (weight = cosine). The five triples most similar to the question; a phrase's
+weight is the mean over its triples of score / number of passages of the phrase, the best five phrases are kept;
+passages get min-max dense score times 0.05; personalised PageRank with damping 0.5 from the sum; passages by mass.
+Without triples: the dense ranking.
 """
 
 from collections import defaultdict
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Corpus:
-    """What the ranking reads: names stand for themselves.
+    """Input of the ranking.
 
     Attributes:
         mentions: The phrases of each passage.
         triples: (head, tail, passages that state it), in the order in which ties are broken.
-        synonyms: Cosines of pairs of phrases, one entry a pair.
+        synonyms: Cosines of pairs of phrases, one entry per pair.
         passages: Similarity of each passage to the question.
         similar: Similarity of each triple to the question, in the order of `triples`.
     """
@@ -35,12 +36,12 @@ def passage_mass(corpus: Corpus) -> dict[str, float]:
     if not corpus.triples:
         return dict(corpus.passages)
     nearest = sorted(range(len(corpus.triples)), key=lambda t: (-corpus.similar[t], t))[:5]
-    given: dict[str, list[float]] = defaultdict(list)
+    phrase_scores: dict[str, list[float]] = defaultdict(list)
     for t in nearest:
         for phrase in set(corpus.triples[t][:2]):
             times = sum(phrase in phrases for phrases in corpus.mentions.values())
-            given[phrase].append(max(corpus.similar[t], 0.0) / times)
-    means = {("phrase", phrase): sum(scores) / len(scores) for phrase, scores in given.items()}
+            phrase_scores[phrase].append(max(corpus.similar[t], 0.0) / times)
+    means = {("phrase", phrase): sum(scores) / len(scores) for phrase, scores in phrase_scores.items()}
     restart: dict[tuple[str, str], float] = dict(sorted(means.items(), key=lambda item: -item[1])[:5])
     low, high = min(corpus.passages.values()), max(corpus.passages.values())
     for passage, score in corpus.passages.items():
@@ -72,12 +73,12 @@ def _walk(
     total = sum(restart.values())
     start = {node: weight / total for node, weight in restart.items()}
     mass = dict(start)
-    for _ in range(60):  # what is left out halves at each step
+    for _ in range(60):  # the error halves at each step
         following = {node: 0.5 * weight for node, weight in start.items()}
         for node, weight in mass.items():
-            out = edges.get(node) or start
-            whole = sum(out.values())
-            for other, share in out.items():
-                following[other] = following.get(other, 0.0) + 0.5 * weight * share / whole
+            targets = edges.get(node) or start
+            total_out = sum(targets.values())
+            for other, share in targets.items():
+                following[other] = following.get(other, 0.0) + 0.5 * weight * share / total_out
         mass = following
     return mass

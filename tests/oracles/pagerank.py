@@ -1,4 +1,4 @@
-"""Where a walk ends, by moving all of its probability one step at a time through a full matrix."""
+"""Exact PageRank by moving all probability one step at a time through a dense matrix."""
 
 from typing import Any
 
@@ -16,19 +16,19 @@ def exact_pagerank(
     steps[:, blocked] = 0.0
     out = steps.sum(axis=1)
     ends = np.where(out > 0, 1.0 - damping, 1.0)
-    onward = damping * steps / np.where(out > 0, out, 1.0)[:, None]
+    transitions = damping * steps / np.where(out > 0, out, 1.0)[:, None]
     walking = np.where(blocked, 0.0, restart)
     ended = np.zeros_like(restart)
     while walking.sum() > 1e-13:
         ended += ends * walking
-        walking = walking @ onward
+        walking = walking @ transitions
     return ended
 
 
 def dense_matrix(rows: "Any", count: int) -> Floats:
-    """Return an adjacency as a full matrix (count, count)."""
+    """Return an adjacency as a dense matrix (count, count)."""
     matrix = np.zeros((count, count))
     for row in range(count):
-        for place in range(int(rows.indptr[row]), int(rows.indptr[row + 1])):
-            matrix[row, rows.indices[place]] = rows.weights[place]
+        for entry in range(int(rows.indptr[row]), int(rows.indptr[row + 1])):
+            matrix[row, rows.indices[entry]] = rows.weights[entry]
     return matrix

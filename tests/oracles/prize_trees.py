@@ -1,4 +1,4 @@
-"""Prize-collecting trees by trying every set of nodes, and G-Retriever's prizes of edges value by value."""
+"""Prize-collecting trees by enumerating every set of nodes, and G-Retriever's prizes of edges by value."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -7,7 +7,7 @@ Edge = tuple[int, int]
 
 
 def is_connected(nodes: Sequence[int], edges: Sequence[Edge]) -> bool:
-    """Whether edges, of those with both ends among the nodes, join all of them."""
+    """Return whether the edges between the nodes join all of them."""
     if not nodes:
         return True
     reached, inside = {nodes[0]}, set(nodes)
@@ -19,7 +19,7 @@ def is_connected(nodes: Sequence[int], edges: Sequence[Edge]) -> bool:
 
 
 def spanning_cost(nodes: Sequence[int], edges: Sequence[Edge], costs: Sequence[float]) -> float | None:
-    """Return the least cost of edges that join all of the nodes (Prim, from the first); None where none do."""
+    """Return the least cost of edges that join all of the nodes (Prim, from the first); None if there are none."""
     reached, total, inside = {nodes[0]}, 0.0, set(nodes)
     while reached != inside:
         leading = [
@@ -37,10 +37,10 @@ def spanning_cost(nodes: Sequence[int], edges: Sequence[Edge], costs: Sequence[f
 
 
 def least_loss(edges: Sequence[Edge], prizes: Sequence[float], edge_prizes: Sequence[float], cost: float) -> float:
-    """Return the least, over connected sets of nodes, of what is paid for edges and missed of prizes.
+    """Return the minimum, over connected sets of nodes, of the costs of edges plus the missed prizes.
 
-    An edge costs `cost` less its prize, nothing where that is below 0; then what its prize is above the cost is missed
-    where it is not taken, which it is wherever both its ends are.
+    An edge costs `cost` minus its prize, or nothing if that is negative. The excess of its prize over the cost is
+    missed if the edge is not selected; it is selected if both its ends are.
     """
     costs = [max(cost - prize, 0.0) for prize in edge_prizes]
     best = float("inf")
@@ -56,7 +56,7 @@ def least_loss(edges: Sequence[Edge], prizes: Sequence[float], edge_prizes: Sequ
 
 
 def shared_prizes(similarity: Sequence[float], k: int) -> list[float]:
-    """Return the prizes of edges, one value of similarity after another."""
+    """Return the prizes of edges, by descending similarity."""
     prizes, before = [0.0] * len(similarity), None
     values = sorted(set(similarity), reverse=True)[:k]
     for rank, value in enumerate(values):

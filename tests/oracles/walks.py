@@ -1,4 +1,4 @@
-"""The likeliest walk to a node, by trying every walk that visits no node twice."""
+"""The likeliest walk to a node, by enumerating every walk that visits no node twice."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -7,7 +7,7 @@ Graph = Mapping[int, Mapping[int, float]]
 
 
 def simple_walks(graph: Graph, start: int, blocked: set[int]) -> Iterator[tuple[int, ...]]:
-    """Yield every walk from a node that enters no blocked node and none twice."""
+    """Yield every walk from a node that enters no blocked node and no node twice."""
     if start in blocked:
         return
     stack: list[tuple[int, ...]] = [(start,)]
@@ -25,9 +25,9 @@ def probability(
     blocked: set[int],
     damping: float,
 ) -> float:
-    """Return how likely a walk is taken, its start and its steps together."""
-    likely = restart.get(walk[0], 0.0)
+    """Return the probability of a walk: that of its start times those of its steps."""
+    likelihood = restart.get(walk[0], 0.0)
     for one, other in pairwise(walk):
         out = sum(weight * attraction[v] for v, weight in graph[one].items() if v not in blocked)
-        likely *= damping * graph[one][other] * attraction[other] / out
-    return likely
+        likelihood *= damping * graph[one][other] * attraction[other] / out
+    return likelihood

@@ -1,4 +1,4 @@
-"""Known names in text against a slow search over all runs of words."""
+"""Gazetteer matches against a slow search over all runs of words."""
 
 import pytest
 from hypothesis import given
@@ -12,35 +12,33 @@ NAMES = st.lists(st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join),
 TEXTS = st.lists(WORDS, max_size=15).map(" ".join)
 
 
-def find_slowly(names: list[list[str]], text: str, candidates: int, *, cased: bool) -> list[Match]:
-    known: dict[str, list[int]] = {}
+def find_slowly(names: list[list[str]], text: str, candidates: int) -> list[Match]:
+    targets: dict[str, list[int]] = {}
     for number, variants in enumerate(names):
         for key in sorted({name_key(variant) for variant in variants}):
-            known.setdefault(key, []).append(number)
-    words, found, place = tokens(text), [], 0
-    while place < len(words):
-        for length in range(len(words) - place, 0, -1):
-            run = words[place : place + length]
+            targets.setdefault(key, []).append(number)
+    words, matches, position = tokens(text), [], 0
+    while position < len(words):
+        for length in range(len(words) - position, 0, -1):
+            run = words[position : position + length]
             key, surface = " ".join(word.key for word in run), text[run[0].start : run[-1].end]
-            small = cased and length <= 2 and not (surface[0].isupper() or surface[0].isdigit())
-            if key in COMMON_WORDS or small or not 0 < len(known.get(key, ())) <= candidates:
+            small = length <= 2 and not (surface[0].isupper() or surface[0].isdigit())
+            if key in COMMON_WORDS or small or not 0 < len(targets.get(key, ())) <= candidates:
                 continue
-            found.append(Match(run[0].start, run[-1].end, tuple(known[key])))
-            place += length - 1
+            matches.append(Match(run[0].start, run[-1].end, tuple(targets[key])))
+            position += length - 1
             break
-        place += 1
-    return found
+        position += 1
+    return matches
 
 
-@given(NAMES, TEXTS, st.integers(1, 3), st.booleans())
-def test_matches_equal_a_slow_search(names: list[list[str]], text: str, candidates: int, cased: bool) -> None:
-    assert Gazetteer(names, candidates).find(text, require_capital=cased) == find_slowly(
-        names, text, candidates, cased=cased
-    )
+@given(NAMES, TEXTS, st.integers(1, 3))
+def test_matches_equal_a_slow_search(names: list[list[str]], text: str, candidates: int) -> None:
+    assert Gazetteer(names, candidates).find(text) == find_slowly(names, text, candidates)
 
 
-def find_names(names: list[list[str]], text: str, *, cased: bool = True) -> list[tuple[str, tuple[int, ...]]]:
-    return [(text[m.start : m.end], m.targets) for m in Gazetteer(names).find(text, require_capital=cased)]
+def find_names(names: list[list[str]], text: str) -> list[tuple[str, tuple[int, ...]]]:
+    return [(text[m.start : m.end], m.targets) for m in Gazetteer(names).find(text)]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +64,11 @@ def find_names(names: list[list[str]], text: str, *, cased: bool = True) -> list
         pytest.param([["Fram", "Fram (ship)", "FRAM"]], "Fram", [("Fram", (0,))], id="one thing once"),
     ],
 )  # fmt: skip
-def test_what_is_found(names: list[list[str]], text: str, wanted: list[tuple[str, tuple[int, ...]]]) -> None:
+def test_matches(names: list[list[str]], text: str, wanted: list[tuple[str, tuple[int, ...]]]) -> None:
     assert find_names(names, text) == wanted
 
 
-def test_capitals_are_not_asked_for_on_demand() -> None:
-    assert find_names([["Fox"]], "a fox", cased=False) == [("fox", (0,))]
-
-
-def test_the_number_of_names() -> None:
+def test_length_is_the_number_of_names() -> None:
     assert len(Gazetteer([["Fox", "Reynard"], ["Fox"], ["It", ""]])) == 2
 
 
@@ -91,9 +85,9 @@ def test_the_number_of_names() -> None:
         ("-", False),
     ],
 )
-def test_what_looks_like_a_name(surface: str, name: bool) -> None:
+def test_looks_like_name(surface: str, name: bool) -> None:
     assert looks_like_name(surface) is name
 
 
-def test_common_words_are_mostly_written_small() -> None:
+def test_common_words_are_mostly_in_lower_case() -> None:
     assert find_common_words({"fox": (3, 2), "hope": (2, 2), "fram": (0, 9), "the": (9, 0)}) == {"fox"}

@@ -1,4 +1,4 @@
-"""Folding, tokens with their places, and keys."""
+"""Folding, tokens with their spans, and name keys."""
 
 import pytest
 from hypothesis import given
@@ -10,22 +10,22 @@ ANY = st.text(st.characters())  # lone surrogates too
 
 
 @given(ANY)
-def test_tokens_are_places_in_the_text_in_order(text: str) -> None:
-    place = 0
+def test_token_spans_are_ordered_and_match_the_text(text: str) -> None:
+    end = 0
     for token in tokens(text):
-        assert place <= token.start < token.end <= len(text)
+        assert end <= token.start < token.end <= len(text)
         assert token.key == fold(text[token.start : token.end])
-        place = token.end
+        end = token.end
 
 
 @given(ANY)
 def test_every_letter_and_digit_is_in_a_token(text: str) -> None:
-    held = {place for token in tokens(text) for place in range(token.start, token.end)}
-    assert all(place in held for place, letter in enumerate(text) if letter.isalnum())
+    covered = {position for token in tokens(text) for position in range(token.start, token.end)}
+    assert all(position in covered for position, letter in enumerate(text) if letter.isalnum())
 
 
 @given(ANY)
-def test_folding_again_changes_nothing_for_a_key(text: str) -> None:
+def test_name_key_is_idempotent(text: str) -> None:
     key = name_key(text)
     assert name_key(text) == key
     assert bool(key) == bool(fold(text).strip())
@@ -68,12 +68,12 @@ def test_spellings_of_one_name_share_a_key(spellings: tuple[str, ...]) -> None:
         ("1893", "1894"),
     ],
 )
-def test_different_names_do_not(one: str, other: str) -> None:
+def test_different_names_have_different_keys(one: str, other: str) -> None:
     assert name_key(one) != name_key(other)
 
 
 @pytest.mark.parametrize(("name", "key"), [("", ""), ("   ", ""), ("The", "the"), ("The The", "the"), ("?!", "?!")])
-def test_names_with_little_in_them(name: str, key: str) -> None:
+def test_keys_of_degenerate_names(name: str, key: str) -> None:
     assert name_key(name) == key
 
 
@@ -109,5 +109,5 @@ def test_words_of_many_scripts(text: str, words: list[str]) -> None:
         ("", ""),
     ],
 )
-def test_without_parentheses(title: str, shorter: str) -> None:
+def test_strip_parentheses(title: str, shorter: str) -> None:
     assert strip_parentheses(title) == shorter

@@ -1,4 +1,4 @@
-"""Sentences: golden cuts in several scripts, and the properties of their places."""
+"""Sentence splitting: expected sentences in several scripts, and the properties of the spans."""
 
 import pytest
 from hypothesis import given
@@ -64,7 +64,7 @@ def split_sentences(text: str) -> list[str]:
         ["🙂 is nice.", "👍 too!"],
     ],
 )
-def test_sentences_joined_by_a_space_come_apart_again(expected: list[str]) -> None:
+def test_sentences_joined_by_a_space_are_split_again(expected: list[str]) -> None:
     assert split_sentences(" ".join(expected)) == expected
 
 
@@ -97,10 +97,9 @@ def test_lines_and_blocks(text: str, expected: list[str] | None) -> None:
 
 
 @given(PIECES)
-def test_places_are_in_order_and_hold_every_visible_character(text: str) -> None:
-    places = sentence_spans(text)
+def test_spans_are_ordered_and_cover_every_visible_character(text: str) -> None:
     end = 0
-    for start, stop in places:
+    for start, stop in sentence_spans(text):
         assert end <= start < stop
         assert text[start:stop] == text[start:stop].strip()
         assert not text[end:start].strip()
@@ -109,7 +108,7 @@ def test_places_are_in_order_and_hold_every_visible_character(text: str) -> None
 
 
 @given(PIECES, PIECES)
-def test_a_blank_line_keeps_two_texts_apart(one: str, two: str) -> None:
+def test_a_blank_line_separates_two_texts(one: str, two: str) -> None:
     assert split_sentences(f"{one.strip()}\n\n{two.strip()}")[: len(split_sentences(one.strip()))] == split_sentences(
         one.strip()
     )

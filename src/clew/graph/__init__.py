@@ -1,1 +1,1 @@
-"""The index as arrays, and the algorithms on them; numpy, numba and scipy only."""
+"""The index as arrays and the graph algorithms on them, in numpy, numba and scipy."""

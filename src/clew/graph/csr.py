@@ -1,4 +1,4 @@
-"""Which things belong to which: the compressed rows (CSR) that every graph kernel reads."""
+"""Compressed sparse rows (CSR), the adjacency format that every graph kernel reads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.types import FloatArray, IntArray, LongArray
+    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
-    """Row i has the neighbours `indices[indptr[i]:indptr[i + 1]]`, ascending, with their `weights`.
+    """Weighted rows: row i has the neighbours `indices[indptr[i]:indptr[i + 1]]`, ascending.
 
     Attributes:
-        indptr: (rows + 1,).
+        indptr: (row_count + 1,).
         indices: (edges,).
         weights: (edges,), positive.
     """
@@ -31,18 +31,26 @@ class Adjacency:
         """The number of rows."""
         return len(self.indptr) - 1
 
+    @property
+    def arrays(self) -> "tuple[LongArray, IntArray, FloatArray]":
+        """The three arrays, as the compiled functions take them."""
+        return self.indptr, self.indices, self.weights
+
     def row(self, index: int) -> "IntArray":
         """Return the neighbours of one row, ascending."""
         return self.indices[self.indptr[index] : self.indptr[index + 1]]
 
     def degrees(self) -> "LongArray":
-        """Return the number of neighbours of every row, (rows,)."""
+        """Return the number of neighbours of every row, (row_count,)."""
         return np.diff(self.indptr)
 
+    def row_indices(self) -> "LongArray":
+        """Return the row of every entry, (edges,)."""
+        return np.repeat(np.arange(self.row_count, dtype=np.int64), self.degrees())
+
     def transpose(self, column_count: int) -> "Adjacency":
-        """Return the same pairs by their column, with `column_count` rows."""
-        rows = np.repeat(np.arange(self.row_count, dtype=np.int32), self.degrees())
-        return build_adjacency(self.indices, rows, self.weights, column_count)
+        """Return the transposed matrix, with `column_count` rows."""
+        return build_adjacency(self.indices, self.row_indices(), self.weights, column_count)
 
 
 def build_adjacency(
@@ -51,7 +59,7 @@ def build_adjacency(
     weights: "NDArray[np.floating] | Iterable[float]",
     row_count: int,
 ) -> Adjacency:
-    """Sort pairs into rows; of equal pairs the heaviest stays.
+    """Sort pairs into rows; of equal pairs the one of the highest weight stays.
 
     Args:
         rows: (edges,) row of each pair, below `row_count`.
@@ -64,9 +72,19 @@ def build_adjacency(
     weight = np.asarray(weights, dtype=np.float32)
     order = np.lexsort((-weight, column, row))
     row, column, weight = row[order], column[order], weight[order]
-    first = np.ones(len(row), dtype=bool)
-    first[1:] = (row[1:] != row[:-1]) | (column[1:] != column[:-1])
-    row, column, weight = row[first], column[first], weight[first]
+    first = run_starts(row, column)
+    return Adjacency(row_pointers(row[first], row_count), column[first].astype(np.int32), weight[first])
+
+
+def row_pointers(rows: "NDArray[np.integer]", row_count: int) -> "LongArray":
+    """Return where each row begins (row_count + 1,) once entries with these row numbers, in any order, are sorted."""
     indptr = np.zeros(row_count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(row, minlength=row_count), out=indptr[1:])
-    return Adjacency(indptr, column.astype(np.int32), weight)
+    np.cumsum(np.bincount(rows, minlength=row_count), out=indptr[1:])
+    return indptr
+
+
+def run_starts(*keys: "NDArray[np.integer]") -> "BoolArray":
+    """Return which entries (n,) of sorted key columns, each (n,), differ from the entry before."""
+    starts = np.ones(len(keys[0]), dtype=bool)
+    starts[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+    return starts

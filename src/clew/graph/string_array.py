@@ -1,4 +1,4 @@
-"""A list of strings as two arrays, so that millions of them can be memory-mapped and opened at no cost."""
+"""A list of strings stored as two arrays, so that millions of them can be memory-mapped at no cost."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class StringArray(Sequence[str]):
-    """Immutable strings: UTF-8 bytes one after the other, and where each begins.
+    """Immutable strings: their concatenated UTF-8 bytes and the offset of each.
 
     Args:
-        data: (bytes,) uint8, all strings joined.
+        data: (bytes,) uint8, all strings concatenated.
         offsets: (n + 1,) int64; string i is `data[offsets[i]:offsets[i + 1]]`.
     """
 
@@ -46,10 +46,10 @@ class StringArray(Sequence[str]):
             return [self[i] for i in range(*index.indices(len(self)))]
         if not -len(self) <= index < len(self):
             raise IndexError(f"string {index} of {len(self)}")
-        place = index % len(self)
-        return self.data[self.offsets[place] : self.offsets[place + 1]].tobytes().decode()
+        position = index % len(self)
+        return self.data[self.offsets[position] : self.offsets[position + 1]].tobytes().decode()
 
     def __iter__(self) -> Iterator[str]:
-        whole, offsets = self.data.tobytes(), self.offsets.tolist()
-        for start, end in pairwise(offsets):
-            yield whole[start:end].decode()
+        data = self.data.tobytes()
+        for start, end in pairwise(self.offsets.tolist()):
+            yield data[start:end].decode()

@@ -1,1 +1,1 @@
-"""Names, sentences and known names in text of any script."""
+"""Text processing for any script: names, sentences, BM25."""

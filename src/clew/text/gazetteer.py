@@ -1,11 +1,11 @@
-"""Finds known names in text: longest match first, folded, with a guard against names that are common words."""
+"""Search for known names in text: longest match first, on folded words, with a guard against common words."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.text.normalization import ARTICLES, name_key, token_keys, token_spans
 
-# Function words that are also titles of films, songs and bands; alone they are never a name in running text.
+# Function words that are also titles of films, songs and bands; alone they are never matched in running text.
 COMMON_WORDS = frozenset(
     "a about above after again all also although among an and another any are as at back because been before being "  # noqa: SIM905
     "best better between both but by can come could day did do does down during each even every few first for from "
@@ -20,7 +20,7 @@ COMMON_WORDS = frozenset(
 
 
 class Match(NamedTuple):
-    """A known name at `text[start:end]` and what it may stand for, best known first."""
+    """A known name at `text[start:end]` and the numbers of its possible targets, ascending."""
 
     start: int
     end: int
@@ -28,11 +28,11 @@ class Match(NamedTuple):
 
 
 class Gazetteer:
-    """Names and the things they stand for.
+    """A dictionary of names and their targets.
 
     Args:
-        names: For each thing (its position is its number) the names it goes by.
-        max_targets: A name that stands for more things than this says nothing, and is not matched.
+        names: The names of each target; a target's number is its position.
+        max_targets: A name with more targets than this is too ambiguous and is not matched.
     """
 
     def __init__(self, names: Iterable[Sequence[str]], max_targets: int = 4) -> None:
@@ -54,47 +54,40 @@ class Gazetteer:
     def __len__(self) -> int:
         return len(self._targets)
 
-    def find(self, text: str, *, require_capital: bool = True) -> list[Match]:
-        """Return the known names in `text`, left to right, none inside another.
+    def find(self, text: str) -> list[Match]:
+        """Return the known names in `text` from left to right, without overlaps.
 
-        Args:
-            text: Any text.
-            require_capital: Ask a name of one or two words to be written with a capital (or a digit, or in a script
-                without capitals), which keeps common words in running text from being taken for titles.
+        A name of one or two words matches only where it starts with a capital, a digit or a letter of a script without
+        capitals, so that common words in running text are not taken for titles.
         """
         keys = token_keys(text)
-        places = [i for i, key in enumerate(keys) if key in self._lengths]
-        if not places:
+        starts = [i for i, key in enumerate(keys) if key in self._lengths]
+        if not starts:
             return []
         spans = token_spans(text)
-        found: list[Match] = []
+        matches: list[Match] = []
         free = 0
-        for position in places:
-            length = (
-                self._longest_match(text, spans, keys, position, require_capital=require_capital)
-                if position >= free
-                else 0
-            )
-            if length:
+        for position in starts:
+            if position < free:
+                continue
+            if length := self._longest_match(text, spans, keys, position):
                 free = position + length
                 start, end = spans[position][0], spans[free - 1][1]
-                found.append(Match(start, end, self._targets[" ".join(keys[position:free])]))
-        return found
+                matches.append(Match(start, end, self._targets[" ".join(keys[position:free])]))
+        return matches
 
-    def _longest_match(
-        self, text: str, spans: Sequence[tuple[int, int]], keys: list[str], position: int, *, require_capital: bool
-    ) -> int:
+    def _longest_match(self, text: str, spans: Sequence[tuple[int, int]], keys: list[str], position: int) -> int:
         for length in self._lengths[keys[position]]:
             key = " ".join(keys[position : position + length])
             if position + length <= len(keys) and key in self._targets:
                 surface = text[spans[position][0] : spans[position + length - 1][1]]
-                if not require_capital or length > 2 or looks_like_name(surface):
+                if length > 2 or looks_like_name(surface):
                     return length
         return 0
 
 
 def looks_like_name(surface: str) -> bool:
-    """Return whether a text's first letter is a capital, a digit, or of a script without capitals."""
+    """Return whether a text starts with a capital, a digit, or a letter of a script without capitals."""
     first = surface[:1]
     return first.isupper() or first.isdigit() or (first.isalpha() and first.lower() == first.upper())
 
@@ -103,6 +96,6 @@ def find_common_words(counts: Mapping[str, tuple[int, int]]) -> set[str]:
     """Return the one-word names that a corpus uses as ordinary words.
 
     Args:
-        counts: For each one-word name how often it stands in lower case, and how often capitalised inside a sentence.
+        counts: For each one-word name its number of occurrences in lower case and capitalised inside a sentence.
     """
     return {name for name, (lower, capitalised) in counts.items() if lower > capitalised and name not in ARTICLES}

@@ -1,4 +1,4 @@
-"""Rules that find mentions in a text: names, dates, numbers, identifiers and quoted titles, in any script."""
+"""Rule-based mention detection: names, dates, numbers, identifiers and quoted titles, in any script."""
 
 import re
 from collections import deque
@@ -17,9 +17,8 @@ _DATES = (
     rf"|{_MONTH},?\s+\d{{3,4}}\b|\d{{4}}-\d{{2}}-\d{{2}}|\b1[0-9]{{3}}s?\b|\b20[0-9]{{2}}s?\b"
     r"|\d{3,4}年(?:\d{1,2}月)?(?:\d{1,2}日)?"
 )
-
-
-# Bounded and possessive, here and below: a page of "1,1,1," or "a.a.a." would otherwise be read once a character.
+# Quantifiers are bounded and possessive, here and below: a page of "1,1,1," or "a.a.a." would otherwise take quadratic
+# time.
 _NUMBERS = (
     rf"[$€£¥]\s?\d[\d,.]*+(?:\s(?:million|billion))?|\b\d[\d,.]{{0,40}}+\s?{_UNIT}(?![\w])"
     r"|\b\d{1,3}(?:,\d{3}){1,20}+\b"
@@ -33,9 +32,7 @@ _LITERALS = re.compile(
     rf"(?P<quoted>{_QUOTED})|(?P<date>{_DATES})|(?P<number>{_NUMBERS})|(?P<identifier>{_IDENTIFIERS})"
 )
 _WORD = re.compile(r"[^\W_]+(?:['’\u0300-\u036f][^\W_]+)*")
-
-
-# The same without the letters of scripts that `_caseless` reads: `NHK` in `NHK放送協会`.
+# Without the letters of scripts that `_caseless_mentions` handles: `NHK` in `NHK放送協会`.
 _CASED_WORD = re.compile(
     r"(?:(?![\u0590-\u08ff\u0900-\u0dff\u1000-\u10ff\u1200-\u137f\u3005-\u3007\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])"
     r"[^\W_])+(?:['’\u0300-\u036f][^\W_]+)*"
@@ -46,9 +43,7 @@ _CONNECTORS = frozenset(
     "on at upon sur".split()
 )
 _POSSESSIVE = re.compile(r"['’]s?\Z")
-
-
-# Chinese function characters: what stands between two of them is mostly a name or a noun.
+# The text between two Chinese function characters is mostly a name or a noun.
 _CJK_RUN = re.compile(r"[\u4e00-\u9fff々〆ヶ·・]+|[\u30a0-\u30ff·・]{2,}")
 _CJK_FUNCTION = re.compile(
     "[的了是在和与及或于为以由从到把被让向对跟给而但则也都还又就才已曾将会能可要这那其此该他她它们我你个之所者着过并且因因所]"
@@ -57,18 +52,18 @@ _CASELESS_WORD = re.compile(r"[\u0590-\u08ff\u0900-\u0dff\uac00-\ud7af\u1000-\u1
 
 
 def find_mentions(text: str, start: int, end: int) -> list[Mention]:
-    """Return the mentions inside `text[start:end]`, in order, none overlapping; literals win over capitalised spans."""
-    literal = list(_find_literals(text, start, end))
-    taken = sorted((m.start, m.end) for m in literal)
-    spans = [s for s in _capitalised_spans(text, start, end) if not _overlaps(s, taken)]
+    """Return the mentions in `text[start:end]`, ordered, without overlaps; literals win over capitalised spans."""
+    literals = _find_literals(text, start, end)
+    occupied = sorted((m.start, m.end) for m in literals)
+    spans = [s for s in _capitalised_spans(text, start, end) if not _overlaps(s, occupied)]
     named = [_as_mention(text, s, e) for s, e in spans]
-    free = _free_spans(start, end, sorted([*taken, *spans]))
+    free = _free_spans(start, end, sorted([*occupied, *spans]))
     caseless = [m for first, last in free for m in _caseless_mentions(text, first, last)]
-    return sorted([*literal, *named, *caseless], key=lambda m: m.start)
+    return sorted([*literals, *named, *caseless], key=lambda m: m.start)
 
 
 def _find_literals(text: str, start: int, end: int) -> list[Mention]:
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for match in _LITERALS.finditer(text, start, end):
         kind = match.lastgroup or "identifier"
         first, last = match.span()
@@ -77,15 +72,15 @@ def _find_literals(text: str, start: int, end: int) -> list[Mention]:
             if len(_WORD.findall(text[first:last])) > 8 or not text[first:last].strip():
                 continue
         name = text[first:last].rstrip(".,")
-        found.append(Mention(name, kind, first, first + len(name)))
-    return found
+        mentions.append(Mention(name, kind, first, first + len(name)))
+    return mentions
 
 
 def _capitalised_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """Return maximal runs of capitalised words, joined through connectors, hyphens and initials."""
     spans: list[tuple[int, int]] = []
     run: tuple[int, int] | None = None
-    reach, bridged = start, False  # how far the run may still be joined, and whether a connector is pending
+    reach, bridged = start, False  # end of the last word, and whether a connector is pending
     for word in (_WORD if text.isascii() else _CASED_WORD).finditer(text, start, end):
         surface, gap = word.group(), text[reach : word.start()]
         capital = surface[0].isupper() or (surface.isdigit() and not bridged and len(surface) < 4)
@@ -102,7 +97,7 @@ def _capitalised_spans(text: str, start: int, end: int) -> list[tuple[int, int]]
 
 
 def _trim_span(text: str, first: int, last: int, sentence: int) -> tuple[int, int] | None:
-    """Drop a leading function word, a trailing possessive, and a lone ordinary word that opens a sentence."""
+    """Remove leading function words and a trailing possessive; return None for a single common word."""
     possessive = _POSSESSIVE.search(text, first, last)
     last = possessive.start() if possessive else last
     words = deque(_WORD.finditer(text, first, last))
@@ -126,25 +121,25 @@ def _as_mention(text: str, first: int, last: int) -> Mention:
 
 
 def _caseless_mentions(text: str, start: int, end: int) -> list[Mention]:
-    """Return names of scripts without capitals: stretches of Chinese or Japanese between function words, long words."""
+    """Return names in scripts without capitals: Chinese or Japanese text between function characters, long words."""
     if text.isascii():
         return []
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for run in _CJK_RUN.finditer(text, start, end):
-        place = run.start()
+        position = run.start()
         for piece in _CJK_FUNCTION.split(run.group()):
             if 2 <= len(piece) <= 12:
-                found.append(Mention(piece, "name", place, place + len(piece)))
-            place += len(piece) + 1
-    found.extend(Mention(w.group(), "name", w.start(), w.end()) for w in _CASELESS_WORD.finditer(text, start, end))
-    return found
+                mentions.append(Mention(piece, "name", position, position + len(piece)))
+            position += len(piece) + 1
+    mentions.extend(Mention(w.group(), "name", w.start(), w.end()) for w in _CASELESS_WORD.finditer(text, start, end))
+    return mentions
 
 
-def _free_spans(start: int, end: int, taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the stretches of `start` to `end` that are not taken, in order."""
-    places = [start, *(place for span in taken for place in span), end]
-    return [(first, last) for first, last in zip(places[::2], places[1::2], strict=True) if first < last]
+def _free_spans(start: int, end: int, occupied: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans between `start` and `end` that are not occupied, in order."""
+    bounds = [start, *(bound for span in occupied for bound in span), end]
+    return [(first, last) for first, last in zip(bounds[::2], bounds[1::2], strict=True) if first < last]
 
 
-def _overlaps(span: tuple[int, int], taken: Sequence[tuple[int, int]]) -> bool:
-    return any(first < span[1] and span[0] < last for first, last in taken)
+def _overlaps(span: tuple[int, int], occupied: Sequence[tuple[int, int]]) -> bool:
+    return any(first < span[1] and span[0] < last for first, last in occupied)

@@ -1,6 +1,6 @@
-"""Names as they are matched: folding, tokens with their places, and the key that two spellings of one name share.
+"""Text normalization for matching: case folding, tokens with character spans, and name keys.
 
-Names are stored as written. Matching applies Unicode NFKC and casefold; accents are dropped from Latin letters only, so
+Names are stored as written. Matching applies Unicode NFKC and casefold; accents are removed from Latin letters only, so
 that no other script loses a letter or a vowel sign.
 """
 
@@ -11,12 +11,12 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 ARTICLES = frozenset({"the", "a", "an"})
-# Letters of scripts written without spaces count as one token each, so that a name inside a run can be found.
+# Letters of scripts written without spaces are one token each, so that a name inside a run can be found.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f\u0e80-\u0eff\U00020000-\U0003134f"
 
 
 class Token(NamedTuple):
-    """A folded word and its place: it was written `text[start:end]`."""
+    """A folded word and its span: it was written `text[start:end]`."""
 
     key: str
     start: int
@@ -25,7 +25,7 @@ class Token(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _combining_marks() -> str:
-    # Python's \w leaves out combining marks, which would cut Devanagari, Thai or pointed Hebrew words into pieces.
+    # Python's \w excludes combining marks, which would split Devanagari, Thai or pointed Hebrew words.
     return re.escape("".join(chr(c) for c in range(0x300, 0x10000) if unicodedata.category(chr(c)) in ("Mn", "Mc")))
 
 
@@ -40,33 +40,33 @@ _UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
 
 @lru_cache(maxsize=1)
 def _special_pattern() -> re.Pattern[str]:
-    """Find what the plain pattern of a word would get wrong: letters that count alone, and combining marks."""
+    """Match the characters that the plain word pattern handles wrongly: unspaced letters and combining marks."""
     return re.compile(rf"[{_UNSPACED}{_combining_marks()}]")
 
 
 def is_word_character(letter: str) -> bool:
-    """Tell whether a character is part of a longer word: a letter, digit, mark or `_`, of a script that has spaces."""
-    of_word = letter.isalnum() or letter == "_" or unicodedata.category(letter) in ("Mn", "Mc")
-    return of_word and not is_unspaced_letter(letter)
+    """Return whether a character can be part of a longer word: a letter, digit, mark or `_` of a script with spaces."""
+    in_word = letter.isalnum() or letter == "_" or unicodedata.category(letter) in ("Mn", "Mc")
+    return in_word and not is_unspaced_letter(letter)
 
 
 def is_unspaced_letter(letter: str) -> bool:
-    """Tell whether a character is of a script without spaces, in which a name may stand anywhere."""
+    """Return whether a character belongs to a script without spaces, in which a name may start anywhere."""
     return _UNSPACED_LETTER.match(letter) is not None
 
 
 def is_plain(text: str) -> bool:
-    """Tell whether a text has no combining marks and no letters that count as a word each; most are."""
+    """Return whether a text has neither combining marks nor letters of unspaced scripts, as most texts."""
     return text.isascii() or not _special_pattern().search(text)
 
 
 def _word_pattern(text: str) -> "re.Pattern[str]":
-    # The plain pattern is several times as fast.
+    # The plain pattern is several times faster.
     return _WORD if is_plain(text) else _token_pattern()
 
 
 class _AccentStripper(dict[int, str]):
-    """A translation table that fills itself: Latin letters lose their marks, everything else stays."""
+    """A lazily filled translation table: removes accents from Latin letters, keeps everything else."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -80,7 +80,7 @@ _STRIP_ACCENTS = _AccentStripper()
 
 
 def fold(text: str) -> str:
-    """Return `text` as it is matched: NFKC, casefold, Latin letters without accents."""
+    """Fold text for matching: NFKC, casefold, no accents on Latin letters."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).casefold().translate(_STRIP_ACCENTS)
@@ -92,33 +92,30 @@ def _fold_word(word: str) -> str:
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the words of `text` in order, folded, with their character places.
+    """Return the folded words of `text` in order, with their character spans.
 
-    Scripts written without spaces give one token a letter.
+    Scripts written without spaces give one token per letter.
     """
-    found = _word_pattern(text).finditer(text)
-    make = Token._make
-    if text.isascii():
-        return [make((m.group().lower(), *m.span())) for m in found]
-    return [make((_fold_word(m.group()), *m.span())) for m in found]
+    make, fold_word = Token._make, str.lower if text.isascii() else _fold_word  # `_make` is faster than `Token`
+    return [make((fold_word(match.group()), *match.span())) for match in _word_pattern(text).finditer(text)]
 
 
 def token_keys(text: str) -> list[str]:
-    """Return the keys of `tokens(text)` alone, which is faster."""
-    found = _word_pattern(text).findall(text.lower() if text.isascii() else text)
-    return found if text.isascii() else [_fold_word(word) for word in found]
+    """Return the keys of `tokens(text)`, which is faster without the spans."""
+    words = _word_pattern(text).findall(text.lower() if text.isascii() else text)
+    return words if text.isascii() else [_fold_word(word) for word in words]
 
 
 def token_spans(text: str) -> list[tuple[int, int]]:
-    """Return the places of `tokens(text)` alone, which is faster."""
-    return [found.span() for found in _word_pattern(text).finditer(text)]
+    """Return the spans of `tokens(text)`, which is faster without the keys."""
+    return [match.span() for match in _word_pattern(text).finditer(text)]
 
 
 @lru_cache(maxsize=1 << 17)
 def name_key(name: str) -> str:
-    """Return what all spellings of one name share: folded words joined by spaces, without a leading article.
+    """Return the key that all spellings of a name share: its folded words joined by spaces, without leading article.
 
-    A name without a single letter or digit keeps its folded characters, so that it still equals itself.
+    A name without any letter or digit keeps its folded characters, so that its key is not empty.
     """
     words = token_keys(name)
     if len(words) > 1 and words[0] in ARTICLES:
@@ -127,11 +124,11 @@ def name_key(name: str) -> str:
 
 
 def strip_parentheses(title: str) -> str:
-    """Return a title without its trailing disambiguation: `Fram (ship)` gives `Fram`; others stay as they are."""
+    """Remove the trailing disambiguation of a title: `Fram (ship)` becomes `Fram`; other titles are unchanged."""
     shorter = re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", title)
     return shorter if shorter.strip() else title
 
 
 def key_hash(key: str) -> int:
-    """Return 64 bits that stand for a name's key in sorted arrays; equal keys have equal hashes."""
+    """Return a 64-bit hash of a name's key, for sorted arrays."""
     return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

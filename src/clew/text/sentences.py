@@ -1,7 +1,6 @@
-"""Sentences and their places, by rules: scripts with and without spaces, abbreviations, initials, headings and lists.
+"""Rule-based sentence splitting: scripts with and without spaces, abbreviations, initials, headings and lists.
 
-One pass over the text; around each candidate a bounded stretch is looked at, so the time is linear in the text.
-Source: own rules. Differs from the source: nothing.
+One pass over the text with a bounded context around each candidate boundary, so the time is linear in the text.
 """
 
 import re
@@ -12,17 +11,17 @@ def _word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-# Never the end of a sentence: a name or a word follows.
+# Never at the end of a sentence: a name or a word follows.
 _TITLES = _word_set(
     "mr mrs ms mx dr prof ste gen col capt cmdr lt maj sgt cpl pvt adm rev fr hon pres gov sen rep supt messrs mme "
     "mlle e.g i.e vs cf viz hr sra srta d.h z.b u.a bzw г-н г-жа им ул пр просп проф акад св см напр т.е т.к"
 )
-# The end only if the next word commonly starts a sentence: "by Acme Inc. The firm" against "by Acme Inc. of Ohio".
+# End a sentence only if the next word commonly starts one: "by Acme Inc. The firm" against "by Acme Inc. of Ohio".
 _INNER_ABBREVIATIONS = _word_set(
     "inc ltd corp co bros jr sr st esq etc al dept univ assn d.c a.m p.m ph.d b.c.e mt ft ave blvd rd jan feb mar apr "
     "jun jul aug sept sep oct nov dec г гг в вв др т.д т.п т.н руб тыс млн млрд usw approx"
 )
-# Not the end before a figure: "No. 5", "c. 1900", "pp. 12".
+# Do not end a sentence before a number: "No. 5", "c. 1900", "pp. 12".
 _BEFORE_NUMBERS = _word_set("no nos nr c ca circa p pp vol vols ch chap sec art fig figs eq op стр с т рис №")
 _SENTENCE_STARTERS = _word_set(
     "the a an in on at it its he she his her they their we our this that these those there then when while after "
@@ -38,32 +37,32 @@ _BOUNDARY = re.compile(
 _LINE_BREAK = re.compile(r"\r\n|[\n\r\u2028\u2029\v\f\x85]")
 _OPENING_MARKS = "\"'“‘«„([{*_¿¡—–-/|"
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
-# After a quotation that ends in a full stop, these go on with the sentence around it: 「行く。」と言った。
+# After a quotation that ends in a full stop, these continue the sentence around it: 「行く。」と言った。
 _QUOTATION_CONTINUES = frozenset("とてがのにはをもで、，）」』")
 _NEXT_WORD = re.compile(r"[\"'“‘«„(\[*_¿¡—–-]{0,8}(?P<word>\w{1,30}+)(?P<initial>\.)?")
 _BLOCK_START = re.compile(r"[ \t]*(?:#{1,6}\s|[-*+•‣◦]\s|\(?[0-9]{1,9}[.)]\s|[|>]|```|~~~|={3,}|-{3,}|\*{3,}|_{3,})")
 _LIST_NUMBER = re.compile(r"\s*\(?(?:[0-9]{1,9}|[A-Za-z]|[ivxIVX]{1,6})\Z")
 _LOOKBACK = 40
-# A line at least this long was probably broken to fit a page, so the sentence goes on in the next.
+# A line of at least this many characters was probably wrapped to fit a page, so its sentence continues.
 _MIN_WRAPPED_LINE = 50
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Return the places (start, end) of the sentences of a text, in order.
+    """Return the spans (start, end) of the sentences of a text, in order.
 
-    The places do not overlap, neither start nor end with white space, and together hold every other character. A
-    blank line ends a sentence, so does the line of a heading, list item, quotation or table; another line's end does
-    unless the line is long or the next one starts in lower case, as in text broken to fit a page.
+    The spans do not overlap, neither start nor end with white space, and together cover every other character. A blank
+    line ends a sentence, and so does the line of a heading, list item, quotation or table; any other line break does
+    unless the line is long or the next one starts in lower case, as in wrapped text.
     """
-    found = []
+    spans = []
     start = 0
     for end in (*_sentence_ends(text), len(text)):
         piece = text[start:end]
         if body := piece.strip():
             first = start + len(piece) - len(piece.lstrip())
-            found.append((first, first + len(body)))
+            spans.append((first, first + len(body)))
         start = end
-    return found
+    return spans
 
 
 def _sentence_ends(text: str) -> Iterator[int]:
@@ -82,7 +81,7 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 
 def _before_indent(text: str, position: int) -> int:
-    """Step back over the blanks at the start of a line, eight at most."""
+    """Return the position before the indentation of a line, at most eight blanks back."""
     first = max(0, position - 8)
     return position - (position - first - len(text[first:position].rstrip(" \t")))
 
@@ -95,7 +94,7 @@ def _line_ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool
 
 
 def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
-    """Whether `.`, `!`, `?` or `…` ends a sentence, from the words around it."""
+    """Return whether `.`, `!`, `?` or `…` ends a sentence, from the words around it."""
     end = mark.end()
     if end == len(text):
         return True
@@ -107,14 +106,14 @@ def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
     if word[:1].islower():
         return False
     if following and following["initial"] and len(word) == 1:
-        word = ""  # "J. A. Smith": this A starts no sentence
+        word = ""  # "J. A. Smith": this A does not start a sentence
     if mark["end"] != "." or (mark["closed"] and mark["closed"][0] in '"”»'):
         return True
     return _full_stop_ends_sentence(text[max(line_start, mark.start() - _LOOKBACK) : mark.start()], word)
 
 
 def _skip_whitespace(text: str, position: int) -> int:
-    """Return the next place that is no white space; looking 200 characters ahead is enough to judge."""
+    """Return the next position that is not white space, at most 200 characters ahead."""
     if not text[position + 1 : position + 2].isspace():
         return position + 1
     stretch = text[position : position + 200]

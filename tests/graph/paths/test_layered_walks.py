@@ -1,4 +1,4 @@
-"""The best walks through layers against all there are."""
+"""The best walks through layers against all walks."""
 
 from itertools import product
 
@@ -14,11 +14,11 @@ edges = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
 def all_walks(
     pairs: list[tuple[int, int]], importance: list[list[float]], starts: set[int], target: int
 ) -> dict[tuple[int, ...], float]:
-    """Every walk: at each layer it takes an edge or stays (-1); its best score over the layers it may use."""
+    """Return the best score of every walk; in each layer a walk takes an edge or stays (-1)."""
     best: dict[tuple[int, ...], float] = {}
-    for start, taken in product(starts, product(range(-1, len(pairs)), repeat=len(importance))):
+    for start, choices in product(starts, product(range(-1, len(pairs)), repeat=len(importance))):
         node, score, walk = start, 0.0, []
-        for layer, edge in enumerate(taken):
+        for layer, edge in enumerate(choices):
             if edge >= 0:
                 if pairs[edge][0] != node:
                     break

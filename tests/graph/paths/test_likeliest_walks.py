@@ -1,4 +1,4 @@
-"""Likeliest walks against every walk there is, and against networkx on larger graphs."""
+"""Likeliest walks against all walks, and against networkx on larger graphs."""
 
 import math
 from typing import TYPE_CHECKING
@@ -51,20 +51,22 @@ def test_the_likeliest_of_all_walks_is_found(a: PushProblem) -> None:
     best = dict.fromkeys(graph, 0.0)
     for node in start:
         for walk in simple_walks(graph, node, blocked):
-            likely = probability(graph, walk, start, attraction, blocked, a.damping)
-            best[walk[-1]] = max(best[walk[-1]], likely)
-    for target, (likely, nodes) in zip(graph, find_problem_walks(a, list(graph)), strict=True):
-        assert likely == pytest.approx(best[target], rel=1e-5, abs=1e-12)
-        assert bool(nodes) == (likely > 0)
+            likelihood = probability(graph, walk, start, attraction, blocked, a.damping)
+            best[walk[-1]] = max(best[walk[-1]], likelihood)
+    for target, (likelihood, nodes) in zip(graph, find_problem_walks(a, list(graph)), strict=True):
+        assert likelihood == pytest.approx(best[target], rel=1e-5, abs=1e-12)
+        assert bool(nodes) == (likelihood > 0)
         if nodes:
             assert nodes[-1] == target
             assert nodes[0] in start
-            assert probability(graph, nodes, start, attraction, blocked, a.damping) == pytest.approx(likely, rel=1e-5)
+            assert probability(graph, nodes, start, attraction, blocked, a.damping) == pytest.approx(
+                likelihood, rel=1e-5
+            )
 
 
 @settings(deadline=None, max_examples=60)
 @given(push_problems(largest=40))
-def test_it_equals_networkx_where_the_walk_is_short(a: PushProblem) -> None:
+def test_likelihoods_equal_those_of_networkx_for_short_walks(a: PushProblem) -> None:
     graph, blocked = to_dictionary(a.graph), set(np.flatnonzero(a.blocked).tolist())
     attraction, start = a.attraction.tolist(), restart_shares(a)
     costs: nx.DiGraph = nx.DiGraph()
@@ -72,21 +74,21 @@ def test_it_equals_networkx_where_the_walk_is_short(a: PushProblem) -> None:
     for one in graph:
         for other in graph[one]:
             if not {one, other} & blocked:
-                likely = probability(graph, (one, other), {one: 1.0}, attraction, blocked, a.damping or 0.5)
-                costs.add_edge(one, other, weight=-math.log(likely))
+                likelihood = probability(graph, (one, other), {one: 1.0}, attraction, blocked, a.damping or 0.5)
+                costs.add_edge(one, other, weight=-math.log(likelihood))
     for node, share in start.items():
         if node not in blocked:
             costs.add_edge("start", node, weight=-math.log(share))
     lengths, paths = nx.single_source_dijkstra(costs, "start")
     a = PushProblem(a.graph, a.restart, a.attraction, a.blocked, a.damping or 0.5)
-    for target, (likely, _) in zip(graph, find_problem_walks(a, list(graph)), strict=True):
+    for target, (likelihood, _) in zip(graph, find_problem_walks(a, list(graph)), strict=True):
         if target not in lengths:
-            assert likely == 0
+            assert likelihood == 0
         elif len(paths[target]) <= 8:
-            assert likely == pytest.approx(math.exp(-lengths[target]), rel=1e-4)
+            assert likelihood == pytest.approx(math.exp(-lengths[target]), rel=1e-4)
 
 
-def test_a_walk_has_eight_steps_at_most() -> None:
+def test_a_walk_has_at_most_eight_steps() -> None:
     line = symmetric_graph({(i, i + 1): 1.0 for i in range(19)}, 20)
     start = np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)
     free = np.zeros(20, dtype=bool)
@@ -95,7 +97,7 @@ def test_a_walk_has_eight_steps_at_most() -> None:
     assert found[8][1] == tuple(range(9))
 
 
-def test_a_walk_does_not_go_through_a_hub_but_may_start_or_end_there() -> None:
+def test_a_walk_may_start_or_end_at_a_hub_but_not_pass_it() -> None:
     pairs = {(0, other): 1.0 for other in range(1, 700)} | {(1, 700): 1.0}
     graph = symmetric_graph(pairs, 701)
     even, free = np.ones(701, dtype=np.float32), np.zeros(701, dtype=bool)
@@ -109,7 +111,7 @@ def test_a_walk_does_not_go_through_a_hub_but_may_start_or_end_there() -> None:
     assert steps(700, 5) == ()
 
 
-def test_the_same_target_twice_and_no_target_at_all() -> None:
+def test_duplicate_targets_and_no_targets() -> None:
     line = symmetric_graph({(0, 1): 1.0}, 2)
     start = np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)
     even, free = np.ones(2, dtype=np.float32), np.zeros(2, dtype=bool)

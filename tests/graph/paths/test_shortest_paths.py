@@ -1,4 +1,4 @@
-"""One cheapest path to each entity, against walking every walk there is."""
+"""One cheapest path to each entity, against enumerating every walk."""
 
 import networkx as nx
 import numpy as np
@@ -16,25 +16,31 @@ from tests.oracles import facts as oracle
 
 
 def edge_costs(local: LocalGraph, costs: list[float]) -> dict[tuple[int, int], float]:
-    """What each edge costs from a position."""
+    """Return the cost of each edge by its position and code."""
     owners = np.repeat(np.arange(len(local.nodes)), local.degrees()).tolist()
     return {(owner, code): cost for owner, code, cost in zip(owners, local.edges.tolist(), costs, strict=True)}
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.data(), fact_sets(max_entities=6, max_facts=10), st.integers(0, 4), st.booleans())
-def test_they_are_the_best_of_all_walks_and_simple(data: st.DataObject, drawn: FactSet, hops: int, unit: bool) -> None:
-    nodes = data.draw(draw_entities(drawn))
+def test_paths_are_the_cheapest_of_all_walks_and_simple(
+    data: st.DataObject, fact_set: FactSet, hops: int, unit: bool
+) -> None:
+    nodes = data.draw(draw_entities(fact_set))
     starts = data.draw(st.lists(st.integers(0, len(nodes) - 1), max_size=3)) if nodes else []
-    local = local_graph(drawn.graph, np.array(nodes, dtype=np.int32), drawn.blocked_mask)
+    local = local_graph(fact_set.graph, np.array(nodes, dtype=np.int32), fact_set.blocked_mask)
     count = len(local.edges)
     eighths = data.draw(st.lists(st.integers(1, data.draw(st.sampled_from([2, 16]))), min_size=count, max_size=count))
     costs = [1.0] * count if unit else [eighth / 8 for eighth in eighths]
     paths, total = shortest_paths(local, np.array(starts, dtype=np.int64), hops, None if unit else np.array(costs))
     local_rows, prices = rows(local), edge_costs(local, costs)
-    best = oracle.cheapest_walks(lambda place: local_rows[place], starts, hops, lambda one, _, code: prices[one, code])
+    best = oracle.cheapest_walks(
+        lambda position: local_rows[position], starts, hops, lambda one, _, code: prices[one, code]
+    )
     wanted = sorted(best.values(), key=lambda found: (found[0], found[1], found[3][-1]))
-    assert unpadded_paths(paths) == [(tuple(nodes[place] for place in walk), codes) for _, _, codes, walk in wanted]
+    assert unpadded_paths(paths) == [
+        (tuple(nodes[position] for position in walk), codes) for _, _, codes, walk in wanted
+    ]
     assert total.tolist() == [cost for cost, *_ in wanted]
     assert all(len(set(walk)) == len(walk) for walk, _ in unpadded_paths(paths))
     assert not paths.truncated
@@ -43,23 +49,23 @@ def test_they_are_the_best_of_all_walks_and_simple(data: st.DataObject, drawn: F
 
 @settings(deadline=None, max_examples=100)
 @given(fact_sets(min_entities=1), st.integers(0, 10_000))
-def test_without_a_bound_that_matters_it_is_dijkstra(drawn: FactSet, seed: int) -> None:
-    local = local_graph(drawn.graph, np.arange(drawn.entity_count, dtype=np.int32))
+def test_costs_equal_those_of_dijkstra_without_an_effective_bound(fact_set: FactSet, seed: int) -> None:
+    local = local_graph(fact_set.graph, np.arange(fact_set.entity_count, dtype=np.int32))
     costs = np.random.default_rng(seed).uniform(0.1, 5.0, len(local.edges))
     graph: nx.DiGraph = nx.DiGraph()
-    graph.add_nodes_from(range(drawn.entity_count))
+    graph.add_nodes_from(range(fact_set.entity_count))
     for (one, code), cost in edge_costs(local, costs.tolist()).items():
-        other = drawn.facts[code // 2][0 if code % 2 else 2]
+        other = fact_set.facts[code // 2][0 if code % 2 else 2]
         known = graph.get_edge_data(one, other, {"weight": np.inf})["weight"]
         graph.add_edge(one, other, weight=min(cost, known))
     wanted = nx.single_source_dijkstra_path_length(graph, 0)
-    paths, total = shortest_paths(local, np.array([0]), drawn.entity_count, costs)
+    paths, total = shortest_paths(local, np.array([0]), fact_set.entity_count, costs)
     found = {walk[-1]: cost for (walk, _), cost in zip(unpadded_paths(paths), total.tolist(), strict=True)}
     assert found == pytest.approx({node: cost for node, cost in wanted.items() if node})
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
-def test_ties_go_to_fewer_edges_then_to_the_smaller_edges_from_the_start_on(order: list[int]) -> None:
+def test_ties_are_broken_by_fewer_edges_then_by_smaller_edges_from_the_start(order: list[int]) -> None:
     facts = [(0, 0, 2), (0, 0, 1), (1, 0, 3), (2, 0, 3), (0, 0, 4), (3, 0, 4)]
     local = local_graph(fact_graph(np.array(facts, dtype=np.int32), 5), np.array(order, dtype=np.int32))
     start = local.positions(np.array([0]))
@@ -70,7 +76,7 @@ def test_ties_go_to_fewer_edges_then_to_the_smaller_edges_from_the_start_on(orde
     assert ((0, 2, 3, 4), (0, 6, 10)) in unpadded_paths(shortest_paths(local, start, 3, cheaper)[0])
 
 
-def test_more_hops_may_be_cheaper_and_a_bound_on_them_is_kept() -> None:
+def test_more_hops_may_be_cheaper_and_their_bound_holds() -> None:
     graph = fact_graph(np.array([(0, 0, 3), (0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 0, 4)], dtype=np.int32), 5)
     local = local_graph(graph, np.arange(5, dtype=np.int32))
     costs = np.where(local.edges // 2 == 0, 10.0, 1.0)
@@ -83,11 +89,11 @@ def test_more_hops_may_be_cheaper_and_a_bound_on_them_is_kept() -> None:
     assert by_hops[4][-1] == (0, 1, 2, 3, 4)
 
 
-def test_wrong_numbers_are_refused() -> None:
+def test_invalid_numbers_are_rejected() -> None:
     local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
     with pytest.raises(InputError, match="-1 hops"):
         shortest_paths(local, np.array([0]), -1)
-    with pytest.raises(InputError, match="position 2 of 2"):
+    with pytest.raises(InputError, match="position 2: wanted 0 to 1"):
         shortest_paths(local, np.array([2]), 1)
     for costs in (np.array([1.0, 0.0]), np.array([1.0, np.nan]), np.ones(3)):
         with pytest.raises(InputError, match="for 2 edges"):

@@ -1,4 +1,4 @@
-"""Forward push against the whole walk, and power iteration against networkx."""
+"""Forward push against the exact walk, and power iteration against networkx."""
 
 import networkx as nx
 import numpy as np
@@ -30,7 +30,7 @@ def dense_values(walk: PushResult, count: int) -> "np.ndarray[tuple[int], np.dty
 
 @settings(deadline=None, max_examples=150)
 @given(push_problems(), st.sampled_from([1e-1, 1e-2, 1e-3, 1e-5]))
-def test_push_is_off_by_no_more_than_what_it_left(a: PushProblem, epsilon: float) -> None:
+def test_the_error_of_push_is_at_most_its_residual(a: PushProblem, epsilon: float) -> None:
     walk = push_problem(a, epsilon)
     found, wanted = dense_values(walk, a.graph.row_count), exact_values(a)
     assert np.abs(found - wanted).sum() <= walk.residual + 1e-6
@@ -49,11 +49,11 @@ def test_push_converges(a: PushProblem) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(push_problems())
-def test_a_blocked_node_neither_gets_nor_gives(a: PushProblem) -> None:
+def test_blocked_nodes_are_not_touched(a: PushProblem) -> None:
     assert not a.blocked[push_problem(a, 1e-6).nodes].any()
 
 
-def test_a_hub_of_many_neighbours_and_more_nodes_than_the_first_buffers_hold() -> None:
+def test_a_hub_with_more_neighbours_than_the_initial_buffers() -> None:
     count = 5000
     graph = symmetric_graph({(0, other): 1.0 for other in range(1, count)}, count)
     restart = np.array([0], dtype=np.int32), np.array([1.0], dtype=np.float32)
@@ -65,7 +65,7 @@ def test_a_hub_of_many_neighbours_and_more_nodes_than_the_first_buffers_hold() -
     assert walk.values[1:].sum() == pytest.approx(1 / 3, abs=1e-4)
 
 
-def test_push_stays_near_where_little_probability_goes_far() -> None:
+def test_push_stays_local() -> None:
     count = 10_000
     graph = symmetric_graph({(i, i + 1): 1.0 for i in range(count - 1)}, count)
     restart = np.array([5000], dtype=np.int32), np.array([1.0], dtype=np.float32)
@@ -97,7 +97,7 @@ def test_push_and_power_iteration_agree_where_both_apply(a: PushProblem, damping
         plain.restart_row / plain.restart_row.sum(),
     )
     wanted = power_iteration(a.graph, start, damping)
-    # A walk at an isolated node ends there in one and starts anew in the other: compare without such starts.
+    # At an isolated node a walk ends in one and restarts in the other: compare without such starts.
     if (a.graph.degrees()[a.restart[0]] > 0).all():
         np.testing.assert_allclose(found, wanted, atol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Rankings of entities: push within its bound of the whole walk, the whole walk, and the sweep against trying all."""
+"""Local PageRank: push within its error bound, the exact walk, and the sweep cut against all prefixes."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,19 +38,21 @@ class PPRProblem:
         for node, row in enumerate(rows(self.local)):
             for other, _ in row:
                 matrix[node, other] += 1
-        for place, weight in zip(self.starts, self.weights / self.weights.sum(), strict=True):
-            start[place] += weight
+        for position, weight in zip(self.starts, self.weights / self.weights.sum(), strict=True):
+            start[position] += weight
         return exact_pagerank(matrix, start, np.ones(count), np.zeros(count, dtype=np.bool_), self.damping)
 
 
 @st.composite
 def ppr_problems(draw: st.DrawFn) -> PPRProblem:
     """Draw a graph with loops, parallel and self-edges and isolated nodes, some starts, one of them perhaps twice."""
-    drawn: FactSet = draw(fact_sets(min_entities=1))
+    fact_set: FactSet = draw(fact_sets(min_entities=1))
     local = local_graph(
-        drawn.graph, np.array(draw(st.permutations(range(drawn.entity_count))), dtype=np.int32), drawn.blocked_mask
+        fact_set.graph,
+        np.array(draw(st.permutations(range(fact_set.entity_count))), dtype=np.int32),
+        fact_set.blocked_mask,
     )
-    starts = draw(st.lists(st.integers(0, drawn.entity_count - 1), min_size=1, max_size=4))
+    starts = draw(st.lists(st.integers(0, fact_set.entity_count - 1), min_size=1, max_size=4))
     weights = [draw(st.integers(1, 20)) / 4 for _ in starts]
     damping = draw(st.sampled_from([0.0, 0.5, 0.8, 0.95]))
     return PPRProblem(local, np.array(starts), np.array(weights), damping)
@@ -58,7 +60,7 @@ def ppr_problems(draw: st.DrawFn) -> PPRProblem:
 
 @settings(deadline=None, max_examples=200)
 @given(ppr_problems(), st.sampled_from([1e-1, 1e-2, 1e-3, 1e-5]))
-def test_push_is_below_the_exact_value_by_epsilon_a_degree_at_most(a: PPRProblem, epsilon: float) -> None:
+def test_push_is_below_the_exact_value_by_at_most_epsilon_per_degree(a: PPRProblem, epsilon: float) -> None:
     lacking = a.exact_scores() - push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
     assert (lacking >= -1e-12).all()
     assert (lacking <= epsilon * a.local.degrees() + 1e-12).all()
@@ -80,7 +82,7 @@ def test_the_walk_with_restart_equals_networkx_where_every_start_has_edges(a: PP
     graph: nx.MultiDiGraph = nx.MultiDiGraph()
     graph.add_nodes_from(range(len(a.local.nodes)))
     graph.add_edges_from((node, other) for node, row in enumerate(rows(a.local)) for other, _ in row)
-    personal = {int(place): float(a.weights[a.starts == place].sum()) for place in a.starts}
+    personal = {int(position): float(a.weights[a.starts == position].sum()) for position in a.starts}
     wanted = nx.pagerank(nx.DiGraph(_count_parallel_edges(graph)), a.damping, personal, tol=1e-13, max_iter=5000)
     found = random_walk_with_restart(a.local, a.starts, a.weights, a.damping, tolerance=1e-13)
     np.testing.assert_allclose(found, [wanted[node] for node in range(len(found))], atol=1e-9)
@@ -109,7 +111,7 @@ def test_the_sweep_cuts_where_conductance_is_least(a: PPRProblem, epsilon: float
     assert (found.size, found.conductance) == (best, known.get(best, 1.0))
 
 
-def test_a_cluster_is_cut_off_where_it_hangs_by_one_edge() -> None:
+def test_a_cluster_is_cut_off_at_its_only_edge_outside() -> None:
     cluster = [(one, 0, other) for one in range(5) for other in range(one)]
     other = [(one + 5, 0, two + 5) for one, _, two in cluster]
     graph = fact_graph(np.array([*cluster, *other, (4, 1, 5)], dtype=np.int32), 10)
@@ -126,18 +128,18 @@ def test_a_node_without_edges_keeps_its_mass_and_parallel_edges_count() -> None:
         scores = rank(local, np.array([0, 3]), np.array([3.0, 1.0]), 0.5)
         assert scores[3] == pytest.approx(0.25)
         assert scores[1] == pytest.approx(3 * scores[2], rel=1e-3)
-        alone = rank(filter_edges(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
-        assert alone.tolist() == [1.0, 0.0, 0.0, 0.0]
+        isolated = rank(filter_edges(local, np.zeros(len(local.edges), dtype=np.bool_)), np.array([0]), np.ones(1))
+        assert isolated.tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_a_hub_that_is_a_start_is_walked_on_from_and_one_that_is_none_is_not() -> None:
+def test_only_a_hub_that_is_a_start_is_expanded() -> None:
     star = [(0, 0, other) for other in range(1, 1000)]
     local = local_graph(fact_graph(np.array(star, dtype=np.int32), 1000), np.arange(1000, dtype=np.int32))
     assert (push_ppr(local, np.array([0]), np.ones(1), epsilon=0.1) > 0).all()
     assert np.flatnonzero(push_ppr(local, np.array([1]), np.ones(1), epsilon=0.1)).tolist() == [0, 1]
 
 
-def test_no_start_no_score() -> None:
+def test_scores_are_zero_without_starts() -> None:
     local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
     empty = local_graph(fact_graph(np.zeros((0, 3), dtype=np.int32), 0), np.zeros(0, dtype=np.int32))
     none = np.zeros(0, dtype=np.int64)
@@ -149,20 +151,20 @@ def test_no_start_no_score() -> None:
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), max_size=12), st.integers(0, 12))
-def test_the_best_positions_come_best_first_with_ties_by_position(scores: list[float], most: int) -> None:
+def test_best_positions_are_ordered_by_score_with_ties_by_position(scores: list[float], max_count: int) -> None:
     wanted = sorted((i for i, score in enumerate(scores) if score > 0), key=lambda i: (-scores[i], i))
-    assert best_positions(np.array(scores), most).tolist() == wanted[:most]
+    assert best_positions(np.array(scores), max_count).tolist() == wanted[:max_count]
 
 
-def test_wrong_numbers_are_refused() -> None:
+def test_invalid_numbers_are_rejected() -> None:
     local = local_graph(fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2), np.arange(2, dtype=np.int32))
     one, start = np.ones(1), np.zeros(1, dtype=np.int64)
-    with pytest.raises(InputError, match="position 2 of 2"):
+    with pytest.raises(InputError, match="position 2: wanted 0 to 1"):
         push_ppr(local, np.array([2]), one)
-    with pytest.raises(InputError, match="epsilon 0"):
+    with pytest.raises(InputError, match="epsilon is 0"):
         push_ppr(local, start, one, epsilon=0.0)
     for damping in (1.0, -0.1):
-        with pytest.raises(InputError, match=f"damping {damping}"):
+        with pytest.raises(InputError, match=f"damping is {damping}"):
             random_walk_with_restart(local, start, one, damping)
     for weights, message in ((np.array([-1.0]), "weight -1"), (np.array([np.nan]), "weight nan"), (np.ones(2), "2 we")):
         with pytest.raises(InputError, match=message):

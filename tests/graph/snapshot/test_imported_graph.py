@@ -1,4 +1,4 @@
-"""Imported graphs beside the facts of passages: numbers of both together, distinct rows, and what counts as stated."""
+"""Imported graphs merged with the facts of passages: positions in the union, distinct rows, and stated triples."""
 
 from collections import Counter
 from dataclasses import replace
@@ -19,14 +19,14 @@ WORDS = st.lists(st.sampled_from(["", "a", "aa", "b", "é", "z", "🚢", "\0", "
 
 
 @given(WORDS, WORDS)
-def test_two_lists_are_numbered_as_one(one: list[str], other: list[str]) -> None:
+def test_merged_positions_are_those_in_the_sorted_union(one: list[str], other: list[str]) -> None:
     both = sorted({*one, *other})
-    places = merge_sorted(one, StringArray.pack(other))
-    assert places.count == len(both)
-    assert [both[place] for place in places.first] == one
-    assert [both[place] for place in places.second] == other
-    shown = list(merge_texts([f"1{text}" for text in one], StringArray.pack(f"2{text}" for text in other), places))
-    assert shown == [f"2{text}" if text in other else f"1{text}" for text in both]
+    merged = merge_sorted(one, StringArray.pack(other))
+    assert merged.count == len(both)
+    assert [both[position] for position in merged.first] == one
+    assert [both[position] for position in merged.second] == other
+    texts = list(merge_texts([f"1{text}" for text in one], StringArray.pack(f"2{text}" for text in other), merged))
+    assert texts == [f"2{text}" if text in other else f"1{text}" for text in both]
 
 
 ROWS = st.lists(st.tuples(*[st.sampled_from([0, 1, 2, 3, 1 << 20, 1 << 31, (1 << 62) - 1])] * 3))
@@ -69,8 +69,8 @@ def test_a_graph_and_passages_share_entities_relations_and_triples() -> None:
     s = snapshot(graph())
     assert list(s.entities) == ["Asker", "Fram", "NORWAY", "OSLO"]
     assert list(s.relations) == ["in", "left"]
-    told = [(s.triple(t).head, s.triple(t).relation, s.triple(t).tail, s.triple(t).passages) for t in range(5)]
-    assert told == [
+    triples = [(s.triple(t).head, s.triple(t).relation, s.triple(t).tail, s.triple(t).passages) for t in range(5)]
+    assert triples == [
         ("Asker", "in", "NORWAY", ()),
         ("Fram", "left", "OSLO", ("a",)),
         ("NORWAY", "in", "NORWAY", ()),
@@ -84,15 +84,15 @@ def test_a_graph_and_passages_share_entities_relations_and_triples() -> None:
 
 
 def test_without_a_graph_nothing_changes() -> None:
-    alone, none = snapshot(None), snapshot(empty_graph())
-    assert not alone.imported.any()
-    for s in (alone, none):
+    without, with_empty = snapshot(None), snapshot(empty_graph())
+    assert not without.imported.any()
+    for s in (without, with_empty):
         assert list(s.entities) == ["Fram", "Norway", "Oslo"]
         assert s.triples.tolist() == [[0, 1, 2], [2, 0, 1]]
         assert s.triples.dtype == np.int32
 
 
-def test_what_a_graph_holds_is_stated_whatever_passages_are_allowed() -> None:
+def test_imported_triples_are_stated_whichever_passages_are_allowed() -> None:
     s = snapshot(graph())
     for allowed in ([True, True], [True, False], [False, True], [False, False]):
         mask = np.array(allowed)
@@ -100,12 +100,12 @@ def test_what_a_graph_holds_is_stated_whatever_passages_are_allowed() -> None:
         assert s.stated_triple_mask(mask).tolist() == expected
         edges = passage_graph(s)
         every = np.arange(len(edges.triples))
-        told = stated_edge_mask(edges, every, s, mask)
-        assert told.tolist() == [triple < 0 or expected[triple] for triple in edges.triples.tolist()]
+        edge_mask = stated_edge_mask(edges, every, s, mask)
+        assert edge_mask.tolist() == [triple < 0 or expected[triple] for triple in edges.triples.tolist()]
 
 
 @given(st.data())
-def test_stated_by_is_what_looking_at_each_triple_gives(data: st.DataObject) -> None:
+def test_stated_triple_mask_equals_a_check_triple_by_triple(data: st.DataObject) -> None:
     passages, triples = data.draw(st.integers(0, 5)), data.draw(st.integers(0, 8))
     rows = data.draw(
         st.lists(
@@ -115,18 +115,18 @@ def test_stated_by_is_what_looking_at_each_triple_gives(data: st.DataObject) -> 
     imported = data.draw(st.lists(st.booleans(), min_size=triples, max_size=triples))
     allowed = data.draw(st.lists(st.booleans(), min_size=passages, max_size=passages))
     pairs = [(t, p) for t, row in enumerate(rows) for p in row]
-    held = build_adjacency([t for t, _ in pairs], [p for _, p in pairs], [1.0] * len(pairs), triples)
+    passages_of_triples = build_adjacency([t for t, _ in pairs], [p for _, p in pairs], [1.0] * len(pairs), triples)
     s = replace(
         snapshot(None),
         triples=np.zeros((triples, 3), dtype=np.int32),
         imported=np.array(imported, dtype=bool),
-        triple_passages=held,
+        triple_passages=passages_of_triples,
     )
     expected = [all(allowed) or i or any(allowed[p] for p in row) for i, row in zip(imported, rows, strict=True)]
     assert s.stated_triple_mask(np.array(allowed, dtype=bool)).tolist() == expected
 
 
-def test_only_those_shown_exactly_so_are_called_so_where_there_are_any() -> None:
+def test_exactly_displayed_names_take_precedence() -> None:
     g = graph()
     keys, labels = ["face", "face\0FACE", "face\0Face"], ["face", "FACE", "Face"]
     names = np.full(3, key_hash("face"), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Edges of the graphs that messages pass along: the head hears the tail, and nothing is lost or said twice."""
+"""Relational edges: the head receives from the tail, and no edge is lost or duplicated."""
 
 import numpy as np
 from hypothesis import given
@@ -15,7 +15,7 @@ from clew.graph.snapshot.relational_edges import (
 from clew.index import Index
 
 
-def test_a_triple_is_heard_by_its_head_and_inversely_by_its_tail(small: Index) -> None:
+def test_a_triple_is_an_edge_to_its_head_and_an_inverse_edge_to_its_tail(small: Index) -> None:
     snapshot = small.snapshot
     for graph, node in ((passage_graph(snapshot), snapshot.entity_nodes), (entity_graph(snapshot), range(10**6))):
         edges = {
@@ -31,18 +31,18 @@ def test_a_triple_is_heard_by_its_head_and_inversely_by_its_tail(small: Index) -
         assert all(receiver != sender for receiver, _, sender in edges)
 
 
-def test_whatever_a_passage_mentions_it_can_hear(small: Index) -> None:
+def test_a_passage_has_edges_from_all_it_mentions(small: Index) -> None:
     snapshot = small.snapshot
     graph = passage_graph(snapshot)
     assert relation_texts(snapshot)[-2:] == [MENTIONS_RELATION, EQUIVALENT_RELATION]
     assert graph.relation_count == len(snapshot.relations) + 2
     for passage in range(len(snapshot.passage_ids)):
-        heard = set(graph.senders[graph.indptr[passage] : graph.indptr[passage + 1]].tolist())
+        senders = set(graph.senders[graph.indptr[passage] : graph.indptr[passage + 1]].tolist())
         mentioned = {int(snapshot.entity_nodes[entity]) for entity in snapshot.mentions.row(passage)} - {passage}
-        assert mentioned <= heard
+        assert mentioned <= senders
 
 
-def test_triples_of_edges_lead_back_to_what_was_stated(small: Index) -> None:
+def test_edges_match_their_triples(small: Index) -> None:
     snapshot = small.snapshot
     graph = passage_graph(snapshot)
     receivers = np.repeat(np.arange(graph.node_count), np.diff(graph.indptr))
@@ -59,10 +59,10 @@ def test_triples_of_edges_lead_back_to_what_was_stated(small: Index) -> None:
 @given(st.data())
 def test_induced_edges_are_those_with_both_ends_inside(small: Index, data: st.DataObject) -> None:
     graph = passage_graph(small.snapshot)
-    chosen = np.array(sorted(data.draw(st.sets(st.integers(0, graph.node_count - 1)))), dtype=np.int32)
-    senders, receivers, positions = induced_edges(graph, chosen)
+    nodes = np.array(sorted(data.draw(st.sets(st.integers(0, graph.node_count - 1)))), dtype=np.int32)
+    senders, receivers, positions = induced_edges(graph, nodes)
     all_receivers = np.repeat(np.arange(graph.node_count), np.diff(graph.indptr))
-    inside = np.isin(graph.senders, chosen) & np.isin(all_receivers, chosen)
+    inside = np.isin(graph.senders, nodes) & np.isin(all_receivers, nodes)
     assert positions.tolist() == np.flatnonzero(inside).tolist()
-    assert chosen[senders].tolist() == graph.senders[positions].tolist()
-    assert chosen[receivers].tolist() == all_receivers[positions].tolist()
+    assert nodes[senders].tolist() == graph.senders[positions].tolist()
+    assert nodes[receivers].tolist() == all_receivers[positions].tolist()

@@ -1,4 +1,4 @@
-"""Columns to snapshot, to disk and back, and what two snapshots differ in."""
+"""Snapshots from columns, to disk and back, and the differences between two of them."""
 
 import shutil
 from collections import Counter
@@ -55,20 +55,20 @@ def snapshot(order: str = "cab", texts: dict[str, str] | None = None) -> Snapsho
 
 
 def plain_values(s: Snapshot) -> dict[str, object]:
-    """Return all of a snapshot as plain values."""
-    found: dict[str, object] = {}
+    """Return all fields of a snapshot as plain values."""
+    values: dict[str, object] = {}
     for field in fields(s):
         value = getattr(s, field.name)
         if isinstance(value, StringArray):
-            found[field.name] = list(value)
+            values[field.name] = list(value)
         elif isinstance(value, Adjacency):
-            found[field.name] = [(part, array.tolist()) for part in value.__slots__ for array in [getattr(value, part)]]
+            values[field.name] = [(part, getattr(value, part).tolist()) for part in value.__slots__]
         else:
-            found[field.name] = (value.dtype.str, value.shape, value.tolist())
-    return found
+            values[field.name] = (value.dtype.str, value.shape, value.tolist())
+    return values
 
 
-def test_a_snapshot_holds_what_was_said() -> None:
+def test_a_snapshot_has_the_stated_facts() -> None:
     s = snapshot()
     assert list(s.passage_ids) == ["a", "b", "c"]
     assert list(s.entities) == ["Bergen", "Fram", "Nansen", "Oslo", "🚢"]
@@ -85,7 +85,7 @@ def test_a_snapshot_holds_what_was_said() -> None:
     assert [s.mentions.row(p).tolist() for p in range(3)] == [[0, 2, 3], [4], [1, 2, 3]]
     assert s.mentions.weights.tolist() == [0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0]
     assert s.mentioned_in.row(3).tolist() == [0, 2]
-    # Bergen and the ship are known to one passage each, Fram and Nansen title one each; Oslo stands for itself.
+    # Bergen and the ship are mentioned by one passage each, Fram and Nansen title one each; Oslo has its own node.
     assert s.entity_nodes.tolist() == [0, 2, 0, 3, 1]
     assert [s.walk.row(n).tolist() for n in range(4)] == [[2, 3], [], [0, 3], [0, 2]]
     assert s.vectors.tolist() == [[97, 1], [98, 1], [99, 1]]
@@ -120,14 +120,14 @@ def test_equivalences_go_both_ways_and_not_into_the_walk() -> None:
 
 @pytest.mark.parametrize("order", ["cab", "b", ""])
 def test_a_snapshot_survives_the_disk(tmp_path: Path, order: str) -> None:
-    made = snapshot(order)
-    save_snapshot(made, tmp_path)
-    assert plain_values(load_snapshot(tmp_path)) == plain_values(made)
+    built = snapshot(order)
+    save_snapshot(built, tmp_path)
+    assert plain_values(load_snapshot(tmp_path)) == plain_values(built)
 
 
 @pytest.mark.parametrize("way", ["missing", "cut short", "not an array", "empty"])
 @pytest.mark.parametrize("file", ["walk.indices.npy", "texts.data.npy", "vectors.npy"])
-def test_a_damaged_file_is_named(tmp_path: Path, file: str, way: str) -> None:
+def test_the_error_names_a_damaged_file(tmp_path: Path, file: str, way: str) -> None:
     save_snapshot(snapshot(), tmp_path)
     path = tmp_path / file
     if way == "missing":
@@ -147,7 +147,7 @@ def test_a_loaded_snapshot_outlives_its_folder(tmp_path: Path) -> None:
     assert plain_values(loaded) == plain_values(snapshot())
 
 
-def test_the_surface_written_most_often_is_shown() -> None:
+def test_the_most_frequent_form_is_displayed() -> None:
     assert most_frequent_form(Counter({"FRAM": 2, "Fram": 3})) == "Fram"
     assert most_frequent_form(Counter({"b": 1, "a": 1, "c": 1})) == "a"
 
@@ -158,7 +158,7 @@ def test_no_difference() -> None:
     assert same.added == same.removed == {"passages": (), "entities": (), "triples": ()}
 
 
-def test_differences_are_named() -> None:
+def test_differences_are_listed_by_name() -> None:
     found = diff_snapshots(snapshot("ab"), snapshot("bc", {"b": "another text"}))
     assert not found.is_empty
     assert found.changed == ("b",)

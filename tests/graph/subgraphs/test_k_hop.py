@@ -1,4 +1,4 @@
-"""What lies around some entities, against looking at one node after the other; and what a bound leaves alone."""
+"""Neighbourhoods against a search node by node, and the effect of the bound on edges."""
 
 import numpy as np
 import pytest
@@ -14,17 +14,19 @@ from tests.oracles import facts as oracle
 
 @settings(deadline=None, max_examples=200)
 @given(st.data(), fact_sets(), st.integers(1, 4), st.integers(0, 12) | st.integers(0, 40) | st.just(10**9))
-def test_it_is_the_search_node_by_node(data: st.DataObject, drawn: FactSet, hops: int, most: int) -> None:
-    starts = data.draw(draw_entities(drawn))
-    found = neighbourhood(drawn.graph, np.array(starts + starts, dtype=np.int32), hops, most, drawn.blocked_mask)
-    nodes, looked, unexpanded = oracle.neighbourhood(drawn.facts, starts, hops, most, drawn.blocked)
+def test_neighbourhoods_equal_those_of_a_search_node_by_node(
+    data: st.DataObject, fact_set: FactSet, hops: int, most: int
+) -> None:
+    starts = data.draw(draw_entities(fact_set))
+    found = neighbourhood(fact_set.graph, np.array(starts + starts, dtype=np.int32), hops, most, fact_set.blocked_mask)
+    nodes, looked, unexpanded = oracle.neighbourhood(fact_set.facts, starts, hops, most, fact_set.blocked)
     assert list(zip(found.hops.tolist(), found.nodes.tolist(), strict=True)) == nodes
     assert found.edges_read.tolist() == [looked.get(node, 0) for _, node in nodes]
     assert found.truncated_nodes == unexpanded
     assert found.edges_read.sum() <= most
 
 
-def test_a_hub_is_left_alone_where_there_is_no_room_for_it() -> None:
+def test_a_hub_that_exceeds_the_bound_is_cut() -> None:
     star = [(0, 0, other) for other in range(4, 1000)]
     graph = fact_graph(np.array([(1, 0, 0), (1, 0, 2), (2, 0, 3), *star], dtype=np.int32), 1000)
     found = neighbourhood(graph, np.array([1]), 2, 7)
@@ -34,7 +36,7 @@ def test_a_hub_is_left_alone_where_there_is_no_room_for_it() -> None:
     assert neighbourhood(graph, np.array([1]), 2, 2 + 2 + 997).truncated_nodes == 0
 
 
-def test_of_nodes_with_equally_many_edges_the_first_have_room() -> None:
+def test_the_first_of_nodes_with_equally_many_edges_are_read() -> None:
     facts = [(hub, 0, 3 * hub + i + 4) for hub in range(4) for i in range(3)]
     graph = fact_graph(np.array(facts, dtype=np.int32), 16)
     found = neighbourhood(graph, np.array([3, 1, 2, 0]), 1, 5)
@@ -42,7 +44,7 @@ def test_of_nodes_with_equally_many_edges_the_first_have_room() -> None:
     assert found.truncated_nodes == 3
 
 
-def test_wrong_numbers_are_refused() -> None:
+def test_invalid_numbers_are_rejected() -> None:
     graph = fact_graph(np.array([(0, 0, 1)], dtype=np.int32), 2)
     for starts, hops, most, message in (
         ([2], 1, 1, "entity 2: wanted 0 to 1"),

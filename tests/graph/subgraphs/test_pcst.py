@@ -1,4 +1,4 @@
-"""The growing of balls against every tree there is, and against what another program found."""
+"""The primal-dual approximation against all trees, and against the results of another program."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from tests.oracles.prize_trees import is_connected, least_loss
 
 def solve(edges: list[tuple[int, int]], prizes: list[float], costs: list[float]) -> tuple[float, list[int]]:
     ends = np.array(edges, dtype=np.int32).reshape(-1, 2)
-    nodes, taken = prize_collecting_tree(ends, np.array(prizes), np.array(costs))
-    assert len(taken) == len(nodes) - 1
-    assert is_connected(nodes.tolist(), [edges[edge] for edge in taken.tolist()])
+    nodes, tree_edges = prize_collecting_tree(ends, np.array(prizes), np.array(costs))
+    assert len(tree_edges) == len(nodes) - 1
+    assert is_connected(nodes.tolist(), [edges[edge] for edge in tree_edges.tolist()])
     assert nodes.tolist() == sorted(set(nodes.tolist()))
-    assert taken.tolist() == sorted(set(taken.tolist()))
-    paid = sum(costs[edge] for edge in taken.tolist())
+    assert tree_edges.tolist() == sorted(set(tree_edges.tolist()))
+    paid = sum(costs[edge] for edge in tree_edges.tolist())
     return paid + sum(prize for node, prize in enumerate(prizes) if node not in nodes), nodes.tolist()
 
 
@@ -32,7 +32,7 @@ def problems(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[float], list[
 
 @settings(max_examples=300, deadline=None)
 @given(problems())
-def test_it_is_a_tree_and_at_most_twice_the_least_loss(
+def test_the_result_is_a_tree_of_at_most_twice_the_minimum_loss(
     problem: tuple[list[tuple[int, int]], list[float], list[float]],
 ) -> None:
     edges, prizes, costs = problem
@@ -42,7 +42,7 @@ def test_it_is_a_tree_and_at_most_twice_the_least_loss(
 
 
 @pytest.mark.parametrize("size", [2, 5, 9])
-def test_a_chain_whose_ends_are_worth_the_way_is_taken_whole(size: int) -> None:
+def test_a_chain_whose_end_prizes_cover_its_costs_is_selected(size: int) -> None:
     edges = [(node, node + 1) for node in range(size - 1)]
     costs = [0.5] * (size - 1)
     enough, too_little = [0.0] * size, [0.0] * size
@@ -52,17 +52,17 @@ def test_a_chain_whose_ends_are_worth_the_way_is_taken_whole(size: int) -> None:
     assert solve(edges, too_little, costs)[1] == [0]
 
 
-def test_of_a_star_the_rays_that_are_worth_it_are_taken() -> None:
-    edges = [(0, ray) for ray in range(1, 6)]  # a ray of less than half its cost stops before the middle meets it
+def test_the_rays_of_a_star_that_cover_their_cost_are_selected() -> None:
+    edges = [(0, ray) for ray in range(1, 6)]  # a ray of less than half its cost is deactivated before the merger
     assert solve(edges, [5.0, 0.6, 0.2, 0.51, 0.0, 3.0], [0.5] * 5)[1] == [0, 1, 3, 5]
 
 
-def test_a_ball_that_stopped_is_kept_where_the_way_leads_through_it() -> None:
+def test_a_deactivated_component_is_kept_if_the_tree_leads_through_it() -> None:
     edges = [(0, 1), (1, 2), (1, 3)]
     assert solve(edges, [2.0, 0.1, 2.0, 0.1], [1.0, 1.0, 1.0])[1] == [0, 1, 2]
 
 
-# Nodes and edges as pcst_fast 1.0.10 finds them (no root, one cluster, pruning gw, numpy 1.26).
+# Nodes and edges found by pcst_fast 1.0.10 (no root, one cluster, pruning gw, numpy 1.26).
 REFERENCE_TREES = [
     ([(0, 1), (0, 1), (1, 2)], [3.0, 0.0, 2.0], [0.5, 0.2, 0.5], [0, 1, 2], [1, 2]),
     ([(0, 1), (2, 3)], [3.0, 1.0, 2.5, 2.0], [0.5, 0.2], [2, 3], [1]),
@@ -77,15 +77,15 @@ REFERENCE_TREES = [
 ]
 
 
-@pytest.mark.parametrize(("edges", "prizes", "costs", "nodes", "taken"), REFERENCE_TREES)
+@pytest.mark.parametrize(("edges", "prizes", "costs", "nodes", "tree_edges"), REFERENCE_TREES)
 def test_the_tree_of_another_program(
-    edges: list[tuple[int, int]], prizes: list[float], costs: list[float], nodes: list[int], taken: list[int]
+    edges: list[tuple[int, int]], prizes: list[float], costs: list[float], nodes: list[int], tree_edges: list[int]
 ) -> None:
     found = prize_collecting_tree(np.array(edges, dtype=np.int32), np.array(prizes), np.array(costs))
-    assert [part.tolist() for part in found] == [nodes, taken]
+    assert [part.tolist() for part in found] == [nodes, tree_edges]
 
 
-def test_odd_graphs() -> None:
+def test_degenerate_graphs() -> None:
     none, no_edges = prize_collecting_tree(np.zeros((0, 2), dtype=np.int32), np.zeros(0), np.zeros(0))
     assert not len(none)
     assert not len(no_edges)

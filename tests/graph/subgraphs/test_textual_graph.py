@@ -1,4 +1,4 @@
-"""Parts of textual graphs, against doing it edge by edge, and their text, read back as any reader of CSV has it."""
+"""Subgraphs of textual graphs against selecting edge by edge, and their text read back as CSV."""
 
 import csv
 import io
@@ -28,8 +28,8 @@ def build_graph(nodes: list[str], edges: list[tuple[int, str, int]]) -> TextualG
 @st.composite
 def graphs(draw: st.DrawFn) -> TextualGraph:
     nodes = draw(st.lists(TEXTS, max_size=6))
-    place = st.integers(0, max(len(nodes) - 1, 0))
-    edges = draw(st.lists(st.tuples(place, TEXTS, place), max_size=10)) if nodes else []
+    position = st.integers(0, max(len(nodes) - 1, 0))
+    edges = draw(st.lists(st.tuples(position, TEXTS, position), max_size=10)) if nodes else []
     return build_graph(nodes, edges)
 
 
@@ -40,7 +40,7 @@ def draw_nodes(graph: TextualGraph) -> st.SearchStrategy[list[int]]:
 SHIP_GRAPH = build_graph(["Fram", "Larvik, Norway", 'the "Polar"\nship'], [(0, "built in", 1), (0, "is, as told", 2)])
 
 
-def test_a_part_is_written_as_two_tables() -> None:
+def test_a_subgraph_is_written_as_two_tables() -> None:
     assert textualise(SHIP_GRAPH, induced_subgraph(SHIP_GRAPH, [1, 0])) == (
         'node_id,node_attr\n0,Fram\n1,"Larvik, Norway"\n\nsrc,edge_attr,dst\n0,built in,1\n'
     )
@@ -51,39 +51,41 @@ def test_a_part_is_written_as_two_tables() -> None:
 
 
 @given(graph=graphs(), data=st.data())
-def test_the_text_read_back_as_csv_is_the_part(graph: TextualGraph, data: st.DataObject) -> None:
-    part = induced_subgraph(graph, data.draw(draw_nodes(graph)))
-    rows = list(csv.reader(io.StringIO(textualise(graph, part), newline="")))
-    nodes, edges = rows[: len(part.nodes) + 1], rows[len(part.nodes) + 2 :]
-    assert nodes == [["node_id", "node_attr"], *([str(i), graph.nodes[i]] for i in part.nodes.tolist())]
-    assert rows[len(part.nodes) + 1] == []
+def test_the_text_read_back_as_csv_is_the_subgraph(graph: TextualGraph, data: st.DataObject) -> None:
+    subgraph = induced_subgraph(graph, data.draw(draw_nodes(graph)))
+    rows = list(csv.reader(io.StringIO(textualise(graph, subgraph), newline="")))
+    nodes, edges = rows[: len(subgraph.nodes) + 1], rows[len(subgraph.nodes) + 2 :]
+    assert nodes == [["node_id", "node_attr"], *([str(i), graph.nodes[i]] for i in subgraph.nodes.tolist())]
+    assert rows[len(subgraph.nodes) + 1] == []
     ends = graph.edges.tolist()
     assert edges == [
         ["src", "edge_attr", "dst"],
-        *([str(ends[i][0]), graph.relations[i], str(ends[i][1])] for i in part.edges.tolist()),
+        *([str(ends[i][0]), graph.relations[i], str(ends[i][1])] for i in subgraph.edges.tolist()),
     ]
 
 
 @given(graph=graphs(), data=st.data())
-def test_an_induced_part_has_every_edge_among_its_nodes(graph: TextualGraph, data: st.DataObject) -> None:
+def test_an_induced_subgraph_has_every_edge_between_its_nodes(graph: TextualGraph, data: st.DataObject) -> None:
     nodes = data.draw(draw_nodes(graph))
-    part = induced_subgraph(graph, nodes)
-    assert part.nodes.tolist() == sorted(set(nodes))
-    assert part.edges.tolist() == [i for i, (one, other) in enumerate(graph.edges) if one in nodes and other in nodes]
-    assert part.nodes.dtype == part.edges.dtype == np.int32
+    subgraph = induced_subgraph(graph, nodes)
+    assert subgraph.nodes.tolist() == sorted(set(nodes))
+    assert subgraph.edges.tolist() == [
+        i for i, (one, other) in enumerate(graph.edges) if one in nodes and other in nodes
+    ]
+    assert subgraph.nodes.dtype == subgraph.edges.dtype == np.int32
 
 
 @given(graph=graphs())
-def test_the_whole_is_what_all_nodes_induce(graph: TextualGraph) -> None:
+def test_the_full_subgraph_is_induced_by_all_nodes(graph: TextualGraph) -> None:
     all_of_it, of_all = full_subgraph(graph), induced_subgraph(graph, range(len(graph.nodes)))
     assert all_of_it.nodes.tolist() == of_all.nodes.tolist()
     assert all_of_it.edges.tolist() == of_all.edges.tolist()
     assert all_of_it.nodes.dtype == all_of_it.edges.dtype == np.int32
 
 
-def test_a_context_has_the_text_of_its_part() -> None:
+def test_a_context_has_the_text_of_its_subgraph() -> None:
     rows = np.eye(4, dtype=np.float32)
-    asked = GraphQuery(EncodedGraph(SHIP_GRAPH, rows[:3], rows[:2], np.array([0, 1])), rows[0], np.array([0]))
-    part = induced_subgraph(SHIP_GRAPH, [0, 1])
-    context = build_context(asked, part)
-    assert (context.query, context.subgraph, context.text) == (asked, part, textualise(SHIP_GRAPH, part))
+    query = GraphQuery(EncodedGraph(SHIP_GRAPH, rows[:3], rows[:2], np.array([0, 1])), rows[0], np.array([0]))
+    subgraph = induced_subgraph(SHIP_GRAPH, [0, 1])
+    context = build_context(query, subgraph)
+    assert (context.query, context.subgraph, context.text) == (query, subgraph, textualise(SHIP_GRAPH, subgraph))

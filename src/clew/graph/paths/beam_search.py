@@ -1,10 +1,10 @@
-"""Diverse triple beam search: chains of facts that together are near a question, without one fact crowding the beam.
+"""Diverse triple beam search: paths of triples similar to a question, with a penalty for extensions of the same path.
 
 Source: Shen et al., "GeAR: Graph-enhanced Agent for Retrieval-augmented Generation" (2024), the pseudocode of its
 diverse triple beam search.
-Differs from the source: a chain that cannot go on stays on the beam with its score, where the pseudocode loses it;
-facts meet in a node, so that two names of one thing join them, but not in a node of very many facts; of each chain only
-as many ways on are kept as the beam is wide, which changes nothing and bounds the memory at a hub.
+Differs from the source: a path that cannot be extended stays on the beam with its score, where the pseudocode drops it;
+triples are joined by nodes, so that two names of an entity join them, but not by nodes of very many triples; of each
+path only as many extensions are kept as the beam is wide, which changes nothing and bounds the memory at a hub.
 """
 
 import math
@@ -15,27 +15,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.csr import Adjacency, build_adjacency
+from clew.ranking import top_order
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
-_SCORING_BATCH = 65_536  # ways on from one chain that are scored together: a hub may have a million
+_SCORING_BATCH = 65_536  # extensions of one path scored at once: a hub may have a million
 
 PathScorer = Callable[[tuple[int, ...], "LongArray"], "FloatArray"]
-"""A chain and (n,) triples that may go on from it to the scores (n,) of the longer chains; each at least 0, so that a
-discount always lowers."""
+"""Function of a path and the triples (n,) that may extend it to the scores (n,) of the extended paths; at least 0, so
+that a discount always lowers a score."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """How the search goes.
+    """Settings of the beam search.
 
     Attributes:
-        width: Chains kept after each step.
-        length: Triples in a chain, at most.
-        hub: Triples of a node beyond which no chain goes on through it: such a node joins what has nothing in common.
-        gamma: The n-th best way on from one chain, from 0, is worth exp(-min(n, gamma) / gamma) of its score; infinite
-            or 0 for no discount.
+        width: Number of paths kept after each step.
+        length: Maximum number of triples in a path.
+        gamma: The score of the n-th best extension of a path, from 0, is multiplied by exp(-min(n, gamma) / gamma);
+            infinite or 0 for no discount.
+        hub: Maximum number of triples of a node through which a path continues: a hub joins unrelated triples.
     """
 
     width: int = 10
@@ -46,18 +47,18 @@ class BeamSettings:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """A chain of triples by their positions, and the sum of the scores of all its beginnings, discounted."""
+    """A path of triples by position, and the discounted sum of the scores of all its prefixes."""
 
     triples: tuple[int, ...]
     score: float
 
 
 class TripleGraph:
-    """Which triples meet in which node.
+    """Triples as a graph: two are neighbours if they share a node.
 
     Args:
         ends: (T, 2) the nodes of each triple's head and tail.
-        node_count: How many nodes there are.
+        node_count: Number of nodes.
     """
 
     def __init__(self, ends: "LongArray | IntArray", node_count: int) -> None:
@@ -66,11 +67,11 @@ class TripleGraph:
         self.ends = ends
         self.node_triples: Adjacency = build_adjacency(both, np.tile(positions, 2), np.ones(2 * len(ends)), node_count)
 
-    def neighbours(self, triple: int, max_node_triples: int | None = None) -> "LongArray":
-        """Return the triples that share a node with one, ascending, itself among them; not through a hub."""
+    def neighbours(self, triple: int, max_node_triples: int) -> "LongArray":
+        """Return the triples that share a node of at most `max_node_triples` with one, itself included, ascending."""
         rows = [self.node_triples.row(int(node)) for node in set(self.ends[triple].tolist())]
-        open_ = [row for row in rows if max_node_triples is None or len(row) <= max_node_triples]
-        return np.unique(np.concatenate(open_)).astype(np.int64) if open_ else np.zeros(0, dtype=np.int64)
+        usable = [row for row in rows if len(row) <= max_node_triples]
+        return np.unique(np.concatenate(usable)).astype(np.int64) if usable else np.zeros(0, dtype=np.int64)
 
 
 def diverse_beam_search(
@@ -80,28 +81,28 @@ def diverse_beam_search(
     settings: BeamSettings,
     allowed: "BoolArray | None" = None,
 ) -> list[Beam]:
-    """Return the chains on the last beam, best first; ties by the positions of their triples.
+    """Return the paths on the last beam, best first, ties by the positions of their triples.
 
     Args:
         graph: The triples.
-        starts: Triples to start from; equal ones count once.
-        score_paths: What chains are worth; asked for all ways on from a chain at once.
+        starts: Triples to start from; duplicates are ignored.
+        score_paths: Scores all extensions of a path at once.
         settings: Width, length and diversity.
-        allowed: (T,) triples that may stand on a chain.
+        allowed: (T,) triples that may be on a path; None for all.
     """
     first = np.unique(np.asarray(list(starts), dtype=np.int64))
     if allowed is not None:
         first = first[allowed[first]]
     if not len(first):
         return []
-    worth = score_paths((), first)
-    beams = [Beam((int(first[i]),), float(worth[i])) for i in _top_positions(worth, settings.width)]
+    scores = score_paths((), first)
+    beams = [Beam((int(first[i]),), float(scores[i])) for i in top_order(scores, settings.width)]
     for _ in range(1, settings.length):
-        taken = np.unique(np.array([triple for beam in beams for triple in beam.triples], dtype=np.int64))
-        found: list[Beam] = []
+        used = np.unique(np.array([triple for beam in beams for triple in beam.triples], dtype=np.int64))
+        extended: list[Beam] = []
         for beam in beams:
-            found += _extend_beam(graph, beam, taken, score_paths, settings, allowed) or [beam]
-        beams = sorted(found, key=lambda beam: (-beam.score, beam.triples))[: settings.width]
+            extended += _extend_beam(graph, beam, used, score_paths, settings, allowed) or [beam]
+        beams = sorted(extended, key=lambda beam: (-beam.score, beam.triples))[: settings.width]
     return beams
 
 
@@ -113,34 +114,24 @@ def _extend_beam(
     settings: BeamSettings,
     allowed: "BoolArray | None",
 ) -> list[Beam]:
-    """Return the best ways on from a chain, each discounted by its place among them; none when it ends here."""
+    """Return the best extensions of a path, each discounted by its rank among them."""
     options = graph.neighbours(beam.triples[-1], settings.hub)
     options = options[~np.isin(options, used, assume_unique=True)]
     if allowed is not None:
         options = options[allowed[options]]
     best = np.zeros(0, dtype=np.int64)
-    worth = np.zeros(0, dtype=np.float32)
+    scores = np.zeros(0, dtype=np.float32)
     for start in range(0, len(options), _SCORING_BATCH):
-        part = options[start : start + _SCORING_BATCH]
-        best, worth = np.concatenate([best, part]), np.concatenate([worth, score_paths(beam.triples, part)])
-        kept = _top_positions(worth, settings.width)
-        best, worth = best[kept], worth[kept]
+        batch = options[start : start + _SCORING_BATCH]
+        best, scores = np.concatenate([best, batch]), np.concatenate([scores, score_paths(beam.triples, batch)])
+        top = top_order(scores, settings.width)
+        best, scores = best[top], scores[top]
     return [
-        Beam((*beam.triples, int(triple)), (beam.score + float(score)) * discount(place, settings.gamma))
-        for place, (triple, score) in enumerate(zip(best, worth, strict=True))
+        Beam((*beam.triples, int(triple)), (beam.score + float(score)) * discount(rank, settings.gamma))
+        for rank, (triple, score) in enumerate(zip(best, scores, strict=True))
     ]
 
 
 def discount(rank: int, gamma: float) -> float:
-    """Return what the way on at a place, from 0, keeps of its score."""
+    """Return the factor on the score of the extension of some rank, from 0."""
     return math.exp(-min(rank, gamma) / gamma) if 0 < gamma < math.inf else 1.0
-
-
-def _top_positions(worth: "FloatArray", count: int) -> "LongArray":
-    """Return the places of the greatest values, greatest first, ties by place."""
-    if len(worth) > 4 * count:
-        floor = np.partition(worth, len(worth) - count)[len(worth) - count]
-        places = np.flatnonzero(worth >= floor)
-    else:
-        places = np.arange(len(worth))
-    return places[np.argsort(-worth[places], kind="stable")][:count]

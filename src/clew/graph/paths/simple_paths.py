@@ -1,10 +1,10 @@
-"""All paths that visit no entity twice, breadth first, the nearest kept where there are too many.
+"""Enumeration of simple paths (no entity twice), breadth first, up to a maximum number.
 
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on Knowledge Graphs"
 (2025), section 3.2, path retrieval for simple questions.
-Differs from the source: bounded. Shorter paths come first; of one length, paths take turns, the first way on from
-every path before the second from any, so that a hub does not take all the room. Fewer paths are always the beginning
-of more.
+Differs from the source: bounded. Shorter paths come first; within a length, paths are extended in rounds, the first
+extension of every path before the second of any, so that a hub does not use up the bound. A smaller bound gives a
+prefix of the result of a larger one.
 """
 
 from dataclasses import dataclass
@@ -22,19 +22,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSet:
-    """P paths of at most `hops` edges.
+    """P paths of at most `max_hops` edges.
 
     Attributes:
-        nodes: (P, hops + 1) the entities on each path from its start on, then -1.
-        edges: (P, hops) the codes of its edges, as in `FactGraph`, then -1.
-        truncated: Whether paths were left out.
-        omitted: How many of the length that was cut; longer ones were not looked for.
+        nodes: (P, max_hops + 1) the entities on each path from its start on, padded with -1.
+        edges: (P, max_hops) the codes of its edges, as in `FactGraph`, padded with -1.
+        truncated: Whether there are more paths.
     """
 
     nodes: "IntArray"
     edges: "IntArray"
     truncated: bool = False
-    omitted: int = 0
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -46,106 +44,92 @@ class PathSet:
 
 
 def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, max_paths: int) -> PathSet:
-    """Return the simple paths of 1 to `max_hops` edges from the starts, by length, then as they take turns.
+    """Return the simple paths of 1 to `max_hops` edges from the starts, by length, then round by round.
 
-    The first paths are the starts, as given; the ways on from a path are the edges of its end, by position of the
-    neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at a hub too.
+    Paths of length 0 are the starts in the given order; a path is extended by the edges of its end, ordered by the
+    position of the neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at hubs too.
 
     Args:
         local: The graph; neighbours at low positions are taken first.
-        starts: (s,) positions; one given again counts once.
-        max_hops: Edges of a path, at most.
-        max_paths: Paths, at most.
+        starts: (s,) positions; duplicates are ignored.
+        max_hops: Maximum number of edges of a path.
+        max_paths: Maximum number of paths.
 
     Raises:
         InputError: A start is not in the graph, or `max_hops` or `max_paths` is negative.
     """
     if max_hops < 0 or max_paths < 0:
         raise InputError(f"{max_paths} paths of {max_hops} hops: wanted 0 or more of each")
-    first = local.distinct_positions(starts).astype(np.int32)
-    walks, codes = (
-        np.full((len(first), max_hops + 1), -1, dtype=np.int32),
-        np.full((len(first), max_hops), -1, dtype=np.int32),
-    )
-    walks[:, 0] = first
-    found = [(walks[:0], codes[:0])]
-    left_out = 0
+    first = local.distinct_positions(starts)
+    positions = np.full((len(first), max_hops + 1), -1, dtype=np.int32)
+    codes = np.full((len(first), max_hops), -1, dtype=np.int32)
+    positions[:, 0] = first
+    levels = [(positions[:0], codes[:0])]
+    truncated = False
     for length in range(max_hops):
-        parents, places, left_out = _extend_paths(local.indptr, local.neighbours, walks, length, max_paths)
-        walks, codes = walks[parents], codes[parents]
-        walks[:, length + 1], codes[:, length] = local.neighbours[places], local.edges[places]
-        found.append((walks, codes))
+        parents, entries, truncated = _extend_paths(local.indptr, local.neighbours, positions, length, max_paths)
+        positions, codes = positions[parents], codes[parents]
+        positions[:, length + 1], codes[:, length] = local.neighbours[entries], local.edges[entries]
+        levels.append((positions, codes))
         max_paths -= len(parents)
-        if left_out or not len(parents):
+        if truncated or not len(parents):
             break
-    positions = np.concatenate([one for one, _ in found])
-    return PathSet(
-        entities_at(local, positions), np.concatenate([one for _, one in found]), left_out > 0, int(left_out)
-    )
+    all_positions, all_codes = (np.concatenate(arrays) for arrays in zip(*levels, strict=True))
+    return PathSet(entities_at(local, all_positions), all_codes, bool(truncated))
 
 
 def entities_at(local: LocalGraph, positions: "IntArray") -> "IntArray":
-    """Return the entities at some positions, -1 where there is no position."""
+    """Return the entities at some positions, -1 for negative positions."""
     if not len(local.nodes):
         return positions
     entities: IntArray = np.where(positions < 0, np.int32(-1), local.nodes[positions])
     return entities
 
 
-# Each path has a cursor in the edges of its end and keeps its turn until they are used up.
+# Each path has a cursor into the edges of its end and stays in the rounds until they are exhausted.
 @njit(cache=True, nogil=True)
-def _extend_paths(indptr, neighbours, walks, length, most):  # type: ignore[no-untyped-def]
-    count = len(walks)
+def _extend_paths(indptr, neighbours, paths, length, max_paths):  # type: ignore[no-untyped-def]
+    count = len(paths)
     cursors, ends = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    room = 0
+    capacity = 0
     for i in range(count):
-        cursors[i], ends[i] = indptr[walks[i, length]], indptr[walks[i, length] + 1]
-        room = min(room + ends[i] - cursors[i], most)
-    parents, places = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    turns, waiting, found = np.arange(count), count, 0
-    while waiting > 0 and found < room:
-        still = 0
-        for turn in range(waiting):
-            i = turns[turn]
-            place = _skip_visited(neighbours, cursors[i], ends[i], walks[i], length)
-            cursors[i] = place
-            if place == ends[i]:
+        cursors[i], ends[i] = indptr[paths[i, length]], indptr[paths[i, length] + 1]
+        capacity = min(capacity + ends[i] - cursors[i], max_paths)
+    parents, entries = np.empty(capacity, dtype=np.int64), np.empty(capacity, dtype=np.int64)
+    active, active_count, found = np.arange(count), count, 0
+    while active_count > 0 and found < capacity:
+        remaining = 0
+        for turn in range(active_count):
+            i = active[turn]
+            cursors[i] = _skip_visited(neighbours, cursors[i], ends[i], paths[i], length)
+            if cursors[i] == ends[i]:
                 continue
-            if found == room:
+            if found == capacity:
                 break
-            parents[found], places[found] = i, place
+            parents[found], entries[found] = i, cursors[i]
             found += 1
-            cursors[i] = place + 1
-            turns[still] = i
-            still += 1
-        waiting = still
-    left_out = 0
-    if found == most:
+            cursors[i] += 1
+            active[remaining] = i
+            remaining += 1
+        active_count = remaining
+    truncated = False
+    if found == max_paths:
         for i in range(count):
-            left_out += _count_open_edges(neighbours, cursors[i], ends[i], walks[i], length)
-    return parents[:found], places[:found], left_out
+            truncated |= _skip_visited(neighbours, cursors[i], ends[i], paths[i], length) < ends[i]
+    return parents[:found], entries[:found], truncated
 
 
 @njit(cache=True, nogil=True)
-def _skip_visited(neighbours, place, end, walk, length):  # type: ignore[no-untyped-def]
-    """Return the first place from one on that leads off the path: equal neighbours, of a million edges, in one leap."""
-    while place < end and _is_visited(walk, length, neighbours[place]):
-        place += np.searchsorted(neighbours[place:end], neighbours[place], side="right")
-    return place
+def _skip_visited(neighbours, entry, end, path, length):  # type: ignore[no-untyped-def]
+    """Return the first entry that leads off the path; a million edges to one neighbour are skipped in one search."""
+    while entry < end and _is_visited(path, length, neighbours[entry]):
+        entry += np.searchsorted(neighbours[entry:end], neighbours[entry], side="right")
+    return entry
 
 
 @njit(cache=True, nogil=True)
-def _is_visited(walk, length, node):  # type: ignore[no-untyped-def]
-    for step in range(length + 1):  # noqa: SIM110 - a loop is what is compiled
-        if walk[step] == node:
+def _is_visited(path, length, node):  # type: ignore[no-untyped-def]
+    for step in range(length + 1):  # noqa: SIM110 - compiled, a loop is faster
+        if path[step] == node:
             return True
     return False
-
-
-@njit(cache=True, nogil=True)
-def _count_open_edges(neighbours, place, end, walk, length):  # type: ignore[no-untyped-def]
-    rest = neighbours[place:end]
-    closed = 0
-    for step in range(length + 1):
-        closed += np.searchsorted(rest, walk[step], side="right") - np.searchsorted(rest, walk[step])
-    return len(rest) - closed

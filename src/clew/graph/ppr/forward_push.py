@@ -1,13 +1,13 @@
-"""Personalised PageRank by forward push, on a graph whose edges a question reweighs.
+"""Personalised PageRank by forward push, on a graph whose edges are reweighted for a question.
 
-The walk starts at a node drawn from `restart`; at each step it goes on with probability `damping`, to a neighbour v of
-u with probability w(u, v) a(v) / sum over v' of w(u, v') a(v'), where a(v) is the attraction of v for this question.
-The value of a node is the probability that the walk ends there. Forward push moves probability only where enough of it
-lies, so its cost depends on the walk, not on the size of the graph, and what it leaves out is known exactly.
+The walk starts at a node sampled from `restart`; at each step it continues with probability `damping`, to a neighbour v
+of u with probability w(u, v) a(v) / sum over v' of w(u, v') a(v'), where a(v) is the attraction of v for this question.
+The value of a node is the probability that the walk ends there. Forward push moves probability only from nodes with
+enough of it, so its cost depends on the walk, not on the size of the graph, and its error is known exactly.
 
 Source: Andersen, Chung and Lang, "Local graph partitioning using PageRank vectors" (2006), algorithm ApproximatePR.
-Differs from the source: no lazy steps; edges are weighted and steered by a question's attraction; a blocked node
-neither gets nor gives; a walk at a node without open neighbours ends there.
+Differs from the source: no lazy steps; edges are weighted and scaled by a question's attraction; blocked nodes are
+never entered; a walk at a node without open (unblocked) neighbours ends there.
 """
 
 from dataclasses import dataclass
@@ -26,16 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PushResult:
-    """Where the walk ends.
+    """Result of a forward push.
 
     Attributes:
-        nodes: (m,) the nodes that the walk came near, ascending.
+        nodes: (m,) the nodes touched, ascending.
         values: (m,) the probability that the walk ends there.
-        open_weights: (m,) the sum of weight times attraction over the open neighbours of a node that was walked on
-            from, 0
-            for the others.
-        slots: (n,) the position in `nodes` of each node of the graph plus one, 0 for those that are not there.
-        residual: What was not moved any further; the exact values add up to at most this much more.
+        open_weights: (m,) the sum of weight times attraction over the open neighbours of each expanded node, 0 for
+            the others.
+        slots: (n,) the position in `nodes` of each node of the graph plus one, 0 if it was not touched.
+        residual: Probability that was not moved further; the sum of the exact values is higher by at most this.
     """
 
     nodes: "IntArray"
@@ -53,7 +52,7 @@ def push_pagerank(
     damping: float,
     epsilon: float,
 ) -> PushResult:
-    """Return personalised PageRank near the restart nodes.
+    """Return approximate personalised PageRank around the restart nodes.
 
     Args:
         graph: n nodes, symmetric, positive weights.
@@ -61,24 +60,18 @@ def push_pagerank(
         attraction: (n,) positive.
         blocked: (n,) nodes that the walk may not enter.
         damping: Probability of another step, in [0, 1).
-        epsilon: Probability per edge below which a node is left alone; smaller is more exact and slower.
+        epsilon: Probability per edge below which a node is not expanded; smaller is more exact and slower.
     """
-    nodes, weights = restart
-    open_ = ~blocked[nodes]
-    near, values, residual, onward, places = _push_mass(
-        graph.indptr,
-        graph.indices,
-        graph.weights,
-        nodes[open_].astype(np.int32),
-        weights[open_].astype(np.float64),
-        attraction,
-        blocked,
-        damping,
-        epsilon,
+    starts, weights = restart
+    open_ = ~blocked[starts]
+    open_restart = starts[open_].astype(np.int32), weights[open_].astype(np.float64)
+    nodes, values, residual, open_weights, slots = _push_mass(
+        *graph.arrays, *open_restart, attraction, blocked, damping, epsilon
     )
-    order = np.argsort(near)
-    places[near[order]] = np.arange(1, len(near) + 1, dtype=np.int32)
-    return PushResult(near[order], values[order].astype(np.float32), onward[order], places, float(residual.sum()))
+    order = np.argsort(nodes)
+    nodes = nodes[order]
+    slots[nodes] = np.arange(1, len(nodes) + 1, dtype=np.int32)
+    return PushResult(nodes, values[order].astype(np.float32), open_weights[order], slots, float(residual.sum()))
 
 
 @njit(cache=True, nogil=True)
@@ -90,64 +83,64 @@ def _open_weight(node, indptr, indices, weights, attraction, blocked):  # type: 
     return total
 
 
-# Only `places` has an entry for every node of the graph; all else grows with the walk, which keeps a large graph from
-# costing more than a small one.
+# Only `slots` has an entry for every node of the graph; all other buffers grow with the walk, so that a large graph
+# does not cost more than a small one.
 @njit(cache=True, nogil=True)
 def _push_mass(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, epsilon):  # type: ignore[no-untyped-def]
-    places = np.zeros(len(indptr) - 1, dtype=np.int32)
+    slots = np.zeros(len(indptr) - 1, dtype=np.int32)
     count = len(starts)
-    room = max(2 * count, 1024)
-    nodes, queue = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    value, residual, onward = np.zeros(room), np.zeros(room), np.full(room, -1.0)
-    waiting = np.zeros(room, dtype=np.bool_)
+    capacity = max(2 * count, 1024)
+    nodes, queue = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+    value, residual, open_weights = np.zeros(capacity), np.zeros(capacity), np.full(capacity, -1.0)
+    queued = np.zeros(capacity, dtype=np.bool_)
     for i in range(count):
-        nodes[i], residual[i], waiting[i], queue[i] = starts[i], start_weights[i], True, i
-        places[starts[i]] = i + 1
+        nodes[i], residual[i], queued[i], queue[i] = starts[i], start_weights[i], True, i
+        slots[starts[i]] = i + 1
     head, tail = 0, count
     while head < tail:
-        place = queue[head]
+        position = queue[head]
         head += 1
-        waiting[place] = False
-        node, mass = nodes[place], residual[place]
+        queued[position] = False
+        node, mass = nodes[position], residual[position]
         first, last = indptr[node], indptr[node + 1]
         if mass <= epsilon * max(last - first, 1):
             continue
-        residual[place] = 0.0
-        if onward[place] < 0.0:
-            onward[place] = _open_weight(node, indptr, indices, weights, attraction, blocked)
-        if onward[place] <= 0.0:
-            value[place] += mass
+        residual[position] = 0.0
+        if open_weights[position] < 0.0:
+            open_weights[position] = _open_weight(node, indptr, indices, weights, attraction, blocked)
+        if open_weights[position] <= 0.0:
+            value[position] += mass
             continue
-        value[place] += (1.0 - damping) * mass
-        share = damping * mass / onward[place]
+        value[position] += (1.0 - damping) * mass
+        share = damping * mass / open_weights[position]
         while len(nodes) < count + last - first:
-            nodes, value, residual, onward, waiting = _grow_buffers(nodes, value, residual, onward, waiting)
+            nodes, value, residual, open_weights, queued = _grow_buffers(nodes, value, residual, open_weights, queued)
         while len(queue) < tail + last - first:
             queue = np.concatenate((queue, np.empty_like(queue)))
         for edge in range(first, last):
             other = indices[edge]
             if blocked[other]:
                 continue
-            if places[other] == 0:
+            if slots[other] == 0:
                 nodes[count] = other
                 count += 1
-                places[other] = count
-            to = places[other] - 1
-            residual[to] += share * weights[edge] * attraction[other]
-            if not waiting[to] and residual[to] > epsilon * max(indptr[other + 1] - indptr[other], 1):
-                waiting[to] = True
-                queue[tail] = to
+                slots[other] = count
+            target = slots[other] - 1
+            residual[target] += share * weights[edge] * attraction[other]
+            if not queued[target] and residual[target] > epsilon * max(indptr[other + 1] - indptr[other], 1):
+                queued[target] = True
+                queue[tail] = target
                 tail += 1
-    return nodes[:count], value[:count], residual[:count], np.maximum(onward[:count], 0.0), places
+    return nodes[:count], value[:count], residual[:count], np.maximum(open_weights[:count], 0.0), slots
 
 
 @njit(cache=True, nogil=True)
-def _grow_buffers(nodes, value, residual, onward, waiting):  # type: ignore[no-untyped-def]
-    more = len(nodes)
+def _grow_buffers(nodes, value, residual, open_weights, queued):  # type: ignore[no-untyped-def]
+    size = len(nodes)
     return (
-        np.concatenate((nodes, np.empty(more, dtype=np.int32))),
-        np.concatenate((value, np.zeros(more))),
-        np.concatenate((residual, np.zeros(more))),
-        np.concatenate((onward, np.full(more, -1.0))),
-        np.concatenate((waiting, np.zeros(more, dtype=np.bool_))),
+        np.concatenate((nodes, np.empty(size, dtype=np.int32))),
+        np.concatenate((value, np.zeros(size))),
+        np.concatenate((residual, np.zeros(size))),
+        np.concatenate((open_weights, np.full(size, -1.0))),
+        np.concatenate((queued, np.zeros(size, dtype=np.bool_))),
     )

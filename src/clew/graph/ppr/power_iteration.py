@@ -1,4 +1,4 @@
-"""Personalised PageRank by power iteration over the whole graph: exact, and linear in the graph's size.
+"""Personalised PageRank by power iteration over the full graph: exact, and linear in the graph's size.
 
 Source: Page et al., "The PageRank Citation Ranking" (1999). Differs from the source: a node without neighbours sends
 its walk back to the restart.
@@ -21,7 +21,7 @@ MAX_STEPS = 200
 
 
 def power_iteration(graph: Adjacency, restart: "NDArray[np.float64]", damping: float) -> "NDArray[np.float64]":
-    """Return where a walk ends (n,) that starts anew with probability 1 - `damping` at each step.
+    """Return the stationary distribution (n,) of a walk that restarts with probability 1 - `damping` at each step.
 
     Args:
         graph: n nodes, any positive weights.

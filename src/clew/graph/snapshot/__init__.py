@@ -1,1 +1,1 @@
-"""The snapshot of an index version as arrays: how it is built, and its walk graph."""
+"""The snapshot of an index version as arrays: building, saving, comparing, and the graphs derived from it."""

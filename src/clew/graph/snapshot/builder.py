@@ -1,4 +1,4 @@
-"""Columns in, snapshot out: numbers the entities, relations and triples and packs them. Pure and deterministic."""
+"""Building of snapshots from columns: numbers entities, relations and triples, purely and deterministically."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.csr import Adjacency, build_adjacency
+from clew.graph.csr import Adjacency, build_adjacency, run_starts
 from clew.graph.snapshot.imported_graph import (
     ImportedGraph,
     MergedPositions,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PassageColumns:
-    """The passages of an index as equally long columns, sorted by document and place."""
+    """The passages of an index as columns of equal length, in any order."""
 
     ids: Sequence[str]
     document_ids: Sequence[str]
@@ -42,12 +42,12 @@ class PassageColumns:
 
 @dataclass(frozen=True, slots=True)
 class PassageFacts:
-    """What one passage says, in entity keys.
+    """The facts of one passage, by entity keys.
 
     Attributes:
-        title: Key of the entity its title names, "" for none.
-        mentions: (key, weight) of every entity it mentions.
-        triples: (head key, relation text, tail key).
+        title: Key of the entity that the title names, "" for none.
+        mentions: (key, weight) of every mentioned entity.
+        triples: (head key, relation text, tail key) of every stated triple.
     """
 
     title: str
@@ -66,10 +66,10 @@ def build_snapshot(
 
     Args:
         columns: P passages.
-        facts: P, of each passage.
-        surface_forms: For each entity key how often it was written in which way.
-        names: For each hash of a name's key the entity keys that it stands for.
-        graph: The imported graphs, if there are any; an entity is shown as they write it.
+        facts: P, the facts of each passage.
+        surface_forms: For each entity key the number of occurrences of each written form.
+        names: For each hash of a name key the keys of the entities with this name.
+        graph: The imported graphs, if any; their labels take precedence as displayed names.
     """
     graph = graph or empty_graph()
     order = sorted(range(len(columns.ids)), key=columns.ids.__getitem__)
@@ -79,9 +79,10 @@ def build_snapshot(
     number = dict(zip(keys, entity.first.tolist(), strict=True))
     relations = sorted({relation for fact in facts for _, relation, _ in fact.triples})
     relation = merge_sorted(relations, graph.relations)
+    heads, relation_numbers, tails = graph.triples.T
     triples, triple_passages, imported = _merge_triples(
         _stated_triples(facts, number, dict(zip(relations, relation.first.tolist(), strict=True))),
-        _renumber_triples(graph, entity, relation),
+        np.column_stack([entity.second[heads], relation.second[relation_numbers], entity.second[tails]]),
     )
     mentions = _mention_rows(facts, number)
     hashes, entities = _name_table(names, number, graph, entity)
@@ -119,10 +120,10 @@ def with_equivalences(snapshot: Snapshot, left: "IntArray", right: "IntArray", s
     """Return the snapshot with edges between entities of nearly the same name.
 
     Args:
-        snapshot: Made by `build`.
+        snapshot: Result of `build_snapshot`.
         left: (m,) one entity of each pair.
-        right: (m,) the other.
-        scores: (m,) their cosine.
+        right: (m,) the other entity.
+        scores: (m,) cosine of their names.
     """
     both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
     equivalences = build_adjacency(*both, len(snapshot.entities))
@@ -130,14 +131,14 @@ def with_equivalences(snapshot: Snapshot, left: "IntArray", right: "IntArray", s
 
 
 def most_frequent_form(surface_forms: Counter[str]) -> str:
-    """Return the way a name is written most often; of equals the first in code-point order."""
+    """Return the most frequent form of a name; of equally frequent ones the first in code-point order."""
     return min(surface_forms, key=lambda surface: (-surface_forms[surface], surface))
 
 
 def _stated_triples(
     facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]
 ) -> "LongArray":
-    """Return (m, 4) the numbers of head, relation and tail of each stated triple, and the passage that states it."""
+    """Return (m, 4): numbers of head, relation and tail of each stated triple, and the passage that states it."""
     return np.array(
         [
             (number[head], relations[relation], number[tail], passage)
@@ -148,14 +149,8 @@ def _stated_triples(
     ).reshape(-1, 4)
 
 
-def _renumber_triples(graph: ImportedGraph, entity: MergedPositions, relation: MergedPositions) -> "LongArray":
-    """Return (t, 3) the triples of a graph in the numbers of the snapshot."""
-    heads, relations, tails = graph.triples.T
-    return np.column_stack([entity.second[heads], relation.second[relations], entity.second[tails]])
-
-
 def _merge_triples(stated: "LongArray", graph: "LongArray") -> "tuple[IntArray, Adjacency, BoolArray]":
-    """Return the distinct triples (T, 3), the passages of each, and whether each is one of the graph's."""
+    """Return the distinct triples (T, 3), the passages of each, and whether each is in the graph."""
     triples, row = distinct_rows(np.concatenate([stated[:, :3], graph]))
     passages = build_adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
     imported = np.zeros(len(triples), dtype=bool)
@@ -168,8 +163,7 @@ def _mention_rows(facts: Sequence[PassageFacts], number: Mapping[str, int]) -> A
     columns: list[int] = []
     weights: list[float] = []
     for passage, fact in enumerate(facts):
-        found = [*fact.mentions, (fact.title, 1.0)] if fact.title else fact.mentions
-        for key, weight in found:
+        for key, weight in [*fact.mentions, (fact.title, 1.0)] if fact.title else fact.mentions:
             rows.append(passage)
             columns.append(number[key])
             weights.append(weight)
@@ -179,13 +173,12 @@ def _mention_rows(facts: Sequence[PassageFacts], number: Mapping[str, int]) -> A
 def _name_table(
     names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: MergedPositions
 ) -> "tuple[NDArray[np.uint64], IntArray]":
-    """Return the hashes of names, sorted, and the entity of each."""
+    """Return the sorted hashes of names, and the entity of each."""
     pairs = [(hash_, number[key]) for hash_, keys in names.items() for key in keys]
     hashes = np.concatenate([np.array([hash_ for hash_, _ in pairs], dtype=np.uint64), graph.name_hashes])
     own = np.array([entity_ for _, entity_ in pairs], dtype=np.int64)
     entities = np.concatenate([own, entity.second[graph.name_entities]])
     order = np.lexsort((entities, hashes))
     hashes, entities = hashes[order], entities[order]
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (hashes[1:] != hashes[:-1]) | (entities[1:] != entities[:-1])
+    first = run_starts(hashes, entities)
     return hashes[first], entities[first].astype(np.int32)

@@ -1,4 +1,4 @@
-"""What two snapshots differ in, by name: passages, entities, triples."""
+"""Differences between two snapshots by name: passages, entities, triples."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDiff:
-    """Counted and named differences between an old and a new snapshot.
+    """Differences between an old and a new snapshot.
 
     Attributes:
-        added: What only the new one has, for each kind.
-        removed: What only the old one has.
-        changed: Ids of passages that both have, with another title, text, metadata or place.
+        added: Names that only the new snapshot has, by kind: passages, entities, triples.
+        removed: Names that only the old snapshot has, by kind.
+        changed: Ids of passages in both whose title, text, metadata or character span differs.
     """
 
     added: dict[str, tuple[str, ...]]
@@ -29,26 +29,26 @@ class SnapshotDiff:
 
     @property
     def is_empty(self) -> bool:
-        """True when nothing differs."""
+        """Whether the snapshots are equal."""
         return not self.changed and not any(self.added.values()) and not any(self.removed.values())
 
 
 def diff_snapshots(old: Snapshot, new: Snapshot) -> SnapshotDiff:
-    """Return what was added, removed and changed from one snapshot to another."""
+    """Return the additions, removals and changes from one snapshot to another."""
     before, after = _passage_columns(old), _passage_columns(new)
     changed = sorted(id_ for id_ in before.keys() & after.keys() if before[id_] != after[id_])
     entities = set(old.entities), set(new.entities)
-    lost, gained = _diff_triples(old, new)
+    removed, added = _diff_triples(old, new)
     return SnapshotDiff(
         added={
             "passages": tuple(sorted(after.keys() - before.keys())),
             "entities": tuple(sorted(entities[1] - entities[0])),
-            "triples": gained,
+            "triples": added,
         },
         removed={
             "passages": tuple(sorted(before.keys() - after.keys())),
             "entities": tuple(sorted(entities[0] - entities[1])),
-            "triples": lost,
+            "triples": removed,
         },
         changed=tuple(changed),
     )
@@ -60,26 +60,26 @@ def _passage_columns(s: Snapshot) -> dict[str, tuple[object, ...]]:
 
 
 def _diff_triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the triples that only the old and that only the new snapshot has, in words.
+    """Return the triples that only the old snapshot has, and those that only the new one has, as text.
 
-    They are compared as numbers, and only what differs is put in words: there may be millions.
+    There may be millions, so they are compared as numbers and only the differences are formatted.
     """
     entities = sorted({*old.entities, *new.entities})
     relations = sorted({*old.relations, *new.relations})
     numbers = {name: i for i, name in enumerate(entities)}, {name: i for i, name in enumerate(relations)}
     distinct, which = distinct_rows(np.concatenate([_triple_numbers(s, *numbers) for s in (old, new)]))
-    held = np.zeros((2, len(distinct)), dtype=bool)
-    held[0, which[: len(old.triples)]] = True
-    held[1, which[len(old.triples) :]] = True
-    lost, gained = (
+    present = np.zeros((2, len(distinct)), dtype=bool)
+    present[0, which[: len(old.triples)]] = True
+    present[1, which[len(old.triples) :]] = True
+    removed, added = (
         tuple(sorted(f"{entities[h]} | {relations[r]} | {entities[t]}" for h, r, t in distinct[own & ~other].tolist()))
-        for own, other in (held, held[::-1])
+        for own, other in (present, present[::-1])
     )
-    return lost, gained
+    return removed, added
 
 
 def _triple_numbers(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
     entity = np.array([entities[name] for name in s.entities], dtype=np.int64)
     relation = np.array([relations[name] for name in s.relations], dtype=np.int64)
-    heads, stated, tails = s.triples.T
-    return np.column_stack([entity[heads], relation[stated], entity[tails]])
+    heads, relation_numbers, tails = s.triples.T
+    return np.column_stack([entity[heads], relation[relation_numbers], entity[tails]])

@@ -1,4 +1,4 @@
-"""Graphs that were imported, as arrays, and how their entities are numbered together with those of the passages."""
+"""Imported graphs as arrays, and the merging of their entities with those of the passages."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.csr import run_starts
 from clew.graph.string_array import StringArray
 
 if TYPE_CHECKING:
@@ -20,10 +21,10 @@ class ImportedGraph:
     """All imported graphs of an index together: n entities, t triples.
 
     Attributes:
-        keys: n, sorted, distinct; an entity of the passages that has the same key is the same entity.
-        labels: n, as they are shown.
-        name_hashes: (m,) of the names that entities go by (see `text.names.key_hash`), in any order.
-        name_entities: (m,) the entity of each.
+        keys: n, sorted, distinct; an entity of the passages with the same key is the same entity.
+        labels: n, the displayed names.
+        name_hashes: (m,) hashes of the entities' name keys (see `clew.text.normalization.key_hash`), in any order.
+        name_entities: (m,) the entity of each hash.
         relations: Texts, sorted, distinct.
         triples: (t, 3) head, relation and tail as positions in `keys` and `relations`; sorted, distinct.
     """
@@ -37,19 +38,19 @@ class ImportedGraph:
 
 
 def empty_graph() -> ImportedGraph:
-    """Return a graph that holds nothing."""
-    nothing, none = StringArray.pack(()), np.zeros(0, dtype=np.int32)
-    return ImportedGraph(nothing, nothing, np.zeros(0, dtype=np.uint64), none, nothing, none.reshape(0, 3))
+    """Return a graph without entities and triples."""
+    texts, numbers = StringArray.pack(()), np.zeros(0, dtype=np.int32)
+    return ImportedGraph(texts, texts, np.zeros(0, dtype=np.uint64), numbers, texts, numbers.reshape(0, 3))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedPositions:
-    """Where the texts of two sorted lists stand in the sorted list of both together.
+    """Positions of the texts of two sorted lists in their sorted union.
 
     Attributes:
-        count: Of the list of both.
-        first: (a,) places of the first list's texts.
-        second: (b,) places of the second list's.
+        count: Size of the union.
+        first: (a,) positions of the first list's texts.
+        second: (b,) positions of the second list's texts.
     """
 
     count: int
@@ -58,60 +59,51 @@ class MergedPositions:
 
 
 def merge_sorted(first: Sequence[str], second: Sequence[str]) -> MergedPositions:
-    """Return the numbers of the texts of two lists, each sorted and distinct, in the order of both together.
+    """Return the positions of the texts of two lists, each sorted and distinct, in their sorted union.
 
     Args:
-        first: The shorter one, as a rule: each of its texts is looked for in the other list.
+        first: Should be the shorter list: each of its texts is searched for in the other one.
         second: Any sequence.
     """
-    places = np.array([bisect_left(second, text) for text in first], dtype=np.int64)
-    absent = np.array(
-        [p == len(second) or second[p] != text for p, text in zip(places.tolist(), first, strict=True)], bool
-    )
-    before = np.cumsum(absent) - absent  # texts of the first list alone that stand before this one
-    inserted = np.cumsum(np.bincount(places[absent], minlength=len(second) + 1))[: len(second)]
-    return MergedPositions(
-        len(second) + int(absent.sum()), places + before, np.arange(len(second), dtype=np.int64) + inserted
-    )
+    found = [bisect_left(second, text) for text in first]
+    new = np.array([p == len(second) or second[p] != text for p, text in zip(found, first, strict=True)], bool)
+    positions = np.array(found, dtype=np.int64)
+    before = np.cumsum(new) - new  # texts only in the first list that precede this one
+    inserted = np.cumsum(np.bincount(positions[new], minlength=len(second) + 1))[: len(second)]
+    return MergedPositions(len(second) + int(new.sum()), positions + before, np.arange(len(second)) + inserted)
 
 
 def merge_texts(first: Sequence[str], second: StringArray, positions: MergedPositions) -> StringArray:
-    """Return texts by their place among both; where both have one, the second's."""
+    """Return the texts of the union in order; where both lists have an entry, the second one's text."""
     if not len(first):
         return second
     texts = [""] * positions.count
-    for place, text in zip(positions.first.tolist(), first, strict=True):
-        texts[place] = text
-    for place, text in zip(positions.second.tolist(), second, strict=True):
-        texts[place] = text
+    for numbers, source in ((positions.first, first), (positions.second, second)):
+        for position, text in zip(numbers.tolist(), source, strict=True):
+            texts[position] = text
     return StringArray.pack(texts)
 
 
 def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], LongArray]":
-    """Return the distinct rows of a matrix (n, k), sorted, and for each row (n,) which of them it is.
-
-    Args:
-        rows: None of whose values is negative.
-    """
+    """Return the distinct rows of a matrix (n, k) of non-negative values, sorted, and the index (n,) of each row."""
     keys = _pack_rows(rows)
     order = np.lexsort(keys[::-1])
-    first = np.ones(len(rows), dtype=bool)
-    first[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
-    which = np.empty(len(rows), dtype=np.int64)
-    which[order] = np.cumsum(first) - 1
-    return rows[order[first]], which
+    first = run_starts(*(key[order] for key in keys))
+    index = np.empty(len(rows), dtype=np.int64)
+    index[order] = np.cumsum(first) - 1
+    return rows[order[first]], index
 
 
 def _pack_rows(rows: "NDArray[np.integer]") -> "list[LongArray]":
-    """Return columns as few numbers a row that sort as the rows do: sorting by one is several times as fast."""
+    """Pack the columns into few keys that sort as the rows do; sorting by one key is several times as fast."""
     keys = [np.zeros(len(rows), dtype=np.int64)]
-    room = 1
+    span = 1
     for column in rows.T:
         size = int(column.max(initial=0)) + 1
-        if room * size < 1 << 62:
+        if span * size < 1 << 62:
             keys[-1] = keys[-1] * size + column
-            room *= size
+            span *= size
         else:
             keys.append(column.astype(np.int64))
-            room = size
+            span = size
     return keys

@@ -1,8 +1,8 @@
-"""The edges that messages pass along: who hears whom, through which relation.
+"""Relational edges for message passing between nodes.
 
-For a triple (head, relation, tail) the head hears the tail through the relation, and the tail hears the head through
-its inverse. Two graphs can be made of one snapshot: of passages and the entities that join them, which is where
-retrieval happens; and of entities alone, as in the published GFM-RAG.
+For a triple (head, relation, tail) the head receives messages from the tail through the relation, and the tail from the
+head through its inverse. Two graphs can be built from a snapshot: of passages and the entities that join them, which
+retrieval runs on; and of entities alone, as in the published GFM-RAG.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.1.
 Differs from the source: passages may be nodes; an entity that is a passage's title is that passage.
@@ -14,25 +14,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from clew.graph.csr import row_pointers, run_starts
 from clew.graph.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray, LongArray
 
 MENTIONS_RELATION = "mentions"
-EQUIVALENT_RELATION = "equivalent"  # as published; imported networks read it
+EQUIVALENT_RELATION = "equivalent"  # as published, so that published checkpoints apply
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationalEdges:
-    """Directed edges by the node that hears: n nodes, m edges, R relations.
+    """Directed edges grouped by receiver: n nodes, m edges, R relations.
 
     Attributes:
-        indptr: (n + 1,) where the edges of a receiver begin.
+        indptr: (n + 1,) where the edges of each receiver begin.
         senders: (m,) ascending within a receiver.
         relations: (m,) below R for a relation, R and above for the inverse of relation minus R.
-        triples: (m,) the triple an edge stands for, -1 for a mention or an equivalence.
-        relation_count: R; the last two are `MENTIONS` and `EQUIVALENT`.
+        triples: (m,) the triple of an edge, -1 for a mention or an equivalence.
+        relation_count: R; the last two are `MENTIONS_RELATION` and `EQUIVALENT_RELATION`.
     """
 
     indptr: "LongArray"
@@ -48,7 +49,7 @@ class RelationalEdges:
 
 
 def relation_texts(snapshot: Snapshot, *, inverses: bool = False) -> list[str]:
-    """Return the texts of the R relations of a snapshot's graphs, and those of their inverses after them when asked."""
+    """Return the texts of the R relations of a snapshot's graphs, with `inverses` followed by those of the inverses."""
     texts = [*snapshot.relations, MENTIONS_RELATION, EQUIVALENT_RELATION]
     return [*texts, *map(inverse_text, texts)] if inverses else texts
 
@@ -61,44 +62,39 @@ def inverse_text(relation: str) -> str:
 def stated_edge_mask(
     edges: RelationalEdges, positions: "LongArray", snapshot: Snapshot, allowed: "BoolArray"
 ) -> "BoolArray":
-    """Return for some edges (m,) whether an allowed passage (P,) states them.
+    """Return for the edges at some positions (m,) whether they are stated by an allowed passage (P,).
 
-    What is no triple, or stands in an imported graph, counts as stated.
+    Mentions, equivalences and triples of an imported graph are always stated.
     """
     triples = edges.triples[positions]
-    kept: BoolArray = triples < 0
-    asked = np.unique(triples[~kept])
-    open_ = snapshot.imported[asked].copy()
-    for place in np.flatnonzero(~open_):
-        open_[place] = allowed[snapshot.triple_passages.row(int(asked[place]))].any()
-    kept[~kept] = open_[asked.searchsorted(triples[~kept])]
-    return kept
+    mask: BoolArray = triples < 0
+    distinct = np.unique(triples[~mask])
+    stated = snapshot.imported[distinct].copy()
+    for position in np.flatnonzero(~stated):
+        stated[position] = allowed[snapshot.triple_passages.row(int(distinct[position]))].any()
+    mask[~mask] = stated[distinct.searchsorted(triples[~mask])]
+    return mask
 
 
 def passage_graph(snapshot: Snapshot) -> RelationalEdges:
-    """Return the edges between the nodes of the walk: passages, and the entities that join several of them.
+    """Return the edges between the nodes of the walk graph: passages, and the entities that join several of them.
 
-    As in the walk, equivalent names are not joined.
+    A mention between nodes that a triple joins adds no edge; equivalent names are not joined, as in the walk graph.
     """
     nodes = snapshot.entity_nodes.astype(np.int64)
     heads, tails = nodes[snapshot.triples[:, 0]], nodes[snapshot.triples[:, 2]]
-    passages = np.repeat(np.arange(snapshot.mentions.row_count, dtype=np.int64), snapshot.mentions.degrees())
-    mentioned = nodes[snapshot.mentions.indices]
-    told = np.unique(np.concatenate([_pair_keys(heads, tails), _pair_keys(tails, heads)]))
-    untold = ~np.isin(_pair_keys(passages, mentioned), told)
-    none = np.zeros(0, dtype=np.int64)
-    return _build_edges(
-        snapshot, (heads, tails), (passages[untold], mentioned[untold]), (none, none), snapshot.walk.row_count
-    )
+    passages, mentioned = snapshot.mentions.row_indices(), nodes[snapshot.mentions.indices]
+    joined_by_triple = np.unique(np.concatenate([_pair_keys(heads, tails), _pair_keys(tails, heads)]))
+    new = ~np.isin(_pair_keys(passages, mentioned), joined_by_triple)
+    mention = len(snapshot.relations)
+    return _build_edges(snapshot, (heads, tails), (passages[new], mentioned[new]), mention, snapshot.walk.row_count)
 
 
 def entity_graph(snapshot: Snapshot) -> RelationalEdges:
-    """Return the edges between entities alone."""
-    nodes = np.arange(len(snapshot.entities), dtype=np.int64)
-    none = np.zeros(0, dtype=np.int64)
+    """Return the edges between entities alone: triples and equivalences."""
     ends = snapshot.triples[:, 0].astype(np.int64), snapshot.triples[:, 2].astype(np.int64)
-    alike = np.repeat(nodes, snapshot.equivalences.degrees()), snapshot.equivalences.indices.astype(np.int64)
-    return _build_edges(snapshot, ends, (none, none), alike, len(nodes))
+    pairs = snapshot.equivalences.row_indices(), snapshot.equivalences.indices.astype(np.int64)
+    return _build_edges(snapshot, ends, pairs, len(snapshot.relations) + 1, len(snapshot.entities))
 
 
 def _pair_keys(one: "LongArray", other: "LongArray") -> "LongArray":
@@ -108,36 +104,27 @@ def _pair_keys(one: "LongArray", other: "LongArray") -> "LongArray":
 def _build_edges(
     snapshot: Snapshot,
     triple_ends: "tuple[LongArray, LongArray]",
-    mention_ends: "tuple[LongArray, LongArray]",
-    equivalence_ends: "tuple[LongArray, LongArray]",
+    other_ends: "tuple[LongArray, LongArray]",
+    other_relation: int,
     node_count: int,
 ) -> RelationalEdges:
+    """Return the edges of the snapshot's triples and of other pairs of nodes, which all have one relation."""
     relation_count = len(snapshot.relations) + 2
-    heads = np.concatenate([triple_ends[0], mention_ends[0], equivalence_ends[0]])
-    tails = np.concatenate([triple_ends[1], mention_ends[1], equivalence_ends[1]])
-    relations = np.concatenate(
-        [
-            snapshot.triples[:, 1].astype(np.int64),
-            np.full(len(mention_ends[0]), relation_count - 2),
-            np.full(len(equivalence_ends[0]), relation_count - 1),
-        ]
-    )
+    heads, tails = (np.concatenate([triple_ends[i], other_ends[i]]) for i in (0, 1))
+    relations = np.concatenate([snapshot.triples[:, 1].astype(np.int64), np.full(len(other_ends[0]), other_relation)])
     triples = np.full(len(heads), -1, dtype=np.int32)
     triples[: len(triple_ends[0])] = np.arange(len(triple_ends[0]))
-    apart = heads != tails
-    heads, tails, relations, triples = heads[apart], tails[apart], relations[apart], triples[apart]
+    proper = heads != tails
+    heads, tails, relations, triples = heads[proper], tails[proper], relations[proper], triples[proper]
     receivers, senders = np.concatenate([heads, tails]), np.concatenate([tails, heads])
     relations = np.concatenate([relations, relations + relation_count])
     triples = np.tile(triples, 2)
     order = np.lexsort((triples, relations, senders, receivers))
     receivers, senders, relations, triples = (a[order] for a in (receivers, senders, relations, triples))
-    # Several triples between two nodes may differ only in how an entity is called: they say the same thing once.
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (np.diff(receivers) != 0) | (np.diff(senders) != 0) | (np.diff(relations) != 0)
-    indptr = np.zeros(node_count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(receivers[first], minlength=node_count), out=indptr[1:])
+    # Entities with one node may give several triples with the same ends and relation: they are one edge.
+    first = run_starts(receivers, senders, relations)
     return RelationalEdges(
-        indptr,
+        row_pointers(receivers[first], node_count),
         senders[first].astype(np.int32),
         relations[first].astype(np.int32),
         triples[first].astype(np.int32),
@@ -146,32 +133,32 @@ def _build_edges(
 
 
 def induced_edges(edges: RelationalEdges, nodes: "IntArray") -> "tuple[IntArray, IntArray, LongArray]":
-    """Return the edges between some nodes, in the order of the whole graph.
+    """Return the edges between some nodes, in the order of the full graph.
 
     Args:
-        edges: The whole graph.
+        edges: The full graph.
         nodes: (n,) distinct, ascending.
 
     Returns:
         Senders (m,) and receivers (m,) as positions in `nodes`, and positions (m,) in `edges`.
     """
-    found: tuple[IntArray, IntArray, LongArray] = _select_induced(edges.indptr, edges.senders, nodes.astype(np.int32))
-    return found
+    induced: tuple[IntArray, IntArray, LongArray] = _select_induced(edges.indptr, edges.senders, nodes.astype(np.int32))
+    return induced
 
 
 @njit(cache=True, nogil=True)
 def _select_induced(indptr, senders, nodes):  # type: ignore[no-untyped-def]
-    places = np.zeros(len(indptr) - 1, dtype=np.int32)
-    most = 0
+    slots = np.zeros(len(indptr) - 1, dtype=np.int32)  # position in `nodes` plus one
+    capacity = 0
     for i in range(len(nodes)):
-        places[nodes[i]] = i + 1
-        most += indptr[nodes[i] + 1] - indptr[nodes[i]]
-    froms, tos = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int32)
-    positions = np.empty(most, dtype=np.int64)
+        slots[nodes[i]] = i + 1
+        capacity += indptr[nodes[i] + 1] - indptr[nodes[i]]
+    sources, targets = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+    positions = np.empty(capacity, dtype=np.int64)
     count = 0
     for i in range(len(nodes)):
         for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            if places[senders[edge]] > 0:
-                froms[count], tos[count], positions[count] = places[senders[edge]] - 1, i, edge
+            if slots[senders[edge]] > 0:
+                sources[count], targets[count], positions[count] = slots[senders[edge]] - 1, i, edge
                 count += 1
-    return froms[:count].copy(), tos[:count].copy(), positions[:count].copy()
+    return sources[:count].copy(), targets[:count].copy(), positions[:count].copy()

@@ -1,11 +1,11 @@
-"""One immutable version of an index in memory: arrays that are mapped from disk, shared, and never changed.
+"""One immutable version of an index: memory-mapped arrays that are shared and never changed.
 
-Order is by id or key everywhere, so equal contents have equal bytes.
+Everything is ordered by id or key, so equal contents have equal bytes.
 """
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """Passages, entities, triples and how they belong together. P passages, E entities, T triples, d wide vectors.
+    """Passages, entities and triples of an index: P passages, E entities, T triples, embedding width d.
+
+    The names of the fields are names of files on disk.
 
     Attributes:
         passage_ids: P, sorted.
@@ -34,12 +36,12 @@ class Snapshot:
         titles: P.
         texts: P.
         metadata: P, JSON objects.
-        starts: (P,) where the passage begins in its document, in characters.
-        ends: (P,).
-        title_entities: (P,) the entity a passage's title names, -1 for none.
-        entities: E names as most often written, in the order of their keys.
-        name_hashes: (N,) sorted hashes of all keys an entity goes by (see `text.names.key_hash`).
-        name_entities: (N,) the entity of each hash; several for an ambiguous name.
+        starts: (P,) start of the passage in its document, in characters.
+        ends: (P,) end of the passage in its document, in characters.
+        title_entities: (P,) the entity named by the passage's title, -1 for none.
+        entities: E names in their most frequent form, ordered by key.
+        name_hashes: (N,) sorted hashes of all name keys (see `clew.text.normalization.key_hash`).
+        name_entities: (N,) the entity of each hash; an ambiguous name has several entries.
         relations: Relation texts, sorted.
         triples: (T, 3) head entity, relation, tail entity; sorted.
         imported: (T,) whether a triple is in an imported graph; passages may state it too.
@@ -48,8 +50,8 @@ class Snapshot:
         mentions: P rows, the entities a passage mentions or is titled by; weight below 1 where a name is ambiguous.
         mentioned_in: E rows, the passages of an entity.
         equivalences: E rows, entities with nearly the same name; weight = cosine.
-        entity_nodes: (E,) the node of each entity in the walk; nodes below P are passages (see `graph.walk`).
-        walk: The nodes that a random walk moves on, and their edges.
+        entity_nodes: (E,) the node of each entity in `walk`; nodes below P are passages.
+        walk: The graph of the random walk (see `clew.graph.snapshot.walk_graph`).
         vectors: (P, d) unit rows, (P, 0) without an encoder.
     """
 
@@ -89,52 +91,52 @@ class Snapshot:
         )
 
     def position(self, passage_id: str) -> int:
-        """Return the position of a passage that is in the index, given its id."""
+        """Return the position of a passage in the index by its id."""
         return bisect_left(self.passage_ids, passage_id)
 
     def passage_triple_positions(self, passage_ids: Iterable[str]) -> "LongArray":
-        """Return the positions of the triples that some passages state, ascending."""
+        """Return the positions of the triples stated by some passages, ascending."""
         rows = [self.passage_triples.row(self.position(id_)) for id_ in passage_ids]
         return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
 
     def stated_triple_mask(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
-        """Return which triples (T,) an imported graph holds or some allowed passage (P,) states."""
+        """Return which triples (T,) are in an imported graph or stated by an allowed passage (P,)."""
         if allowed.all():
             return np.ones(len(self.triples), dtype=bool)
-        stated = np.array(self.imported)
+        mask = np.array(self.imported)
         passages = self.triple_passages
-        told = np.flatnonzero(passages.degrees())  # `reduceat` gives an empty row the value of the next one
-        if len(told):
-            stated[told] |= np.logical_or.reduceat(allowed[passages.indices], passages.indptr[told])
-        return stated
+        nonempty = np.flatnonzero(passages.degrees())  # `reduceat` gives an empty row the value of the next one
+        if len(nonempty):
+            mask[nonempty] |= np.logical_or.reduceat(allowed[passages.indices], passages.indptr[nonempty])
+        return mask
 
     def triple(self, position: int, allowed: "NDArray[np.bool_] | None" = None) -> Triple:
-        """Return the triple at a position (0 to T - 1) with the ids of its passages, of those `allowed` (P,)."""
+        """Return the triple at a position (0 to T - 1) with the ids of the `allowed` passages (P,) that state it."""
         head, relation, tail = (int(i) for i in self.triples[position])
-        stated = self.triple_passages.row(position)
-        ids = tuple(self.passage_ids[int(p)] for p in stated if allowed is None or allowed[p])
+        passages = self.triple_passages.row(position)
+        ids = tuple(self.passage_ids[int(p)] for p in passages if allowed is None or allowed[p])
         return Triple(self.entities[head], self.relations[relation], self.entities[tail], ids)
 
     def entities_with_key(self, key_hash: int) -> "IntArray":
-        """Return the entities that go by a name, given its key's hash; ascending."""
+        """Return the entities with a name whose key has this hash, ascending."""
         wanted = np.uint64(key_hash)
         first = int(self.name_hashes.searchsorted(wanted, side="left"))
-        # A question asks for every run of its words, and nearly all are no names: those are done with here.
+        # Linking looks up every run of words of a question; nearly all end here.
         if first == len(self.name_hashes) or self.name_hashes[first] != wanted:
             return np.zeros(0, dtype=np.int32)
         last = int(self.name_hashes.searchsorted(wanted, side="right"))
         return self.name_entities[first:last]
 
     def entities_with_name(self, name: str) -> "IntArray":
-        """Return the entities that go by a name, ascending; only those shown exactly so where there are any."""
-        found = self.entities_with_key(key_hash(name_key(name)))
-        exact = [entity for entity in found if self.entities[int(entity)] == name.strip()]
-        return np.array(exact, dtype=np.int32) if exact else found
+        """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
+        matches = self.entities_with_key(key_hash(name_key(name)))
+        exact = [entity for entity in matches if self.entities[int(entity)] == name.strip()]
+        return np.array(exact, dtype=np.int32) if exact else matches
 
     def title_mask(self, entities: "IntArray") -> "NDArray[np.bool_]":
-        """Return for each entity whether some document is called so."""
-        places = self.mentioned_in
-        return np.array([(self.title_entities[places.row(int(e))] == e).any() for e in entities], dtype=bool)
+        """Return for each entity whether it is the title of a document."""
+        passages = self.mentioned_in
+        return np.array([(self.title_entities[passages.row(int(e))] == e).any() for e in entities], dtype=bool)
 
 
 def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
@@ -155,7 +157,7 @@ def load_snapshot(folder: Path) -> Snapshot:
             # An empty array cannot be mapped; reading it costs nothing.
             path = folder / f"{name}.npy"
             mapped = np.load(path, mmap_mode="r" if path.stat().st_size > 256 else None)
-            # A plain view of the mapping: taking one value out of a memmap object costs ten times as much.
+            # A plain view of the mapping: reading one value from a memmap object costs ten times as much.
             array: NDArray[np.generic] = np.asarray(mapped)
         except (OSError, ValueError, EOFError) as error:
             raise IndexFormatError(
@@ -163,26 +165,24 @@ def load_snapshot(folder: Path) -> Snapshot:
             ) from error
         return array
 
-    parts: dict[str, object] = {}
+    values: dict[str, object] = {}
     for field in fields(Snapshot):
-        if field.type is StringArray:
-            parts[field.name] = StringArray(*(load(f"{field.name}.{part}") for part in ("data", "offsets")))  # type: ignore[arg-type]
-        elif field.type is Adjacency:
-            parts[field.name] = Adjacency(*(load(f"{field.name}.{p}") for p in ("indptr", "indices", "weights")))  # type: ignore[arg-type]
-        else:
-            parts[field.name] = load(field.name)
-    return Snapshot(**parts)  # type: ignore[arg-type]
+        name, parts = field.name, _PARTS.get(field.type)
+        values[name] = field.type(*(load(f"{name}.{part}") for part in parts)) if parts else load(name)  # type: ignore[operator]
+    return Snapshot(**values)  # type: ignore[arg-type]
 
 
-def _named_arrays(snapshot: Snapshot) -> "list[tuple[str, NDArray[np.generic]]]":
-    """Return all arrays of a snapshot by the names of their files."""
-    found: list[tuple[str, NDArray[np.generic]]] = []
+_PARTS: dict[object, tuple[str, ...]] = {
+    StringArray: ("data", "offsets"),
+    Adjacency: ("indptr", "indices", "weights"),
+}
+
+
+def _named_arrays(snapshot: Snapshot) -> "Iterator[tuple[str, NDArray[np.generic]]]":
+    """Yield every array of a snapshot with the name of its file, without suffix."""
     for field in fields(Snapshot):
         value = getattr(snapshot, field.name)
-        if isinstance(value, StringArray):
-            found += [(f"{field.name}.data", value.data), (f"{field.name}.offsets", value.offsets)]
-        elif isinstance(value, Adjacency):
-            found += [(f"{field.name}.{part}", getattr(value, part)) for part in ("indptr", "indices", "weights")]
+        if parts := _PARTS.get(field.type):
+            yield from ((f"{field.name}.{part}", getattr(value, part)) for part in parts)
         else:
-            found.append((field.name, value))
-    return found
+            yield field.name, value

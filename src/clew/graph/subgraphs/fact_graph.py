@@ -1,7 +1,8 @@
-"""The facts around every entity, walked in both directions: what the search for paths reads.
+"""The facts of every entity in both directions, as sorted rows: the input of the path searches.
 
-Source: compressed sparse rows by counting, twice: Gustavson, "Two fast algorithms for sparse matrices" (1978), where to
-transpose is to sort. Differs from the source: both directions of a fact are in one matrix; equal pairs stay apart.
+Source: Gustavson, "Two fast algorithms for sparse matrices" (1978), for sorting compressed sparse rows by transposing
+them twice with counting sort. Differs from the source: both directions of a fact are in one matrix; parallel edges are
+not merged.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from numba import njit
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.types import IntArray, LongArray
+    from clew.types import BoolArray, IntArray, LongArray
 
 MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits
 
@@ -22,13 +23,13 @@ MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits
 class FactGraph:
     """E entities and the m edges that leave them.
 
-    Every fact is an edge from each of its ends; one whose ends are equal is a single edge.
+    Every fact is an edge from each of its ends; a fact whose ends are equal is a single edge.
 
     Attributes:
         indptr: (E + 1,) where the edges of each entity begin.
-        neighbours: (m,) where an edge leads.
-        edges: (m,) 2 * triple, plus 1 where it is walked from its tail to its head. Rows are sorted by neighbour, then
-            edge.
+        neighbours: (m,) target of each edge.
+        edges: (m,) code of each edge: 2 * triple, plus 1 if it leads from tail to head. Rows are sorted by neighbour,
+            then code.
     """
 
     indptr: "LongArray"
@@ -40,86 +41,94 @@ class FactGraph:
         """The number of entities."""
         return len(self.indptr) - 1
 
-    def row(self, entity: int) -> "tuple[IntArray, IntArray]":
-        """Return where the edges of an entity lead, and their codes."""
-        places = slice(int(self.indptr[entity]), int(self.indptr[entity + 1]))
-        return self.neighbours[places], self.edges[places]
+    @property
+    def arrays(self) -> "tuple[LongArray, IntArray, IntArray]":
+        """The three arrays, as the compiled functions take them."""
+        return self.indptr, self.neighbours, self.edges
 
 
 def fact_graph(triples: "IntArray", entity_count: int) -> FactGraph:
-    """Return the graph of some triples, in time linear in them.
+    """Return the graph of some triples, in time linear in their number.
 
     Args:
-        triples: (T, 3) head, relation, tail; several between two entities are several edges.
-        entity_count: How many there are, E.
+        triples: (T, 3) head, relation, tail; several between two entities are parallel edges.
+        entity_count: Number of entities, E.
 
     Raises:
         InputError: A head or tail is not below E, or there are too many triples.
     """
     if len(triples) > MAX_TRIPLES:
-        raise InputError(f"a graph of {len(triples):,} triples: at most {MAX_TRIPLES:,} fit; leave some out")
+        raise InputError(f"the graph has {len(triples):,} triples: at most {MAX_TRIPLES:,} fit; leave some out")
     heads, tails = (np.ascontiguousarray(triples[:, column], dtype=np.int32) for column in (0, 2))
     for ends in (heads, tails):
-        if len(ends) and not 0 <= int(ends.min()) <= int(ends.max()) < entity_count:
-            seen = int(ends.min()) if ends.min() < 0 else int(ends.max())
-            raise InputError(
-                f"a triple has entity {seen}: wanted 0 to {entity_count - 1}; give the number of all entities"
-            )
+        check_range(ends, entity_count, "a triple has entity", "give the number of all entities")
     codes = np.arange(0, 2 * len(triples), 2, dtype=np.int32)
     return FactGraph(*symmetric_rows(heads, tails, codes, entity_count))
+
+
+def check_range(values: "LongArray | IntArray", count: int, subject: str, advice: str) -> None:
+    """Raise InputError if a value is not from 0 to `count` - 1."""
+    if len(values) and not 0 <= int(values.min()) <= int(values.max()) < count:
+        seen = int(values.min()) if values.min() < 0 else int(values.max())
+        raise InputError(f"{subject} {seen}: wanted 0 to {count - 1}; {advice}")
+
+
+def blocked_mask(blocked_triples: "BoolArray | None") -> "BoolArray":
+    """Return a mask for the compiled functions, which take an empty one for None."""
+    return np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples
 
 
 def symmetric_rows(
     sources: "IntArray", targets: "IntArray", codes: "IntArray", row_count: int
 ) -> "tuple[LongArray, IntArray, IntArray]":
-    """Return edges and their opposites as rows that are sorted by neighbour, then code.
+    """Return edges and their reverse edges as rows sorted by neighbour, then code.
 
     Args:
         sources: (e,) below `row_count`.
         targets: (e,) below `row_count`.
-        codes: (e,) at least 0, ascending among those that join the same two nodes; the opposite of a code differs in
-            its last bit.
-        row_count: How many rows.
+        codes: (e,) at least 0, ascending among those that join the same two nodes; the code of the reverse edge
+            differs in the last bit.
+        row_count: Number of rows.
 
     Returns:
-        Beginnings of the rows (count + 1,), neighbours (m,) and codes (m,).
+        Row pointers (row_count + 1,), neighbours (m,) and codes (m,).
     """
     indptr = np.zeros(row_count + 1, dtype=np.int64)
     _count_rows(sources, targets, indptr)
-    towards = np.empty(indptr[-1], dtype=np.int64)
-    _sort_by_neighbour(sources, targets, codes, indptr[:-1].copy(), towards)
-    neighbours, edges = np.empty(len(towards), dtype=np.int32), np.empty(len(towards), dtype=np.int32)
-    _sort_by_owner(indptr, towards, indptr[:-1].copy(), neighbours, edges)
+    packed = np.empty(indptr[-1], dtype=np.int64)
+    _sort_by_neighbour(sources, targets, codes, indptr[:-1].copy(), packed)
+    neighbours, edges = np.empty(len(packed), dtype=np.int32), np.empty(len(packed), dtype=np.int32)
+    _sort_by_owner(indptr, packed, indptr[:-1].copy(), neighbours, edges)
     return indptr, neighbours, edges
 
 
 @njit(cache=True, nogil=True)
-def _count_rows(froms, tos, indptr):  # type: ignore[no-untyped-def]
-    for i in range(len(froms)):
-        indptr[froms[i] + 1] += 1
-        if froms[i] != tos[i]:
-            indptr[tos[i] + 1] += 1
+def _count_rows(sources, targets, indptr):  # type: ignore[no-untyped-def]
+    for i in range(len(sources)):
+        indptr[sources[i] + 1] += 1
+        if sources[i] != targets[i]:
+            indptr[targets[i] + 1] += 1
     for node in range(len(indptr) - 1):
         indptr[node + 1] += indptr[node]
 
 
-# As many edges lead to a node as leave it, so one `indptr` serves for both. Owner and code are one number: what takes
-# the time on a large graph is to reach a place in memory.
+# A node has as many incoming as outgoing edges, so one `indptr` serves for both. Owner and code are packed into one
+# number, since memory access dominates on a large graph.
 @njit(cache=True, nogil=True)
-def _sort_by_neighbour(froms, tos, codes, places, towards):  # type: ignore[no-untyped-def]
-    for i in range(len(froms)):
-        one, other = froms[i], tos[i]
-        towards[places[other]] = (np.int64(one) << 32) | codes[i]
-        places[other] += 1
-        if one != other:
-            towards[places[one]] = (np.int64(other) << 32) | (codes[i] ^ 1)
-            places[one] += 1
+def _sort_by_neighbour(sources, targets, codes, cursors, packed):  # type: ignore[no-untyped-def]
+    for i in range(len(sources)):
+        source, target = sources[i], targets[i]
+        packed[cursors[target]] = (np.int64(source) << 32) | codes[i]
+        cursors[target] += 1
+        if source != target:
+            packed[cursors[source]] = (np.int64(target) << 32) | (codes[i] ^ 1)
+            cursors[source] += 1
 
 
 @njit(cache=True, nogil=True)
-def _sort_by_owner(indptr, towards, places, neighbours, edges):  # type: ignore[no-untyped-def]
+def _sort_by_owner(indptr, packed, cursors, neighbours, edges):  # type: ignore[no-untyped-def]
     for node in range(len(indptr) - 1):
         for i in range(indptr[node], indptr[node + 1]):
-            owner = towards[i] >> 32
-            neighbours[places[owner]], edges[places[owner]] = node, towards[i] & 0x7FFFFFFF
-            places[owner] += 1
+            owner = packed[i] >> 32
+            neighbours[cursors[owner]], edges[cursors[owner]] = node, packed[i] & 0x7FFFFFFF
+            cursors[owner] += 1

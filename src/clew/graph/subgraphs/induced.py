@@ -1,6 +1,6 @@
-"""A small graph of its own, cut out of the facts: nodes by position, in the order in which they were given.
+"""Local graphs: the facts among some entities, with nodes renumbered by position in the given order.
 
-Whoever gives the best entities first gets the best neighbours first, in every search that follows.
+If the best entities are given first, every search in the local graph visits the best neighbours first.
 """
 
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ import numpy as np
 from numba import njit
 
 from clew.errors import InputError
-from clew.graph.subgraphs.fact_graph import FactGraph, symmetric_rows
+from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 from clew.graph.subgraphs.k_hop import Neighbourhood
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray, LongArray
 
-LOOKUP_COST = 4  # one step of a binary search in a long row costs as much as reading so many of its edges
+LOOKUP_COST = 4  # one step of a binary search in a long row costs as much as reading this many edges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalGraph:
-    """n nodes and the m edges between them, both directions.
+    """n nodes and the m edges between them, in both directions.
 
     Attributes:
         nodes: (n,) the entity at each position.
         indptr: (n + 1,) where the edges of each position begin.
-        neighbours: (m,) the position where an edge leads.
-        edges: (m,) codes, as in `FactGraph`. Rows are sorted by neighbour, then edge.
+        neighbours: (m,) target position of each edge.
+        edges: (m,) codes, as in `FactGraph`. Rows are sorted by neighbour, then code.
     """
 
     nodes: "IntArray"
@@ -40,33 +40,31 @@ class LocalGraph:
         return np.diff(self.indptr)
 
     def positions(self, entities: "IntArray") -> "LongArray":
-        """Return the position (s,) of each entity, -1 for one that is not here."""
+        """Return the position (s,) of each entity, -1 for one that is not in the graph."""
         if not len(self.nodes):
             return np.full(len(entities), -1, dtype=np.int64)
         order = np.argsort(self.nodes)
-        places = order[np.minimum(np.searchsorted(self.nodes, entities, sorter=order), len(order) - 1)]
-        found: LongArray = np.where(self.nodes[places] == entities, places, -1)
-        return found
+        candidates = order[np.minimum(np.searchsorted(self.nodes, entities, sorter=order), len(order) - 1)]
+        positions: LongArray = np.where(self.nodes[candidates] == entities, candidates, -1)
+        return positions
 
     def distinct_positions(self, starts: "LongArray | IntArray") -> "LongArray":
-        """Return positions as they come, each once.
+        """Return positions in the given order, without duplicates.
 
         Raises:
             InputError: One is not a position of this graph.
         """
-        given = np.asarray(starts, dtype=np.int64)
-        if len(given) and not 0 <= int(given.min()) <= int(given.max()) < len(self.nodes):
-            seen = int(given.min()) if given.min() < 0 else int(given.max())
-            raise InputError(f"a start at position {seen} of {len(self.nodes)}: leave out entities that are not here")
-        distinct: LongArray = given[np.sort(np.unique(given, return_index=True)[1])]
+        positions = np.asarray(starts, dtype=np.int64)
+        check_range(positions, len(self.nodes), "a start has position", "leave out entities that are not in the graph")
+        distinct: LongArray = positions[np.sort(np.unique(positions, return_index=True)[1])]
         return distinct
 
 
 def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray | None" = None) -> LocalGraph:
-    """Return the graph that some entities induce, in the given order.
+    """Return the graph induced by some entities, in the given order.
 
-    An edge is found from the end that has fewer; from a long row only as much is read as is needed to look up those
-    nodes that have still more.
+    An edge is found from its end of lower degree; a long row is not read but searched for the nodes of still higher
+    degree.
 
     Args:
         graph: The facts.
@@ -74,70 +72,54 @@ def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray
         blocked_triples: (T,) triples that may not be used.
 
     Raises:
-        InputError: A node is given twice or is no entity of the graph.
+        InputError: A node is given twice or is not an entity of the graph.
     """
-    given = np.array(nodes, dtype=np.int32)
-    ascending = np.sort(given)
-    if len(given) and not 0 <= int(ascending[0]) <= int(ascending[-1]) < graph.entity_count:
-        seen = int(ascending[0]) if ascending[0] < 0 else int(ascending[-1])
-        raise InputError(
-            f"a local graph of entity {seen}: wanted 0 to {graph.entity_count - 1}; take entities of this graph"
-        )
-    if (ascending[1:] == ascending[:-1]).any():
-        twice = int(ascending[1:][ascending[1:] == ascending[:-1]][0])
-        raise InputError(f"a local graph where entity {twice} stands twice: give each entity once")
-    degrees = graph.indptr[given.astype(np.int64) + 1] - graph.indptr[given]
-    froms, tos, codes = _induced_edges(
-        graph.indptr,
-        graph.neighbours,
-        graph.edges,
-        np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples,
-        given,
-        np.argsort(-degrees, kind="stable"),
-        np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8),
-    )
-    return LocalGraph(given, *symmetric_rows(froms, tos, codes, len(given)))
+    entities = np.array(nodes, dtype=np.int32)
+    check_range(entities, graph.entity_count, "a node is entity", "take entities of this graph")
+    ascending = np.sort(entities)
+    duplicates = ascending[1:][ascending[1:] == ascending[:-1]]
+    if len(duplicates):
+        raise InputError(f"entity {duplicates[0]} is given twice: give each entity once")
+    degrees = graph.indptr[entities.astype(np.int64) + 1] - graph.indptr[entities]
+    by_degree = np.argsort(-degrees, kind="stable")
+    marked = np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8)
+    blocked = blocked_mask(blocked_triples)
+    sources, targets, codes = _induced_edges(*graph.arrays, blocked, entities, by_degree, marked)
+    return LocalGraph(entities, *symmetric_rows(sources, targets, codes, len(entities)))
 
 
 def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "BoolArray | None" = None) -> LocalGraph:
-    """Return the graph of the edges that were looked at to find a neighbourhood, in both directions.
+    """Return the graph of the edges that were read to find a neighbourhood, in both directions.
 
-    Unless something was cut, every walk from the starts over at most as many edges as there were hops is in it; what
-    the induced graph has besides are edges between two of the farthest nodes. It never has more than twice the edges
-    that were looked at, where the induced one has no bound but the whole graph.
+    Unless the neighbourhood is truncated, the graph contains every walk from the starts of at most as many edges as it
+    has hops; the induced graph additionally has edges between two of the farthest nodes. The graph has at most twice
+    the edges that were read, whereas the induced graph is bounded only by the full graph.
 
     Args:
         graph: The facts.
         explored: n entities of this graph.
         blocked_triples: (T,) triples that may not be used, the same as for the neighbourhood.
     """
-    froms, tos, codes = _explored_edges(
-        graph.indptr,
-        graph.neighbours,
-        graph.edges,
-        np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples,
-        explored.nodes,
-        explored.edges_read,
-        np.empty(graph.entity_count, dtype=np.int32),
-    )
-    return LocalGraph(explored.nodes, *symmetric_rows(froms, tos, codes, len(explored.nodes)))
+    blocked, nodes = blocked_mask(blocked_triples), explored.nodes
+    positions = np.empty(graph.entity_count, dtype=np.int32)
+    sources, targets, codes = _explored_edges(*graph.arrays, blocked, nodes, explored.edges_read, positions)
+    return LocalGraph(nodes, *symmetric_rows(sources, targets, codes, len(nodes)))
 
 
 def filter_edges(local: LocalGraph, mask: "BoolArray") -> LocalGraph:
-    """Return the graph with those edges alone that a mask (m,) keeps; all nodes stay.
+    """Return the graph with all nodes and the edges where a mask (m,) is true.
 
-    The two directions of a fact should be kept or dropped together: the rankings of entities count on it.
+    The mask should have the same value for both directions of a fact: the entity rankings depend on it.
     """
-    before = np.zeros(len(mask) + 1, dtype=np.int64)
-    np.cumsum(mask, out=before[1:])
+    before = np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])
     return LocalGraph(local.nodes, before[local.indptr], local.neighbours[mask], local.edges[mask])
 
 
-# Entities are marked from the one of most edges on, so that the marked ones are those that have at least as many.
+# Entities are marked by descending degree, so that the marked ones are those of at least the same degree.
 @njit(cache=True, nogil=True)
-def _induced_edges(indptr, neighbours, edges, closed, nodes, by_degree, marked):  # type: ignore[no-untyped-def]
-    slots, places = _build_hash_table(nodes)
-    joined, count = np.empty((1024, 3), dtype=np.int32), 0
+def _induced_edges(indptr, neighbours, edges, blocked, nodes, by_degree, marked):  # type: ignore[no-untyped-def]
+    slots, positions = _build_hash_table(nodes)
+    out, count = np.empty((1024, 3), dtype=np.int32), 0
     for rank in range(len(nodes)):
         position = by_degree[rank]
         node = nodes[position]
@@ -145,71 +127,71 @@ def _induced_edges(indptr, neighbours, edges, closed, nodes, by_degree, marked):
         first, last = indptr[node], indptr[node + 1]
         others, codes = neighbours[first:last], edges[first:last]
         if (rank + 1) * LOOKUP_COST * _bit_length(last - first) < last - first:
-            joined, count = _look_up_edges(others, codes, closed, nodes, by_degree[: rank + 1], joined, count)
+            out, count = _look_up_edges(others, codes, blocked, nodes, by_degree[: rank + 1], out, count)
         else:
-            joined, count = _scan_edges(others, codes, closed, position, marked, slots, places, joined, count)
-    return joined[:count, 0].copy(), joined[:count, 1].copy(), joined[:count, 2].copy()
+            out, count = _scan_edges(others, codes, blocked, position, marked, slots, positions, out, count)
+    return out[:count, 0].copy(), out[:count, 1].copy(), out[:count, 2].copy()
 
 
 @njit(cache=True, nogil=True)
-def _look_up_edges(others, codes, closed, nodes, ranked, joined, count):  # type: ignore[no-untyped-def]
-    for to in ranked:
-        place = np.searchsorted(others, nodes[to])
-        while place < len(others) and others[place] == nodes[to]:
-            if not (len(closed) and closed[codes[place] >> 1]):
-                joined = _ensure_capacity(joined, count, 1)
-                joined[count, 0], joined[count, 1], joined[count, 2] = ranked[-1], to, codes[place]
+def _look_up_edges(others, codes, blocked, nodes, ranked, out, count):  # type: ignore[no-untyped-def]
+    for target in ranked:
+        entry = np.searchsorted(others, nodes[target])
+        while entry < len(others) and others[entry] == nodes[target]:
+            if not (len(blocked) and blocked[codes[entry] >> 1]):
+                out = _ensure_capacity(out, count, 1)
+                out[count, 0], out[count, 1], out[count, 2] = ranked[-1], target, codes[entry]
                 count += 1
-            place += 1
-    return joined, count
+            entry += 1
+    return out, count
 
 
 @njit(cache=True, nogil=True)
-def _scan_edges(others, codes, closed, position, marked, slots, places, joined, count):  # type: ignore[no-untyped-def]
-    joined = _ensure_capacity(joined, count, len(others))
-    for place in range(len(others)):
-        other = others[place]
-        if marked[other >> 3] & (1 << (other & 7)) and not (len(closed) and closed[codes[place] >> 1]):
-            joined[count, 0], joined[count, 1] = position, places[_find_slot(slots, other)]
-            joined[count, 2] = codes[place]
+def _scan_edges(others, codes, blocked, position, marked, slots, positions, out, count):  # type: ignore[no-untyped-def]
+    out = _ensure_capacity(out, count, len(others))
+    for entry in range(len(others)):
+        other = others[entry]
+        if marked[other >> 3] & (1 << (other & 7)) and not (len(blocked) and blocked[codes[entry] >> 1]):
+            out[count, 0], out[count, 1] = position, positions[_find_slot(slots, other)]
+            out[count, 2] = codes[entry]
             count += 1
-    return joined, count
+    return out, count
 
 
 @njit(cache=True, nogil=True)
-def _ensure_capacity(joined, count, more):  # type: ignore[no-untyped-def]
-    while len(joined) < count + more:
-        joined = np.concatenate((joined, np.empty_like(joined)))
-    return joined
+def _ensure_capacity(out, count, extra):  # type: ignore[no-untyped-def]
+    while len(out) < count + extra:
+        out = np.concatenate((out, np.empty_like(out)))
+    return out
 
 
-# `places` comes as memory happens to be, so that nothing is spent on the entities that are far away: a position counts
-# if the node there is the one that was asked for.
+# `positions` is not initialised, to spend no time on distant entities: an entry is valid if the node there matches.
 @njit(cache=True, nogil=True)
-def _explored_edges(indptr, neighbours, edges, closed, nodes, looked, places):  # type: ignore[no-untyped-def]
+def _explored_edges(indptr, neighbours, edges, blocked, nodes, edges_read, positions):  # type: ignore[no-untyped-def]
     for position in range(len(nodes)):
-        places[nodes[position]] = position
-    room = looked.sum()
-    froms, tos, codes = (np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32))
+        positions[nodes[position]] = position
+    capacity = edges_read.sum()
+    sources, targets = np.empty(capacity, dtype=np.int32), np.empty(capacity, dtype=np.int32)
+    codes = np.empty(capacity, dtype=np.int32)
     count = 0
     for position in range(len(nodes)):
         node = nodes[position]
         first = indptr[node]
-        for place in range(first, first + looked[position]):
-            if len(closed) and closed[edges[place] >> 1]:
+        for entry in range(first, first + edges_read[position]):
+            if len(blocked) and blocked[edges[entry] >> 1]:
                 continue
-            other = neighbours[place]
-            to = places[other]
-            if not 0 <= to < len(nodes) or nodes[to] != other:
+            other = neighbours[entry]
+            target = positions[other]
+            if not 0 <= target < len(nodes) or nodes[target] != other:
                 continue
-            # An edge that both ends looked at is taken from the first.
-            if to < position and looked[to] > 0:
-                end = indptr[other] + looked[to]
-                if end == indptr[other + 1] or _is_before(node, edges[place] ^ 1, neighbours[end], edges[end]):
+            # An edge read from both ends is taken from the first.
+            if target < position and edges_read[target] > 0:
+                end = indptr[other] + edges_read[target]
+                if end == indptr[other + 1] or _is_before(node, edges[entry] ^ 1, neighbours[end], edges[end]):
                     continue
-            froms[count], tos[count], codes[count] = position, to, edges[place]
+            sources[count], targets[count], codes[count] = position, target, edges[entry]
             count += 1
-    return froms[:count], tos[:count], codes[:count]
+    return sources[:count], targets[:count], codes[:count]
 
 
 @njit(cache=True, nogil=True)
@@ -229,11 +211,11 @@ def _bit_length(number):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _build_hash_table(nodes):  # type: ignore[no-untyped-def]
     size = 1 << _bit_length(2 * len(nodes))
-    slots, places = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
+    slots, positions = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
     for position in range(len(nodes)):
         slot = _find_slot(slots, nodes[position])
-        slots[slot], places[slot] = nodes[position], position
-    return slots, places
+        slots[slot], positions[slot] = nodes[position], position
+    return slots, positions
 
 
 @njit(cache=True, nogil=True)

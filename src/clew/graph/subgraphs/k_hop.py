@@ -1,9 +1,9 @@
-"""What lies within some steps of some entities, breadth first, looking at a bounded number of edges.
+"""k-hop neighbourhoods by breadth-first search with a bounded number of edges.
 
 Source: Gao et al., "FRAG: A Flexible Modular Framework for Retrieval-Augmented Generation based on
 Knowledge Graphs" (2025), section 3.2: the union of the k-hop neighbourhoods of the entities of a question.
-Differs from the source: the number of edges that are looked at is bounded; where the bound cuts, hubs are left alone
-first, for what they join has little in common.
+Differs from the source: the number of edges that are read is bounded; where the bound is reached, hubs are cut first,
+since their neighbours have little in common.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from clew.errors import InputError
-from clew.graph.subgraphs.fact_graph import FactGraph
+from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,14 +25,13 @@ MAX_HOPS = 127
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbourhood:
-    """Entities by their distance from the nearest start, then by id.
+    """Entities ordered by their distance from the nearest start, then by id.
 
     Attributes:
         nodes: (n,) distinct; the starts come first.
-        hops: (n,) the distance.
-        edges_read: (n,) how many of its first edges were looked at.
-        truncated_nodes: Of how many nodes nearer than the farthest not all edges were looked at; 0 when nothing was
-            cut.
+        hops: (n,) distance of each node.
+        edges_read: (n,) number of edges of each node that were read, from its first one on.
+        truncated_nodes: Number of expanded nodes of which not all edges were read; 0 if nothing was cut.
     """
 
     nodes: "IntArray"
@@ -46,59 +45,49 @@ def neighbourhood(
 ) -> Neighbourhood:
     """Return the entities within some hops of the starts.
 
-    Levels are finished in order. In the level that the bound cuts, nodes of few edges come first, those of equally many
-    by id; the one that does not fit is expanded by its first edges.
+    Levels are finished in order. In the level where the bound is reached, nodes of few edges come first, ties by id;
+    the node that does not fit is expanded by its first edges.
 
     Args:
         graph: The facts.
         starts: (s,) entities.
-        hops: How far, 0 to 127.
-        max_edges: How many edges are looked at, at most.
+        hops: Maximum distance, 0 to 127.
+        max_edges: Maximum number of edges to read.
         blocked_triples: (T,) triples that may not be used.
 
     Raises:
-        InputError: A start is no entity of the graph, or `hops` or `max_edges` is out of range.
+        InputError: A start is not an entity of the graph, or `hops` or `max_edges` is out of range.
     """
     level = np.unique(np.asarray(starts, dtype=np.int32))
-    if len(level) and not 0 <= int(level[0]) <= int(level[-1]) < graph.entity_count:
-        seen = int(level[0]) if level[0] < 0 else int(level[-1])
-        raise InputError(
-            f"a search from entity {seen}: wanted 0 to {graph.entity_count - 1}; take entities of this graph"
-        )
+    check_range(level, graph.entity_count, "a start of the search is entity", "take entities of this graph")
     if not 0 <= hops <= MAX_HOPS or max_edges < 0:
-        raise InputError(f"{hops} hops over {max_edges} edges: wanted 0 to {MAX_HOPS}, and 0 or more edges")
-    blocked = np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples
-    seen_bits = np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8)
-    _mark_visited(seen_bits, level)
-    levels, looked, unexpanded = [level], [], 0
+        raise InputError(f"{hops} hops over {max_edges} edges: wanted 0 to {MAX_HOPS} hops, and 0 or more edges")
+    blocked = blocked_mask(blocked_triples)
+    visited_bits = np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8)
+    _mark_visited(visited_bits, level)
+    levels, edges_read, truncated_nodes = [level], [], 0
     for _ in range(hops):
         degrees = graph.indptr[level.astype(np.int64) + 1] - graph.indptr[level]
-        shares = _edge_quotas(degrees, max_edges)
-        max_edges -= int(shares.sum())
-        unexpanded += int((shares < degrees).sum())
-        found = _expand_level(graph.indptr, graph.neighbours, graph.edges, blocked, level, shares, seen_bits)
-        level = np.sort(found)
+        quotas = _edge_quotas(degrees, max_edges)
+        max_edges -= int(quotas.sum())
+        truncated_nodes += int((quotas < degrees).sum())
+        level = np.sort(_expand_level(*graph.arrays, blocked, level, quotas, visited_bits))
         levels.append(level)
-        looked.append(shares)
-    looked.append(np.zeros(len(level), dtype=np.int64))
-    distances = np.repeat(np.arange(len(levels), dtype=np.int8), [len(one) for one in levels])
-    return Neighbourhood(np.concatenate(levels), distances, np.concatenate(looked), unexpanded)
+        edges_read.append(quotas)
+    edges_read.append(np.zeros(len(level), dtype=np.int64))
+    distances = np.repeat(np.arange(len(levels), dtype=np.int8), [len(nodes) for nodes in levels])
+    return Neighbourhood(np.concatenate(levels), distances, np.concatenate(edges_read), truncated_nodes)
 
 
 def _edge_quotas(degrees: "LongArray", budget: int) -> "LongArray":
-    """Return how many edges of each node are looked at when `budget` may be: the nodes of few edges first."""
+    """Return how many edges of each node to read within a budget: nodes of few edges first, ties by position."""
     if int(degrees.sum()) <= budget:
         return degrees
-    ascending = np.sort(degrees)
-    upto = np.cumsum(ascending)
-    whole = int(np.searchsorted(upto, budget, side="right"))
-    least = ascending[whole]  # of the nodes that do not all fit
-    shares: LongArray = np.where(degrees < least, degrees, 0)
-    equal = np.flatnonzero(degrees == least)
-    fitting = whole - int((degrees < least).sum())
-    shares[equal[:fitting]] = least
-    shares[equal[fitting]] = budget - (int(upto[whole - 1]) if whole else 0)
-    return shares
+    order = np.argsort(degrees, kind="stable")
+    before = np.cumsum(degrees[order]) - degrees[order]
+    quotas = np.zeros_like(degrees)
+    quotas[order] = np.clip(budget - before, 0, degrees[order])
+    return quotas
 
 
 @njit(cache=True, nogil=True)
@@ -107,20 +96,20 @@ def _mark_visited(bits, nodes):  # type: ignore[no-untyped-def]
         bits[node >> 3] |= 1 << (node & 7)
 
 
-# One bit an entity: a byte would leave the processor's cache on a graph of millions.
+# One bit per entity: with a byte, a graph of millions would not fit into the processor's cache.
 @njit(cache=True, nogil=True)
-def _expand_level(indptr, neighbours, edges, closed, level, shares, bits):  # type: ignore[no-untyped-def]
-    found = np.empty(shares.sum(), dtype=np.int32)
+def _expand_level(indptr, neighbours, edges, blocked, level, quotas, bits):  # type: ignore[no-untyped-def]
+    reached = np.empty(quotas.sum(), dtype=np.int32)
     count = 0
     for i in range(len(level)):
         first = indptr[level[i]]
-        for place in range(first, first + shares[i]):
-            if len(closed) and closed[edges[place] >> 1]:
+        for entry in range(first, first + quotas[i]):
+            if len(blocked) and blocked[edges[entry] >> 1]:
                 continue
-            node = neighbours[place]
+            node = neighbours[entry]
             bit = 1 << (node & 7)
             if not bits[node >> 3] & bit:
                 bits[node >> 3] |= bit
-                found[count] = node
+                reached[count] = node
                 count += 1
-    return found[:count]
+    return reached[:count]

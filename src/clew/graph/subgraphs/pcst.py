@@ -1,14 +1,14 @@
-"""A tree that collects prizes at nodes and pays for edges: what is left out and what is paid, together, kept small.
+"""Prize-collecting Steiner tree by the Goemans-Williamson primal-dual 2-approximation.
 
-Every node with a prize is a ball that grows. When the balls at both ends of an edge have eaten its cost, they become
-one; when a ball has eaten the prizes inside it, it stops until another one runs into it. The last ball that grows holds
-the answer; of the edges that joined it, those that lead only to balls that had stopped are taken away again.
+Moats grow around all active components, at first the nodes with a prize. Two components merge when the edge between
+them is tight (its cost is covered by their moats); a component whose prizes are exhausted is deactivated until another
+one merges with it. The last active component contains the tree; finally edges to deactivated components are pruned.
 
 Source: Goemans and Williamson, "A general approximation technique for constrained forest problems" (1995), section 4,
-which is never worse than twice the best; Hegde, Indyk and Schmidt, "A nearly-linear time framework for graph-structured
-sparsity" (2015), for no root and one tree.
-Differs from the source: one queue of edges that are told anew when they come too early, not one for every ball; with
-every event all nodes are looked at, which is nothing for graphs of some thousand nodes.
+with a guarantee of twice the optimum; Hegde, Indyk and Schmidt, "A nearly-linear time framework for graph-structured
+sparsity" (2015), for the unrooted variant with one tree.
+Differs from the source: one queue for all edges, in which an edge that comes too early is rescheduled, instead of one
+per component; each event visits all nodes, which is cheap for graphs of some thousand nodes.
 """
 
 from heapq import heappop, heappush
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from clew.graph.csr import row_pointers
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     Amounts = NDArray[np.float64]
 
-_TIME_TOLERANCE = 1e-9  # times that differ by no more are equal
+_TIME_TOLERANCE = 1e-9  # times that differ by less are equal
 
 
 def prize_collecting_tree(
@@ -32,8 +34,8 @@ def prize_collecting_tree(
 ) -> "tuple[LongArray, LongArray]":
     """Return the nodes and the edges of a tree, both ascending.
 
-    The costs of its edges and the prizes of all other nodes are together at most twice the least there is. Of events at
-    the same time a ball's stop comes before a merger, and each by position.
+    The costs of its edges plus the prizes of all other nodes are at most twice the minimum. Of simultaneous events a
+    deactivation comes before a merger, and each in order of position.
 
     Args:
         edges: (m, 2) positions of nodes; loops are never taken.
@@ -43,141 +45,137 @@ def prize_collecting_tree(
     if not len(prizes):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     ends = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
-    given = np.asarray(prizes, dtype=np.float64)
-    indptr, around = _incident_edges(ends, len(given))
-    joined, stopped, merged, last = _grow_moats(ends, indptr, around, given, np.asarray(costs, dtype=np.float64))
-    kept, left = _prune_forest(ends, len(given), joined, stopped, merged, last)
-    return np.flatnonzero(~left[: len(given)]), np.sort(joined[kept])
+    node_prizes = np.asarray(prizes, dtype=np.float64)
+    count = len(node_prizes)
+    both_ends = ends.T.ravel()
+    indptr, incident = row_pointers(both_ends, count), np.argsort(both_ends, kind="stable") % max(len(ends), 1)
+    edge_costs = np.asarray(costs, dtype=np.float64)
+    merges, inactive, parents, last = _grow_moats(ends, indptr, incident, node_prizes, edge_costs)
+    kept, pruned = _prune_forest(ends, count, merges, inactive, parents, last)
+    return np.flatnonzero(~pruned[:count]), np.sort(merges[kept])
 
 
-def _incident_edges(ends: "LongArray", count: int) -> "tuple[LongArray, LongArray]":
-    """Return for each node where its edges begin (count + 1,), and all of them."""
-    both = ends.T.ravel()
-    indptr = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(both, minlength=count), out=indptr[1:])
-    return indptr, np.argsort(both, kind="stable") % max(len(ends), 1)
-
-
-# Ball `n + i` is what the i-th joining edge made of two. `stopped` is the one of the two that did not grow then, -1
-# where both did. `eaten` of a node is by how much the balls around it have grown in all. An edge is in `due` by when it
-# is eaten, or earlier where a ball at its ends has stopped since; none is there later, for what a ball that is woken
-# has around it is put there anew.
+# Component `n + i` is the union created by the i-th merge edge, `merges[i]`; `inactive[i]` is the one of the two that
+# was inactive then, -1 if none. `moat` of a node is the total width of the moats around it. `queue` holds edges by the
+# time when they become tight, or earlier if a component at their ends was deactivated since, never later: the edges
+# around a reactivated component are scheduled again.
 @njit(cache=True, nogil=True)
-def _grow_moats(ends, indptr, around, prizes, costs):  # type: ignore[no-untyped-def]
+def _grow_moats(ends, indptr, incident, prizes, costs):  # type: ignore[no-untyped-def]
     n, now = len(prizes), 0.0
-    ball, eaten = np.arange(n), np.zeros(n)
-    left = np.zeros(2 * n)
-    left[:n] = prizes
-    growing = np.zeros(2 * n, dtype=np.bool_)
-    growing[:n] = prizes > 0.0
-    if not growing.any():
-        growing[0] = True
-    alive = [int(one) for one in np.flatnonzero(growing)]
-    joined, stopped = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    merged = np.full(2 * n, -1, dtype=np.int64)
-    due = [(0, 0) for _ in range(0)]
+    component, moat = np.arange(n), np.zeros(n)
+    surplus = np.zeros(2 * n)
+    surplus[:n] = prizes
+    active = np.zeros(2 * n, dtype=np.bool_)
+    active[:n] = prizes > 0.0
+    if not active.any():
+        active[0] = True
+    active_components = [int(node) for node in np.flatnonzero(active)]
+    merges, inactive = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    parents = np.full(2 * n, -1, dtype=np.int64)
+    queue = [(0, 0) for _ in range(0)]
     for node in range(n):
-        if growing[node]:
-            _schedule_edges(due, node, now, ends, indptr, around, costs, ball, eaten, growing)
+        if active[node]:
+            _schedule_edges(queue, node, now, ends, indptr, incident, costs, component, moat, active)
     steps = 0
-    while len(alive) > 1:
-        edge, until_edge = _next_edge(due, now, ends, costs, ball, eaten, growing)
-        one, until_stop = _next_deactivation(alive, left)
-        passed = max(min(until_edge, until_stop), 0.0)
-        now += passed
+    while len(active_components) > 1:
+        edge, until_edge = _next_edge(queue, now, ends, costs, component, moat, active)
+        stopping, until_stop = _next_deactivation(active_components, surplus)
+        elapsed = max(min(until_edge, until_stop), 0.0)
+        now += elapsed
         for node in range(n):
-            if growing[ball[node]]:
-                eaten[node] += passed
-        for other in alive:
-            left[other] -= passed
+            if active[component[node]]:
+                moat[node] += elapsed
+        for other in active_components:
+            surplus[other] -= elapsed
         if until_stop <= until_edge + _TIME_TOLERANCE:
-            growing[one], left[one] = False, 0.0
-            alive.remove(one)
+            active[stopping], surplus[stopping] = False, 0.0
+            active_components.remove(stopping)
             continue
-        a, b = ball[ends[edge, 0]], ball[ends[edge, 1]]
+        a, b = component[ends[edge, 0]], component[ends[edge, 1]]
         new = n + steps
-        joined[steps] = edge
-        stopped[steps] = -1 if growing[a] and growing[b] else (b if growing[a] else a)
-        merged[a], merged[b] = new, new
-        if growing[a]:
-            alive.remove(a)
-        if growing[b]:
-            alive.remove(b)
-        left[new], growing[new] = left[a] + left[b], True
-        alive.append(new)
-        growing[a], growing[b] = False, False
-        woken = ball == stopped[steps]
-        ball[(ball == a) | (ball == b)] = new
-        for inside in np.flatnonzero(woken):
-            _schedule_edges(due, inside, now, ends, indptr, around, costs, ball, eaten, growing)
+        merges[steps] = edge
+        inactive[steps] = -1 if active[a] and active[b] else (b if active[a] else a)
+        parents[a], parents[b] = new, new
+        if active[a]:
+            active_components.remove(a)
+        if active[b]:
+            active_components.remove(b)
+        surplus[new], active[new] = surplus[a] + surplus[b], True
+        active_components.append(new)
+        active[a], active[b] = False, False
+        reactivated = component == inactive[steps]
+        component[(component == a) | (component == b)] = new
+        for member in np.flatnonzero(reactivated):
+            _schedule_edges(queue, member, now, ends, indptr, incident, costs, component, moat, active)
         steps += 1
-    return joined[:steps], stopped[:steps], merged, alive[0]
+    return merges[:steps], inactive[:steps], parents, active_components[0]
 
 
 @njit(cache=True, nogil=True)
-def _next_deactivation(alive, left):  # type: ignore[no-untyped-def]
-    found, least = -1, np.inf
-    for one in alive:
-        if left[one] < least - _TIME_TOLERANCE or (left[one] < least + _TIME_TOLERANCE and one < found):
-            found, least = one, left[one]
-    return found, least
+def _next_deactivation(active_components, surplus):  # type: ignore[no-untyped-def]
+    first, least = -1, np.inf
+    for component in active_components:
+        time = surplus[component]
+        if time < least - _TIME_TOLERANCE or (time < least + _TIME_TOLERANCE and component < first):
+            first, least = component, time
+    return first, least
 
 
 @njit(cache=True, nogil=True)
-def _schedule_edges(due, node, now, ends, indptr, around, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
-    for edge in around[indptr[node] : indptr[node + 1]]:
-        until = _time_to_tight(edge, ends, costs, ball, eaten, growing)
+def _schedule_edges(queue, node, now, ends, indptr, incident, costs, component, moat, active):  # type: ignore[no-untyped-def]
+    for edge in incident[indptr[node] : indptr[node + 1]]:
+        until = _time_to_tight(edge, ends, costs, component, moat, active)
         if until < np.inf:
-            heappush(due, (_tick(now + until), int(edge)))
+            heappush(queue, (_tick(now + until), int(edge)))
 
 
 @njit(cache=True, nogil=True)
-def _next_edge(due, now, ends, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
-    while len(due) > 0:
-        tick, edge = due[0]
-        until = _time_to_tight(edge, ends, costs, ball, eaten, growing)
+def _next_edge(queue, now, ends, costs, component, moat, active):  # type: ignore[no-untyped-def]
+    while len(queue) > 0:
+        tick, edge = queue[0]
+        until = _time_to_tight(edge, ends, costs, component, moat, active)
         if until < np.inf and _tick(now + until) <= tick:
             return edge, until
-        heappop(due)
+        heappop(queue)
         if until < np.inf:
-            heappush(due, (_tick(now + until), edge))
+            heappush(queue, (_tick(now + until), edge))
     return -1, np.inf
 
 
 @njit(cache=True, nogil=True)
-def _time_to_tight(edge, ends, costs, ball, eaten, growing):  # type: ignore[no-untyped-def]
+def _time_to_tight(edge, ends, costs, component, moat, active):  # type: ignore[no-untyped-def]
     u, v = ends[edge, 0], ends[edge, 1]
-    rate = int(growing[ball[u]]) + int(growing[ball[v]])
-    if ball[u] == ball[v] or rate == 0:
+    rate = int(active[component[u]]) + int(active[component[v]])
+    if component[u] == component[v] or rate == 0:
         return np.inf
-    return max((costs[edge] - eaten[u] - eaten[v]) / rate, 0.0)
+    return max((costs[edge] - moat[u] - moat[v]) / rate, 0.0)
 
 
 @njit(cache=True, nogil=True)
 def _tick(time):  # type: ignore[no-untyped-def]
-    return round(time / _TIME_TOLERANCE)  # so that times that differ by rounding alone are equal
+    return round(time / _TIME_TOLERANCE)  # so that times that differ only by rounding are equal
 
 
-# From the last merger back: a ball that had stopped is needed only where a kept edge ends in it.
+# From the last merger back: a component that was inactive is needed only if a kept edge ends in it.
 @njit(cache=True, nogil=True)
-def _prune_forest(ends, n, joined, stopped, merged, last):  # type: ignore[no-untyped-def]
-    balls = n + len(joined)
-    left, needed = np.zeros(balls, dtype=np.bool_), np.zeros(balls, dtype=np.bool_)
-    kept = np.zeros(len(joined), dtype=np.bool_)
-    for one in range(balls - 1, -1, -1):
-        if merged[one] < 0:
-            left[one] = one != last
-        elif left[merged[one]]:
-            left[one] = True
-        if left[one] or one < n:
+def _prune_forest(ends, n, merges, inactive, parents, last):  # type: ignore[no-untyped-def]
+    components = n + len(merges)
+    pruned, needed = np.zeros(components, dtype=np.bool_), np.zeros(components, dtype=np.bool_)
+    kept = np.zeros(len(merges), dtype=np.bool_)
+    for component in range(components - 1, -1, -1):
+        if parents[component] < 0:
+            pruned[component] = component != last
+        elif pruned[parents[component]]:
+            pruned[component] = True
+        if pruned[component] or component < n:
             continue
-        step = one - n
-        if stopped[step] >= 0 and not needed[stopped[step]]:
-            left[stopped[step]] = True
+        step = component - n
+        if inactive[step] >= 0 and not needed[inactive[step]]:
+            pruned[inactive[step]] = True
             continue
         kept[step] = True
-        for end in ends[joined[step]]:
+        for end in ends[merges[step]]:
             while end >= 0 and not needed[end]:
                 needed[end] = True
-                end = merged[end]
-    return kept, left
+                end = parents[end]
+    return kept, pruned

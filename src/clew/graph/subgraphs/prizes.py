@@ -1,16 +1,16 @@
-"""The part of a textual graph that G-Retriever reads: a tree that collects the likest nodes and edges.
+"""The subgraph that G-Retriever selects: a prize-collecting tree over the most similar nodes and edges.
 
-The likest k nodes have the prizes k, k - 1, ..., 1. The edges of the likest k values of similarity have them likewise;
-those of one value share its prize, and none has more than 1 - c = 0.99 of the prize before. An edge costs 0.5, or
-where the highest prize of an edge is less, 1 - c / 2 of that, so that some edge is worth its cost. What an edge costs
-is less by its prize; one whose prize is above its cost becomes a node with the rest as its prize, joined to both ends
-for nothing.
+The k most similar nodes have the prizes k, k - 1, ..., 1. So do the edges of the k highest distinct similarities: the
+edges of one value share its prize, and none has more than 1 - c = 0.99 of the prize before. An edge costs 0.5 or, if
+the highest prize of an edge is less, 1 - c / 2 of that, so that some edge is worth its cost. The prize of an edge
+reduces its cost; an edge whose prize exceeds its cost becomes a virtual node with the excess as its prize, joined to
+both ends at no cost.
 
 Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
-(2024), section 5.3, and the authors' code, where c and the lowered cost are.
-Differs from the source: the solver is `prize_collecting`, which finds the same tree but where two events of its growth
-come at one time; values of similarity are compared before any prize is written over one; a tree can be made smaller or
-larger than it is, which the source leaves out.
+(2024), section 5.3, and the authors' code, which defines c and the lowered cost.
+Differs from the source: the solver is `pcst`, which finds the same tree except where two of its events coincide;
+similarities are compared before any of them is overwritten by a prize; a tree can be pruned or grown to a budget, which
+the source does not do.
 """
 
 from heapq import heapify, heappop, heappush
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.csr import build_adjacency
 from clew.graph.subgraphs.pcst import prize_collecting_tree
 from clew.graph.subgraphs.textual_graph import Subgraph
 from clew.ranking import top_order
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
     Prizes = NDArray[np.float64]
 
 EDGE_COST = 0.5
-_MIN_DECREASE = 0.01  # c: how much less a value's prize is than the one before, at least
+_MIN_DECREASE = 0.01  # c: minimum relative decrease from the prize of one value to the next
 
 
 def node_prizes(similarity: "FloatArray", k: int) -> "Prizes":
-    """Return prizes (n,): k for the likest node, 1 less for each that follows, 0 for the others; ties by position.
+    """Return prizes (n,): k for the most similar node, then descending to 1, 0 for the others; ties by position.
 
     Args:
         similarity: (n,).
-        k: How many have a prize; 0 for none.
+        k: Number of nodes with a prize; 0 for none.
     """
     prizes = np.zeros(len(similarity))
     if k > 0 and len(similarity):
@@ -52,158 +53,148 @@ def edge_prizes(similarity: "FloatArray", k: int) -> "Prizes":
 
     Args:
         similarity: (m,); equal texts have equal values.
-        k: How many values have a prize; 0 for none.
+        k: Number of values with a prize; 0 for none.
     """
-    values, value_of = np.unique(similarity, return_inverse=True)
+    values, value_of_edge, edge_counts = np.unique(similarity, return_inverse=True, return_counts=True)
     k = min(k, len(values))
-    edges_of = np.bincount(value_of, minlength=len(values))
-    shares, most = np.zeros(len(values)), float(k)
+    shares, limit = np.zeros(len(values)), float(k)
     for rank in range(k):
         value = len(values) - 1 - rank
-        shares[value] = min((k - rank) / edges_of[value], most)
-        most = shares[value] * (1.0 - _MIN_DECREASE)
-    return np.asarray(shares[value_of], dtype=np.float64)
+        shares[value] = min((k - rank) / edge_counts[value], limit)
+        limit = shares[value] * (1.0 - _MIN_DECREASE)
+    return np.asarray(shares[value_of_edge], dtype=np.float64)
 
 
 def edge_cost(prizes: "Prizes", cost: float = EDGE_COST) -> float:
     """Return the cost of an edge, lowered where no edge would be worth it.
 
     Args:
-        prizes: (m,) of edges.
-        cost: Of an edge as asked for.
+        prizes: (m,) prizes of edges.
+        cost: Cost of an edge before it is lowered.
     """
     highest = float(prizes.max(initial=0.0))
     return min(cost, highest * (1.0 - _MIN_DECREASE / 2)) if highest > 0.0 else cost
 
 
 def prize_tree(edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", cost: float = EDGE_COST) -> Subgraph:
-    """Return the nodes and edges that are worth it: all of a graph without edges, a connected part of any other.
+    """Return the prize-collecting tree: connected, or all nodes of a graph without edges.
 
     Args:
         edges: (m, 2) positions of nodes.
         node_prize: (n,) prizes, at least 0.
         edge_prize: (m,) prizes, at least 0.
-        cost: Of an edge before it is lowered.
+        cost: Cost of an edge before it is lowered.
     """
     n = len(node_prize)
     if not len(edges):
         return Subgraph(np.arange(n, dtype=np.int32), np.zeros(0, dtype=np.int32))
     cost = edge_cost(edge_prize, cost)
-    worth = edge_prize > cost
-    plain, virtual = np.flatnonzero(~worth), np.flatnonzero(worth)
-    middles = n + np.arange(len(virtual))
-    halves = [np.column_stack([edges[virtual, end], middles]) for end in (0, 1)]
-    joined = np.concatenate([edges[plain], *halves]).astype(np.int64)
+    is_virtual = edge_prize > cost
+    plain, virtual = np.flatnonzero(~is_virtual), np.flatnonzero(is_virtual)
+    virtual_nodes = n + np.arange(len(virtual))
+    halves = [np.column_stack([edges[virtual, end], virtual_nodes]) for end in (0, 1)]
+    all_edges = np.concatenate([edges[plain], *halves]).astype(np.int64)
     costs = np.concatenate([cost - edge_prize[plain], np.zeros(2 * len(virtual))])
-    nodes, taken = prize_collecting_tree(joined, np.concatenate([node_prize, edge_prize[virtual] - cost]), costs)
-    chosen = np.sort(np.concatenate([plain[taken[taken < len(plain)]], virtual[nodes[nodes >= n] - n]]))
-    # Of an edge that is a node one half may have been enough; it comes with both its ends.
-    reached = np.union1d(nodes[nodes < n], edges[chosen])
-    return Subgraph(reached.astype(np.int32), chosen.astype(np.int32))
+    prizes = np.concatenate([node_prize, edge_prize[virtual] - cost])
+    nodes, tree_edges = prize_collecting_tree(all_edges, prizes, costs)
+    selected = np.sort(np.concatenate([plain[tree_edges[tree_edges < len(plain)]], virtual[nodes[nodes >= n] - n]]))
+    # The tree may contain only one half of a virtual edge; the edge comes with both its ends.
+    reached = np.union1d(nodes[nodes < n], edges[selected])
+    return Subgraph(reached.astype(np.int32), selected.astype(np.int32))
 
 
 def prune_to_budget(
     tree: Subgraph, edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", budget: int
 ) -> Subgraph:
-    """Return the tree without the leaves of least prize, taken away one by one until it fits.
+    """Remove the leaves of least prize from a tree, one by one, until it has at most `budget` nodes.
 
-    A leaf counts with the edge that holds it; of equal ones the later goes first. Of edges that close a circle the one
-    of least prize counts for nothing.
+    The prize of a leaf includes that of its edge; of equal leaves the later one goes first. In a subgraph with cycles
+    the edges outside a maximum spanning forest do not count.
 
     Args:
-        tree: A part of the graph, connected or not; what is left hangs together as before.
-        edges: (m, 2) of the graph.
+        tree: A subgraph, connected or not; its components stay connected.
+        edges: (m, 2) edges of the graph.
         node_prize: (n,) prizes.
         edge_prize: (m,) prizes.
-        budget: Nodes, at least 1.
+        budget: Maximum number of nodes, at least 1.
     """
-    left = len(tree.nodes)
-    if left <= budget:
+    if len(tree.nodes) <= budget:
         return tree
-    held = _maximum_spanning_forest(tree, edges, edge_prize)
+    forest = _maximum_spanning_forest(tree, edges, edge_prize)
 
-    def worth(node: int) -> tuple[float, int]:
-        return float(node_prize[node]) + sum(held[node].values()), -node
+    def heap_entry(node: int) -> tuple[float, int]:
+        return float(node_prize[node]) + sum(forest[node].values()), -node
 
-    leaves = [worth(node) for node in held if len(held[node]) <= 1]
+    leaves = [heap_entry(node) for node in forest if len(forest[node]) <= 1]
     heapify(leaves)
-    while left > budget:
-        value, place = heappop(leaves)
-        leaf = -place
-        if leaf not in held or worth(leaf)[0] != value:
-            continue  # it was the last of a pair and stands here again for itself alone
-        for other in held.pop(leaf):
-            del held[other][leaf]
-            if len(held[other]) <= 1:
-                heappush(leaves, worth(other))
-        left -= 1
-    return _edges_between(np.array(sorted(held), dtype=np.int32), tree.edges, edges)
+    while len(forest) > budget:
+        prize, negative = heappop(leaves)
+        leaf = -negative
+        if leaf not in forest or heap_entry(leaf)[0] != prize:
+            continue  # outdated: pushed before its last edge was removed, or removed itself
+        for other in forest.pop(leaf):
+            del forest[other][leaf]
+            if len(forest[other]) <= 1:
+                heappush(leaves, heap_entry(other))
+    return _edges_between(np.array(sorted(forest), dtype=np.int32), tree.edges, edges)
 
 
 def grow_to_budget(subgraph: Subgraph, edges: "IntArray", similarity: "FloatArray", budget: int) -> Subgraph:
-    """Return a part with its likest neighbours, theirs among them, until it has as many nodes as it may.
+    """Add the most similar neighbours to a subgraph, one by one, until it has `budget` nodes or no more neighbours.
 
-    Those that are added come with all edges between them and the part.
+    Neighbours of added nodes count as neighbours. Added nodes come with all their edges to the subgraph.
 
     Args:
-        subgraph: Of the graph.
-        edges: (m, 2) of the graph.
-        similarity: (n,) of its nodes; ties by position.
-        budget: Nodes.
+        subgraph: The subgraph to extend.
+        edges: (m, 2) edges of the graph.
+        similarity: (n,) similarity of its nodes; ties by position.
+        budget: Number of nodes.
     """
     if len(subgraph.nodes) >= budget or not len(edges):
         return subgraph
-    indptr, neighbours = _neighbours(edges, len(similarity))
+    both = np.concatenate([edges, edges[:, ::-1]])
+    neighbours = build_adjacency(both[:, 0], both[:, 1], np.ones(len(both)), len(similarity))
     inside = np.zeros(len(similarity), dtype=np.bool_)
     inside[subgraph.nodes] = True
-    added, seen = ~inside, inside.copy()
-    near: list[tuple[float, int]] = []
+    outside, seen = ~inside, inside.copy()
+    frontier: list[tuple[float, int]] = []
 
-    def look(node: int) -> None:
-        for other in neighbours[indptr[node] : indptr[node + 1]].tolist():
+    def push_neighbours(node: int) -> None:
+        for other in neighbours.row(node).tolist():
             if not seen[other]:
                 seen[other] = True
-                heappush(near, (-float(similarity[other]), other))
+                heappush(frontier, (-float(similarity[other]), other))
 
     for node in subgraph.nodes.tolist():
-        look(node)
+        push_neighbours(node)
     for _ in range(budget - len(subgraph.nodes)):
-        if not near:
+        if not frontier:
             break
-        node = heappop(near)[1]
+        node = heappop(frontier)[1]
         inside[node] = True
-        look(node)
-    with_added = np.flatnonzero(added[edges].any(axis=1))
-    return _edges_between(np.flatnonzero(inside).astype(np.int32), np.union1d(subgraph.edges, with_added), edges)
+        push_neighbours(node)
+    candidates = np.union1d(subgraph.edges, np.flatnonzero(outside[edges].any(axis=1)))
+    return _edges_between(np.flatnonzero(inside).astype(np.int32), candidates, edges)
 
 
 def _maximum_spanning_forest(tree: Subgraph, edges: "IntArray", edge_prize: "Prizes") -> dict[int, dict[int, float]]:
-    """Return for each node those that the spanning tree of highest prizes joins it to, and the prizes of the edges."""
-    root = {node: node for node in tree.nodes.tolist()}
+    """Return for each node its neighbours in the spanning forest of highest prizes, and the prizes of these edges."""
+    parents = {node: node for node in tree.nodes.tolist()}
 
-    def top(node: int) -> int:
-        while root[node] != node:
-            root[node] = node = root[root[node]]
+    def find_root(node: int) -> int:
+        while parents[node] != node:
+            parents[node] = node = parents[parents[node]]
         return node
 
-    held: dict[int, dict[int, float]] = {node: {} for node in root}
+    forest: dict[int, dict[int, float]] = {node: {} for node in parents}
     for edge in tree.edges[np.argsort(-edge_prize[tree.edges], kind="stable")].tolist():
         one, other = edges[edge].tolist()
-        if top(one) != top(other):
-            root[top(one)] = top(other)
-            held[one][other] = held[other][one] = float(edge_prize[edge])
-    return held
-
-
-def _neighbours(edges: "IntArray", count: int) -> "tuple[LongArray, IntArray]":
-    """Return for each node where its neighbours begin (count + 1,), and all of them."""
-    both = np.concatenate([edges, edges[:, ::-1]])
-    order = np.argsort(both[:, 0], kind="stable")
-    indptr = np.zeros(count + 1, dtype=np.int64)
-    np.cumsum(np.bincount(both[:, 0], minlength=count), out=indptr[1:])
-    return indptr, both[order, 1].astype(np.int32)
+        if find_root(one) != find_root(other):
+            parents[find_root(one)] = find_root(other)
+            forest[one][other] = forest[other][one] = float(edge_prize[edge])
+    return forest
 
 
 def _edges_between(nodes: "IntArray", candidates: "IntArray | LongArray", edges: "IntArray") -> Subgraph:
-    """Return nodes with those of some edges that join two of them."""
+    """Return a subgraph of the nodes and of the candidate edges that join two of them."""
     return Subgraph(nodes, np.asarray(candidates, dtype=np.int32)[np.isin(edges[candidates], nodes).all(axis=1)])

@@ -1,8 +1,8 @@
-"""A graph whose nodes and edges are texts, a part of it, and that part written out for a reader.
+"""Graphs whose nodes and edges are texts, their subgraphs, and the text of a subgraph for a reader.
 
 Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
 (2024), for a node table and an edge table as the text of a graph.
-Differs from the source: cells are quoted as CSV asks, so a text with a comma, a quote or a line's end stays one cell.
+Differs from the source: cells are quoted as in CSV, so a text with a comma, quote or line break stays one cell.
 """
 
 from collections.abc import Sequence
@@ -32,11 +32,11 @@ class TextualGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subgraph:
-    """A part of a textual graph.
+    """A subgraph of a textual graph.
 
     Attributes:
-        nodes: (k,) positions, ascending.
-        edges: (e,) positions of edges both of whose ends are among the nodes, ascending.
+        nodes: (k,) positions of nodes, ascending.
+        edges: (e,) positions of edges between these nodes, ascending.
     """
 
     nodes: "IntArray"
@@ -45,10 +45,10 @@ class Subgraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedGraph:
-    """A textual graph with the vectors of its texts.
+    """A textual graph with the embeddings of its texts.
 
     Attributes:
-        graph: Itself.
+        graph: The textual graph.
         node_vectors: (n, d) unit rows of the node texts.
         relation_vectors: (r, d) unit rows of the distinct relation texts.
         edge_relations: (m,) row of each edge in `relation_vectors`.
@@ -62,15 +62,14 @@ class EncodedGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphQuery:
-    """A question on an encoded graph.
+    """A question about an encoded graph.
 
     Attributes:
-        graph: With vectors.
-        question_vector: (d,) unit vector of the question; of a question that names nodes, without their names.
-        topics: (t,) positions of the nodes that it names; may be empty.
-        relation_relevance: (r,) how strongly some word of the question asks for each distinct relation, more than for
-            the
-            others; None where only the question as a whole is known.
+        graph: The graph with embeddings.
+        question_vector: (d,) unit vector of the question, without the names of its topics.
+        topics: (t,) positions of the nodes that the question names; may be empty.
+        relation_relevance: (r,) highest relevance of a word of the question to each distinct relation, relative to the
+            other relations; None if only the embedding of the full question is known.
     """
 
     graph: EncodedGraph
@@ -81,12 +80,12 @@ class GraphQuery:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphContext:
-    """What a reader is given beside a question.
+    """The context that a reader gets with a question.
 
     Attributes:
-        query: The graph that the question is on, and its vectors.
-        subgraph: What of it was selected.
-        text: That part written out.
+        query: The question and its graph, as embeddings.
+        subgraph: The selected subgraph.
+        text: The text of the subgraph.
     """
 
     query: GraphQuery
@@ -95,26 +94,26 @@ class GraphContext:
 
 
 def induced_subgraph(graph: TextualGraph, nodes: "IntArray | Sequence[int]") -> Subgraph:
-    """Return the nodes, each once, and all edges among them.
+    """Return the distinct nodes and all edges between them.
 
     Args:
-        graph: Any.
-        nodes: Positions, from 0 on, in any order.
+        graph: Any textual graph.
+        nodes: Positions, in any order.
     """
-    chosen = np.unique(np.asarray(nodes, dtype=np.int32))
+    selected = np.unique(np.asarray(nodes, dtype=np.int32))
     inside: BoolArray = np.zeros(len(graph.nodes), dtype=np.bool_)
-    inside[chosen] = True
-    among = inside[graph.edges[:, 0]] & inside[graph.edges[:, 1]] if len(graph.edges) else np.zeros(0, dtype=np.bool_)
-    return Subgraph(chosen, np.flatnonzero(among).astype(np.int32))
+    inside[selected] = True
+    between = inside[graph.edges].all(axis=1) if len(graph.edges) else np.zeros(0, dtype=np.bool_)
+    return Subgraph(selected, np.flatnonzero(between).astype(np.int32))
 
 
 def full_subgraph(graph: TextualGraph) -> Subgraph:
-    """Return all of a graph."""
+    """Return the full graph as a subgraph."""
     return Subgraph(np.arange(len(graph.nodes), dtype=np.int32), np.arange(len(graph.edges), dtype=np.int32))
 
 
 def textualise(graph: TextualGraph, subgraph: Subgraph) -> str:
-    """Return a node table and an edge table in CSV, an empty line between; nodes keep their positions as ids."""
+    """Return a node table and an edge table as CSV, separated by an empty line; node ids are positions in the graph."""
     lines = ["node_id,node_attr"]
     lines += [f"{node},{_quote_cell(graph.nodes[node])}" for node in subgraph.nodes.tolist()]
     lines += ["", "src,edge_attr,dst"]
@@ -125,11 +124,11 @@ def textualise(graph: TextualGraph, subgraph: Subgraph) -> str:
 
 
 def build_context(query: GraphQuery, subgraph: Subgraph) -> GraphContext:
-    """Return a part of the graph that a question is on as its reader's context."""
+    """Return a subgraph as the context of a question's reader."""
     return GraphContext(query, subgraph, textualise(query.graph.graph, subgraph))
 
 
 def _quote_cell(text: str) -> str:
-    # The csv module leaves a lone carriage return unquoted before Python 3.13, and cannot read it back.
+    # Before Python 3.13 the csv module does not quote a lone carriage return, and cannot read it back.
     quoted = any(mark in text for mark in ',"\r\n')
     return '"' + text.replace('"', '""') + '"' if quoted else text

@@ -1,4 +1,4 @@
-"""Chains of relations and their ends, by trying every walk that takes no fact twice in a row."""
+"""Relation paths and their ends, by enumerating every walk that uses no fact twice in a row."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -16,14 +16,14 @@ def relation_code(facts: Sequence[Fact], edge: int) -> int:
 def relation_path_ends(
     edges_of: EdgesOf, facts: Sequence[Fact], starts: Iterable[int], hops: int
 ) -> tuple[dict[Chain, set[int]], dict[Chain, set[int]]]:
-    """Return where the walks of every chain of exactly so many relations end, and where the simple ones do."""
+    """Return the ends of all walks of every relation path of exactly `hops` relations, and those of simple walks."""
     every: dict[Chain, set[int]] = {}
     simple: dict[Chain, set[int]] = {}
     for nodes, edges in walks(edges_of, starts, hops):
-        turned = any(one // 2 == other // 2 for one, other in pairwise(edges))
-        if len(edges) == hops and not turned:
-            chain = tuple(relation_code(facts, edge) for edge in edges)
-            every.setdefault(chain, set()).add(nodes[-1])
+        turns_back = any(one // 2 == other // 2 for one, other in pairwise(edges))
+        if len(edges) == hops and not turns_back:
+            relation_path = tuple(relation_code(facts, edge) for edge in edges)
+            every.setdefault(relation_path, set()).add(nodes[-1])
             if len(set(nodes)) == len(nodes):
-                simple.setdefault(chain, set()).add(nodes[-1])
+                simple.setdefault(relation_path, set()).add(nodes[-1])
     return every, simple
