@@ -54,7 +54,7 @@ def named_nodes(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))):
         for node in ast.iter_child_nodes(scope):
             targets = [node.target] if isinstance(node, ast.AnnAssign) else getattr(node, "targets", [])
-            yield from ((node.lineno, name.id) for name in targets if isinstance(name, ast.Name))
+            yield from ((name.lineno, name.id) for name in targets if isinstance(name, ast.Name))
 
 
 def test_functions_are_verbs_or_nouns() -> None:

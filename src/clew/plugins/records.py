@@ -71,9 +71,8 @@ def setting_rows(record: type[SettingsRecord]) -> Iterator[SettingRow]:
     """Yield the settings of a record in their order."""
     for name, field in record.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        yield SettingRow(
-            name, describe_values(field), format_value(field.default), field.description or "", str(extra.get("source", ""))
-        )
+        source = str(extra.get("source", ""))
+        yield SettingRow(name, describe_values(field), format_value(field.default), field.description or "", source)
 
 
 def format_value(value: object) -> str:
