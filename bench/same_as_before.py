@@ -352,22 +352,21 @@ def compare_rankings(name: str, base: Ranking, new: Ranking, questions: Sequence
         return Finding(name, base["error"] == new["error"], text)
     pairs = list(zip(questions, base["evidence"], new["evidence"], strict=True))
     changes = [(question, one, other) for question, one, other in pairs if one != other]
-    amount = count_evidence(base["evidence"])
-    return Finding(name, not changes, describe_changes(changes, amount) if changes else f"{amount}, to the last bit")
+    return Finding(name, not changes, describe_changes(changes) if changes else count_evidence(base["evidence"]))
 
 
-def describe_changes(changes: Sequence[tuple[str, Evidence, Evidence]], amount: str) -> str:
+def describe_changes(changes: Sequence[tuple[str, Evidence, Evidence]]) -> str:
     """Return the number of questions with different evidence, the largest score difference and the first question."""
     largest = max(score_difference(base, new) for _, base, new in changes)
     question, base, new = changes[0]
     first = f"{question!r}, {first_difference(base, new)}"
-    return f"{len(changes)} questions of {amount}; largest score difference {largest:.3g}; first: {first}"
+    return f"{len(changes)} questions differ; largest score difference {largest:.3g}; first: {first}"
 
 
 def count_evidence(evidence: Sequence[Evidence]) -> str:
-    """Return the amount of evidence: equality of empty results would prove nothing."""
+    """Return the amount of equal evidence: equality of empty results would prove nothing."""
     passages, paths = sum(len(one["passages"]) for one in evidence), sum(len(one["paths"]) for one in evidence)
-    return f"{len(evidence)} questions, {passages} passages, {paths} paths"
+    return f"{len(evidence)} questions, {passages} passages, {paths} paths, equal to the last bit"
 
 
 def score_difference(base: Evidence, new: Evidence) -> float:
