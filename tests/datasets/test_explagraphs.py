@@ -29,21 +29,21 @@ def write_records(folder: Path, *records: Any) -> Path:
     return path
 
 
-def test_one_graph_a_question_with_nodes_as_they_are_first_named(tmp_path: Path) -> None:
+def test_one_graph_per_question_with_nodes_in_order_of_occurrence(tmp_path: Path) -> None:
     other = ONE | {"id": 2, "label": "support", "triples": [], "arg1": "cats should be FREE."}
-    found = load_explagraphs(write_records(tmp_path, ONE, other))
-    assert found.choices == ("support", "counter")
-    first, second = found.questions
+    loaded = load_explagraphs(write_records(tmp_path, ONE, other))
+    assert loaded.choices == ("support", "counter")
+    first, second = loaded.questions
     assert (first.id, first.graph, first.answers) == ("e1", 0, ("counter",))
     assert (second.id, second.graph, second.answers) == ("2", 1, ("support",))
     assert first.group == second.group == "cats should be free."
     assert "Cats should  be free." in first.text
     assert "Cats hurt birds." in first.text
-    graph = found.graphs[0]
+    graph = loaded.graphs[0]
     assert graph.nodes == ("cats", "hurt", "birds")
     assert graph.edges.tolist() == [[0, 1], [1, 2], [0, 0], [1, 2]]
     assert graph.relations == ("capable of", "at", "at", "at")
-    assert (found.graphs[1].nodes, found.graphs[1].edges.shape) == ((), (0, 2))
+    assert (loaded.graphs[1].nodes, loaded.graphs[1].edges.shape) == ((), (0, 2))
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_one_graph_a_question_with_nodes_as_they_are_first_named(tmp_path: Path)
         ({"id": "e1"}, "line 2: question id 'e1' was already used at .*line 1"),
     ],
 )
-def test_a_fault_names_file_and_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_an_error_names_file_and_line(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         load_explagraphs(write_records(tmp_path, ONE, ONE | {"id": "e2"} | change))

@@ -1,4 +1,4 @@
-"""The layout of G-Retriever's data sets: what others wrote is read, and what is written is read back equal."""
+"""The layout of G-Retriever: published files are read, and written data sets are read back equal."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from clew.datasets.g_retriever import load_g_retriever
 from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, split_dataset
 from clew.errors import InputError, ProviderError
 from clew.graph.subgraphs.textual_graph import TextualGraph
-from tests.datasets.g_retriever_written import write_g_retriever
+from tests.datasets.g_retriever_writer import write_g_retriever
 
 NODES = 'node_id,node_attr\n0,name: man\n1,"name: hat, red"\n'
 EDGES = "src,edge_attr,dst\n0,wearing,1\n1,on,0\n"
@@ -37,32 +37,32 @@ def write_scenes(folder: Path) -> Path:
     return write(folder, questions_dot_csv=SCENES, split__train_indices_dot_txt="2\n0\n", **graphs)
 
 
-def test_scene_graphs_several_questions_on_one(tmp_path: Path) -> None:
-    found = load_g_retriever(write_scenes(tmp_path))
-    assert found.questions == (
+def test_several_questions_on_one_scene_graph(tmp_path: Path) -> None:
+    loaded = load_g_retriever(write_scenes(tmp_path))
+    assert loaded.questions == (
         GraphQuestion("07", 1, "Who wears it?", ("man",), group="10"),
         GraphQuestion("08", 0, "Where?", ("yes",), group="9"),
         GraphQuestion("09", 1, "?", ("no",), group="10"),
     )
-    assert (len(found.graphs), found.choices) == (2, ())
-    assert found.graphs[0].nodes == ("name: man", "name: hat, red")
-    assert found.graphs[0].edges.tolist() == [[0, 1], [1, 0]]
-    assert found.graphs[0].relations == ("wearing", "on")
+    assert (len(loaded.graphs), loaded.choices) == (2, ())
+    assert loaded.graphs[0].nodes == ("name: man", "name: hat, red")
+    assert loaded.graphs[0].edges.tolist() == [[0, 1], [1, 0]]
+    assert loaded.graphs[0].relations == ("wearing", "on")
 
 
 def test_a_split_takes_its_questions_in_its_order(tmp_path: Path) -> None:
-    found = load_g_retriever(write_scenes(tmp_path), "train")
-    assert [question.id for question in found.questions] == ["09", "07"]
-    assert len(found.graphs) == 2
+    loaded = load_g_retriever(write_scenes(tmp_path), "train")
+    assert [question.id for question in loaded.questions] == ["09", "07"]
+    assert len(loaded.graphs) == 2
     with pytest.raises(InputError, match=r"test_indices\.txt: no such split; wanted one of train"):
         load_g_retriever(tmp_path, "test")
 
 
-def test_web_questions_have_a_graph_each_and_several_answers(tmp_path: Path) -> None:
+def test_web_questions_have_one_graph_each_and_several_answers(tmp_path: Path) -> None:
     graphs = {f"{kind}__{name}_dot_csv": text for name in (0, 1) for kind, text in (("nodes", NODES), ("edges", EDGES))}
     rows = "id,question,answer,q_entity\nw1,what is it,the hat|Hat | the hat,man\nw2,who,man,\n"
-    found = load_g_retriever(write(tmp_path, questions_dot_csv=rows, **graphs))
-    assert found.questions == (
+    loaded = load_g_retriever(write(tmp_path, questions_dot_csv=rows, **graphs))
+    assert loaded.questions == (
         GraphQuestion("w1", 0, "what is it", ("the hat", "Hat"), group="man"),
         GraphQuestion("w2", 1, "who", ("man",)),
     )
@@ -70,11 +70,11 @@ def test_web_questions_have_a_graph_each_and_several_answers(tmp_path: Path) -> 
     assert [question.group for question in load_g_retriever(tmp_path).questions] == ["", ""]
     (tmp_path / "questions.csv").unlink()
     record = {"question": "what is it", "a_entity": ["a|b", "c"], "q_entity": ["man", "hat"]}
-    found = load_g_retriever(write(tmp_path, questions_dot_jsonl=json.dumps(record)))
-    assert found.questions == (GraphQuestion("0", 0, "what is it", ("a|b", "c"), group="man | hat"),)
+    loaded = load_g_retriever(write(tmp_path, questions_dot_jsonl=json.dumps(record)))
+    assert loaded.questions == (GraphQuestion("0", 0, "what is it", ("a|b", "c"), group="man | hat"),)
 
 
-def test_graphs_of_no_node(tmp_path: Path) -> None:
+def test_graphs_without_nodes(tmp_path: Path) -> None:
     write(tmp_path, nodes__0_dot_csv="node_id,node_attr\n", edges__0_dot_csv="src,edge_attr,dst\n")
     graph = load_g_retriever(write(tmp_path, questions_dot_csv="question,answer\nq,a\n")).graphs[0]
     assert (graph.nodes, graph.edges.shape, graph.relations) == ((), (0, 2), ())
@@ -83,17 +83,17 @@ def test_graphs_of_no_node(tmp_path: Path) -> None:
 STANCES = 'arg1\targ2\tlabel\tgraph\nA one.\t"B ""two""."\tcounter\t(Cat; is a; Animal) (animal; at; home)\n'
 
 
-def test_arguments_with_their_graphs_in_a_column_or_beside(tmp_path: Path) -> None:
-    found = load_g_retriever(write(tmp_path, train_dev_dot_tsv=STANCES))
-    question = found.questions[0]
+def test_arguments_with_graphs_in_a_column_or_in_files(tmp_path: Path) -> None:
+    loaded = load_g_retriever(write(tmp_path, train_dev_dot_tsv=STANCES))
+    question = loaded.questions[0]
     assert (question.id, question.answers, question.group) == ("0", ("counter",), "a one.")
     assert 'B "two".' in question.text
-    assert found.choices == ("support", "counter")
-    assert found.graphs[0].nodes == ("cat", "animal", "home")
-    assert found.graphs[0].edges.tolist() == [[0, 1], [1, 2]]
-    assert found.graphs[0].relations == ("is a", "at")
+    assert loaded.choices == ("support", "counter")
+    assert loaded.graphs[0].nodes == ("cat", "animal", "home")
+    assert loaded.graphs[0].edges.tolist() == [[0, 1], [1, 2]]
+    assert loaded.graphs[0].relations == ("is a", "at")
     beside = load_g_retriever(write(tmp_path, nodes__0_dot_csv=NODES, edges__0_dot_csv=EDGES))
-    assert beside.questions == found.questions
+    assert beside.questions == loaded.questions
     assert beside.graphs[0].relations == ("wearing", "on")
 
 
@@ -127,7 +127,7 @@ def test_arguments_with_their_graphs_in_a_column_or_beside(tmp_path: Path) -> No
         ({"split__train_indices_dot_txt": "1.0\n"}, r"train_indices\.txt: line 1: \"1\.0\"; wanted the number"),
         ({"choices_dot_json": "{}"}, r"choices\.json: holds \{\}; wanted a list of texts"),
         ({"choices_dot_json": "["}, r"choices\.json: cannot be read as JSON"),
-        ({"nodes__9_dot_csv": "node_id,node_attr\n0,a\n0,b\n"}, r"9\.csv: line 3: node_id '0' stands there twice"),
+        ({"nodes__9_dot_csv": "node_id,node_attr\n0,a\n0,b\n"}, r"9\.csv: line 3: node_id '0' was already used"),
         (
             {"nodes__9_dot_csv": "node_id,text\n"},
             r"nodes.9\.csv: line 1: the columns are node_id, text; wanted node_id",
@@ -139,7 +139,7 @@ def test_arguments_with_their_graphs_in_a_column_or_beside(tmp_path: Path) -> No
         ({"edges__9_dot_csv": ""}, r"edges.9\.csv: is empty"),
     ],
 )
-def test_a_fault_names_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
+def test_an_error_names_file_and_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
     write(write_scenes(tmp_path), **files)
     with pytest.raises(InputError, match=message):
         list(load_g_retriever(tmp_path, "train").graphs)
@@ -149,13 +149,13 @@ def test_a_fault_names_file_and_line(tmp_path: Path, files: dict[str, str], mess
     ("column", "message"),
     [("cat; is a; animal", r"'graph' is .*; wanted \(head"), ("(a; b; c)(d; e)", "'graph' holds \"d; e\"; wanted")],
 )
-def test_a_fault_in_a_column_of_graphs(tmp_path: Path, column: str, message: str) -> None:
+def test_an_error_in_a_column_of_graphs(tmp_path: Path, column: str, message: str) -> None:
     text = f"arg1\targ2\tlabel\tgraph\na\tb\tsupport\t(a; b; c)\na\tb\tsupport\t{column}\n"
     with pytest.raises(InputError, match=rf"train_dev\.tsv: line 3: {message}"):
         load_g_retriever(write(tmp_path, train_dev_dot_tsv=text))
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"wanted a folder that holds questions\.csv or questions\.jsonl or train_dev"):
         load_g_retriever(tmp_path)
     with pytest.raises(InputError, match=r"nodes: holds no graph; wanted NAME\.csv"):
@@ -170,35 +170,35 @@ NOT_BLANK = TEXTS.map(lambda text: f"{text}?")
 def sets(draw: st.DrawFn) -> GraphDataset:
     graphs = []
     for nodes in draw(st.lists(st.lists(TEXTS, max_size=4), min_size=1, max_size=12)):
-        place = st.integers(0, len(nodes) - 1)
-        edges = draw(st.lists(st.tuples(place, TEXTS, place), max_size=4)) if nodes else []
+        node = st.integers(0, len(nodes) - 1)
+        edges = draw(st.lists(st.tuples(node, TEXTS, node), max_size=4)) if nodes else []
         ends = np.array([(source, target) for source, _, target in edges], dtype=np.int32).reshape(-1, 2)
         graphs.append(TextualGraph(tuple(nodes), ends, tuple(relation for _, relation, _ in edges)))
-    places = st.lists(st.integers(0, 5), max_size=3).map(tuple)
+    positions = st.lists(st.integers(0, 5), max_size=3).map(tuple)
     questions = st.builds(
         GraphQuestion,
         NOT_BLANK,
         st.integers(0, len(graphs) - 1),
         NOT_BLANK,
         st.lists(TEXTS, max_size=3).map(tuple),
-        places,
-        st.lists(places, max_size=2).map(tuple),
+        positions,
+        st.lists(positions, max_size=2).map(tuple),
         TEXTS,
     )
-    asked = draw(st.lists(questions, max_size=5, unique_by=lambda question: question.id))
-    return GraphDataset(graphs, tuple(asked), tuple(draw(st.lists(TEXTS, max_size=2))))
+    records = draw(st.lists(questions, max_size=5, unique_by=lambda question: question.id))
+    return GraphDataset(graphs, tuple(records), tuple(draw(st.lists(TEXTS, max_size=2))))
 
 
 @settings(deadline=None, max_examples=80)
 @given(sets())
-def test_what_is_written_is_read_back_equal(tmp_path_factory: pytest.TempPathFactory, whole: GraphDataset) -> None:
+def test_a_written_data_set_is_read_back_equal(tmp_path_factory: pytest.TempPathFactory, whole: GraphDataset) -> None:
     folder = tmp_path_factory.mktemp("set") / "new"
     write_g_retriever(whole, folder)
-    found = load_g_retriever(folder)
-    assert found.questions == whole.questions
-    assert found.choices == whole.choices
-    assert len(found.graphs) == len(whole.graphs)
-    for one, other in zip(found.graphs, whole.graphs, strict=True):
+    loaded = load_g_retriever(folder)
+    assert loaded.questions == whole.questions
+    assert loaded.choices == whole.choices
+    assert len(loaded.graphs) == len(whole.graphs)
+    for one, other in zip(loaded.graphs, whole.graphs, strict=True):
         assert (one.nodes, one.relations) == (other.nodes, other.relations)
         assert one.edges.tolist() == other.edges.tolist()
         assert one.edges.dtype == np.int32
@@ -236,12 +236,12 @@ def test_splits_are_written_as_numbers_of_questions(tmp_path: Path) -> None:
         (make_small_dataset("\ud800"), "half a character"),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(tmp_path: Path, whole: GraphDataset, message: str) -> None:
+def test_unreadable_content_is_not_written(tmp_path: Path, whole: GraphDataset, message: str) -> None:
     with pytest.raises(InputError, match=message):
         write_g_retriever(whole, tmp_path / "new")
 
 
-def test_a_folder_that_holds_something_or_is_none(tmp_path: Path) -> None:
+def test_folders_with_files_and_unwritable_folders_are_refused(tmp_path: Path) -> None:
     write_g_retriever(make_small_dataset(), tmp_path / "new")
     with pytest.raises(InputError, match="holds files; give a new or an empty folder"):
         write_g_retriever(make_small_dataset(), tmp_path / "new")

@@ -1,4 +1,4 @@
-"""Sets of questions on graphs: what they check, what they remember, and how they are parted."""
+"""Data sets of questions on graphs: their checks, caching and splits."""
 
 from collections import Counter
 from typing import Any
@@ -14,8 +14,8 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
 
-def make_graph(place: int = 0) -> TextualGraph:
-    return TextualGraph((f"node {place}",), np.zeros((0, 2), dtype=np.int32), ())
+def make_graph(position: int = 0) -> TextualGraph:
+    return TextualGraph((f"node {position}",), np.zeros((0, 2), dtype=np.int32), ())
 
 
 def make_dataset(groups: list[str]) -> GraphDataset:
@@ -23,18 +23,18 @@ def make_dataset(groups: list[str]) -> GraphDataset:
     return GraphDataset([make_graph()], tuple(questions), ("a", "b"), ("a note",))
 
 
-@pytest.mark.parametrize("place", [-1, 2])
-def test_a_question_is_on_a_graph_of_the_set(place: int) -> None:
-    with pytest.raises(InputError, match=rf"'q' is on graph {place}: wanted 0 to 1"):
-        GraphDataset([make_graph(), make_graph()], (GraphQuestion("q", place, "who?", ()),))
+@pytest.mark.parametrize("position", [-1, 2])
+def test_a_question_must_be_on_a_graph_of_the_data_set(position: int) -> None:
+    with pytest.raises(InputError, match=rf"'q' is on graph {position}: wanted 0 to 1"):
+        GraphDataset([make_graph(), make_graph()], (GraphQuestion("q", position, "who?", ()),))
 
 
-def test_graphs_are_made_when_asked_for_and_a_bounded_number_is_remembered() -> None:
+def test_graphs_are_made_on_access_and_a_bounded_number_is_cached() -> None:
     made: list[int] = []
 
-    def make(place: int) -> TextualGraph:
-        made.append(place)
-        return make_graph(place)
+    def make(position: int) -> TextualGraph:
+        made.append(position)
+        return make_graph(position)
 
     graphs = LazyGraphs(4, make, cache_size=2)
     assert (len(graphs), made) == (4, [])
@@ -43,7 +43,7 @@ def test_graphs_are_made_when_asked_for_and_a_bounded_number_is_remembered() -> 
     assert made == [1, 3]
     assert [one.nodes[0] for one in graphs[:2]] == ["node 0", "node 1"]
     assert made == [1, 3, 0, 1]
-    assert [one.nodes[0] for one in graphs] == [f"node {place}" for place in range(4)]
+    assert [one.nodes[0] for one in graphs] == [f"node {position}" for position in range(4)]
     with pytest.raises(IndexError):
         graphs[4]
 
@@ -53,12 +53,10 @@ def test_graphs_are_made_when_asked_for_and_a_bounded_number_is_remembered() -> 
     st.floats(0.01, 0.99),
     st.integers(0, 9),
 )
-def test_a_split_keeps_groups_whole_and_the_share_as_nearly_as_they_allow(
-    groups: list[str], share: float, seed: int
-) -> None:
+def test_a_split_keeps_groups_together_and_approximates_the_share(groups: list[str], share: float, seed: int) -> None:
     whole = make_dataset(groups)
-    wholes = {q.group or q.id for q in whole.questions}
-    if len(wholes) < 2:
+    all_groups = {q.group or q.id for q in whole.questions}
+    if len(all_groups) < 2:
         with pytest.raises(InputError, match="cannot be split; wanted at least 2 groups"):
             split_dataset(whole, share, seed)
         return
@@ -76,7 +74,7 @@ def test_a_split_keeps_groups_whole_and_the_share_as_nearly_as_they_allow(
     assert split_dataset(whole, share, seed)[0].questions == first.questions
 
 
-def test_another_seed_splits_otherwise_and_the_order_of_the_questions_does_not_count() -> None:
+def test_a_split_depends_on_the_seed_and_not_on_the_order_of_questions() -> None:
     groups = [f"topic {number}" for number in range(20)]
     parts = {tuple(q.id for q in split_dataset(make_dataset(groups), 0.5, seed)[0].questions) for seed in range(5)}
     assert len(parts) == 5
@@ -99,8 +97,8 @@ def test_questions_that_share_a_topic_stay_together(groups: list[str], seed: int
             split_dataset(make_dataset(groups), 0.5, seed)
         return
     first, second = split_dataset(make_dataset(groups), 0.5, seed)
-    place_of = {question.id: place for place, question in enumerate(make_dataset(groups).questions)}
-    ours, others = ({component[place_of[q.id]] for q in part.questions} for part in (first, second))
+    number_of = {question.id: number for number, question in enumerate(make_dataset(groups).questions)}
+    ours, others = ({component[number_of[q.id]] for q in part.questions} for part in (first, second))
     assert ours
     assert others
     assert not ours & others
@@ -111,24 +109,24 @@ def split_topics(group: str) -> set[str]:
     return set(group.split(" | ")) - {""}
 
 
-def test_topics_that_a_third_question_joins_stay_together() -> None:
+def test_topics_connected_by_a_third_question_stay_together() -> None:
     for seed in range(8):
         first, second = split_dataset(make_dataset(["a", "b", "a | b", "c"]), 0.5, seed)
         assert {tuple(q.group for q in part.questions) for part in (first, second)} == {("a", "b", "a | b"), ("c",)}
 
 
 @pytest.mark.parametrize(
-    ("places", "said"),
+    ("positions", "message"),
     [
         ({"topics": (0, 1)}, "its topics hold node 1, and its graph has 1 nodes; wanted 0 to 0"),
         ({"gold": ((0,), (0, 7))}, "its gold hold node 7, and"),
         ({"gold": ((-1,),)}, "its gold hold node -1, and"),
     ],
 )
-def test_places_are_nodes_of_the_questions_graph(places: dict[str, Any], said: str) -> None:
+def test_positions_must_be_nodes_of_the_questions_graph(positions: dict[str, Any], message: str) -> None:
     check_positions(GraphQuestion("q", 0, "who?", ("a",), (0,), ((0,),)), make_graph())
-    with pytest.raises(InputError, match=f"question 'q': {said}"):
-        check_positions(GraphQuestion("q", 0, "who?", ("a",), **places), make_graph())
+    with pytest.raises(InputError, match=f"question 'q': {message}"):
+        check_positions(GraphQuestion("q", 0, "who?", ("a",), **positions), make_graph())
     with pytest.raises(InputError, match="has 0 nodes; wanted none"):
         check_positions(
             GraphQuestion("q", 0, "who?", ("a",), (0,)), TextualGraph((), np.zeros((0, 2), dtype=np.int32), ())
@@ -136,6 +134,6 @@ def test_places_are_nodes_of_the_questions_graph(places: dict[str, Any], said: s
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
-def test_a_share_is_between_none_and_all(share: float) -> None:
+def test_a_share_must_be_between_0_and_1(share: float) -> None:
     with pytest.raises(InputError, match="wanted more than 0 and less than 1"):
         split_dataset(make_dataset(["a", "b"]), share, 0)

@@ -1,4 +1,4 @@
-"""Questions on what lies around their topics, against a search over plain sets."""
+"""Questions on the neighbourhoods of their topics, against a search over plain sets."""
 
 import json
 from pathlib import Path
@@ -30,14 +30,14 @@ def list_triples(graph: TextualGraph) -> list[Triple]:
 
 
 def expected_nodes(triples: list[Triple], topics: list[str], hops: int, most: int) -> list[str]:
-    """The names within some hops, topics first, then nearest first, each by name."""
-    found = sorted(topics)
-    level = set(found)
+    """Return the names within some hops: topics first, then nearest first, each sorted by name."""
+    nodes = sorted(topics)
+    level = set(nodes)
     for _ in range(hops):
         joined = {t for h, _, t in triples if h in level} | {h for h, _, t in triples if t in level}
-        level = joined - set(found)
-        found += sorted(level)
-    return found[: max(most, len(topics))]
+        level = joined - set(nodes)
+        nodes += sorted(level)
+    return nodes[: max(most, len(topics))]
 
 
 NAMES = st.sampled_from([f"n{number}" for number in range(9)])
@@ -46,7 +46,7 @@ TRIPLES = st.lists(st.tuples(NAMES, st.sampled_from(["r", "s"]), NAMES), min_siz
 
 @settings(deadline=None, max_examples=60)
 @given(st.data(), TRIPLES, st.integers(0, 3), st.integers(1, 10))
-def test_nearest_first_all_edges_among_them_and_gold_where_all_of_a_path_is_there(
+def test_graphs_have_the_nearest_nodes_all_their_edges_and_gold_of_complete_paths(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, triples: list[Triple], hops: int, most: int
 ) -> None:
     named = sorted({end for h, _, t in triples for end in (h, t)})
@@ -56,43 +56,43 @@ def test_nearest_first_all_edges_among_them_and_gold_where_all_of_a_path_is_ther
         data.draw(st.lists(st.lists(st.sampled_from(triples), min_size=1, max_size=3), max_size=2)) for _ in asking
     ]
     questions = [{"topic": topics, "paths": own} for topics, own in zip(asking, paths, strict=True)]
-    found = load(tmp_path_factory.mktemp("kg"), triples, questions, hops=hops, most=most)
-    assert len(found.graphs) == len({frozenset(topics) for topics in asking})
+    dataset = load(tmp_path_factory.mktemp("kg"), triples, questions, hops=hops, max_nodes=most)
+    assert len(dataset.graphs) == len({frozenset(topics) for topics in asking})
     lost = total = 0
-    for question, topics, own in zip(found.questions, asking, paths, strict=True):
-        graph = found.graphs[question.graph]
+    for question, topics, own in zip(dataset.questions, asking, paths, strict=True):
+        graph = dataset.graphs[question.graph]
         assert list(graph.nodes) == expected_nodes(triples, topics, hops, most)
         assert list_triples(graph) == sorted(t for t in set(triples) if t[0] in graph.nodes and t[2] in graph.nodes)
-        assert [graph.nodes[place] for place in question.topics] == sorted(topics)
+        assert [graph.nodes[node] for node in question.topics] == sorted(topics)
         assert question.group == " | ".join(sorted(topics))
         needed = list(dict.fromkeys(tuple(dict.fromkeys(end for h, _, t in path for end in (h, t))) for path in own))
-        kept = [chain for chain in needed if set(chain) <= set(graph.nodes)]
-        assert [tuple(graph.nodes[place] for place in chain) for chain in question.gold] == kept
-        lost, total = lost + len(needed) - len(kept), total + len(needed)
-    assert [note.split(" paths")[0] for note in found.notes] == ([f"{lost} of {total}"] if lost else [])
+        complete = [chain for chain in needed if set(chain) <= set(graph.nodes)]
+        assert [tuple(graph.nodes[node] for node in chain) for chain in question.gold] == complete
+        lost, total = lost + len(needed) - len(complete), total + len(needed)
+    assert [note.split(" paths")[0] for note in dataset.notes] == ([f"{lost} of {total}"] if lost else [])
 
 
 KG = [("a", "likes", "b"), ("b", "likes", "c"), ("c", "likes", "d")]
 
 
-def test_topics_that_the_graph_does_not_know_are_told(tmp_path: Path) -> None:
+def test_topics_outside_the_graph_are_counted(tmp_path: Path) -> None:
     questions: list[dict[str, Any]] = [{"topic": "a"}, {"topic": ["a", "zed"]}, {"topic": "zed"}, {}]
-    found = load(tmp_path, KG, questions, hops=1)
-    assert [question.topics for question in found.questions] == [(0,), (0,), (), ()]
-    assert [len(found.graphs[question.graph].nodes) for question in found.questions] == [2, 2, 0, 0]
-    assert [question.group for question in found.questions] == ["a", "a | zed", "zed", ""]
-    assert found.notes == (
-        "2 of 4 questions name no topic of the graph; theirs are empty",
-        "1 of 4 questions also name topics that the graph does not know",
+    dataset = load(tmp_path, KG, questions, hops=1)
+    assert [question.topics for question in dataset.questions] == [(0,), (0,), (), ()]
+    assert [len(dataset.graphs[question.graph].nodes) for question in dataset.questions] == [2, 2, 0, 0]
+    assert [question.group for question in dataset.questions] == ["a", "a | zed", "zed", ""]
+    assert dataset.notes == (
+        "2 of 4 questions name no topic of the graph; their graphs are empty",
+        "1 of 4 questions also name topics that the graph does not have",
     )
 
 
-def test_without_any_topic_there_is_nothing_to_ask_on(tmp_path: Path) -> None:
+def test_questions_without_any_topic_in_the_graph_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none of 1 questions names a topic of .*kg\.tsv"):
         load(tmp_path, KG, [{"topic": "zed"}])
 
 
-@pytest.mark.parametrize("options", [{"most": 0}, {"hops": -1}, {"hops": 1000}])
+@pytest.mark.parametrize("options", [{"max_nodes": 0}, {"hops": -1}, {"hops": 1000}])
 def test_a_number_out_of_range(tmp_path: Path, options: dict[str, int]) -> None:
     with pytest.raises(InputError, match="wanted"):
         load(tmp_path, KG, [{"topic": "a"}], **options)

@@ -76,7 +76,7 @@ def gold_texts(questions: list[Question], corpus: Iterable[Document]) -> list[li
     return [[by_id[gold].text for gold in question.gold] for question in questions]
 
 
-def test_our_own_layout(tmp_path: Path) -> None:
+def test_the_clew_layout(tmp_path: Path) -> None:
     record = {"id": "a", "question": "Who?", "answers": ["x", "y"], "gold": ["p1", "p1", "p2"], "type": "t", "hops": 3}
     write_lines(tmp_path / "questions.jsonl", [record, {"id": "b", "question": "When?", "answers": []}])
     write_lines(tmp_path / "corpus.jsonl", [{"id": "p1", "title": "T", "text": "x", "metadata": {"year": 3}}])
@@ -116,7 +116,7 @@ def test_ids_do_not_depend_on_the_order_of_the_questions(tmp_path: Path) -> None
     assert forward == backward
 
 
-def test_hipporag_takes_its_ids_from_the_corpus_beside_the_questions(tmp_path: Path) -> None:
+def test_hipporag_ids_come_from_the_corpus_file(tmp_path: Path) -> None:
     path = write_list(tmp_path / "x.json", HOTPOT[:1])  # alone it would know one text under "Mercury"
     passages = [("Sun", SUN), ("Mercury", MERCURY_METAL), ("Mercury", MERCURY_PLANET), ("Other", ["Not asked."])]
     corpus = [{"title": title, "text": "".join(text), "idx": n} for n, (title, text) in enumerate(passages)]
@@ -127,14 +127,14 @@ def test_hipporag_takes_its_ids_from_the_corpus_beside_the_questions(tmp_path: P
     assert len(list(load_corpus(path))) == 4
 
 
-def test_gold_outside_the_context_keeps_an_id_to_warn_about(tmp_path: Path) -> None:
+def test_gold_outside_the_context_gets_an_id_without_a_document(tmp_path: Path) -> None:
     record = HOTPOT[0] | {"supporting_facts": [["Venus", 0]]}
     path = write_list(tmp_path / "dev.json", [record])
     assert load_questions(path)[0].gold == ("Venus",)
     assert "Venus" not in {document.id for document in load_corpus(path)}
 
 
-def test_beir_takes_the_judged_questions_of_one_split(tmp_path: Path) -> None:
+def test_beir_loads_the_judged_questions_of_one_split(tmp_path: Path) -> None:
     folder = write_beir(tmp_path)
     expected = [Question("q0", "question 0", gold=("d2",)), Question("q1", "question 1", gold=("d1", "d3"))]
     assert load_questions(folder) == load_questions(folder / "queries.jsonl") == expected
@@ -143,14 +143,14 @@ def test_beir_takes_the_judged_questions_of_one_split(tmp_path: Path) -> None:
         assert [document.id for document in load_corpus(path)] == ["d0", "d1", "d2", "d3"]
 
 
-def test_beir_splits_and_judgements_are_checked(tmp_path: Path) -> None:
+def test_beir_splits_and_judgments_are_checked(tmp_path: Path) -> None:
     folder = write_beir(tmp_path)
     qrels = folder / "qrels"
     (qrels / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq9\td0\t1\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"dev\.tsv: line 2: query 'q9' is not in"):
         load_questions(qrels / "dev.tsv")
     (qrels / "dev.tsv").write_text("q1 0 d0 1\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"dev\.tsv: line 1: .* by tabs"):
+    with pytest.raises(InputError, match=r"dev\.tsv: line 1: .* separated by tabs"):
         load_questions(qrels / "dev.tsv")
     (qrels / "test.tsv").rename(qrels / "train.tsv")
     with pytest.raises(InputError, match=r"splits are dev\.tsv, train\.tsv; wanted test\.tsv"):
@@ -168,7 +168,7 @@ def test_beir_splits_and_judgements_are_checked(tmp_path: Path) -> None:
         ("[" * 100_000, "nested too deeply|invalid JSON"),
         ('"text"', "not a JSON object"),
         ("[1]", "record 1: 1 is not a JSON object"),
-        ('{"name": 1}', r"line 1: the keys are name, which is no layout Clew knows"),
+        ('{"name": 1}', r"line 1: the keys are name, an unknown layout"),
         ('{"id": "a", "text": "x"}', "holds a corpus"),
         ('{"id": "a", "question": "?", "gold": "p1"}', r"'gold' is \"p1\"; wanted a list"),
         ('{"id": "a", "question": "?", "gold": [1]}', r"'gold' holds 1; wanted a list of strings"),
@@ -185,7 +185,7 @@ def test_beir_splits_and_judgements_are_checked(tmp_path: Path) -> None:
         ('{"id": "a", "question": "?", "answer": "x", "paragraphs": [{"title": "T"}]}', "wanted 'is_supporting'"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_place(tmp_path: Path, content: str, message: str) -> None:
+def test_a_bad_file_is_refused_with_its_location(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message) as caught:
@@ -193,14 +193,14 @@ def test_a_bad_file_is_refused_with_its_place(tmp_path: Path, content: str, mess
     assert "bad.jsonl" in str(caught.value)
 
 
-def test_a_bad_corpus_is_refused_with_its_place(tmp_path: Path) -> None:
+def test_a_bad_corpus_is_refused_with_its_location(tmp_path: Path) -> None:
     twice = write_lines(tmp_path / "c.jsonl", [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}])
     with pytest.raises(InputError, match=r"line 2: document id 'a' was already used at .*line 1"):
         list(load_corpus(twice))
     questions = write_lines(tmp_path / "q.jsonl", [{"id": "a", "question": "?", "gold": []}])
     with pytest.raises(InputError, match="holds questions without passages"):
         load_corpus(questions)
-    with pytest.raises(InputError, match=r"holds no corpus\.jsonl"):
+    with pytest.raises(InputError, match=r"has no corpus\.jsonl"):
         load_corpus(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         load_corpus(tmp_path / "nowhere.json")
@@ -215,7 +215,7 @@ def test_a_byte_order_mark_and_line_separators_inside_strings_are_read(tmp_path:
     assert load_questions(path)[0].text == "one\u2028two"
 
 
-def test_a_pool_names_texts_not_joinings() -> None:
+def test_pool_ids_ignore_white_space() -> None:
     pool = PassagePool([("T", "One. Two."), ("T", "One.Two."), ("", "x"), ("U", "u")])
     assert [document.id for document in pool.documents()] == ["T", pool.passage_id("", "x"), "U"]
     assert pool.passage_id("", "x").startswith("@")

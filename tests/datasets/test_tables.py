@@ -1,4 +1,4 @@
-"""Tables with a header: cells of any text, and faults by file and line."""
+"""Tables with a header: cells of any text, and errors with file and line."""
 
 from pathlib import Path
 
@@ -33,18 +33,18 @@ def test_another_delimiter(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", r"t\.csv: is empty; wanted a header"),
-        ("a,c\n1,2\n", r"t\.csv: line 1: the columns are a, c; wanted a, b\. Name b there"),
+        ("a,c\n1,2\n", r"t\.csv: line 1: the columns are a, c; wanted a, b\. Add b to the header"),
         ("a,b\n1,2\n1,2,3\n", r"t\.csv: line 3: 3 cells .* wanted 2"),
-        ('a,b\n1,2\n"1"x,2\n', r"t\.csv: line 3: no row of a table"),
-        ('a,b\n1,2\n1,"2\n3,4\n', r"t\.csv: line 3: no row of a table"),
+        ('a,b\n1,2\n"1"x,2\n', r"t\.csv: line 3: not a row of a table"),
+        ('a,b\n1,2\n1,"2\n3,4\n', r"t\.csv: line 3: not a row of a table"),
         (b"a,b\n\xff,1\n", r"t\.csv: holds a byte that is not UTF-8"),
     ],
 )
-def test_a_fault_names_file_and_line(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_an_error_names_file_and_line(tmp_path: Path, text: str | bytes, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_table(write_table(tmp_path, text), ("a", "b"))
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
         read_table(tmp_path / "none.csv", ("a",))

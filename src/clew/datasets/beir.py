@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew.datasets.records import preview, read_records
+from clew.datasets.records import open_text, preview, read_records
 from clew.errors import InputError
 from clew.types import Question
 
@@ -15,68 +15,62 @@ def is_beir_path(path: Path) -> bool:
 
 
 def beir_folder(path: Path) -> Path:
-    """Return the folder that `path`, itself or one of its files, would belong to."""
+    """Return the BEIR folder that `path`, the folder itself or one of its files, would belong to."""
     if path.suffix == ".tsv" and path.parent.name == "qrels":
         return path.parent.parent
     return path.parent if path.name == "queries.jsonl" else path
 
 
 def read_questions(path: Path) -> Iterator[tuple[str, Question]]:
-    """Yield the questions of one split that have a gold document, with their places, in the order of `queries.jsonl`.
+    """Yield the questions of one split with a gold document and their locations, in the order of `queries.jsonl`.
 
     Args:
         path: The folder, or a file of its `qrels`.
 
     Raises:
-        InputError: A file is missing or malformed, or several splits are there and none is `test`.
+        InputError: A file is missing or malformed, or there are several splits and none is `test`.
     """
     folder = beir_folder(path)
     qrels = path if path.suffix == ".tsv" else _choose_qrels(folder / "qrels")
     gold = _read_qrels(qrels)
-    met = set()
+    read = set()
     for record in read_records(folder / "queries.jsonl"):
         identifier = record.identifier("_id")
         if identifier in gold:
-            met.add(identifier)
+            read.add(identifier)
             yield record.location, Question(identifier, record.text("text"), gold=tuple(gold[identifier]))
     for identifier, documents in gold.items():
-        if identifier not in met:
-            place = next(iter(documents.values()))
-            raise InputError(f"{place}: query {identifier!r} is not in {folder / 'queries.jsonl'}; add it there")
+        if identifier not in read:
+            location = next(iter(documents.values()))
+            raise InputError(f"{location}: query {identifier!r} is not in {folder / 'queries.jsonl'}; add it there")
 
 
 def _choose_qrels(folder: Path) -> Path:
-    found = sorted(folder.glob("*.tsv"))
-    chosen = [path for path in found if path.name == "test.tsv"] or found
+    splits = sorted(folder.glob("*.tsv"))
+    chosen = [path for path in splits if path.name == "test.tsv"] or splits
     if len(chosen) != 1:
-        names = ", ".join(path.name for path in found) or "none"
+        names = ", ".join(path.name for path in splits) or "none"
         raise InputError(f"{folder}: the splits are {names}; wanted test.tsv or a single file. Give the file to use")
     return chosen[0]
 
 
 def _read_qrels(path: Path) -> dict[str, dict[str, str]]:
-    """Return for each query its relevant documents, each with the place that says so."""
+    """Return for each query its relevant documents, each with the location of its judgment."""
+    with open_text(path, "file") as file:
+        lines = file.read().split("\n")
     gold: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(_read_lines(path), 1):
+    for number, line in enumerate(lines, 1):
         columns = line.split("\t")
         if not line.strip() or (number == 1 and columns[0].strip() == "query-id"):
             continue
-        place = f"{path}: line {number}"
+        location = f"{path}: line {number}"
         if len(columns) != 3 or not columns[2].strip().lstrip("-").isdigit():
             raise InputError(
-                f"{place}: {preview(line)} is no judgement; wanted query id, document id, whole number by tabs"
+                f"{location}: {preview(line)} is not a judgment; wanted query id, document id and whole number, "
+                "separated by tabs"
             )
         if int(columns[2]) > 0:
-            gold.setdefault(columns[0], {}).setdefault(columns[1], place)
+            gold.setdefault(columns[0], {}).setdefault(columns[1], location)
     if not gold:
         raise InputError(f"{path}: judges no document relevant; wanted at least one line with a score above 0")
     return gold
-
-
-def _read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable file") from error

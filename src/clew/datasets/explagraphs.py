@@ -1,7 +1,7 @@
-"""ExplaGraphs: two arguments and a small graph of what is known, one graph a question.
+"""ExplaGraphs: two arguments and a small commonsense graph per question.
 
 Source: Saha et al., "ExplaGraphs: An Explanation Graph Generation Task for Structured Commonsense Reasoning" (2021).
-Differs from the source: the stance is asked for in words of our own.
+Differs from the source: the wording of the question about the stance is ours.
 """
 
 from collections.abc import Iterable
@@ -17,27 +17,27 @@ STANCES = ("support", "counter")
 
 
 def load_explagraphs(path: str | Path) -> GraphDataset:
-    """Return questions on whether one argument supports or counters another.
+    """Load questions on whether one argument supports or counters another.
 
     Args:
         path: JSON or JSONL {id, arg1, arg2, label, triples: [[head, relation, tail]]}.
 
     Raises:
-        InputError: The file cannot be read, a key is missing or of the wrong type, a label is none of `STANCES`, or two
-            ids are equal; the message names file and line.
+        InputError: The file cannot be read, a key is missing or of the wrong type, a label is not one of `STANCES`, or
+            two ids are equal; the message names file and line.
     """
-    graphs, placed = [], []
+    graphs, questions = [], []
     for number, record in enumerate(read_records(Path(path))):
         graphs.append(build_graph(_read_triples(record)))
-        placed.append((record.location, make_stance_question(record, record.identifier("id"), number)))
-    return GraphDataset(graphs, tuple(check_unique(placed)), STANCES)
+        questions.append((record.location, make_stance_question(record, record.identifier("id"), number)))
+    return GraphDataset(graphs, tuple(check_unique(questions)), STANCES)
 
 
 def make_stance_question(record: Record, identifier: str, graph: int) -> GraphQuestion:
     """Return the question on the two arguments of a record with `arg1`, `arg2` and `label`.
 
     Raises:
-        InputError: One of them is missing, or the label is none of `STANCES`.
+        InputError: One of them is missing, or the label is not one of `STANCES`.
     """
     first, second, stance = (record.text(key) for key in ("arg1", "arg2", "label"))
     if stance not in STANCES:
@@ -47,13 +47,13 @@ def make_stance_question(record: Record, identifier: str, graph: int) -> GraphQu
 
 
 def build_graph(triples: Iterable[tuple[str, str, str]]) -> TextualGraph:
-    """Return the graph of some triples: nodes in the order in which they are first named, an edge a triple."""
-    places: dict[str, int] = {}
+    """Build the graph of triples: nodes in the order of their first occurrence, one edge per triple."""
+    nodes: dict[str, int] = {}
     edges, relations = [], []
     for head, relation, tail in triples:
-        edges.append([places.setdefault(end, len(places)) for end in (head, tail)])
+        edges.append([nodes.setdefault(end, len(nodes)) for end in (head, tail)])
         relations.append(relation)
-    return TextualGraph(tuple(places), np.array(edges, dtype=np.int32).reshape(-1, 2), tuple(relations))
+    return TextualGraph(tuple(nodes), np.array(edges, dtype=np.int32).reshape(-1, 2), tuple(relations))
 
 
 def _read_triples(record: Record) -> list[tuple[str, str, str]]:

@@ -1,15 +1,15 @@
-"""Sets of questions on graphs in the layout of G-Retriever's data sets, as folders of tables.
+"""Data sets of questions on graphs in the layout of G-Retriever: folders of tables.
 
-    nodes/NAME.csv                  node_id, node_attr           one file a graph
+    nodes/NAME.csv                  node_id, node_attr           one file per graph
     edges/NAME.csv                  src, edge_attr, dst          ends are `node_id`s
     questions.csv, questions.jsonl  question, answer, ...        or
     train_dev.tsv                   arg1, arg2, label, graph     (ExplaGraphs)
-    split/PART_indices.txt          numbers of questions from 0, one a line
+    split/PART_indices.txt          numbers of questions from 0, one per line
 
 Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
-(2024), and the layout that its published code writes.
-Differs from the source: the questions of WebQSP come from a file beside the graphs and not from a hub; columns of our
-own keep what the layout has no place for.
+(2024), and the layout written by its published code.
+Differs from the source: the questions of WebQSP come from a file in the folder instead of a hub; additional columns
+hold what the layout does not provide for.
 """
 
 import json
@@ -22,7 +22,7 @@ import numpy as np
 
 from clew.datasets.explagraphs import STANCES, build_graph, make_stance_question
 from clew.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
-from clew.datasets.records import Record, check_unique, preview, read_records
+from clew.datasets.records import Record, check_unique, open_text, preview, read_records
 from clew.datasets.tables import read_table
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
@@ -34,69 +34,69 @@ STANCE_COLUMNS = ("arg1", "arg2", "label")
 
 
 def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDataset:
-    """Return a set of questions; graphs are read when they are asked for.
+    """Load questions; graphs are read on access.
 
-    `questions.csv` and `questions.jsonl` have the columns `question` and `answer` (or `a_entity`), whose alternatives
-    stand in a list or with `|` between them, and may have
+    `questions.csv` and `questions.jsonl` have the columns `question` and `answer` (or `a_entity`), with alternatives in
+    a list or separated by `|`, and optionally
 
-        q_id or id                  distinct; the number of the question from 0 where there is none
-        image_id or graph_id        NAME of the graph; the number of the question where there is none (WebQSP)
-        answers, topics, gold       JSON lists of texts, of nodes' positions, of lists of these; `answers` stands above
+        q_id or id                  distinct id; default: the number of the question from 0
+        image_id or graph_id        NAME of the graph; default: the number of the question (WebQSP)
+        answers, topics, gold       JSON lists of texts, of nodes' positions, of lists of these; `answers` overrides
                                     `answer`
-        group                       or `q_entity`; where there is neither the graph's NAME, and none of a graph that is
-                                    named by the question's number
+        group                       or `q_entity`; default: NAME of the graph, and no group for a graph that is named by
+                                    the question's number
 
-    `train_dev.tsv` needs no `nodes/` and `edges/`: its column `graph` holds `(head; relation; tail)` one after the
-    other. `choices.json`, a list of texts, may say what all questions are answered with.
+    `train_dev.tsv` needs no `nodes/` and `edges/`: its column `graph` holds concatenated `(head; relation; tail)`.
+    `choices.json`, a list of texts, may give the possible answers of all questions.
 
     Args:
-        folder: Holds these files.
-        split: Which `split/SPLIT_indices.txt` tells the questions; None for all.
+        folder: Folder with these files.
+        split: Name of the `split/SPLIT_indices.txt` that selects questions; None for all.
 
     Raises:
-        InputError: A file is missing, cannot be read or is malformed; that of a graph when it is asked for.
+        InputError: A file is missing, cannot be read or is malformed; for files of a graph, on access.
     """
     source = Path(folder)
     path = next((source / name for name in QUESTION_FILES if (source / name).is_file()), None)
     if path is None:
-        raise InputError(f"{source}: wanted a folder that holds {' or '.join(QUESTION_FILES)}; give such a one")
+        raise InputError(f"{source}: wanted a folder that holds {' or '.join(QUESTION_FILES)}; give such a folder")
     records = list(_read_question_rows(path))
     stances = path.suffix == ".tsv"
     if stances and not (source / "nodes").is_dir():
         graphs: LazyGraphs | list[TextualGraph] = [build_graph(_parse_triples(record)) for record in records]
-        place_of = {str(number): number for number in range(len(records))}
+        graph_of = {str(number): number for number in range(len(records))}
     else:
         names = _graph_names(source)
-        graphs = LazyGraphs(len(names), lambda place: read_graph(source, names[place]))
-        place_of = {name: place for place, name in enumerate(names)}
+        graphs = LazyGraphs(len(names), lambda position: read_graph(source, names[position]))
+        graph_of = {name: position for position, name in enumerate(names)}
     make = _explagraphs_question if stances else _make_question
-    questions = check_unique((record.location, make(record, row, place_of)) for row, record in enumerate(records))
+    questions = check_unique((record.location, make(record, row, graph_of)) for row, record in enumerate(records))
     if split is not None:
         questions = [questions[row] for row in _read_split(source, split, len(questions))]
     return GraphDataset(graphs, tuple(questions), STANCES if stances else _read_choices(source / CHOICES_FILE))
 
 
 def read_graph(folder: Path, name: str) -> TextualGraph:
-    """Return the graph of `nodes/NAME.csv` and `edges/NAME.csv`.
+    """Read the graph of `nodes/NAME.csv` and `edges/NAME.csv`.
 
     Raises:
-        InputError: A file cannot be read or is malformed, or an edge ends at a node that is not there.
+        InputError: A file cannot be read or is malformed, or an edge ends at a node that does not exist.
     """
     nodes = read_table(folder / "nodes" / f"{name}.csv", NODE_COLUMNS)
-    place_of: dict[str, int] = {}
+    node_of: dict[str, int] = {}
     texts: list[str] = []
     for line, (node, text) in nodes.columns(*NODE_COLUMNS):
-        if node in place_of:
-            raise InputError(f"{nodes.location(line)}: node_id {node!r} stands there twice; give each node its own")
-        place_of[node] = len(texts)
+        if node in node_of:
+            raise InputError(f"{nodes.location(line)}: node_id {node!r} was already used; give each node its own")
+        node_of[node] = len(texts)
         texts.append(text)
     edges = read_table(folder / "edges" / f"{name}.csv", EDGE_COLUMNS)
     ends, relations = [], []
     for line, (source, relation, target) in edges.columns(*EDGE_COLUMNS):
-        if source not in place_of or target not in place_of:
-            seen = source if source not in place_of else target
-            raise InputError(f"{edges.location(line)}: an edge ends at {seen!r}; wanted a node_id of {nodes.path}")
-        ends.append((place_of[source], place_of[target]))
+        if source not in node_of or target not in node_of:
+            unknown = source if source not in node_of else target
+            raise InputError(f"{edges.location(line)}: an edge ends at {unknown!r}; wanted a node_id of {nodes.path}")
+        ends.append((node_of[source], node_of[target]))
         relations.append(relation)
     return TextualGraph(tuple(texts), np.array(ends, dtype=np.int32).reshape(-1, 2), tuple(relations))
 
@@ -110,31 +110,30 @@ def _read_question_rows(path: Path) -> Iterable[Record]:
 
 
 def _graph_names(folder: Path) -> list[str]:
-    """Return the names of the graphs: numbers by their value, then others."""
+    """Return the names of the graphs, numbers first and by value."""
     names = [path.stem for path in (folder / "nodes").glob("*.csv")]
     if not names:
         raise InputError(f"{folder / 'nodes'}: holds no graph; wanted NAME.csv with {', '.join(NODE_COLUMNS)}")
     return sorted(names, key=lambda name: (0, int(name), name) if re.fullmatch("[0-9]+", name) else (1, 0, name))
 
 
-def _explagraphs_question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
-    return make_stance_question(record, str(row), _graph_position(record, str(row), place_of))
+def _explagraphs_question(record: Record, row: int, graph_of: dict[str, int]) -> GraphQuestion:
+    return make_stance_question(record, str(row), _graph_position(record, str(row), graph_of))
 
 
-def _make_question(record: Record, row: int, place_of: dict[str, int]) -> GraphQuestion:
+def _make_question(record: Record, row: int, graph_of: dict[str, int]) -> GraphQuestion:
     fields = record.fields
-    named = _first_key(fields, "image_id", "graph_id")
-    name = record.identifier(*named) if named else str(row)
+    graph_key, id_key = _first_key(fields, "image_id", "graph_id"), _first_key(fields, "q_id", "id")
+    name = record.identifier(*graph_key) if graph_key else str(row)
+    chains = _json_list(record, "gold") if fields.get("gold") else []
     return GraphQuestion(
-        record.identifier(*key) if (key := _first_key(fields, "q_id", "id")) else str(row),
-        _graph_position(record, name, place_of),
+        record.identifier(*id_key) if id_key else str(row),
+        _graph_position(record, name, graph_of),
         record.text("question"),
         _answers(record),
         _check_positions(record, "topics", _json_list(record, "topics")) if fields.get("topics") else (),
-        tuple(_check_positions(record, "gold", chain) for chain in _json_list(record, "gold"))
-        if fields.get("gold")
-        else (),
-        _question_group(record, name if named else ""),
+        tuple(_check_positions(record, "gold", chain) for chain in chains),
+        _question_group(record, name if graph_key else ""),
     )
 
 
@@ -148,10 +147,10 @@ def _first_key(fields: dict[str, Any], *keys: str) -> tuple[str, ...]:
     return tuple(key for key in keys if key in fields)[:1]
 
 
-def _graph_position(record: Record, name: str, place_of: dict[str, int]) -> int:
-    if name not in place_of:
+def _graph_position(record: Record, name: str, graph_of: dict[str, int]) -> int:
+    if name not in graph_of:
         raise record.error(f"the question is on graph {name!r}", f"one that has a nodes/{name}.csv")
-    return place_of[name]
+    return graph_of[name]
 
 
 def _answers(record: Record) -> tuple[str, ...]:
@@ -171,7 +170,7 @@ def _alternatives(record: Record, key: str) -> tuple[str, ...]:
 
 
 def _json_list(record: Record, key: str) -> list[Any]:
-    """Return a list: the value itself, or what a cell of a table holds as JSON."""
+    """Return a list: the value itself, or the JSON in a table's cell."""
     value = record.value(key)
     if isinstance(value, str):
         try:
@@ -185,13 +184,13 @@ def _json_list(record: Record, key: str) -> list[Any]:
 
 def _check_positions(record: Record, key: str, values: Any) -> tuple[int, ...]:
     match values:
-        case [*places] if all(type(place) is int and place >= 0 for place in places):
-            return tuple(places)
+        case [*nodes] if all(type(node) is int and node >= 0 for node in nodes):
+            return tuple(nodes)
     raise record.error(f"{key!r} holds {preview(values)}", "a list of positions of nodes, from 0")
 
 
 def _parse_triples(record: Record) -> Iterator[tuple[str, str, str]]:
-    """Yield what a column `graph` holds, in small letters as the published code has them."""
+    """Yield the triples of the column `graph`, in lower case as in the published code."""
     text = record.text("graph").strip()
     if not text.startswith("(") or not text.endswith(")"):
         raise record.error(f"'graph' is {preview(text)}", "(head; relation; tail)(head; relation; tail)...")
@@ -206,12 +205,10 @@ def _parse_triples(record: Record) -> Iterator[tuple[str, str, str]]:
 def _read_split(folder: Path, split: str, count: int) -> Iterator[int]:
     path = folder / "split" / f"{split}_indices.txt"
     if not path.is_file():
-        there = sorted(found.name.removesuffix("_indices.txt") for found in path.parent.glob("*_indices.txt"))
-        raise InputError(f"{path}: no such split; wanted one of {', '.join(there) or 'none: leave the split out'}")
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); give a readable split") from error
+        names = sorted(file.name.removesuffix("_indices.txt") for file in path.parent.glob("*_indices.txt"))
+        raise InputError(f"{path}: no such split; wanted one of {', '.join(names) or 'none: leave the split out'}")
+    with open_text(path, "split") as file:
+        lines = file.read().split("\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

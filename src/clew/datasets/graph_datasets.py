@@ -1,5 +1,6 @@
-"""Questions on textual graphs: the records, and how a set is parted so that nothing learned leaks."""
+"""Data sets of questions on textual graphs, and their splits without leakage."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,22 +13,22 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph
 
 TOPIC_SEPARATOR = " | "
-"""Stands between the topics of a group."""
+"""Separator of the topics in a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestion:
-    """A question on one graph of a set.
+    """A question on one graph of a data set.
 
     Attributes:
-        id: Distinct in the set.
-        graph: The position of its graph in the set.
-        text: As a reader gets it.
-        answers: Any one of them is right.
-        topics: The positions of the nodes that it names.
-        gold: For each alternative chain of evidence the positions of the nodes it needs.
-        group: What a split must not tear apart, such as its topics with ` | ` between them: questions that share one
-            stay together; "" for a question that stands alone.
+        id: Id, distinct in the data set.
+        graph: Position of its graph in the data set.
+        text: Text as given to a reader.
+        answers: Accepted answers.
+        topics: Positions of the nodes named in the question.
+        gold: For each alternative chain of evidence, the positions of its nodes.
+        group: Questions of one group stay together in a split; several groups, such as topics, are separated by ` | `
+            and join all of them. "" for a question without a group.
     """
 
     id: str
@@ -41,16 +42,16 @@ class GraphQuestion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphDataset:
-    """Graphs, and questions on them.
+    """Graphs and questions on them.
 
     Attributes:
-        graphs: May be made when they are asked for, and be more than the questions are on.
-        questions: In the order of their file.
-        choices: The answers that are possible, where they are few and the same for all questions.
-        notes: What could not be used, in words.
+        graphs: The graphs, possibly made lazily, and possibly more than have questions.
+        questions: The questions, in the order of their file.
+        choices: The possible answers, if all questions share a small set of them.
+        notes: Messages about what could not be used.
 
     Raises:
-        InputError: A question is on a graph that is not there.
+        InputError: A question is on a graph that does not exist.
     """
 
     graphs: Sequence[TextualGraph]
@@ -59,7 +60,6 @@ class GraphDataset:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that all graphs are there."""
         for question in self.questions:
             if not 0 <= question.graph < len(self.graphs):
                 raise InputError(
@@ -70,12 +70,12 @@ class GraphDataset:
 
 @final
 class LazyGraphs(Sequence[TextualGraph]):
-    """Graphs that are made when they are asked for.
+    """Graphs that are made on access.
 
     Args:
-        count: How many there are.
-        make: Gives the graph at a position, the same every time.
-        cache_size: How many are remembered; the one not asked for the longest goes first.
+        count: Number of graphs.
+        make: Returns the graph at a position, always the same.
+        cache_size: Number of graphs kept; the least recently used one is dropped first.
     """
 
     def __init__(self, count: int, make: Callable[[int], TextualGraph], cache_size: int = 256) -> None:
@@ -87,27 +87,27 @@ class LazyGraphs(Sequence[TextualGraph]):
         return len(self._positions)
 
     @overload
-    def __getitem__(self, place: int) -> TextualGraph: ...
+    def __getitem__(self, position: int) -> TextualGraph: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Sequence[TextualGraph]: ...
+    def __getitem__(self, position: slice) -> Sequence[TextualGraph]: ...
 
-    def __getitem__(self, place: int | slice) -> TextualGraph | Sequence[TextualGraph]:
-        """Return a graph, or those of a slice, all of them made."""
-        if isinstance(place, slice):
-            return [self._make_cached(one) for one in self._positions[place]]
-        return self._make_cached(self._positions[place])
+    def __getitem__(self, position: int | slice) -> TextualGraph | Sequence[TextualGraph]:
+        """Return a graph, or all graphs of a slice."""
+        if isinstance(position, slice):
+            return [self._make_cached(one) for one in self._positions[position]]
+        return self._make_cached(self._positions[position])
 
 
 def check_positions(question: GraphQuestion, graph: TextualGraph) -> None:
-    """Refuse a question whose topics or gold are no nodes of its graph.
+    """Check that the topics and gold of a question are nodes of its graph.
 
     Raises:
         InputError: They are not.
     """
     count = len(graph.nodes)
-    for name, places in (("topics", question.topics), ("gold", tuple(chain.from_iterable(question.gold)))):
-        if wrong := [place for place in places if not 0 <= place < count]:
+    for name, nodes in (("topics", question.topics), ("gold", tuple(chain.from_iterable(question.gold)))):
+        if wrong := [node for node in nodes if not 0 <= node < count]:
             wanted = f"0 to {count - 1}" if count else "none"
             raise InputError(
                 f"question {question.id!r}: its {name} hold node {wrong[0]}, and its graph has {count} nodes; wanted "
@@ -116,18 +116,18 @@ def check_positions(question: GraphQuestion, graph: TextualGraph) -> None:
 
 
 def split_dataset(dataset: GraphDataset, share: float, seed: int) -> tuple[GraphDataset, GraphDataset]:
-    """Part a set in two, by chance; questions whose groups share a topic stay together, in their order.
+    """Split a data set in two at random; questions whose groups share a topic stay together, in their order.
 
     Args:
-        dataset: Both parts keep all its graphs.
-        share: Of the questions that go into the first part, between 0 and 1; met as nearly as whole groups allow.
-        seed: The same seed and set give the same parts.
+        dataset: Data set; both parts keep all its graphs.
+        share: Share of the questions in the first part, between 0 and 1, met as closely as whole groups allow.
+        seed: Random seed.
 
     Raises:
-        InputError: `share` is not between 0 and 1, or there are not two groups.
+        InputError: `share` is not between 0 and 1, or there are fewer than two groups.
     """
     if not 0 < share < 1:
-        raise InputError(f"a split with {share} of the questions in its first part: wanted more than 0 and less than 1")
+        raise InputError(f"the share of the first part is {share}: wanted more than 0 and less than 1")
     group_of = _connected_groups(dataset.questions)
     groups = sorted(set(group_of))
     if len(groups) < 2:
@@ -135,28 +135,26 @@ def split_dataset(dataset: GraphDataset, share: float, seed: int) -> tuple[Graph
             f"{len(dataset.questions)} questions in {len(groups)} group cannot be split; wanted at least 2 groups. "
             "Give questions on more topics"
         )
-    shuffled = [groups[place] for place in np.random.default_rng(seed).permutation(len(groups))]
-    sizes = dict.fromkeys(groups, 0)
-    for group in group_of:
-        sizes[group] += 1
-    upto = np.cumsum([sizes[group] for group in shuffled])
-    # Neither part is empty, however uneven the groups are.
-    count = 1 + int(np.abs(upto[:-1] - share * upto[-1]).argmin())
+    shuffled = [groups[position] for position in np.random.default_rng(seed).permutation(len(groups))]
+    sizes = Counter(group_of)
+    cumulative = np.cumsum([sizes[group] for group in shuffled])
+    # At least one group on either side, however unequal the groups are.
+    count = 1 + int(np.abs(cumulative[:-1] - share * cumulative[-1]).argmin())
     first = set(shuffled[:count])
-    placed = list(zip(dataset.questions, group_of, strict=True))
+    pairs = list(zip(dataset.questions, group_of, strict=True))
     return (
-        replace(dataset, questions=tuple(question for question, group in placed if group in first)),
-        replace(dataset, questions=tuple(question for question, group in placed if group not in first)),
+        replace(dataset, questions=tuple(question for question, group in pairs if group in first)),
+        replace(dataset, questions=tuple(question for question, group in pairs if group not in first)),
     )
 
 
 def count_groups(questions: Sequence[GraphQuestion]) -> int:
-    """Return how many parts questions can be split into."""
+    """Return the number of groups of questions that a split keeps together."""
     return len(set(_connected_groups(questions)))
 
 
 def _connected_groups(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
-    """Return for each question the first of all topics that are joined to its own by questions that name several."""
+    """Return for each question the least topic of its component; questions with several topics connect them."""
     names = [
         [(name, "") for name in q.group.split(TOPIC_SEPARATOR) if name] or [(q.group, "" if q.group else q.id)]
         for q in questions

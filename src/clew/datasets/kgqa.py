@@ -1,11 +1,12 @@
-"""Questions on one big graph of triples, each on what lies around its topics.
+"""Questions on one large graph of triples, each on the neighbourhood of its topics.
 
-Source: He et al., "G-Retriever" (2024), who take WebQSP in this form: a question, and the facts within some hops of its
-topics. Differs from the source: questions on the same topics share a graph, which is cut out when it is asked for; the
-number of nodes is bounded, nearest first.
+Source: He et al., "G-Retriever" (2024), which uses WebQSP in this form: a question, and the facts within some hops of
+its topics.
+Differs from the source: questions with the same topics share a graph, which is cut out on access; the number of nodes
+is bounded, nearest first.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
     from clew.types import IntArray
 
 EntityIds = tuple[int, ...]
-"""Entities, ascending."""
+"""Numbers of entities, ascending."""
 
 
 def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: int = 1000) -> GraphDataset:
-    """Return questions on the surroundings of their topics.
+    """Load questions on the neighbourhoods of their topics.
 
     A graph holds the entities within some hops of any topic, over facts in either direction, and all facts among them:
-    the topics first, then nearest first, each by name. Topics are found by their exact names; a question none of whose
-    topics is in the graph is on an empty one. A path some of whose entities were left out is no gold. All this is told
-    in the set's `notes`.
+    the topics first, then nearest first, each sorted by name. Topics are matched by exact name; a question without a
+    topic in the graph gets an empty one. A path with an entity outside the graph is not gold. The `notes` of the data
+    set count these cases.
 
     Args:
-        kg: A file of triples (see `graph_file`); each fact counts once.
-        questions: In Clew's form, with `topic` and, where they are known, `paths`.
-        hops: How far, 0 to 127.
-        max_nodes: Nodes of a graph, at least 1; topics stay, however many they are.
+        kg: File of triples (see `graph_file`); duplicates count once.
+        questions: Questions in Clew's layout, with `topic` and, if known, `paths`.
+        hops: Radius, 0 to 127.
+        max_nodes: Maximum number of nodes in a graph, at least 1; topics are always kept.
 
     Raises:
         InputError: A file cannot be read or is malformed, no question names a topic of the graph, or a number is out of
@@ -53,31 +54,27 @@ def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: i
         raise InputError(
             f"graphs of {max_nodes} nodes within {hops} hops: wanted at least 1 node, and 0 to {MAX_HOPS} hops"
         )
-    asked = load_questions(questions)
-    around = _TopicGraphs(_read_graph(Path(kg)), hops, max_nodes)
-    topics = [around.find_topics(question.topics) for question in asked]
+    loaded = load_questions(questions)
+    builder = _TopicGraphs(_read_graph(Path(kg)), hops, max_nodes)
+    topics = [builder.find_topics(question.topics) for question in loaded]
     if not any(topics):
         raise InputError(
-            f"{questions}: none of {len(asked)} questions names a topic of {kg}; wanted the names of entities as they "
+            f"{questions}: none of {len(loaded)} questions names a topic of {kg}; wanted the names of entities as they "
             "are written there, under 'topic'"
         )
     distinct = list(dict.fromkeys(topics))
-    place_of = {starts: place for place, starts in enumerate(distinct)}
+    graph_of = {starts: number for number, starts in enumerate(distinct)}
     made = tuple(
-        _make_question(question, starts, place_of[starts], around)
-        for question, starts in zip(asked, topics, strict=True)
+        _make_question(question, starts, graph_of[starts], builder)
+        for question, starts in zip(loaded, topics, strict=True)
     )
-    graphs = LazyGraphs(len(distinct), lambda place: around.build_graph(distinct[place]))
-    return GraphDataset(graphs, made, notes=_describe_losses(asked, topics, made))
+    graphs = LazyGraphs(len(distinct), lambda number: builder.build_graph(distinct[number]))
+    return GraphDataset(graphs, made, notes=_describe_losses(loaded, topics, made))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _KnowledgeGraph:
-    """T distinct triples in the order of their names: E entities and R relations by name.
-
-    Attributes:
-        triples: (T, 3).
-    """
+    """T distinct triples (T, 3) in the order of their names, entities and relations sorted by name."""
 
     entities: list[str]
     relations: list[str]
@@ -86,91 +83,82 @@ class _KnowledgeGraph:
 
 
 def _read_graph(path: Path) -> _KnowledgeGraph:
-    stated: set[RawTriple] = set()
+    distinct: set[RawTriple] = set()
     for statement in graph_file(path).statements():
         if isinstance(statement, MalformedStatement):
             raise InputError(f"{statement}; wanted head, relation and tail on each line. Correct it or leave it out")
         if isinstance(statement, tuple):
-            stated.add(statement)
-    if not stated:
-        raise InputError(
-            f"{no_triples_message(path.name, 0, None)}; give a file with head, relation and tail on each line"
-        )
-    entities = sorted({end for head, _, tail in stated for end in (head, tail)})
-    relations = sorted({relation for _, relation, _ in stated})
-    entity_of, relation_of = ({name: place for place, name in enumerate(names)} for names in (entities, relations))
-    triples = np.array([(entity_of[h], relation_of[r], entity_of[t]) for h, r, t in sorted(stated)], dtype=np.int32)
+            distinct.add(statement)
+    if not distinct:
+        message = no_triples_message(path.name, 0, None)
+        raise InputError(f"{message}; give a file with head, relation and tail on each line")
+    entities = sorted({end for head, _, tail in distinct for end in (head, tail)})
+    relations = sorted({relation for _, relation, _ in distinct})
+    entity_of, relation_of = ({name: number for number, name in enumerate(names)} for names in (entities, relations))
+    triples = np.array([(entity_of[h], relation_of[r], entity_of[t]) for h, r, t in sorted(distinct)], dtype=np.int32)
     return _KnowledgeGraph(entities, relations, triples, fact_graph(triples, len(entities)))
 
 
 @final
 class _TopicGraphs:
-    def __init__(self, facts: _KnowledgeGraph, hops: int, most: int) -> None:
-        self._facts, self._hops, self._max_nodes = facts, hops, most
-        self._entity_of = {name: entity for entity, name in enumerate(facts.entities)}
+    def __init__(self, kg: _KnowledgeGraph, hops: int, max_nodes: int) -> None:
+        self._kg, self._hops, self._max_nodes = kg, hops, max_nodes
+        self._entity_of = {name: entity for entity, name in enumerate(kg.entities)}
         self.nodes = lru_cache(maxsize=4096)(self._find_nodes)
 
     def find_topics(self, names: tuple[str, ...]) -> EntityIds:
         return tuple(sorted({self._entity_of[name] for name in names if name in self._entity_of}))
 
-    def entity_id(self, name: str) -> int:
-        """Return -1 for one that the graph does not know."""
-        return self._entity_of.get(name, -1)
+    def path_positions(self, path: Sequence[RawTriple], starts: EntityIds) -> tuple[int, ...]:
+        """Return the positions of a path's entities in a graph, in their order; none if one is missing."""
+        entities = dict.fromkeys(self._entity_of.get(end, -1) for head, _, tail in path for end in (head, tail))
+        positions = [np.flatnonzero(self.nodes(starts) == entity) for entity in entities]
+        return tuple(int(found[0]) for found in positions) if all(map(len, positions)) else ()
 
     def build_graph(self, starts: EntityIds) -> TextualGraph:
         nodes = self.nodes(starts)
-        local = local_graph(self._facts.graph, nodes)
+        local = local_graph(self._kg.graph, nodes)
         forward = np.flatnonzero(local.edges & 1 == 0)
         forward = forward[np.argsort(local.edges[forward], kind="stable")]
         sources = np.repeat(np.arange(len(nodes), dtype=np.int32), local.degrees())[forward]
-        names = self._facts.relations
+        relations = self._kg.triples[local.edges[forward] >> 1, 1].tolist()
         return TextualGraph(
-            tuple(self._facts.entities[node] for node in nodes.tolist()),
+            tuple(self._kg.entities[node] for node in nodes.tolist()),
             np.stack([sources, local.neighbours[forward]], axis=1),
-            tuple(names[row] for row in self._facts.triples[local.edges[forward] >> 1, 1].tolist()),
+            tuple(self._kg.relations[relation] for relation in relations),
         )
 
     def _find_nodes(self, starts: EntityIds) -> "IntArray":
-        graph = self._facts.graph
-        found = neighbourhood(graph, np.array(starts, dtype=np.int32), self._hops, len(graph.edges))
-        return found.nodes[: max(self._max_nodes, len(starts))]
+        graph = self._kg.graph
+        reached = neighbourhood(graph, np.array(starts, dtype=np.int32), self._hops, len(graph.edges))
+        return reached.nodes[: max(self._max_nodes, len(starts))]
 
 
-def _make_question(question: Question, starts: EntityIds, graph: int, around: _TopicGraphs) -> GraphQuestion:
-    gold = [
-        places for path in question.paths if (places := _path_positions(path, around.nodes(starts), around.entity_id))
-    ]
+def _make_question(question: Question, starts: EntityIds, graph: int, builder: _TopicGraphs) -> GraphQuestion:
+    gold = [positions for path in question.paths if (positions := builder.path_positions(path, starts))]
     group = TOPIC_SEPARATOR.join(sorted(set(question.topics)))
     topics = tuple(range(len(starts)))
     return GraphQuestion(question.id, graph, question.text, question.answers, topics, tuple(dict.fromkeys(gold)), group)
 
 
-def _path_positions(path: Sequence[RawTriple], nodes: "IntArray", entity: Callable[[str], int]) -> tuple[int, ...]:
-    """Return the positions of a path's entities, in its order; none when one of them is not there."""
-    needed = dict.fromkeys(entity(end) for head, _, tail in path for end in (head, tail))
-    places = [np.flatnonzero(nodes == one) for one in needed]
-    return tuple(int(place[0]) for place in places) if all(len(place) for place in places) else ()
-
-
 def _describe_losses(
-    asked: list[Question], topics: list[EntityIds], made: tuple[GraphQuestion, ...]
+    loaded: list[Question], topics: list[EntityIds], made: tuple[GraphQuestion, ...]
 ) -> tuple[str, ...]:
     notes = []
     if empty := sum(not starts for starts in topics):
-        notes.append(f"{empty:,} of {len(asked):,} questions name no topic of the graph; theirs are empty")
-    if missing := sum(len(set(q.topics)) > len(starts) > 0 for q, starts in zip(asked, topics, strict=True)):
-        notes.append(f"{missing:,} of {len(asked):,} questions also name topics that the graph does not know")
-    lost = sum(len(_entity_chains(q)) - len(own.gold) for q, own in zip(asked, made, strict=True))
-    if lost:
-        without = sum(bool(q.paths) and not own.gold for q, own in zip(asked, made, strict=True))
+        notes.append(f"{empty:,} of {len(loaded):,} questions name no topic of the graph; their graphs are empty")
+    if missing := sum(len(set(q.topics)) > len(starts) > 0 for q, starts in zip(loaded, topics, strict=True)):
+        notes.append(f"{missing:,} of {len(loaded):,} questions also name topics that the graph does not have")
+    if lost := sum(len(_entity_chains(q)) - len(own.gold) for q, own in zip(loaded, made, strict=True)):
+        total = sum(len(_entity_chains(q)) for q in loaded)
+        without = sum(bool(q.paths) and not own.gold for q, own in zip(loaded, made, strict=True))
         notes.append(
-            f"{lost:,} of {sum(len(_entity_chains(q)) for q in asked):,} paths are no gold, since an entity of theirs "
-            f"is too "
-            f"far or not in the graph; {without:,} questions keep none"
+            f"{lost:,} of {total:,} paths are not gold, because one of their entities is too far away or not in the "
+            f"graph; {without:,} questions have none left"
         )
     return tuple(notes)
 
 
 def _entity_chains(question: Question) -> set[tuple[str, ...]]:
-    """Return what entities the paths name, each chain once, as in a question's gold."""
+    """Return the distinct entity chains of a question's paths, as in its gold."""
     return {tuple(dict.fromkeys(end for head, _, tail in path for end in (head, tail))) for path in question.paths}

@@ -1,4 +1,4 @@
-"""Load questions and corpora of the usual multi-hop data sets; the layout is recognised from the content.
+"""Loaders of questions and corpora of common multi-hop data sets; the layout is detected from the content.
 
     layout           questions                                        corpus
     Clew             JSONL {id, question, answers, gold}              JSONL {id, title, text}
@@ -7,7 +7,7 @@
     HippoRAG         X.json in either form above                      X_corpus.json [{title, text}]
     BEIR             folder: queries.jsonl, qrels/SPLIT.tsv           corpus.jsonl {_id, title, text}
 
-Any file may be a JSON list or JSONL. Gold ids are document ids. Where a data set gives its passages no id, `pool.Pool`
+Any file may be a JSON list or JSONL. Gold ids are document ids. For data sets whose passages have no id, `PassagePool`
 makes one, the same for the questions and for the corpus.
 """
 
@@ -29,15 +29,15 @@ _LAYOUTS = (
 
 
 def load_questions(path: str | Path) -> list[Question]:
-    """Return the questions of a data set, in the order of the file.
+    """Load the questions of a data set, in the order of the file.
 
     Args:
-        path: A file of questions, a folder holding `questions.jsonl`, a BEIR folder, or a file of a BEIR folder's
-            `qrels` (the split to take; of a folder it is `test` when there are several).
+        path: File of questions, folder with `questions.jsonl`, BEIR folder, or file of a BEIR folder's `qrels`, which
+            selects the split (a folder with several splits must have `test`).
 
     Raises:
-        InputError: The file cannot be read, its layout is not known, a key is missing or has the wrong type, or two
-            questions have one id; the message names file and line.
+        InputError: The file cannot be read, its layout is unknown, a key is missing or has the wrong type, or two
+            questions have the same id; the message names file and line.
     """
     source = Path(path)
     if beir.is_beir_path(source):
@@ -49,21 +49,21 @@ def load_questions(path: str | Path) -> list[Question]:
         return check_unique((record.location, _clew_question(record)) for record in records)
     if layout not in _PASSAGE_READERS:
         raise InputError(f"{source}: holds a corpus; give the file of questions that goes with it")
-    kept = list(records)
-    pool = _build_pool(source, kept, _PASSAGE_READERS[layout])
+    loaded = list(records)
+    pool = _build_pool(source, loaded, _PASSAGE_READERS[layout])
     make = _paragraph_question if layout == "paragraphs" else _context_question
-    return check_unique((record.location, make(record, pool)) for record in kept)
+    return check_unique((record.location, make(record, pool)) for record in loaded)
 
 
 def load_corpus(path: str | Path) -> Iterator[Document]:
     """Yield the documents of a data set, in the order of the file, each id once.
 
     Args:
-        path: A corpus, a folder holding `corpus.jsonl`, a BEIR folder, or a file of questions that bring their passages
-            (where `X_corpus.json` stands beside `X.json`, that is the corpus).
+        path: Corpus, folder with `corpus.jsonl`, BEIR folder, or file of questions that include their passages
+            (if `X_corpus.json` exists beside `X.json`, that is the corpus).
 
     Raises:
-        InputError: As `load_questions`; a file that cannot be used is refused at the call, a bad record when it is met.
+        InputError: As `load_questions`; an unusable file is refused at the call, a bad record when it is reached.
     """
     source = Path(path)
     if beir.is_beir_path(source):
@@ -83,13 +83,13 @@ def load_corpus(path: str | Path) -> Iterator[Document]:
 def _find_in_folder(folder: Path, name: str) -> Path:
     if not (folder / name).is_file():
         raise InputError(
-            f"{folder}: holds no {name}, and is no BEIR folder (queries.jsonl, corpus.jsonl, qrels/); give a file"
+            f"{folder}: has no {name} and is not a BEIR folder (queries.jsonl, corpus.jsonl, qrels/); give a file"
         )
     return folder / name
 
 
 def _detect_layout(path: Path) -> tuple[Iterator[Record], str]:
-    """Return the records and their layout, told from the keys of the first."""
+    """Return the records and their layout, detected from the keys of the first record."""
     records = read_records(path)
     first = next(records)
     keys = first.fields.keys()
@@ -101,22 +101,21 @@ def _detect_layout(path: Path) -> tuple[Iterator[Record], str]:
         layout = "corpus" if "id" in keys or "_id" in keys else "untitled corpus" if "title" in keys else ""
     if not layout:
         raise InputError(
-            f"{first.location}: the keys are {', '.join(keys) or 'none'}, which is no layout Clew knows; wanted "
-            f"{_LAYOUTS}"
+            f"{first.location}: the keys are {', '.join(keys) or 'none'}, an unknown layout; wanted {_LAYOUTS}"
         )
     return chain([first], records), layout
 
 
 def _read_documents(records: Iterable[Record]) -> Iterator[Document]:
-    places: dict[str, str] = {}
+    locations: dict[str, str] = {}
     for record in records:
         identifier = record.identifier("id", "_id")
-        if identifier in places:
-            used = places[identifier]
+        if identifier in locations:
+            used = locations[identifier]
             raise InputError(
                 f"{record.location}: document id {identifier!r} was already used at {used}; give each its own"
             )
-        places[identifier] = record.location
+        locations[identifier] = record.location
         title = record.text("title") if record.fields.get("title") is not None else ""
         metadata = record.nested(record.fields.get("metadata") or {}, "'metadata'").fields
         yield Document(identifier, title, record.text("text"), metadata)
@@ -162,14 +161,8 @@ def _is_triple(step: object) -> bool:
 def _paragraph_question(record: Record, pool: PassagePool) -> Question:
     gold = [pool.passage_id(*passage) for passage, supporting in _paragraphs(record) if supporting]
     steps = record.fields.get("question_decomposition")
-    return Question(
-        record.identifier("id", "_id"),
-        record.text("question"),
-        _answers(record),
-        tuple(dict.fromkeys(gold)),
-        _question_type(record),
-        len(steps) if isinstance(steps, list) else _hops(record),
-    )
+    hops = len(steps) if isinstance(steps, list) else _hops(record)
+    return _pooled_question(record, record.identifier("id", "_id"), gold, hops)
 
 
 def _context_question(record: Record, pool: PassagePool) -> Question:
@@ -178,17 +171,16 @@ def _context_question(record: Record, pool: PassagePool) -> Question:
     for fact in record.items("supporting_facts"):
         if not isinstance(fact, list) or not fact or not isinstance(fact[0], str):
             raise record.error(f"'supporting_facts' holds {preview(fact)}", "a list of [title, number of the sentence]")
-        # A fact names its passage by title only: the whole Wikipedia setting may leave the passage out of the context.
+        # A fact names its passage by title only; the full Wikipedia setting may lack the passage in the context.
         texts: list[str | None] = [text for title, text in context if title == fact[0]]
         gold += [pool.passage_id(fact[0], text) for text in texts or [None]]
-    return Question(
-        record.identifier("_id", "id"),
-        record.text("question"),
-        _answers(record),
-        tuple(dict.fromkeys(gold)),
-        _question_type(record),
-        _hops(record),
-    )
+    return _pooled_question(record, record.identifier("_id", "id"), gold, _hops(record))
+
+
+def _pooled_question(record: Record, identifier: str, gold: Iterable[str], hops: int) -> Question:
+    gold_ids = tuple(dict.fromkeys(gold))
+    text = record.text("question")
+    return Question(identifier, text, _answers(record), gold_ids, _question_type(record), hops)
 
 
 def _answers(record: Record) -> tuple[str, ...]:
@@ -216,7 +208,7 @@ def _build_pool(
     if corpus.is_file():
         records, layout = _detect_layout(corpus)
         if layout != "untitled corpus":
-            raise InputError(f"{corpus}: stands beside {path.name} but is no list of {{title, text}}; rename either")
+            raise InputError(f"{corpus}: is not a list of {{title, text}} as {path.name} needs beside it; rename one")
         passages = _corpus_passages
     return PassagePool(passage for record in records for passage in passages(record))
 

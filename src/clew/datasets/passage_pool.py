@@ -1,4 +1,4 @@
-"""Ids for passages that come without one: the title, and a hash of the text where a title has several texts."""
+"""Ids for passages without one: the title, and a hash of the text if several texts have that title."""
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
@@ -7,10 +7,10 @@ from clew.types import Document
 
 
 class PassagePool:
-    """The different passages (title, text) of a data set, in the order they were met.
+    """The distinct passages (title, text) of a data set, in their order.
 
-    Two texts are the same passage when they differ in white space only: data sets join the sentences of one passage
-    with and without a space. An id depends on the passages of the pool, not on their order.
+    Texts that differ only in white space are the same passage, since data sets join the sentences of a passage with and
+    without spaces. Ids depend on the passages of the pool, not on their order.
     """
 
     def __init__(self, passages: Iterable[tuple[str, str]]) -> None:
@@ -24,11 +24,11 @@ class PassagePool:
                 self._order.append((title, key))
 
     def passage_id(self, title: str, text: str | None) -> str:
-        """Return the id of a passage; one that is not in the pool gets an id that no document of the pool has.
+        """Return the id of a passage; a passage outside the pool gets an id that no document of the pool has.
 
         Args:
-            title: As the data set writes it.
-            text: None when only the title is known, which is enough where the title has one text.
+            title: Title as in the data set.
+            text: Text; None if only the title is known, which suffices if it has one text.
         """
         texts = self._texts.get(title, {})
         if text is None:
@@ -37,7 +37,7 @@ class PassagePool:
         return self._make_id(title, key) if key in texts else f"{title}@{key}"
 
     def documents(self) -> Iterator[Document]:
-        """Yield each passage once as a document, in the order they were met."""
+        """Yield each passage once as a document, in their order."""
         for title, key in self._order:
             yield Document(self._make_id(title, key), title, self._texts[title][key])
 
@@ -46,11 +46,11 @@ class PassagePool:
 
 
 def join_sentences(sentences: Iterable[str]) -> str:
-    """Return the sentences as one text, with a space between two that bring none of their own."""
+    """Join sentences, with a space between two that have no white space in between."""
     text = ""
     for sentence in sentences:
-        apart = not text or text[-1].isspace() or not sentence or sentence[0].isspace()
-        text += sentence if apart else " " + sentence
+        separated = not text or text[-1].isspace() or not sentence or sentence[0].isspace()
+        text += sentence if separated else " " + sentence
     return text
 
 

@@ -1,7 +1,8 @@
-"""JSON records read one by one, each with its place in the file, and their fields checked."""
+"""JSON records read one by one with their location in the file, and checks of their fields."""
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TextIO, TypeVar
@@ -14,12 +15,12 @@ class Identified(Protocol):
 
     @property
     def id(self) -> str:
-        """Distinct in its set."""
+        """Id, distinct in the data set."""
         ...
 
     @property
     def text(self) -> str:
-        """What is asked."""
+        """Text of the question."""
         ...
 
 
@@ -28,16 +29,16 @@ AnyQuestion = TypeVar("AnyQuestion", bound=Identified)
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON object and where it stands, for example "dev.jsonl: line 7"."""
+    """A JSON object and its location, for example "dev.jsonl: line 7"."""
 
     location: str
     fields: dict[str, Any]
 
     def text(self, *keys: str) -> str:
-        """Return the string under the first of `keys` that is there.
+        """Return the string under the first of `keys` that exists.
 
         Raises:
-            InputError: None is there, or it is not a string.
+            InputError: No key exists, or the value is not a string.
         """
         value = self.value(*keys)
         if not isinstance(value, str):
@@ -45,10 +46,10 @@ class Record:
         return value
 
     def identifier(self, *keys: str) -> str:
-        """Return the id under the first of `keys` that is there: a string that is not blank, or a whole number.
+        """Return the id under the first of `keys` that exists: a non-blank string, or a whole number.
 
         Raises:
-            InputError: None is there, or it is neither.
+            InputError: No key exists, or the value is neither.
         """
         value = self.value(*keys)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -58,10 +59,10 @@ class Record:
         return value
 
     def items(self, *keys: str) -> list[Any]:
-        """Return the list under the first of `keys` that is there.
+        """Return the list under the first of `keys` that exists.
 
         Raises:
-            InputError: None is there, or it is not a list.
+            InputError: No key exists, or the value is not a list.
         """
         value = self.value(*keys)
         if not isinstance(value, list):
@@ -72,7 +73,7 @@ class Record:
         """Return the strings in the list under `key`.
 
         Raises:
-            InputError: It is missing, or not a list of strings.
+            InputError: The key does not exist, or the value is not a list of strings.
         """
         values = self.items(key)
         for value in values:
@@ -81,10 +82,10 @@ class Record:
         return tuple(values)
 
     def value(self, *keys: str) -> Any:
-        """Return what is under the first of `keys` that is there.
+        """Return the value under the first of `keys` that exists.
 
         Raises:
-            InputError: None is there.
+            InputError: No key exists.
         """
         if not any(key in self.fields for key in keys):
             raise self.error(f"the keys are {', '.join(self.fields) or 'none'}", " or ".join(map(repr, keys)))
@@ -101,7 +102,7 @@ class Record:
         return Record(f"{self.location}, {name}", value)
 
     def error(self, seen: str, wanted: str) -> InputError:
-        """Return the error that says what stands here and what should."""
+        """Return an error with the location, the value seen and the value wanted."""
         return InputError(f"{self.location}: {seen}; wanted {wanted}. Correct the file, or leave this record out")
 
     def _key(self, keys: tuple[str, ...]) -> str:
@@ -109,63 +110,76 @@ class Record:
 
 
 def preview(value: Any) -> str:
-    """Return `value` as JSON, short enough for a message."""
+    """Return `value` as JSON, shortened for a message."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def check_unique(questions: Iterable[tuple[str, AnyQuestion]]) -> list[AnyQuestion]:
-    """Return questions as they come.
+    """Return questions in their order, after a check of their ids and texts.
 
     Args:
-        questions: Each with its place in its file.
+        questions: Questions with their locations.
 
     Raises:
-        InputError: Two have one id, or one asks nothing.
+        InputError: Two questions have the same id, or one is blank.
     """
-    places: dict[str, str] = {}
-    kept = []
-    for place, question in questions:
-        if question.id in places:
-            raise InputError(
-                f"{place}: question id {question.id!r} was already used at {places[question.id]}; give each its own"
-            )
+    locations: dict[str, str] = {}
+    checked = []
+    for location, question in questions:
+        if question.id in locations:
+            used = locations[question.id]
+            raise InputError(f"{location}: question id {question.id!r} was already used at {used}; give each its own")
         if not question.text.strip():
-            raise InputError(f"{place}: the question is blank; wanted a text. Leave this record out")
-        places[question.id] = place
-        kept.append(question)
-    return kept
+            raise InputError(f"{location}: the question is blank; wanted a text. Leave this record out")
+        locations[question.id] = location
+        checked.append(question)
+    return checked
+
+
+@contextmanager
+def open_text(path: Path, kind: str, newline: str | None = None) -> Iterator[TextIO]:
+    """Open a UTF-8 file for the block, with or without a byte order mark.
+
+    Args:
+        path: The file.
+        kind: Noun for the file in errors, for example "table".
+        newline: As for `open`.
+
+    Raises:
+        InputError: The file cannot be read or is not UTF-8, at the opening or within the block.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline=newline) as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable {kind}") from error
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Yield the objects of a JSON list or of a file with one JSON object a line, in order; blank lines are skipped.
+    """Yield the objects of a JSON list, or of a file with one JSON object per line; blank lines are skipped.
 
     Raises:
         InputError: The file cannot be read, is empty, is not UTF-8, or holds something other than JSON objects.
     """
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            yield from _parse_records(path, file)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable JSON or JSONL file") from error
+    with open_text(path, "JSON or JSONL file") as file:
+        yield from _parse_records(path, file)
 
 
 def _parse_records(path: Path, file: TextIO) -> Iterator[Record]:
-    line = 0
-    seen = False
+    is_empty = True
     for line, text in enumerate(file, 1):
         if not text.strip():
             continue
-        if not seen and text.lstrip().startswith("["):
+        if is_empty and text.lstrip().startswith("["):
             yield from _parse_list(path, "\n" * (line - 1) + text + file.read())
             return
-        seen = True
-        place = f"{path}: line {line}"
-        yield Record(place, _require_object(place, _parse(path, text.rstrip(), line - 1)))
-    if not seen:
-        raise InputError(f"{path}: is empty; wanted a JSON list or one JSON object a line. Check how it was made")
+        is_empty = False
+        yield _make_record(f"{path}: line {line}", _parse(path, text.rstrip(), line - 1))
+    if is_empty:
+        raise InputError(f"{path}: is empty; wanted a JSON list or one JSON object per line. Check how it was made")
 
 
 def _parse_list(path: Path, text: str) -> Iterator[Record]:
@@ -173,17 +187,16 @@ def _parse_list(path: Path, text: str) -> Iterator[Record]:
     if not values:
         raise InputError(f"{path}: is an empty list; wanted at least one record. Check how it was made")
     for number, value in enumerate(values, 1):
-        place = f"{path}: record {number}"
-        yield Record(place, _require_object(place, value))
+        yield _make_record(f"{path}: record {number}", value)
 
 
 def _parse(path: Path, text: str, lines_before: int) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        place = f"line {lines_before + error.lineno}, column {error.colno}"
+        position = f"line {lines_before + error.lineno}, column {error.colno}"
         raise InputError(
-            f"{path}: {place}: invalid JSON ({error.msg}); wanted a JSON list or one whole JSON object a line"
+            f"{path}: {position}: invalid JSON ({error.msg}); wanted a JSON list or one whole JSON object per line"
         ) from error
     except RecursionError as error:
         raise InputError(
@@ -191,7 +204,7 @@ def _parse(path: Path, text: str, lines_before: int) -> Any:
         ) from error
 
 
-def _require_object(place: str, value: Any) -> dict[str, Any]:
+def _make_record(location: str, value: Any) -> Record:
     if not isinstance(value, dict):
-        raise InputError(f"{place}: {preview(value)} is not a JSON object; wanted an object a record")
-    return value
+        raise InputError(f"{location}: {preview(value)} is not a JSON object; wanted one object per record")
+    return Record(location, value)

@@ -1,7 +1,7 @@
-"""A ranking against the gold ids of a question: at which ranks one counts.
+"""Match rankings against gold ids.
 
-A gold id names a passage or a document. A passage counts for one gold id: its own, else its document's. A document
-counts once, at its first passage; its further passages count for nothing but keep their places in the ranking.
+A gold id names a passage or a document. A passage is credited with one gold id: its own, otherwise its document's. A
+document is credited once, at its first passage; its further passages are credited with nothing but keep their ranks.
 """
 
 from collections.abc import Container, Sequence
@@ -12,42 +12,44 @@ from clew.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class RelevanceJudgments:
-    """A ranking seen through the gold ids of its question.
+    """A ranking matched against the gold ids of its question.
 
     Attributes:
-        hits: For each rank the number of the gold id that counts there, or -1.
-        gold_count: How many different gold ids the question has.
+        hits: For each rank the index of the gold id credited there, or -1.
+        gold_count: Number of distinct gold ids of the question.
     """
 
     hits: tuple[int, ...]
     gold_count: int
 
     def hits_at(self, k: int) -> int:
-        """Return how many gold ids count among the first `k` ranks."""
+        """Return the number of gold ids credited within the first `k` ranks."""
         return sum(hit >= 0 for hit in self.hits[:k])
 
 
 def match_gold(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> RelevanceJudgments:
-    """Say at which ranks a gold id counts.
+    """Match a ranking against gold ids; each gold id is credited once, at its best rank.
 
     Args:
         passage_ids: (n,) the ranking, best first.
         document_ids: (n,) the document of each passage.
-        gold: Ids of passages or documents; one given twice counts once.
+        gold: Ids of passages or documents; duplicates count once.
 
     Raises:
-        InputError: The ids are not as many as the documents.
+        InputError: The numbers of passages and documents differ.
     """
     if len(passage_ids) != len(document_ids):
-        raise InputError(f"{len(passage_ids)} passages but {len(document_ids)} documents; give one document a passage")
-    waiting = {identifier: number for number, identifier in enumerate(dict.fromkeys(gold))}
-    size = len(waiting)
+        raise InputError(
+            f"{len(passage_ids)} passages but {len(document_ids)} documents; give one document per passage"
+        )
+    remaining = {identifier: index for index, identifier in enumerate(dict.fromkeys(gold))}
+    gold_count = len(remaining)
     hits = []
     for passage, document in zip(passage_ids, document_ids, strict=True):
-        hits.append(waiting.pop(creditable_id(passage, document, waiting), -1))
-    return RelevanceJudgments(tuple(hits), size)
+        hits.append(remaining.pop(creditable_id(passage, document, remaining), -1))
+    return RelevanceJudgments(tuple(hits), gold_count)
 
 
 def creditable_id(passage_id: str, document_id: str, gold: Container[str]) -> str:
-    """Return the one id that a passage can count for: its own where that is gold, else its document's."""
+    """Return the one id that a passage can be credited with: its own if that is gold, otherwise its document's."""
     return passage_id if passage_id in gold else document_id

@@ -1,4 +1,4 @@
-"""Tables of separated values with a header, each row with its line in the file."""
+"""Tables of separated values with a header; each row keeps its line in the file."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from clew.datasets.records import Record, preview
+from clew.datasets.records import Record, open_text, preview
 from clew.errors import InputError
 
-_MAX_CELL_CHARACTERS = 1 << 24  # characters: what a quote that is never closed may swallow
+_MAX_CELL_CHARACTERS = 1 << 24  # bounds what an unclosed quote can swallow
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Table:
     """A table as text.
 
     Attributes:
-        path: Where it was read.
-        header: The names of the columns.
-        rows: The line on which each row begins, and its cells, as many as the header has.
+        path: File it was read from.
+        header: Names of the columns.
+        rows: For each row the line on which it begins, and its cells, as many as in the header.
     """
 
     path: Path
@@ -27,14 +27,14 @@ class Table:
     rows: Sequence[tuple[int, list[str]]]
 
     def location(self, line: int) -> str:
-        """Return how errors name a line."""
+        """Return the location of a line, for errors."""
         return f"{self.path}: line {line}"
 
     def columns(self, *names: str) -> Iterator[tuple[int, list[str]]]:
-        """Yield for each row its line and its cells of some columns of the header."""
-        places = [self.header.index(name) for name in names]
+        """Yield for each row its line and its cells of some columns."""
+        positions = [self.header.index(name) for name in names]
         for line, cells in self.rows:
-            yield line, [cells[place] for place in places]
+            yield line, [cells[position] for position in positions]
 
     def records(self) -> Iterator[Record]:
         """Yield each row as a record of strings."""
@@ -43,34 +43,28 @@ class Table:
 
 
 def read_table(path: Path, required: Sequence[str], delimiter: str = ",") -> Table:
-    """Return a table; other columns than the wanted ones are kept, blank lines are not.
+    """Read a table; columns that are not required are kept, blank lines are skipped.
 
     Args:
-        path: UTF-8; cells may be quoted, and a quoted one may hold ends of lines.
-        required: Columns that must be there, in any order.
+        path: UTF-8 file; cells may be quoted, and quoted cells may contain line breaks.
+        required: Columns that must exist, in any order.
         delimiter: One character.
 
     Raises:
         InputError: The file cannot be read, lacks a column or has a row of another length.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            table = _parse_table(path, file, delimiter)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: holds a byte that is not UTF-8 ({error.reason}); save the file as UTF-8") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a readable table") from error
+    with open_text(path, "table", newline="") as file:
+        table = _parse_table(path, file, delimiter)
     if missing := [name for name in required if name not in table.header]:
-        seen = ", ".join(table.header)
         raise InputError(
-            f"{table.location(1)}: the columns are {seen}; wanted {', '.join(required)}. Name {', '.join(missing)} "
-            f"there"
+            f"{table.location(1)}: the columns are {', '.join(table.header)}; wanted {', '.join(required)}. "
+            f"Add {', '.join(missing)} to the header"
         )
     return table
 
 
 def _parse_table(path: Path, file: TextIO, delimiter: str) -> Table:
-    csv.field_size_limit(_MAX_CELL_CHARACTERS)  # the process's: whoever reads a table sets it anew
+    csv.field_size_limit(_MAX_CELL_CHARACTERS)  # global to the process, so it is set before every table
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
     line = 1
@@ -80,7 +74,7 @@ def _parse_table(path: Path, file: TextIO, delimiter: str) -> Table:
                 rows.append((line, cells))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path}: line {line}: no row of a table ({error}); check its quotes") from error
+        raise InputError(f"{path}: line {line}: not a row of a table ({error}); check its quotes") from error
     if not rows:
         raise InputError(f"{path}: is empty; wanted a header and rows. Check how it was made")
     header = rows[0][1]

@@ -1,7 +1,8 @@
-"""Write a set of questions on graphs in the layout of G-Retriever's data sets (see `g_retriever`), for other tools.
+"""Write data sets of questions on graphs in the layout of G-Retriever (see `load_g_retriever`), for other tools.
 
-Source: as `g_retriever`. Differs from the source: cells of text are always quoted, and further columns keep what the
-layout has no place for.
+Source: as `clew.datasets.g_retriever`.
+Differs from the source: cells of text are always quoted, and additional columns hold what the layout does not provide
+for.
 """
 
 import csv
@@ -19,35 +20,35 @@ _COLUMNS = ("q_id", "image_id", "question", "answer", "full_answer", "answers", 
 
 
 def write_g_retriever(
-    graph_set: GraphDataset, folder: str | Path, splits: Mapping[str, GraphDataset] | None = None
+    dataset: GraphDataset, folder: str | Path, splits: Mapping[str, GraphDataset] | None = None
 ) -> None:
-    """Write a set; `g_retriever` reads it back equal.
+    """Write a data set; `load_g_retriever` reads it back equal.
 
     Args:
-        graph_set: Graphs are named by their positions, and `answer` has the alternatives with `|` between them.
-        folder: A new or an empty one.
-        splits: Parts of the set by the names of their `split/NAME_indices.txt`; G-Retriever takes train, val and test.
+        dataset: Data set; graphs are named by their positions, and `answer` has the alternatives separated by `|`.
+        folder: New or empty folder.
+        splits: Parts of the data set by the NAME of their `split/NAME_indices.txt`; G-Retriever uses train, val, test.
 
     Raises:
-        InputError: The folder holds something, two questions have one id, an id or a question is blank, a part has a
-            question that the set has not, or a text is no Unicode.
-        ProviderError: The disk does not take it.
+        InputError: The folder is not empty, two questions have the same id, an id or a question is blank, a split has a
+            question outside the data set, or a text is not valid Unicode.
+        ProviderError: The folder cannot be written.
     """
     target = Path(folder)
-    _check(graph_set)
+    _check(dataset)
     try:
         target.mkdir(parents=True, exist_ok=True)
         if any(target.iterdir()):
             raise InputError(f"{target}: holds files; give a new or an empty folder")
         for name in ("nodes", "edges", "split"):
             (target / name).mkdir()
-        for place, graph in enumerate(graph_set.graphs):
-            _write_graph(target, str(place), graph)
-        _write(target / "questions.csv", _COLUMNS, map(_row, graph_set.questions))
-        if graph_set.choices:
-            (target / CHOICES_FILE).write_text(json.dumps(graph_set.choices) + "\n", encoding="utf-8")
+        for number, graph in enumerate(dataset.graphs):
+            _write_graph(target, str(number), graph)
+        _write(target / "questions.csv", _COLUMNS, map(_row, dataset.questions))
+        if dataset.choices:
+            (target / CHOICES_FILE).write_text(json.dumps(dataset.choices) + "\n", encoding="utf-8")
         for name, part in (splits or {}).items():
-            rows = "".join(f"{row}\n" for row in _rows(graph_set, name, part))
+            rows = "".join(f"{row}\n" for row in _rows(dataset, name, part))
             (target / "split" / f"{name}_indices.txt").write_text(rows, encoding="utf-8")
     except UnicodeEncodeError as error:
         raise InputError(
@@ -57,9 +58,9 @@ def write_g_retriever(
         raise ProviderError(f"{target}: cannot be written ({error.strerror}); check the disk and its rights") from error
 
 
-def _check(graph_set: GraphDataset) -> None:
-    check_unique((f"question {number}", question) for number, question in enumerate(graph_set.questions))
-    for question in graph_set.questions:
+def _check(dataset: GraphDataset) -> None:
+    check_unique((f"question {number}", question) for number, question in enumerate(dataset.questions))
+    for question in dataset.questions:
         if not question.id.strip():
             raise InputError(f"question {question.text!r} has the id {question.id!r}; wanted one that is not blank")
 
@@ -85,8 +86,8 @@ def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str | int]
         writer.writerows(rows)
 
 
-def _rows(graph_set: GraphDataset, name: str, part: GraphDataset) -> list[int]:
-    row_of = {question.id: row for row, question in enumerate(graph_set.questions)}
+def _rows(dataset: GraphDataset, name: str, part: GraphDataset) -> list[int]:
+    row_of = {question.id: row for row, question in enumerate(dataset.questions)}
     for question in part.questions:
         if question.id not in row_of:
             raise InputError(f"split {name!r} has question {question.id!r}; wanted one of the set's. Split this set")
