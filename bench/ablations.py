@@ -1,6 +1,6 @@
-"""What each part of `pagerank` is worth: `python bench/ablations.py [SET ...]`.
+"""Ablations of `pagerank`: `python bench/ablations.py [SET ...]`.
 
-Each row changes one weight of the shipped setting. The shipped setting was chosen on hotpotqa/dev and musique-dev.
+Each row changes one weight of the shipped settings, which were chosen on hotpotqa/dev and musique-dev.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from clew.query.graph_walk import GraphWalkConfig
 from clew.query.scope import Scope
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.text.bm25 import BM25Index
-from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 SHIPPED = GraphWalkConfig()
 VARIANTS = {
@@ -29,7 +29,7 @@ VARIANTS = {
     "neither": replace(SHIPPED, question=0.0, question_value=0.0, remainder=0.0, remainder_value=0.0),
     "no lexical restart": replace(SHIPPED, lexical_restart=0.0),
     "lexical restart 0.3": replace(SHIPPED, lexical_restart=0.3),
-    "hubs not held back": replace(SHIPPED, hub=0.0),
+    "no hub penalty": replace(SHIPPED, hub=0.0),
     "damping 0.5": replace(SHIPPED, damping=0.5),
     "damping 0.85": replace(SHIPPED, damping=0.85),
     "epsilon 1e-6": replace(SHIPPED, epsilon=1e-6),
@@ -39,20 +39,20 @@ MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
 
 
 def main() -> None:
-    """Print one table a set."""
+    """Print one table per set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["hotpotqa", "musique-dev"])
-    print(machine())
+    print(describe_machine())
     for name in parser.parse_args().sets:
         benchmark = BENCHMARKS[name]
-        index = indexes.open(indexed(benchmark))
+        index = indexes.open(build_index(benchmark))
         questions = load_questions(DATA / benchmark.questions)
         scope = Scope(index.snapshot)
         lexical = BM25Index.load(snapshot_folder(index.table) / "lexical")
-        made = {name: PageRankRetriever(scope, lexical, weights) for name, weights in VARIANTS.items()}
-        made["equivalent names joined"] = PageRankRetriever(Scope(joined(index)), lexical, SHIPPED)
+        retrievers = {name: PageRankRetriever(scope, lexical, weights) for name, weights in VARIANTS.items()}
+        retrievers["synonyms linked"] = PageRankRetriever(Scope(link_synonyms(index)), lexical, SHIPPED)
         rows = []
-        for variant, retriever in made.items():
+        for variant, retriever in retrievers.items():
             summary = score(execute(retriever, variant, questions, 10), questions, resamples=100).summary
             rows.append(
                 [variant, *(f"{100 * summary[m]:.1f}" for m in MEASURES), f"{1000 * summary['seconds_p50']:.1f}"]
@@ -61,17 +61,17 @@ def main() -> None:
         print_table((name, *MEASURES, "ms p50"), rows)
 
 
-def joined(index: indexes.Index):  # type: ignore[no-untyped-def]
-    """Return the snapshot with walk edges between entities of nearly the same name."""
+def link_synonyms(index: indexes.Index):  # type: ignore[no-untyped-def]
+    """Return the snapshot with additional walk edges between entities of nearly the same name."""
     s = index.snapshot
     left = np.repeat(np.arange(s.equivalences.row_count), s.equivalences.degrees())
     one, other = s.entity_nodes[left], s.entity_nodes[s.equivalences.indices]
-    apart = one != other
+    different = one != other
     rows = np.repeat(np.arange(s.walk.row_count), s.walk.degrees())
     walk = build_adjacency(
-        np.concatenate([rows, one[apart]]),
-        np.concatenate([s.walk.indices, other[apart]]),
-        np.concatenate([s.walk.weights, s.equivalences.weights[apart]]),
+        np.concatenate([rows, one[different]]),
+        np.concatenate([s.walk.indices, other[different]]),
+        np.concatenate([s.walk.weights, s.equivalences.weights[different]]),
         s.walk.row_count,
     )
     return replace(s, walk=walk)

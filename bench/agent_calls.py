@@ -1,21 +1,20 @@
-"""`gear` beside `ircot` with the same reader: `python bench/agent_calls.py [SET ...] [--bases bm25,pagerank]`.
+"""Compare `gear` and `ircot` with the same reader: `python bench/agent_calls.py [SET ...] [--bases bm25,pagerank]`.
 
-Both agents run with the local reader. Each time it is asked, the prompt that a language model would be asked in its
-place is made and its tokens are estimated, with those of a reply that says what the local reader said; so calls and
-tokens are those of the same steps with a model, and recall is that of the local reader.
+Both agents run with the local reader. At each of its calls, the prompt for a language model in its place is built, and
+the tokens of the prompt and of an equivalent reply are estimated. Calls and tokens are thus those of the same steps
+with a model, while recall is that of the local reader.
 """
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.models.llm.pricing import estimate_tokens
-from clew.models.llm.prompts import chain_of_thought as thought
-from clew.models.llm.prompts import proximal_triples, sufficiency
+from clew.models.llm.prompts import chain_of_thought, proximal_triples, sufficiency
 from clew.protocols import AgentReader, Retriever
 from clew.retrievers.agents.factory import GRAPH_BASES, build_expansion, open_reader
 from clew.retrievers.agents.gear import GearAgent, GearSettings
@@ -23,13 +22,13 @@ from clew.retrievers.agents.ircot import IRCoTAgent
 from clew.retrievers.agents.settings import LOCAL_READER, Gear
 from clew.retrievers.registry import open_retriever
 from clew.types import Evidence, ExtractedFacts, Prompt, Question, ReaderInput, SufficiencyDecision, Thought
-from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 CUTOFFS = (5, 10)
 
 
-class Counting:
-    """A reader that counts what a language model in its place would be asked, and would say."""
+class CountingReader:
+    """Wrapper that counts the calls and tokens of a language model in the place of a reader."""
 
     def __init__(self, reader: AgentReader) -> None:
         self.calls = self.tokens = 0
@@ -37,79 +36,72 @@ class Counting:
         self._reader = reader
 
     def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
-        """Count one call for each question with passages; a model names twenty facts at most."""
-        found = self._reader.read(inputs)
-        for sought, reading in zip(inputs, found, strict=True):
-            if sought.passages:
-                said = [[fact.head, fact.relation, fact.tail] for fact in reading.facts[:20]]
-                self._count(
-                    proximal_triples.build_prompt(sought.question, sought.passages, sought.gist), {"triples": said}
-                )
-        return found
+        """Count one call for each question with passages; a model lists at most twenty facts."""
+        results = self._reader.read(inputs)
+        for state, extracted in zip(inputs, results, strict=True):
+            if state.passages:
+                triples = [[fact.head, fact.relation, fact.tail] for fact in extracted.facts[:20]]
+                prompt = proximal_triples.build_prompt(state.question, state.passages, state.gist)
+                self._count(prompt, {"triples": triples})
+        return results
 
     def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
-        """Count one call a question."""
-        found = self._reader.judge(inputs)
-        for sought, verdict in zip(inputs, found, strict=True):
-            said = {"answerable": verdict.enough, "reasoning": verdict.reasoning, "next_query": verdict.query}
-            self._count(sufficiency.build_prompt(sought.question, sought.gist, sought.queries), said)
-        return found
+        """Count one call per question."""
+        results = self._reader.judge(inputs)
+        for state, decision in zip(inputs, results, strict=True):
+            reply = {"answerable": decision.enough, "reasoning": decision.reasoning, "next_query": decision.query}
+            self._count(sufficiency.build_prompt(state.question, state.gist, state.queries), reply)
+        return results
 
     def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
-        """Count one call a question."""
-        found = self._reader.think(inputs)
-        for sought, next_thought in zip(inputs, found, strict=True):
-            said = {"thought": next_thought.text, "answered": next_thought.answered}
-            self._count(thought.build_prompt(sought.question, sought.passages, sought.thoughts), said)
-        return found
+        """Count one call per question."""
+        results = self._reader.think(inputs)
+        for state, thought in zip(inputs, results, strict=True):
+            reply = {"thought": thought.text, "answered": thought.answered}
+            self._count(chain_of_thought.build_prompt(state.question, state.passages, state.thoughts), reply)
+        return results
 
-    def _count(self, prompt: Prompt, said: object) -> None:
-        told = f"{prompt.instructions}{json.dumps(prompt.reply.model_json_schema())}{prompt.content}"
+    def _count(self, prompt: Prompt, reply: Mapping[str, object]) -> None:
+        text = f"{prompt.instructions}{json.dumps(prompt.reply.model_json_schema())}{prompt.content}"
         self.calls += 1
-        self.tokens += estimate_tokens(told) + estimate_tokens(json.dumps(said))
+        self.tokens += estimate_tokens(text) + estimate_tokens(json.dumps(reply))
 
 
 def main() -> None:
-    """Print a table a set."""
+    """Print one table per set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev"])
     parser.add_argument("--bases", default="bm25,pagerank")
     arguments = parser.parse_args()
-    print(machine())
+    print(describe_machine())
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
-        index = indexes.open(indexed(benchmark))
+        index = indexes.open(build_index(benchmark))
         questions = load_questions(DATA / benchmark.questions)
         rows = []
         for base in arguments.bases.split(","):
-            parts = index.context.with_paths_per_passage(0)
-            below = open_retriever(base, parts)
-            expansion = build_expansion(parts, Gear(base=base))
-            later = 1.0 if base in GRAPH_BASES else 0.5
+            context = index.context.with_paths_per_passage(0)
+            base_retriever = open_retriever(base, context)
+            expansion = build_expansion(context, Gear(base=base))
+            settings = GearSettings(later_weight=1.0 if base in GRAPH_BASES else 0.5)
             for label in ("gear", "ircot"):
-                reader = Counting(open_reader(parts, LOCAL_READER, Gear().context))
-                agent: Retriever = IRCoTAgent(below, reader)
+                reader = CountingReader(open_reader(context, LOCAL_READER, Gear().context))
+                agent: Retriever = IRCoTAgent(base_retriever, reader)
                 if label == "gear":
-                    agent = GearAgent(below, expansion, reader, GearSettings(later_weight=later))
-                found = agent.retrieve([question.text for question in questions], max(CUTOFFS))
-                rows.append([f"{label} over {base}", *figures(questions, found), *spent(reader, len(questions))])
+                    agent = GearAgent(base_retriever, expansion, reader, settings)
+                evidence = agent.retrieve([question.text for question in questions], max(CUTOFFS))
+                calls, tokens = reader.calls / len(questions), reader.tokens / len(questions)
+                figures = format_figures(questions, evidence)
+                rows.append([f"{label} over {base}", *figures, f"{calls:.1f}", f"{tokens:,.0f}"])
         print()
-        print_table((name, *(f"R@{k}" for k in CUTOFFS), "steps", "calls", "tokens a question"), rows)
+        print_table((name, *(f"R@{k}" for k in CUTOFFS), "steps", "calls", "tokens per question"), rows)
 
 
-def figures(questions: Sequence[Question], found: Sequence[Evidence]) -> list[str]:
-    """Return recall at each cut-off, and steps."""
-    shares = []
-    for question, evidence in zip(questions, found, strict=True):
-        ids = [{scored.item.id, scored.item.document_id} for scored in evidence.passages]
-        shares.append([len(set(question.gold) & set().union(*ids[:k])) / len(question.gold) for k in CUTOFFS])
-    steps = np.mean([len(evidence.steps) for evidence in found])
-    return [*(f"{100 * share:.1f}" for share in np.mean(shares, axis=0)), f"{steps:.1f}"]
-
-
-def spent(reader: Counting, questions: int) -> list[str]:
-    """Return calls and tokens a question."""
-    return [f"{reader.calls / questions:.1f}", f"{reader.tokens / questions:,.0f}"]
+def format_figures(questions: Sequence[Question], evidence: Sequence[Evidence]) -> list[str]:
+    """Return mean recall at each cut-off and the mean number of steps."""
+    pairs = list(zip(evidence, questions, strict=True))
+    recalls = [float(np.mean([gold_recall(one, question, k) for one, question in pairs])) for k in CUTOFFS]
+    return [*(f"{100 * recall:.1f}" for recall in recalls), f"{np.mean([len(one.steps) for one in evidence]):.1f}"]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`bm25s` weights on our arrays against Lance's full-text index: recall, milliseconds, building.
+"""Compare `bm25s` weights on our arrays with Lance's full-text index: recall, milliseconds, build time.
 
 `python bench/bm25_engines.py [SET]`
 """
@@ -14,24 +14,24 @@ import pyarrow as pa
 from clew.datasets.loaders import load_questions
 from clew.ranking import top_order
 from clew.text.bm25 import BM25Index
-from workbench import BENCHMARKS, DATA, WORK, machine, print_table, records
+from workbench import BENCHMARKS, DATA, WORK, describe_machine, load_records, print_table
 
 
 def main() -> None:
-    """Print both engines beside each other on the same texts and questions."""
+    """Print a row per engine, on the same texts and questions."""
     benchmark = BENCHMARKS[sys.argv[1] if len(sys.argv) > 1 else "hotpotqa"]
-    rows = sorted(records(DATA / benchmark.corpus), key=lambda r: r["id"])
+    rows = sorted(load_records(DATA / benchmark.corpus), key=lambda r: r["id"])
     ids = [r["id"] for r in rows]
     texts = [f"{r['title']}\n{r['text']}" for r in rows]
     questions = load_questions(DATA / benchmark.questions)
-    print(machine())
+    print(describe_machine())
     table = []
 
     start = time.perf_counter()
     ours = BM25Index.build(texts)
-    built = time.perf_counter() - start
+    seconds = time.perf_counter() - start
     table.append(
-        ["bm25s", f"{built:.1f}", *asked(questions, lambda q: [ids[p] for p in top_order(ours.scores(q), 10)])]
+        ["bm25s", f"{seconds:.1f}", *measure(questions, lambda q: [ids[p] for p in top_order(ours.scores(q), 10)])]
     )
 
     folder = WORK / "fts.lance"
@@ -39,26 +39,26 @@ def main() -> None:
     start = time.perf_counter()
     dataset = lance.write_dataset(pa.table({"id": ids, "text": texts}), str(folder))
     dataset.create_scalar_index("text", "INVERTED", stem=True, remove_stop_words=True, with_position=False)
-    built = time.perf_counter() - start
+    seconds = time.perf_counter() - start
 
     def search(question: str) -> list[str]:
-        found = dataset.scanner(columns=["id", "_score"], full_text_query=question, limit=10).to_table()
-        return list(found["id"].to_pylist())
+        table = dataset.scanner(columns=["id", "_score"], full_text_query=question, limit=10).to_table()
+        return list(table["id"].to_pylist())
 
-    table.append(["Lance full text", f"{built:.1f}", *asked(questions, search)])
+    table.append(["Lance full text", f"{seconds:.1f}", *measure(questions, search)])
     print_table((f"{benchmark.name}", "build s", "recall@2", "recall@5", "ms p50"), table)
 
 
-def asked(questions, search) -> list[str]:  # type: ignore[no-untyped-def]
+def measure(questions, search) -> list[str]:  # type: ignore[no-untyped-def]
     """Return recall@2 and recall@5 in % and the median milliseconds."""
     recalls: list[tuple[float, float]] = []
     milliseconds = []
     for question in questions:
         start = time.perf_counter()
-        found = search(question.text)
+        ids = search(question.text)
         milliseconds.append(1000 * (time.perf_counter() - start))
         gold = set(question.gold)
-        recalls.append((len(gold & set(found[:2])) / len(gold), len(gold & set(found[:5])) / len(gold)))
+        recalls.append((len(gold & set(ids[:2])) / len(gold), len(gold & set(ids[:5])) / len(gold)))
     two, five = (100 * np.mean(column) for column in zip(*recalls, strict=True))
     return [f"{two:.1f}", f"{five:.1f}", f"{np.median(milliseconds):.2f}"]
 

@@ -1,18 +1,17 @@
 """FRAG on graphs: `python bench/frag.py [router] [quality] [variants] [latency] [--questions N]`.
 
-`router`: accuracy of simple or complex, in domain and on other graphs, with every part of the training.
-`quality`: coverage of the kept paths and hits@1, by a plain bi-encoder and by a ranker of paths that was trained on the
-other family of questions. `variants`: frag beside frag-simple and frag-complex on a set balanced over 1, 2 and 3 hops,
-and each part exchanged. `latency`: a question on metaqa and on the generated graph of ten million triples.
+`router`: accuracy of simple or complex, in domain and on other graphs, with variants of the training.
+`quality`: coverage of the selected paths and hits@1, with a plain bi-encoder and with a path ranker trained on the
+other family of questions. `variants`: frag, frag-simple and frag-complex on a set balanced over 1, 2 and 3 hops, and
+frag with each part replaced. `latency`: one question on metaqa and on the generated graph of ten million triples.
 
-Every tenth question of metaqa and pathquestion-2h is held out of the training of routers. Rankers of the other family
+Every tenth question of metaqa and pathquestion-2h is excluded from the training of routers. Rankers of the other family
 see none of a set's questions; the shipped one was trained on all of metaqa/dev and pathquestion-2h.
 """
 
 import argparse
 import shutil
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,11 @@ from clew.index import Index
 from clew.models.encoders.registry import open_encoder
 from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopPredictor, load_hop_predictor
 from clew.settings import Settings
-from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy
+from clew.training.fitting.hop_predictor import HopRecipe, accuracy
 from clew.training.fitting.path_ranker import PathRecipe
 from clew.training.recipes.frag import hop_examples, train_frag_hops, train_frag_paths
 from clew.types import Question, ignore_progress
-from workbench import DATA, WORK, machine, print_table
+from workbench import DATA, WORK, describe_machine, print_table
 
 METAQA, PQ2, PQ3 = "metaqa", "pathquestion-2h", "pathquestion-3h"
 FILES = {METAQA: "dev.jsonl", PQ2: "questions.jsonl", PQ3: "questions.jsonl"}
@@ -61,12 +60,12 @@ VARIANTS = (
 
 
 def main() -> None:
-    """Print what was asked for, all by default."""
+    """Print the selected parts, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], "router", "quality", "variants", "latency"])
-    parser.add_argument("--questions", type=int, default=300, help="of each kind")
+    parser.add_argument("--questions", type=int, default=300, help="number of questions of each kind")
     arguments = parser.parse_args()
-    print(machine())
+    print(describe_machine())
     folder = WORK / "frag"
     folder.mkdir(parents=True, exist_ok=True)
     parts = {"router": router, "quality": quality, "variants": variants, "latency": latency}
@@ -75,60 +74,55 @@ def main() -> None:
         parts[name](folder, arguments.questions)
 
 
-def graph(name: str) -> Index:
-    """Return the index of a graph, imported where it is not."""
-    place = WORK / f"kg-{name}"
-    if not place.exists():
-        clew.create(place, Settings(encoder=MINI)).import_graph(DATA / name / "kg.tsv")
-    return clew.open(place)
+def open_graph(name: str) -> Index:
+    """Return the index of a graph, imported if necessary."""
+    location = WORK / f"kg-{name}"
+    if not location.exists():
+        clew.create(location, Settings(encoder=MINI)).import_graph(DATA / name / "kg.tsv")
+    return clew.open(location)
 
 
-def questions(name: str) -> list[Question]:
-    """Return the questions of a set; those that are held out of what routers are trained on."""
-    found = load_questions(DATA / name / FILES[name])
-    return found if name == PQ3 else found[TENTH - 1 :: TENTH]
+def test_questions(name: str) -> list[Question]:
+    """Return the questions of a set that routers were not trained on."""
+    loaded = load_questions(DATA / name / FILES[name])
+    return loaded if name == PQ3 else loaded[TENTH - 1 :: TENTH]
 
 
 def router(folder: Path, _count: int) -> None:
-    """Train routers on metaqa alone and with pathquestion-2h, and tell how often they are right."""
+    """Train routers on metaqa, with and without pathquestion-2h, and print their accuracy."""
     encoder = open_encoder(MINI)
-    sets = {name: hop_examples(graph(name), questions(name), ignore_progress)[0] for name in FILES}
+    sets = {name: hop_examples(open_graph(name), test_questions(name), ignore_progress)[0] for name in FILES}
     rows = []
     for trained_on in ((METAQA,), (METAQA, PQ2)):
         for recipe in (HopRecipe(), HopRecipe(made_up=0), HopRecipe(kind=TERMS, decay=1e-4)):
             out = folder / f"router-{'+'.join(trained_on)}-{recipe.kind}-{recipe.made_up}"
             started = time.perf_counter()
             train_frag_hops(
-                [(graph(name), DATA / name / FILES[name]) for name in trained_on], out, recipe, ignore_progress
+                [(open_graph(name), DATA / name / FILES[name]) for name in trained_on], out, recipe, ignore_progress
             )
             seconds = time.perf_counter() - started
-            made = HopPredictor(load_hop_predictor(out), encoder.encode)
-            told = recipe.kind + (", made-up questions too" if recipe.kind == WORDS and recipe.made_up else "")
-            figures = [accuracy(made, sets[METAQA]), _mixed(made, sets[PQ2], sets[PQ3])]
-            figures += [accuracy(made, sets[PQ2]), accuracy(made, sets[PQ3])]
-            rows.append([" + ".join(trained_on), told, *(f"{figure:.3f}" for figure in figures), f"{seconds:.0f}"])
+            predictor = HopPredictor(load_hop_predictor(out), encoder.encode)
+            kind = recipe.kind + (", with synthetic questions" if recipe.kind == WORDS and recipe.made_up else "")
+            metaqa, two, three = (accuracy(predictor, sets[name]) for name in (METAQA, PQ2, PQ3))
+            figures = (metaqa, (two + three) / 2, two, three)
+            rows.append([" + ".join(trained_on), kind, *(f"{figure:.3f}" for figure in figures), f"{seconds:.0f}"])
     head = ("trained on", "kind", "metaqa, held out", "PQ mixed", "PQ-2h", "PQ-3h", "seconds")
     print_table(head, rows)
 
 
-def _mixed(made: HopPredictor, two: Sequence[HopExample], three: Sequence[HopExample]) -> float:
-    """Return the accuracy on both sets, each counting half."""
-    return (accuracy(made, two) + accuracy(made, three)) / 2
-
-
-def trained(folder: Path) -> dict[str, str]:
-    """Return settings for each set: a router trained as the shipped one, a ranker of the other family."""
+def train_weights(folder: Path) -> dict[str, str]:
+    """Return settings for each set: a router trained like the shipped one, and a ranker of the other family."""
     both = folder / f"router-{METAQA}+{PQ2}-{WORDS}-{HopRecipe().made_up}"
     if not both.exists():
-        sets = [(graph(name), DATA / name / FILES[name]) for name in (METAQA, PQ2)]
+        sets = [(open_graph(name), DATA / name / FILES[name]) for name in (METAQA, PQ2)]
         train_frag_hops(sets, both, HopRecipe(), ignore_progress)
     rankers = {}
     for family, sets_of in (("metaqa", (METAQA,)), ("pathquestion", (PQ2, PQ3))):
         out = folder / f"paths-{family}"
         if not out.exists():
             started = time.perf_counter()
-            learned = [(graph(name), DATA / name / FILES[name]) for name in sets_of]
-            train_frag_paths(learned, out, PathRecipe(rank=0), ignore_progress)
+            training = [(open_graph(name), DATA / name / FILES[name]) for name in sets_of]
+            train_frag_paths(training, out, PathRecipe(rank=0), ignore_progress)
             print(f"ranker of paths trained on {family}: {time.perf_counter() - started:.0f} s")
         rankers[family] = out
     other = {METAQA: rankers["pathquestion"], PQ2: rankers["metaqa"], PQ3: rankers["metaqa"]}
@@ -136,30 +130,29 @@ def trained(folder: Path) -> dict[str, str]:
 
 
 def quality(folder: Path, count: int) -> None:
-    """Print coverage and hits@1 beside what was to be reached."""
-    settings = trained(folder)
+    """Print coverage and hits@1 with their targets."""
+    settings = train_weights(folder)
     rows = []
     for (name, hops), (coverage, plain, other) in TARGETS.items():
-        asked = [q for q in questions(name) if q.hops == hops]
-        step = max(1, len(asked) // count)
-        asked = asked[::step][:count]
+        selected = [q for q in test_questions(name) if q.hops == hops]
+        selected = selected[:: max(1, len(selected) // count)][:count]
         routing, ranking = settings[name].split("|")
         retrievers = [f"frag:{routing},ranker=bi-encoder", f"frag:{routing},{ranking}", "frag"]
-        report = evaluate_path_retrievers(graph(name), asked, retrievers, ignore_progress)["retrievers"]
+        report = evaluate_path_retrievers(open_graph(name), selected, retrievers, ignore_progress)["retrievers"]
         for kind, retriever, wanted in zip(
             ("bi-encoder", "other family", "shipped weights"), retrievers, (plain, other, 0.0), strict=True
         ):
-            found = report[retriever]
+            figures = report[retriever]
             rows.append(
                 [
                     f"{name}, {hops} hops",
-                    str(len(asked)),
+                    str(len(selected)),
                     kind,
-                    f"{found['coverage@32']:.3f} ({coverage})",
-                    _with_interval(found, "hits@1") + (f" ({wanted})" if wanted else ""),
-                    f"{found['complex']:.2f}",
-                    f"{found['path_tokens']:.0f}",
-                    f"{found['seconds_p50'] * 1000:.0f}",
+                    f"{figures['coverage@32']:.3f} ({coverage})",
+                    _with_interval(figures, "hits@1") + (f" ({wanted})" if wanted else ""),
+                    f"{figures['complex']:.2f}",
+                    f"{figures['path_tokens']:.0f}",
+                    f"{figures['seconds_p50'] * 1000:.0f}",
                 ]
             )
     head = ("questions", "n", "ranker", "coverage@32 (wanted)", "hits@1 (wanted)", "complex", "tokens", "ms")
@@ -167,20 +160,20 @@ def quality(folder: Path, count: int) -> None:
 
 
 def variants(folder: Path, count: int) -> None:
-    """Print each part exchanged, on metaqa's held-out questions, equally many of 1, 2 and 3 hops."""
+    """Print figures with each part replaced, on held-out questions of metaqa, equally many of 1, 2 and 3 hops."""
     del folder
-    held = questions(METAQA)
-    balanced = [q for hops in (1, 2, 3) for q in [q for q in held if q.hops == hops][:count]]
-    report = evaluate_path_retrievers(graph(METAQA), balanced, VARIANTS, ignore_progress)
+    held_out = test_questions(METAQA)
+    balanced = [q for hops in (1, 2, 3) for q in [q for q in held_out if q.hops == hops][:count]]
+    report = evaluate_path_retrievers(open_graph(METAQA), balanced, VARIANTS, ignore_progress)
     rows = [
         [
             name,
-            _with_interval(found, "hits@1"),
-            _with_interval(found, "coverage@32"),
-            *(f"{found[f'covered by {step}']:.3f}" for step in ("neighbourhood", "entity ranking", "path search")),
-            f"{found['seconds_p50'] * 1000:.0f}",
+            _with_interval(figures, "hits@1"),
+            _with_interval(figures, "coverage@32"),
+            *(f"{figures[f'covered by {step}']:.3f}" for step in ("neighbourhood", "entity ranking", "path search")),
+            f"{figures['seconds_p50'] * 1000:.0f}",
         ]
-        for name, found in report["retrievers"].items()
+        for name, figures in report["retrievers"].items()
     ]
     print(f"{len(balanced)} questions, the shipped weights")
     print_table(("variant", "hits@1", "coverage@32", "in hops", "after ranking", "after search", "ms"), rows)
@@ -190,13 +183,13 @@ def variants(folder: Path, count: int) -> None:
             print(f"{c['a']} minus {c['b']}: {interval}, p = {c['p']:.4f}")
 
 
-def _with_interval(found: dict[str, Any], measure: str) -> str:
-    low, high = found["intervals"][measure]
-    return f"{found[measure]:.3f} ({low:.3f}-{high:.3f})"
+def _with_interval(figures: dict[str, Any], measure: str) -> str:
+    low, high = figures["intervals"][measure]
+    return f"{figures[measure]:.3f} ({low:.3f}-{high:.3f})"
 
 
 def latency(folder: Path, count: int) -> None:
-    """Print the median of a question on metaqa and on ten million triples, taking turns."""
+    """Print the median time of a question on metaqa and on ten million triples."""
     big = WORK / "kg-big"
     if not big.exists():
         file = folder / f"graph-{BIG}.tsv"
@@ -207,30 +200,30 @@ def latency(folder: Path, count: int) -> None:
         except KeyboardInterrupt:
             shutil.rmtree(big, ignore_errors=True)
             raise
-    asked = [(q.text, q.topics) for q in questions(METAQA)[:count]]
+    known = [(q.text, q.topics) for q in test_questions(METAQA)[:count]]
     names = clew.open(big).snapshot.entities
     heads = clew.open(big).snapshot.triples[:, 0]
     generator = np.random.default_rng(0)
     topics = [names[int(heads[i])] for i in generator.integers(0, len(heads), count)]
     others: list[tuple[str, tuple[str, ...]]] = [
-        (text, (topic,)) for (text, _), topic in zip(asked, topics, strict=True)
+        (text, (topic,)) for (text, _), topic in zip(known, topics, strict=True)
     ]
-    made: dict[str, tuple[Index, list[tuple[str, tuple[str, ...]]]]] = {
-        "metaqa": (clew.open(WORK / "kg-metaqa"), asked),
+    graphs: dict[str, tuple[Index, list[tuple[str, tuple[str, ...]]]]] = {
+        "metaqa": (clew.open(WORK / "kg-metaqa"), known),
         "ten million": (clew.open(big), others),
     }
     rows = []
     for kind in ("bi-encoder", "trained"):
-        for name, (index, those) in made.items():
+        for name, (index, pairs) in graphs.items():
             retriever = open_path_retriever(index, f"frag:ranker={kind}")
-            for text, about in those[:20]:
-                retriever.retrieve_about([text], [about], 5)
-            spent = []
-            for text, about in those:
+            for text, topic in pairs[:20]:
+                retriever.retrieve_about([text], [topic], 5)
+            milliseconds = []
+            for text, topic in pairs:
                 started = time.perf_counter()
-                retriever.retrieve_about([text], [about], 5)
-                spent.append(1000 * (time.perf_counter() - started))
-            rows.append([kind, name, f"{np.median(spent):.1f}", f"{np.percentile(spent, 95):.1f}"])
+                retriever.retrieve_about([text], [topic], 5)
+                milliseconds.append(1000 * (time.perf_counter() - started))
+            rows.append([kind, name, f"{np.median(milliseconds):.1f}", f"{np.percentile(milliseconds, 95):.1f}"])
     print_table(("ranker", "graph", "ms, median", "ms, 95 %"), rows)
 
 

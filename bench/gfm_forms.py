@@ -1,10 +1,10 @@
-"""What `gfm` finds when users do not write as test sets do.
+"""Recall of `gfm` on questions that are not written like those of test sets.
 
 `python bench/gfm_forms.py [SET ...] [--weights FOLDER ...]`
 
-Each question as it is, in lower case, with three in ten of its names unknown, and with none known; the prior is the
-ranking of the question's walk, from which the network starts. With several folders of weights (seeds of one recipe) the
-mean is printed, with the least and the greatest.
+Each question as it is, in lower case, with three in ten of its names unlinked, and with none linked; the prior is the
+ranking of the question's walk, from which the network starts. For several folders of weights (seeds of one recipe) the
+mean is printed, with the minimum and maximum.
 """
 
 import argparse
@@ -21,39 +21,39 @@ from clew.training.data.gfm_examples import FORMS, GFMExamples, make_examples
 from clew.training.objectives.document_retrieval import mean_recall
 from clew.training.recipes.gfm import GFMRecipe, graph_view
 from gnn_lab import percent
-from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 CUTOFFS = (2, 5, 10)
 
 
 def main() -> None:
-    """Print a table a set."""
+    """Print one table per set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev"])
     parser.add_argument("--weights", nargs="+", type=Path, default=[PRETRAINED_FOLDER / "gfm"])
     arguments = parser.parse_args()
     trained = [load_weights(folder) for folder in arguments.weights]
     recipe = GFMRecipe(nodes=trained[0].nodes or 1000)
-    print(machine())
+    print(describe_machine())
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
-        parts = indexes.open(indexed(benchmark)).context
-        laid_out = make_examples(graph_view(parts, recipe, trained[0]), load_questions(DATA / benchmark.questions))
+        parts = indexes.open(build_index(benchmark)).context
+        examples = make_examples(graph_view(parts, recipe, trained[0]), load_questions(DATA / benchmark.questions))
         rows = []
-        for form, called in enumerate(FORMS):
-            found = [mean_recall(one.model, laid_out, CUTOFFS, form) for one in trained]
-            by_cutoff = [percent([values[i] for values in found]) for i in range(len(CUTOFFS))]
-            gold = percent([mean_recall(one.model, laid_out, (5,), form, all_gold=True)[0] for one in trained])
-            rows.append([called, *by_cutoff, gold, *(f"{100 * value:.1f}" for value in prior_recalls(laid_out, form))])
+        for form, label in enumerate(FORMS):
+            recalls = [mean_recall(one.model, examples, CUTOFFS, form) for one in trained]
+            by_cutoff = [percent([values[i] for values in recalls]) for i in range(len(CUTOFFS))]
+            gold = percent([mean_recall(one.model, examples, (5,), form, all_gold=True)[0] for one in trained])
+            rows.append([label, *by_cutoff, gold, *(f"{100 * value:.1f}" for value in prior_recalls(examples, form))])
         print()
         columns = (*(f"gfm R@{k}" for k in CUTOFFS), "all gold@5", *(f"walk R@{k}" for k in CUTOFFS))
         print_table((name, *columns), rows)
 
 
-def prior_recalls(laid_out: GFMExamples, form: int) -> list[float]:
-    """Return the recall of the walk's own ranking at each cut-off."""
+def prior_recalls(examples: GFMExamples, form: int) -> list[float]:
+    """Return the recall of the walk's ranking at each cut-off."""
     shares = []
-    for item in laid_out.items:
+    for item in examples.items:
         graph = item.graphs[form]
         values = np.where(graph.targets, graph.prior, -np.inf)
         ranked = graph.nodes[top_order(values, max(CUTOFFS))].tolist() if len(values) else []

@@ -1,8 +1,8 @@
-"""Why `gfm` misses what it misses: `python bench/gfm_misses.py [SET ...]`.
+"""Causes of the gold passages that `gfm` misses: `python bench/gfm_misses.py [SET ...]`.
 
-Each gold passage that is not among the first five is put down to the first step that lost it: the question names
-nothing that is known (linking); no path of as many edges as the network has layers leads to it from what the question
-names (extraction); it is not among the nodes near the walk (pruning); or the network puts others before it (ranking).
+Each gold passage outside the first five is attributed to the first step that lost it: no name in the question links to
+an entity (linking); no path with as many edges as the network has layers leads to it from the linked entities
+(extraction); it is not among the nodes near the walk (pruning); or the network ranks others higher (ranking).
 """
 
 import sys
@@ -18,65 +18,65 @@ from clew.query.linking import link_question
 from clew.retrievers.gfm.weights import load_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.recipes.gfm import GFMRecipe, graph_view
-from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 
 CAUSES = ("found", "linking", "extraction", "pruning", "ranking")
 
 
 def main() -> None:
-    """Print a table of causes, a row a set."""
+    """Print a table of causes, one row per set."""
     trained = load_weights(PRETRAINED_FOLDER / "gfm")
     layers = trained.model.settings.layers
-    print(machine())
+    print(describe_machine())
     rows = []
     for name in sys.argv[1:] or ("hotpotqa", "musique-dev"):
         benchmark = BENCHMARKS[name]
-        index = indexes.open(indexed(benchmark))
-        parts, snapshot = index.context, index.snapshot
+        index = indexes.open(build_index(benchmark))
+        context, snapshot = index.context, index.snapshot
         edges = passage_graph(snapshot)
-        graphs = graph_view(parts, GFMRecipe(), trained).graphs
-        walker = GraphWalk(parts.scope, parts.lexical, GraphWalkConfig())
-        everything = np.ones(len(snapshot.passage_ids), dtype=bool)
-        places = {id_: place for place, id_ in enumerate(snapshot.passage_ids)}
+        graphs = graph_view(context, GFMRecipe(), trained).graphs
+        walker = GraphWalk(context.scope, context.lexical, GraphWalkConfig())
+        allowed = np.ones(len(snapshot.passage_ids), dtype=bool)
+        passage_of = {id_: passage for passage, id_ in enumerate(snapshot.passage_ids)}
         gfm = index.retriever("gfm", paths=0)
         causes: Counter[str] = Counter()
-        walked = 0
+        demoted = 0
         for question in load_questions(DATA / benchmark.questions):
             (evidence,) = gfm.retrieve([question.text], 5)
             first = {id_ for scored in evidence.passages for id_ in (scored.item.id, scored.item.document_id)}
             linked = link_question(snapshot, question.text)
-            walk = walker.walk_linked(linked, everything)
-            vector = parts.encoder.encode_queries([question.text])[0]
-            nodes = set(graphs.build(linked, lambda v=vector: v, everything).nodes.tolist())  # type: ignore[misc]
-            near = reached(edges, list(walk.named_nodes), layers)
+            walk = walker.walk_linked(linked, allowed)
+            vector = context.encoder.encode_queries([question.text])[0]
+            nodes = set(graphs.build(linked, lambda v=vector: v, allowed).nodes.tolist())  # type: ignore[misc]
+            reachable = within_steps(edges, list(walk.named_nodes), layers)
             best = set(walk.nodes[np.argsort(-walk.scores, kind="stable")[:5]].tolist())
             for id_ in question.gold:
-                own = places.get(id_, places.get(f"{id_}#0", -1))
+                passage = passage_of.get(id_, passage_of.get(f"{id_}#0", -1))
                 cause = "ranking"
                 if id_ in first:
                     cause = "found"
                 elif not walk.named_nodes:
                     cause = "linking"
-                elif not near[own]:
+                elif not reachable[passage]:
                     cause = "extraction"
-                elif own not in nodes:
+                elif passage not in nodes:
                     cause = "pruning"
                 causes[cause] += 1
-                walked += cause == "ranking" and own in best
+                demoted += cause == "ranking" and passage in best
         total = sum(causes.values())
-        rows.append([name, str(total), *(f"{100 * causes[c] / total:.1f}" for c in CAUSES), str(walked)])
-    columns = ("gold passages", *(f"{c} %" for c in CAUSES), "ranked down that the walk had in its first five")
+        rows.append([name, str(total), *(f"{100 * causes[c] / total:.1f}" for c in CAUSES), str(demoted)])
+    columns = ("gold passages", *(f"{c} %" for c in CAUSES), "ranking errors in the walk's first five")
     print_table(("set", *columns), rows)
 
 
-def reached(edges: RelationalEdges, starts: list[int], steps: int) -> np.ndarray:
-    """Return which nodes (n,) lie within some edges of the starts."""
+def within_steps(edges: RelationalEdges, starts: list[int], steps: int) -> np.ndarray:
+    """Return which nodes (n,) are within some edges of the starts."""
     receivers = np.repeat(np.arange(edges.node_count), np.diff(edges.indptr))
-    near = np.zeros(edges.node_count, dtype=bool)
-    near[starts] = True
+    reached = np.zeros(edges.node_count, dtype=bool)
+    reached[starts] = True
     for _ in range(steps):
-        near[receivers[near[edges.senders]]] = True
-    return near
+        reached[receivers[reached[edges.senders]]] = True
+    return reached
 
 
 if __name__ == "__main__":

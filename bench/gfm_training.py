@@ -1,14 +1,14 @@
-"""How the network of `gfm` is best trained: `python bench/gfm_training.py EXPERIMENT [--seeds 0,1,2] [--2wiki]`.
+"""Training experiments of `gfm`: `python bench/gfm_training.py EXPERIMENT [--seeds 0,1,2] [--2wiki]`.
 
-    stages     random start, completed facts, path questions; each alone, and before questions of people
-    losses     the share of cross-entropy, and the three ranking losses
-    parts      without features, prior, learned inverses; other messages and sums; depth
+    stages     random initialisation, KG completion, path questions; each alone, and before human questions
+    losses     the weight of the cross-entropy, and the three ranking losses
+    parts      without features, prior, learned inverses; other messages and aggregations; depth
     width      width 32 to 512, fitted and plotted
     data       shares of the training questions, fitted and plotted
-    transfer   learned on one corpus, measured on each
+    transfer   trained on one corpus, evaluated on each
     published  entities as targets, as in the paper, with each ranker
 
-Development questions choose the epoch and are what is printed; 2wiki is only measured when asked for.
+Development questions select the epoch and are reported; 2wiki is only evaluated on request.
 """
 
 import argparse
@@ -28,8 +28,8 @@ from clew.training.loop import Recipe
 from clew.training.objectives.document_retrieval import RetrievalLoss
 from clew.training.objectives.kg_completion import CompletionRecipe
 from clew.training.recipes.gfm import GFMRecipe
-from gnn_lab import LEARNED, Lab, measured, percent
-from workbench import WORK, machine, print_table
+from gnn_lab import TRAINING_SETS, Lab, measure, percent
+from workbench import WORK, describe_machine, print_table
 
 OURS = GFMRecipe(width=64, layers=3, nodes=100, loop=Recipe(epochs=4))
 COLUMNS = (("hotpotqa", "dev", 2), ("hotpotqa", "dev", 5), ("musique-dev", "dev", 5), ("musique-dev", "dev", 10))
@@ -38,7 +38,7 @@ HELD_BACK = (("2wiki", "questions", 2), ("2wiki", "questions", 5))
 WIDTHS = (32, 64, 128, 256, 512)
 
 Network = tuple[str, QueryGNN, float]
-"""A label, a trained network, and the seconds it took."""
+"""A label, a trained network, and the training seconds."""
 
 
 def main() -> None:
@@ -53,17 +53,17 @@ def main() -> None:
     experiments = EXPERIMENTS | {"width": partial(width, widths)}
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     columns = (*COLUMNS, *(HELD_BACK if arguments.held_back else ()))
-    print(machine(), f"seeds {arguments.seeds}", flush=True)
+    print(describe_machine(), f"seeds {arguments.seeds}", flush=True)
     if arguments.experiment == "published":
         published(seeds, arguments.held_back)
         return
     lab = Lab(OURS)
-    found: dict[str, list[list[float]]] = {}
+    runs_of: dict[str, list[list[float]]] = {}
     sizes: dict[str, float] = {}
     for seed in seeds:
         for label, model, seconds in experiments[arguments.experiment](lab, seed):
-            figures = [measured(model, lab.laid_out(name, q), (k,)).recall[k] for name, q, k in columns]
-            found.setdefault(label, []).append([*figures, seconds])
+            figures = [measure(model, lab.examples(name, q), (k,)).recall[k] for name, q, k in columns]
+            runs_of.setdefault(label, []).append([*figures, seconds])
             sizes[label] = sum(parameter.numel() for parameter in model.parameters())
             print(label, seed, *(f"{100 * f:.1f}" for f in figures), f"{seconds:.0f} s", file=sys.stderr, flush=True)
     rows = [
@@ -72,38 +72,38 @@ def main() -> None:
             *(percent([run[i] for run in runs]) for i in range(len(columns))),
             f"{np.mean([r[-1] for r in runs]):.0f}",
         ]
-        for label, runs in found.items()
+        for label, runs in runs_of.items()
     ]
     print_table((arguments.experiment, *(f"{name} R@{k}" for name, _, k in columns), "seconds"), rows)
     if arguments.experiment in ("width", "data"):
-        across = {label: (sizes[label] if arguments.experiment == "width" else float(label)) for label in found}
-        law(
+        across = {label: (sizes[label] if arguments.experiment == "width" else float(label)) for label in runs_of}
+        fit_power_law(
             arguments.experiment,
-            {across[label]: float(np.mean([r[:4] for r in runs])) for label, runs in found.items()},
+            {across[label]: float(np.mean([r[:4] for r in runs])) for label, runs in runs_of.items()},
         )
 
 
 def stages(lab: Lab, seed: int) -> Iterator[Network]:
-    """Train without labels, and with them after that."""
+    """Train without labels, and then with labels."""
     own = replace(OURS, loop=replace(OURS.loop, seed=seed))
-    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    labelled = [lab.examples(name, "train") for name in TRAINING_SETS]
     model, done = lab.fit(own, labelled)
-    yield "questions of people", model, done.seconds
+    yield "human questions", model, done.seconds
     facts = replace(own, loss=RetrievalLoss(1.0), completion=CompletionRecipe(steps=600, nodes=100))
-    model, done = lab.complete(replace(facts, loop=Recipe(epochs=2, seed=seed)), LEARNED)
+    model, done = lab.complete(replace(facts, loop=Recipe(epochs=2, seed=seed)), TRAINING_SETS)
     yield "facts", model, done.seconds
     model, again = lab.fit(own, labelled, model)
-    yield "facts, then questions of people", model, done.seconds + again.seconds
-    made = [lab.path_questions(name, 1000) for name in LEARNED]
-    model, done = lab.fit(replace(own, loop=replace(own.loop, epochs=3)), made)
+    yield "facts, then human questions", model, done.seconds + again.seconds
+    generated = [lab.path_questions(name, 1000) for name in TRAINING_SETS]
+    model, done = lab.fit(replace(own, loop=replace(own.loop, epochs=3)), generated)
     yield "path questions", model, done.seconds
     model, again = lab.fit(own, labelled, model)
-    yield "path questions, then questions of people", model, done.seconds + again.seconds
+    yield "path questions, then human questions", model, done.seconds + again.seconds
 
 
 def losses(lab: Lab, seed: int) -> Iterator[Network]:
-    """Vary the two losses and their share."""
-    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    """Vary the two losses and their weights."""
+    labelled = [lab.examples(name, "train") for name in TRAINING_SETS]
     for ranking in ("listwise", "paper", "code"):
         for alpha in (0.0, 0.3, 0.7):
             loss = RetrievalLoss(alpha, ranking)
@@ -114,9 +114,9 @@ def losses(lab: Lab, seed: int) -> Iterator[Network]:
 
 
 def parts(lab: Lab, seed: int) -> Iterator[Network]:
-    """Take out or change one part at a time."""
+    """Remove or change one part at a time."""
     own = replace(OURS, loop=replace(OURS.loop, seed=seed))
-    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    labelled = [lab.examples(name, "train") for name in TRAINING_SETS]
     changes = {
         "as shipped": own,
         "no features": replace(own, features=False),
@@ -135,17 +135,17 @@ def parts(lab: Lab, seed: int) -> Iterator[Network]:
 
 
 def width(widths: Sequence[int], lab: Lab, seed: int) -> Iterator[Network]:
-    """Widen the states."""
-    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    """Vary the width of the states."""
+    labelled = [lab.examples(name, "train") for name in TRAINING_SETS]
     for value in widths:
-        rate = 2e-3 if value < 256 else 1e-3  # wider ones do not hold the higher rate
+        rate = 2e-3 if value < 256 else 1e-3  # wider networks diverge at the higher rate
         model, done = lab.fit(replace(OURS, width=value, loop=replace(OURS.loop, rate=rate, seed=seed)), labelled)
         yield str(value), model, done.seconds
 
 
 def data(lab: Lab, seed: int) -> Iterator[Network]:
-    """Use more questions, the number of steps being equal."""
-    labelled = [lab.laid_out(name, "train") for name in LEARNED]
+    """Vary the number of questions at an equal number of steps."""
+    labelled = [lab.examples(name, "train") for name in TRAINING_SETS]
     for share in (0.05, 0.1, 0.2, 0.5, 1.0):
         epochs = round(OURS.loop.epochs / share)
         recipe = replace(OURS, fraction=share, loop=replace(OURS.loop, epochs=epochs, patience=epochs // 2, seed=seed))
@@ -154,21 +154,21 @@ def data(lab: Lab, seed: int) -> Iterator[Network]:
 
 
 def transfer(lab: Lab, seed: int) -> Iterator[Network]:
-    """Learn on one corpus alone."""
+    """Train on one corpus alone, and on all."""
     own = replace(OURS, loop=replace(OURS.loop, seed=seed))
-    for name in LEARNED:
-        model, done = lab.fit(own, [lab.laid_out(name, "train")])
+    for name in TRAINING_SETS:
+        model, done = lab.fit(own, [lab.examples(name, "train")])
         yield name, model, done.seconds
-    model, done = lab.fit(own, [lab.laid_out(name, "train") for name in LEARNED])
+    model, done = lab.fit(own, [lab.examples(name, "train") for name in TRAINING_SETS])
     yield "all three", model, done.seconds
 
 
 def published(seeds: Sequence[int], held_back: bool) -> None:
-    """Print what the paper's own form finds, trained in the paper's way but for less long, with each ranker."""
+    """Print the recall of the published form with each ranker, trained as in the paper but for fewer steps."""
     sets = [("hotpotqa", "dev"), ("musique-dev", "dev"), *([("2wiki", "questions")] if held_back else [])]
     shape = replace(OURS, targets="entities", width=128, layers=6, nodes=300)
     lab = Lab(shape)
-    found: dict[tuple[str, str], list[list[float]]] = {}
+    runs_of: dict[tuple[str, str], list[list[float]]] = {}
     for seed in seeds:
         start = time.perf_counter()
         facts = replace(
@@ -177,10 +177,10 @@ def published(seeds: Sequence[int], held_back: bool) -> None:
             completion=CompletionRecipe(steps=500, batch=4, negatives=128, nodes=100),
             loop=Recipe(epochs=1, rate=5e-4, decay=0.01, average=0.0, seed=seed),
         )
-        model, _ = lab.complete(facts, LEARNED)
+        model, _ = lab.complete(facts, TRAINING_SETS)
         loss = RetrievalLoss(0.3, "paper", forms=(1.0, 0.0, 0.0, 0.0), batch=4)
         loop = Recipe(epochs=2, rate=5e-4, decay=0.01, average=0.0, seed=seed)
-        labelled = [lab.laid_out(name, "train") for name in LEARNED]
+        labelled = [lab.examples(name, "train") for name in TRAINING_SETS]
         model, done = lab.fit(replace(shape, loss=loss, loop=loop), labelled, model)
         print(
             f"seed {seed}: {time.perf_counter() - start:.0f} s, best epoch {done.best_epoch + 1}",
@@ -188,8 +188,8 @@ def published(seeds: Sequence[int], held_back: bool) -> None:
             flush=True,
         )
         for name, questions in sets:
-            source = lab.laid_out(name, questions)
-            snapshot = lab.ground(name).snapshot
+            source = lab.examples(name, questions)
+            snapshot = lab.view(name).snapshot
             rankers = {
                 "paper": EntityRanker(snapshot, weighted=False),
                 "weighted": EntityRanker(snapshot, weighted=True),
@@ -197,14 +197,14 @@ def published(seeds: Sequence[int], held_back: bool) -> None:
                 "weighted, no rarity": EntityRanker(snapshot, weighted=True, rarity=False),
             }
             for label, ranker in rankers.items():
-                m = measured(model, replace(source, ranker=ranker))
-                found.setdefault((name, label), []).append([m.recall[2], m.recall[5], m.all_gold, m.recall[10]])
-    rows = [[*key, *(percent([run[i] for run in runs]) for i in range(4))] for key, runs in found.items()]
+                m = measure(model, replace(source, ranker=ranker))
+                runs_of.setdefault((name, label), []).append([m.recall[2], m.recall[5], m.all_gold, m.recall[10]])
+    rows = [[*key, *(percent([run[i] for run in runs]) for i in range(4))] for key, runs in runs_of.items()]
     print_table(("set", "ranker", "R@2", "R@5", "all gold@5", "R@10"), rows)
 
 
-def law(name: str, recall: dict[float, float]) -> None:
-    """Fit what is missed as a power of what grows, print the fit, and draw it."""
+def fit_power_law(name: str, recall: dict[float, float]) -> None:
+    """Fit, print and plot a power law of missed evidence."""
     from matplotlib import pyplot as plt
 
     sizes = np.array(sorted(recall))
@@ -225,7 +225,7 @@ def law(name: str, recall: dict[float, float]) -> None:
     plt.tight_layout()
     path = Path(WORK) / f"gfm-{name}.svg"
     plt.savefig(path)
-    print(f"drawn in {path.name} beside the indexes")
+    print(f"plotted in {path.name} beside the indexes")
 
 
 EXPERIMENTS: dict[str, Callable[[Lab, int], Iterator[Network]]] = {

@@ -1,4 +1,4 @@
-"""What the benchmarks of training share: questions laid out once, and networks trained and measured on them."""
+"""Shared by the training benchmarks: cached training examples, and networks trained and evaluated on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,25 +19,25 @@ from clew.training.loop import TrainingResult, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew.training.recipes.gfm import GFMRecipe, graph_view
-from workbench import DATA, WORK, clew
+from workbench import DATA, WORK, run_clew
 
 if TYPE_CHECKING:
     from clew.types import Question
 
-LEARNED = ("2wiki-train", "hotpotqa", "musique")
-"""Corpora with questions to learn from."""
+TRAINING_SETS = ("2wiki-train", "hotpotqa", "musique")
+"""Corpora with training questions."""
 
-CHOSEN_BY = ("hotpotqa", "musique-dev")
-"""Corpora whose development questions choose; 2wiki chooses nothing."""
+VALIDATION_SETS = ("hotpotqa", "musique-dev")
+"""Corpora whose development questions select the epoch; 2wiki is only tested."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """Recall of a set.
+class Recall:
+    """Recall on a set.
 
     Attributes:
-        recall: At each cut-off, as a mean.
-        all_gold: Share of questions whose evidence is all among the first five.
+        recall: Mean recall at each cut-off.
+        all_gold: Share of questions with all evidence among the first five.
     """
 
     recall: dict[int, float]
@@ -45,68 +45,70 @@ class Measured:
 
 
 class Lab:
-    """Indexes and questions as one kind of network sees them, laid out when they are first asked for.
+    """Indexes and questions as one kind of network sees them, cached on first use.
 
     Args:
-        recipe: Decides what a network sees: `targets` and `nodes`.
-        seed: Of the layout.
+        recipe: Determines what a network sees: `targets` and `nodes`.
+        seed: Random seed of the examples.
     """
 
     def __init__(self, recipe: GFMRecipe, seed: int = 0) -> None:
         self.recipe = recipe
         self._seed = seed
-        self._grounds: dict[str, GraphView] = {}
-        self._learned: dict[tuple[str, str, int], GFMExamples] = {}
+        self._views: dict[str, GraphView] = {}
+        self._examples: dict[tuple[str, str, int], GFMExamples] = {}
 
-    def ground(self, name: str) -> GraphView:
+    def view(self, name: str) -> GraphView:
         """Return an index as the network sees it."""
-        if name not in self._grounds:
+        if name not in self._views:
             folder = WORK / f"{name}-all-MiniLM-L6-v2"
-            clew("index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", "all-MiniLM-L6-v2")
-            self._grounds[name] = graph_view(indexes.open(folder).context, self.recipe)
-        return self._grounds[name]
+            run_clew(
+                "index", str(DATA / name / "corpus.jsonl"), "--index", str(folder), "--encoder", "all-MiniLM-L6-v2"
+            )
+            self._views[name] = graph_view(indexes.open(folder).context, self.recipe)
+        return self._views[name]
 
-    def laid_out(self, name: str, questions: str) -> GFMExamples:
-        """Return a file of questions over a corpus."""
+    def examples(self, name: str, questions: str) -> GFMExamples:
+        """Return the examples of a file of questions on a corpus."""
         key = (name, questions, 0)
-        if key not in self._learned:
-            asked = load_questions(DATA / name / f"{questions}.jsonl")
-            self._learned[key] = make_examples(self.ground(name), asked, self._seed)
-        return self._learned[key]
+        if key not in self._examples:
+            loaded = load_questions(DATA / name / f"{questions}.jsonl")
+            self._examples[key] = make_examples(self.view(name), loaded, self._seed)
+        return self._examples[key]
 
     def path_questions(self, name: str, count: int) -> GFMExamples:
-        """Return questions made of a corpus."""
+        """Return the examples of questions generated from a corpus."""
         key = (name, "paths", count)
-        if key not in self._learned:
-            ground = self.ground(name)
-            made: list[Question] = PathQuestionMaker(ground.snapshot, self._seed).make(count)
-            self._learned[key] = make_examples(ground, made, self._seed)
-        return self._learned[key]
+        if key not in self._examples:
+            view = self.view(name)
+            questions: list[Question] = PathQuestionMaker(view.snapshot, self._seed).make(count)
+            self._examples[key] = make_examples(view, questions, self._seed)
+        return self._examples[key]
 
     def facts(self, name: str) -> CompletionFacts:
         """Return the facts of a corpus as questions."""
-        ground = self.ground(name)
-        texts = relation_texts(ground.snapshot)
-        questions = ground.encode_texts([*texts, *map(inverse_text, texts)])
-        return CompletionFacts(ground, questions, self.recipe.completion.nodes)
+        view = self.view(name)
+        texts = relation_texts(view.snapshot)
+        vectors = view.encode_texts([*texts, *map(inverse_text, texts)])
+        return CompletionFacts(view, vectors, self.recipe.completion.nodes)
 
     def network(self, recipe: GFMRecipe) -> QueryGNN:
-        """Return a network of random weights."""
+        """Return a network with random weights."""
         torch.manual_seed(recipe.loop.seed)
-        return QueryGNN(recipe.network_settings(self.ground("musique-dev").relations.shape[1]))
+        return QueryGNN(recipe.network_settings(self.view("musique-dev").relations.shape[1]))
 
     def fit(
         self,
         recipe: GFMRecipe,
-        learned: Sequence[GFMExamples],
+        training: Sequence[GFMExamples],
         start: QueryGNN | None = None,
-        chosen_by: Sequence[str] = CHOSEN_BY,
+        validation: Sequence[str] = VALIDATION_SETS,
     ) -> tuple[QueryGNN, TrainingResult]:
-        """Train on questions; the development questions of some corpora choose the epoch."""
+        """Train on questions; the development questions of the validation corpora select the epoch."""
         model = self.network(recipe) if start is None else start
-        validated = {name: self.laid_out(name, "dev") for name in chosen_by}
+        examples = {name: self.examples(name, "dev") for name in validation}
         with TemporaryDirectory() as folder:
-            objective = DocumentRetrieval([part(one, recipe) for one in learned], validated, recipe.loss)
+            objective = DocumentRetrieval([subsample(one, recipe) for one in training], examples, recipe.loss)
             return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None)
 
     def complete(self, recipe: GFMRecipe, names: Sequence[str]) -> tuple[QueryGNN, TrainingResult]:
@@ -119,24 +121,23 @@ class Lab:
             return model, train(model, objective, recipe.loop, Path(folder), lambda *_: None)
 
 
-def part(whole: GFMExamples, recipe: GFMRecipe) -> GFMExamples:
-    """Return the share of the questions that a recipe uses."""
+def subsample(examples: GFMExamples, recipe: GFMRecipe) -> GFMExamples:
+    """Return the share of the examples that a recipe uses."""
     if recipe.fraction == 1:
-        return whole
-    order = np.random.default_rng(recipe.loop.seed).permutation(len(whole.items))
-    chosen = sorted(order[: max(1, round(recipe.fraction * len(whole.items)))].tolist())
-    return replace(whole, items=tuple(whole.items[i] for i in chosen))
+        return examples
+    order = np.random.default_rng(recipe.loop.seed).permutation(len(examples.items))
+    chosen = sorted(order[: max(1, round(recipe.fraction * len(examples.items)))].tolist())
+    return replace(examples, items=tuple(examples.items[i] for i in chosen))
 
 
-def measured(model: QueryGNN, questions: GFMExamples, cutoffs: Sequence[int] = (2, 5, 10), form: int = 0) -> Measured:
-    """Return what a network finds."""
-    found = mean_recall(model, questions, (*cutoffs, 5), form)
-    return Measured(
-        dict(zip(cutoffs, found, strict=False)), mean_recall(model, questions, (5,), form, all_gold=True)[0]
-    )
+def measure(model: QueryGNN, examples: GFMExamples, cutoffs: Sequence[int] = (2, 5, 10), form: int = 0) -> Recall:
+    """Return the recall of a network."""
+    recalls = mean_recall(model, examples, cutoffs, form)
+    (all_gold,) = mean_recall(model, examples, (5,), form, all_gold=True)
+    return Recall(dict(zip(cutoffs, recalls, strict=True)), all_gold)
 
 
 def percent(values: Sequence[float]) -> str:
-    """Return the mean in %, and the least and the greatest where there are several."""
+    """Return the mean in %, with the minimum and maximum if there are several values."""
     mean = f"{100 * float(np.mean(values)):.1f}"
     return mean if len(values) == 1 else f"{mean} ({100 * min(values):.1f}-{100 * max(values):.1f})"

@@ -1,7 +1,7 @@
-"""What expansion along triples, and agents over it, are worth: `python bench/graph_expansion.py [SET ...]`.
+"""Benchmark graph expansion and the agents that use it: `python bench/graph_expansion.py [SET ...]`.
 
 For each base retriever: itself, `naive-ge`, `sync-ge`, `gear` of 1 to 4 steps and without each of its parts, and
-`ircot`, with the local reader; recall, steps and milliseconds a question, and the paired difference to the base at 5.
+`ircot`, with the local reader; recall, steps and milliseconds per question, and the paired difference to the base at 5.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import numpy as np
 from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.evaluation.significance import compare_means
-from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
 CUTOFFS = (2, 5, 10)
 VARIANTS = (
@@ -32,53 +32,52 @@ VARIANTS = (
 
 
 def main() -> None:
-    """Print a table a set and base."""
+    """Print one table per set and base."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev"])
     parser.add_argument("--bases", default="bm25,pagerank,gfm")
     parser.add_argument("--variants", nargs="+", default=VARIANTS)
     arguments = parser.parse_args()
-    print(machine())
+    print(describe_machine())
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
-        index = indexes.open(indexed(benchmark))
+        index = indexes.open(build_index(benchmark))
         questions = load_questions(DATA / benchmark.questions)
         for base in arguments.bases.split(","):
-            plain, *_ = measured(index, base, questions)
-            rows = [row(base, plain, plain, 1.0, 0.0)]
+            plain, *_ = measure(index, base, questions)
+            rows = [format_row(base, plain, plain, 1.0, 0.0)]
             for variant in arguments.variants:
                 chosen = f"{variant}{',' if ':' in variant else ':'}base={base}"
-                found, steps, milliseconds = measured(index, chosen, questions)
-                rows.append(row(variant, found, plain, steps, milliseconds))
+                recalls, steps, milliseconds = measure(index, chosen, questions)
+                rows.append(format_row(variant, recalls, plain, steps, milliseconds))
             print()
             columns = (f"{name}, base {base}", "R@2", "R@5", "R@10", "all gold@5", "R@5 above base", "steps", "ms")
             print_table(columns, rows)
 
 
-def measured(index: indexes.Index, name: str, questions) -> tuple[dict[int, np.ndarray], float, float]:  # type: ignore[no-untyped-def]
-    """Return recall of each question at each cut-off, the mean number of steps, and the mean milliseconds."""
+def measure(index: indexes.Index, name: str, questions) -> tuple[dict[int, np.ndarray], float, float]:  # type: ignore[no-untyped-def]
+    """Return the recall of each question at each cut-off, the mean number of steps, and the mean milliseconds."""
     retriever = index.retriever(name, paths=0)
     retriever.retrieve([questions[0].text], 10)
     started = time.perf_counter()
     answers = retriever.retrieve([question.text for question in questions], max(CUTOFFS))
     milliseconds = 1000 * (time.perf_counter() - started) / len(questions)
-    shares: dict[int, list[float]] = {k: [] for k in CUTOFFS}
-    for question, evidence in zip(questions, answers, strict=True):
-        found = [{scored.item.id, scored.item.document_id} for scored in evidence.passages]
-        for k in CUTOFFS:
-            shares[k].append(len(set(question.gold) & set().union(*found[:k])) / len(question.gold))
+    pairs = list(zip(answers, questions, strict=True))
+    recalls = {k: np.array([gold_recall(evidence, question, k) for evidence, question in pairs]) for k in CUTOFFS}
     steps = float(np.mean([max(len(evidence.steps), 1) for evidence in answers]))
-    return {k: np.array(values) for k, values in shares.items()}, steps, milliseconds
+    return recalls, steps, milliseconds
 
 
-def row(label: str, found: dict[int, np.ndarray], base: dict[int, np.ndarray], steps: float, ms: float) -> list[str]:
-    """Return a line of the table."""
-    recall = [f"{100 * found[k].mean():.1f}" for k in CUTOFFS]
-    above = ""
-    if found is not base:
-        compared = compare_means((label, "base"), "recall@5", found[5], base[5], np.random.default_rng(0))
-        above = f"{100 * compared.difference:+.1f} ({100 * compared.low:+.1f} to {100 * compared.high:+.1f})"
-    return [label, *recall, f"{100 * (found[5] == 1).mean():.1f}", above, f"{steps:.1f}", f"{ms:.0f}"]
+def format_row(
+    label: str, recalls: dict[int, np.ndarray], base: dict[int, np.ndarray], steps: float, ms: float
+) -> list[str]:
+    """Return a row of the table."""
+    means = [f"{100 * recalls[k].mean():.1f}" for k in CUTOFFS]
+    gain = ""
+    if recalls is not base:
+        c = compare_means((label, "base"), "recall@5", recalls[5], base[5], np.random.default_rng(0))
+        gain = f"{100 * c.difference:+.1f} ({100 * c.low:+.1f} to {100 * c.high:+.1f})"
+    return [label, *means, f"{100 * (recalls[5] == 1).mean():.1f}", gain, f"{steps:.1f}", f"{ms:.0f}"]
 
 
 if __name__ == "__main__":

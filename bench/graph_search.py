@@ -1,8 +1,8 @@
-"""Time of each step from an entity to its paths, on a small and a large graph: `python bench/graph_search.py`.
+"""Time each step from an entity to its paths, on a small and a large graph: `python bench/graph_search.py`.
 
-The small one is MetaQA's; the large one is made here: ten million triples of three million entities, by a power law,
-one entity in a million of them.
-The settings are those of the published FRAG: 2 and 4 hops, 2,000 entities kept, damping 0.8.
+The small one is MetaQA's; the large one is generated: ten million triples of three million entities with a power law,
+one of which occurs in a million triples. The settings are those of the published FRAG: 2 and 4 hops, 2,000 entities
+kept, damping 0.8.
 """
 
 import sys
@@ -19,7 +19,7 @@ from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, 
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.subgraphs.induced import explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
-from workbench import DATA, machine, print_table
+from workbench import DATA, describe_machine, print_table
 
 TOPICS, MOST_EDGES, KEPT, MOST_PATHS = 200, 300_000, 2_000, 20_000
 TRIPLES, ENTITIES, HUB = 10_000_000, 3_000_000, 1_000_000
@@ -28,8 +28,8 @@ T = TypeVar("T")
 
 
 def main() -> None:
-    """Print the median and the 95 % point of every step on both graphs, and the ratio of the totals."""
-    print(machine())
+    """Print the median and 95th percentile of every step on both graphs, and the ratio of the totals."""
+    print(describe_machine())
     totals: dict[str, list[float]] = {}
     for name, make in (("MetaQA", metaqa), ("power law", power_law)):
         if len(sys.argv) > 1 and name not in sys.argv[1:]:
@@ -39,16 +39,16 @@ def main() -> None:
         graph = fact_graph(triples, entities)
         widest = int(np.diff(graph.indptr).max())
         print(f"\n{name}: {len(triples):,} triples, {entities:,} entities, at most {widest:,} edges of one")
-        print(f"graph made in {time.perf_counter() - started:.2f} s")
+        print(f"graph built in {time.perf_counter() - started:.2f} s")
         topics = np.random.default_rng(1).choice(triples[:, 0], TOPICS)
-        totals[name] = [measured(graph, topics, hops) for hops in (2, 4)]
+        totals[name] = [measure_steps(graph, topics, hops) for hops in (2, 4)]
     if len(totals) > 1:
         ratios = [large / small for small, large in zip(*totals.values(), strict=True)]
         print(f"\nratio of the medians of the whole: k = 2 {ratios[0]:.1f}, k = 4 {ratios[1]:.1f}")
 
 
 def metaqa() -> tuple[np.ndarray, int]:
-    """Return the triples of MetaQA's graph, and how many entities there are."""
+    """Return the triples of MetaQA's graph, and the number of entities."""
     lines = (DATA / "metaqa" / "kg.tsv").read_text(encoding="utf-8").splitlines()
     names: dict[str, int] = defaultdict(lambda: len(names))
     relations: dict[str, int] = defaultdict(lambda: len(relations))
@@ -69,55 +69,55 @@ def power_law(seed: int = 0) -> tuple[np.ndarray, int]:
     return triples, ENTITIES
 
 
-def measured(graph: FactGraph, topics: np.ndarray, hops: int) -> float:
-    """Print a table of milliseconds and sizes of each step; return the median of the whole."""
+def measure_steps(graph: FactGraph, topics: np.ndarray, hops: int) -> float:
+    """Print the milliseconds and sizes of each step; return the median total."""
     times: dict[str, list[float]] = defaultdict(list)
     sizes: dict[str, list[int]] = defaultdict(list)
     for topic in (*topics[-5:], *topics):  # the first compile and warm up
-        taken, seen = searched(graph, np.array([topic], dtype=np.int32), hops)
-        for step, seconds in taken.items():
+        seconds_of, sizes_of = time_steps(graph, np.array([topic], dtype=np.int32), hops)
+        for step, seconds in seconds_of.items():
             times[step].append(1000 * seconds)
-        for step, size in seen.items():
+        for step, size in sizes_of.items():
             sizes[step].append(size)
     rows = []
     for step, all_times in times.items():
-        spent, counts = all_times[5:], sizes[step][5:]
+        milliseconds, counts = all_times[5:], sizes[step][5:]
         middle = f"{np.median(counts):,.0f}" if counts else ""
-        rows.append([step, f"{np.median(spent):.2f}", f"{np.percentile(spent, 95):.2f}", middle])
+        rows.append([step, f"{np.median(milliseconds):.2f}", f"{np.percentile(milliseconds, 95):.2f}", middle])
     print(f"\nk = {hops}\n")
     print_table(("step", "ms p50", "ms p95", "size p50"), rows)
     return float(np.median(times["**whole**"][5:]))
 
 
-def searched(graph: FactGraph, topic: np.ndarray, hops: int) -> tuple[dict[str, float], dict[str, int]]:
+def time_steps(graph: FactGraph, topic: np.ndarray, hops: int) -> tuple[dict[str, float], dict[str, int]]:
     """Return the seconds and the size of the result of each step."""
     times: dict[str, float] = {}
     sizes: dict[str, int] = {}
 
-    def timed(step: str, size: Callable[[T], int], run: Callable[[], T]) -> T:
+    def run_timed(step: str, size: Callable[[T], int], run: Callable[[], T]) -> T:
         started = time.perf_counter()
         result = run()
         times[step], sizes[step] = time.perf_counter() - started, size(result)
         return result
 
     start, even = np.zeros(1, dtype=np.int64), np.ones(1)
-    around = timed("neighbourhood", lambda r: len(r.nodes), lambda: neighbourhood(graph, topic, hops, MOST_EDGES))
-    wide = timed("explored graph", lambda r: len(r.edges), lambda: explored_graph(graph, around))
-    scores = timed("push", np.count_nonzero, lambda: push_ppr(wide, start, even))
-    best = timed("best nodes", len, lambda: wide.nodes[best_positions(scores, KEPT)])
-    local = timed("local graph", lambda r: len(r.edges), lambda: local_graph(graph, best))
-    everything = np.ones(len(local.edges), dtype=np.bool_)  # nothing goes, so that what follows is the most there is
-    local = timed("edges kept", lambda r: len(r.edges), lambda: filter_edges(local, everything))
+    around = run_timed("neighbourhood", lambda r: len(r.nodes), lambda: neighbourhood(graph, topic, hops, MOST_EDGES))
+    wide = run_timed("explored graph", lambda r: len(r.edges), lambda: explored_graph(graph, around))
+    scores = run_timed("push", np.count_nonzero, lambda: push_ppr(wide, start, even))
+    best = run_timed("best nodes", len, lambda: wide.nodes[best_positions(scores, KEPT)])
+    local = run_timed("local graph", lambda r: len(r.edges), lambda: local_graph(graph, best))
+    everything = np.ones(len(local.edges), dtype=np.bool_)  # filters nothing: the worst case
+    local = run_timed("edges kept", lambda r: len(r.edges), lambda: filter_edges(local, everything))
     topical = local.positions(topic)
     if hops == 2:
-        timed("simple paths", len, lambda: simple_paths(local, topical, hops, MOST_PATHS))
+        run_timed("simple paths", len, lambda: simple_paths(local, topical, hops, MOST_PATHS))
     else:
-        timed("shortest paths", lambda r: len(r[0]), lambda: shortest_paths(local, topical, hops))
+        run_timed("shortest paths", lambda r: len(r[0]), lambda: shortest_paths(local, topical, hops))
     times["**whole**"] = sum(times.values())
     costs = 1.0 + local.edges % 7
-    timed("(shortest paths, costs)", lambda r: len(r[0]), lambda: shortest_paths(local, topical, hops, costs))
-    timed("(nibble instead)", lambda r: r.size, lambda: pagerank_nibble(wide, start, even))
-    timed("(restart instead)", np.count_nonzero, lambda: random_walk_with_restart(wide, start, even))
+    run_timed("(shortest paths, costs)", lambda r: len(r[0]), lambda: shortest_paths(local, topical, hops, costs))
+    run_timed("(nibble instead)", lambda r: r.size, lambda: pagerank_nibble(wide, start, even))
+    run_timed("(restart instead)", np.count_nonzero, lambda: random_walk_with_restart(wide, start, even))
     return times, sizes
 
 

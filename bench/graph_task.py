@@ -1,4 +1,4 @@
-"""Questions on generated graphs that need two edges, and a word-level language model to read them with."""
+"""Two-edge questions on generated graphs, and a word-level language model that reads them."""
 
 import csv
 from collections.abc import Sequence
@@ -29,18 +29,18 @@ NAMES = (
     *("Simon", "Sarah", "Thomas", "Tina", "Ulrich", "Ursula", "Victor", "Vera", "Walter", "Wanda", "Xavier", "Yvonne"),
 )
 RELATIONS = ("friend", "teacher", "doctor", "boss")
-_MARKS = ("<end>", "<unknown>")
-_PLANES, _LENGTH = 6, 8.0
+_SPECIAL_TOKENS = ("<end>", "<unknown>")
+_MAX_PLANES, _BIAS_LENGTH = 6, 8.0
 
 
 @dataclass(frozen=True, slots=True)
 class TaskSettings:
-    """The shape of the generated graphs.
+    """Settings of the generated graphs.
 
     Attributes:
-        nodes: Of a graph; each has a name of its own.
-        degree: Edges that leave a node in the mean; a node has at most one of a relation.
-        names: How many of the names occur.
+        nodes: Nodes per graph, each with a distinct name.
+        degree: Mean number of outgoing edges per node, at most one of each relation.
+        names: Number of names in use.
     """
 
     nodes: int = 20
@@ -53,9 +53,9 @@ class Task:
     """A question that takes two edges.
 
     Attributes:
-        graph: It is on.
-        chain: (3,) nodes: the one that is named, the one between, the answer.
-        relations: (2,) numbers of the first and the second edge's relation.
+        graph: Graph of the question.
+        chain: (3,) nodes: the named one, the one in between, the answer.
+        relations: (2,) numbers of the relations of the first and the second edge.
     """
 
     graph: TextualGraph
@@ -64,20 +64,20 @@ class Task:
 
     @property
     def question(self) -> str:
-        """Its words."""
+        """Text of the question."""
         first, second = (RELATIONS[number] for number in self.relations)
         return f"Who is {self.graph.nodes[self.chain[0]]}'s {first}'s {second}?"
 
     @property
     def answer(self) -> str:
-        """A name."""
+        """Name of the answer."""
         return self.graph.nodes[self.chain[2]]
 
 
-def task(settings: TaskSettings, random: np.random.Generator) -> Task:
-    """Return a question on a graph of its own, so that no graph is met twice."""
+def make_task(settings: TaskSettings, random: np.random.Generator) -> Task:
+    """Return a question on a new graph."""
     count, kinds = settings.nodes, len(RELATIONS)
-    names = [NAMES[place] for place in random.permutation(settings.names)[:count].tolist()]
+    names = [NAMES[i] for i in random.permutation(settings.names)[:count].tolist()]
     while True:
         leaves = random.random((count, kinds)) < settings.degree / kinds
         sources, relations = np.nonzero(leaves)
@@ -96,35 +96,36 @@ def task(settings: TaskSettings, random: np.random.Generator) -> Task:
     return Task(graph, chain, (int(kind[one]), int(kind[two])))
 
 
-def connected_part(graph: TextualGraph, kept: Sequence[int], size: int, random: np.random.Generator) -> list[int]:
-    """Return nodes that hang together with those kept, up to a size, taken one by one by chance."""
-    around: list[list[int]] = [[] for _ in graph.nodes]
+def sample_connected(graph: TextualGraph, required: Sequence[int], size: int, random: np.random.Generator) -> list[int]:
+    """Return the required nodes, extended up to a size by random neighbours."""
+    neighbours: list[list[int]] = [[] for _ in graph.nodes]
     for source, target in graph.edges.tolist():
-        around[source].append(target)
-        around[target].append(source)
-    chosen = list(dict.fromkeys(kept))
-    border = [other for node in chosen for other in around[node]]
+        neighbours[source].append(target)
+        neighbours[target].append(source)
+    chosen = list(dict.fromkeys(required))
+    border = [other for node in chosen for other in neighbours[node]]
     while border and len(chosen) < size:
         node = border.pop(int(random.integers(len(border))))
         if node not in chosen:
             chosen.append(node)
-            border += around[node]
+            border += neighbours[node]
     return chosen
 
 
-def read_only(graph: TextualGraph, part: Sequence[int]) -> GraphContext:
-    """Return a part of a graph for a reader of its text, without vectors."""
+def text_context(graph: TextualGraph, part: Sequence[int]) -> GraphContext:
+    """Return the context of a subgraph for a reader of its text, without vectors."""
     none = np.zeros((0, 0), dtype=np.float32)
     encoded = EncodedGraph(graph, none, none, np.zeros(len(graph.edges), dtype=np.int32))
-    asked = GraphQuery(encoded, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32))
-    return build_context(asked, induced_subgraph(graph, part))
+    query = GraphQuery(encoded, np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int32))
+    return build_context(query, induced_subgraph(graph, part))
 
 
-def prompt(question: str, graph: str) -> str:
+def build_prompt(question: str, graph: str) -> str:
     """Return the edges of a graph's two tables as sentences, such as `Boris is Anna's friend`, and the question.
 
-    A model of this size takes far longer to learn to look up ids than to follow edges. What is found comes first, so
-    that the place of the relation has all of an edge close behind it, as the place that asks for it has the name.
+    A model of this size takes far longer to learn to look up ids than to follow edges. The target comes first, so that
+    the position of the relation has the whole edge closely before it, as the position that predicts the answer has the
+    name.
     """
     nodes, _, edges = graph.partition("\n\n")
     names = dict(list(csv.reader(nodes.splitlines()))[1:])
@@ -132,19 +133,26 @@ def prompt(question: str, graph: str) -> str:
     return "\n".join([*(f"{names[target]} is {names[source]}'s {kind}" for source, kind, target in rows), question])
 
 
-def word_tokenizer() -> Any:
-    """Return a tokenizer with one token for each name and each relation, which passes over all else."""
-    words = [*_MARKS, *NAMES, *RELATIONS]
-    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token=_MARKS[1]))
-    known = Regex(rf"\b(?:{'|'.join(NAMES + RELATIONS)})\b")
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(known, "removed", invert=True)
+def make_tokenizer() -> Any:
+    """Return a tokenizer with one token for each name and each relation, which skips everything else."""
+    words = [*_SPECIAL_TOKENS, *NAMES, *RELATIONS]
+    tokenizer = Tokenizer(
+        models.WordLevel({word: number for number, word in enumerate(words)}, unk_token=_SPECIAL_TOKENS[1])
+    )
+    vocabulary = Regex(rf"\b(?:{'|'.join(NAMES + RELATIONS)})\b")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(vocabulary, "removed", invert=True)
     fast: Any = PreTrainedTokenizerFast  # has no types
-    return fast(tokenizer_object=tokenizer, eos_token=_MARKS[0], pad_token=_MARKS[0], unk_token=_MARKS[1])
+    return fast(
+        tokenizer_object=tokenizer,
+        eos_token=_SPECIAL_TOKENS[0],
+        pad_token=_SPECIAL_TOKENS[0],
+        unk_token=_SPECIAL_TOKENS[1],
+    )
 
 
 def write_model(folder: Path, *, width: int, layers: int, heads: int = 2, seed: int = 0) -> Path:
-    """Write an untaught Llama with its tokenizer; returns the folder."""
-    tokenizer = word_tokenizer()
+    """Write an untrained Llama with its tokenizer; returns the folder."""
+    tokenizer = make_tokenizer()
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=width,
@@ -170,77 +178,79 @@ def write_model(folder: Path, *, width: int, layers: int, heads: int = 2, seed: 
     return folder
 
 
-def write_doubled(source: Path, folder: Path) -> Path:
-    """Write a model with its layers twice, one after the other; returns the folder.
+def write_doubled_model(source: Path, folder: Path) -> Path:
+    """Write a model with its stack of layers repeated; returns the folder.
 
-    A model that has learned to follow one edge starts so to learn two: the second half looks up what the first found.
+    For a model that follows one edge this is a start for two: the second half looks up the result of the first.
     """
-    taught: Any = LlamaForCausalLM.from_pretrained(source)
-    layers = taught.config.num_hidden_layers
-    doubled: Any = LlamaForCausalLM(LlamaConfig.from_dict({**taught.config.to_dict(), "num_hidden_layers": 2 * layers}))
-    doubled.model.layers = torch.nn.ModuleList([*taught.model.layers, *deepcopy(taught.model.layers)])
-    doubled.model.norm, doubled.model.embed_tokens = taught.model.norm, taught.model.embed_tokens
+    source_model: Any = LlamaForCausalLM.from_pretrained(source)
+    layers = source_model.config.num_hidden_layers
+    doubled: Any = LlamaForCausalLM(
+        LlamaConfig.from_dict({**source_model.config.to_dict(), "num_hidden_layers": 2 * layers})
+    )
+    doubled.model.layers = torch.nn.ModuleList([*source_model.model.layers, *deepcopy(source_model.model.layers)])
+    doubled.model.norm, doubled.model.embed_tokens = source_model.model.norm, source_model.model.embed_tokens
     doubled.tie_weights()
     doubled.save_pretrained(folder)
-    word_tokenizer().save_pretrained(folder)
+    make_tokenizer().save_pretrained(folder)
     return folder
 
 
 @torch.no_grad()
 def start_attention(attention: Any, width: int, frequencies: torch.Tensor, *, look_back: bool) -> None:
-    """Give attention a start from which little is left to find by chance; all of it goes on learning.
+    """Initialise attention close to a look-up; all weights remain trainable.
 
-    Keys start with the weights of queries, so that a token first looks at its like. Where `look_back`, head 0 starts
-    out looking one token back and head 1 two: with the biases q and k, both of length a in the first of the planes
-    that positions turn, the score of a token d back is the sum of a^2 cos((d - back) f) over their frequencies f,
-    greatest where d = back. Left to chance, this step of every look-up is what a small model is stuck before.
+    Keys start with the weights of queries, so that a token first attends to equal tokens. With `look_back`, head 0
+    starts by attending one token back and head 1 two: with biases q and k, both of length a in the first of the planes
+    that the rotary positions turn, the score of a token d back is the sum of a^2 cos((d - back) f) over their
+    frequencies f, greatest at d = back. Without this, a small model does not get past this step of a look-up.
 
     Args:
-        attention: Of a Llama, with biases.
-        width: Of a head.
-        frequencies: (width / 2,) of its positions, in radians a token, falling.
-        look_back: As above.
+        attention: Attention of a Llama, with biases.
+        width: Width of a head.
+        frequencies: (width / 2,) rotary frequencies in radians per token, descending.
+        look_back: Whether heads start with an offset.
     """
     attention.k_proj.weight.copy_(attention.q_proj.weight)
-    half, planes = width // 2, min(_PLANES, width // 2)
+    half, planes = width // 2, min(_MAX_PLANES, width // 2)
     for head, back in enumerate((1, 2) if look_back else ()):
         first, turned = head * width, back * frequencies[:planes]
-        attention.q_proj.bias[first : first + planes] = _LENGTH * torch.cos(turned)
-        attention.q_proj.bias[first + half : first + half + planes] = -_LENGTH * torch.sin(turned)
-        attention.k_proj.bias[first : first + planes] = _LENGTH
+        attention.q_proj.bias[first : first + planes] = _BIAS_LENGTH * torch.cos(turned)
+        attention.q_proj.bias[first + half : first + half + planes] = -_BIAS_LENGTH * torch.sin(turned)
+        attention.k_proj.bias[first : first + planes] = _BIAS_LENGTH
 
 
 @dataclass(frozen=True, slots=True)
 class Practice(Sequence[ReaderExample]):
-    """Questions of the task on connected parts that hold what they take and more, made as they are taken.
+    """Questions of the task on connected subgraphs that contain the needed edges and more, made on access.
 
     Attributes:
-        settings: Of the graphs.
-        size: How many there are.
-        seed: With the place it decides the example.
-        most: Nodes of a part.
+        settings: Settings of the graphs.
+        size: Number of examples.
+        seed: Random seed; together with the position it determines an example.
+        max_nodes: Maximum number of nodes in a subgraph.
     """
 
     settings: TaskSettings
     size: int
     seed: int
-    most: int
+    max_nodes: int
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of examples."""
         return self.size
 
     @overload
-    def __getitem__(self, place: int) -> ReaderExample: ...
+    def __getitem__(self, position: int) -> ReaderExample: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[ReaderExample]: ...
-    def __getitem__(self, place: int | slice) -> ReaderExample | Sequence[ReaderExample]:
-        """Return the example at a place; equal places give equal ones."""
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(self.size))]
-        if not 0 <= place < self.size:
-            raise IndexError(place)
-        random = np.random.default_rng([self.seed, place])
-        one = task(self.settings, random)
-        part = connected_part(one.graph, one.chain, int(random.integers(4, self.most + 1)), random)
-        return ReaderExample(one.question, read_only(one.graph, part), one.answer)
+    def __getitem__(self, position: slice) -> Sequence[ReaderExample]: ...
+    def __getitem__(self, position: int | slice) -> ReaderExample | Sequence[ReaderExample]:
+        """Return the example at a position, always the same, or those of a slice."""
+        if isinstance(position, slice):
+            return [self[one] for one in range(*position.indices(self.size))]
+        if not 0 <= position < self.size:
+            raise IndexError(position)
+        random = np.random.default_rng([self.seed, position])
+        one = make_task(self.settings, random)
+        part = sample_connected(one.graph, one.chain, int(random.integers(4, self.max_nodes + 1)), random)
+        return ReaderExample(one.question, text_context(one.graph, part), one.answer)

@@ -1,7 +1,7 @@
-"""The message kernels against plain torch: `python bench/kernels.py`.
+"""Compare the message kernels with plain torch: `python bench/kernels.py`.
 
-Six layers at width 512, exact, on a random graph of HotpotQA's size; each side in a process of its own, so that its
-peak memory is its own.
+Six layers at width 512, exact, on a random graph of HotpotQA's size. Each variant runs in a process of its own, so that
+peak memory is measured separately.
 """
 
 import subprocess
@@ -14,29 +14,28 @@ from clew.nn import query_gnn
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
 from clew.nn.relational.conv import relational_conv, relational_conv_reference
 from clew.nn.relational.graph import RelationalGraph
-from workbench import machine, print_table
+from workbench import describe_machine, print_table
 
 NODES, EDGES, RELATIONS = 87_768, 558_224, 1_000
 
 
 def main() -> None:
-    """Print seconds and peak memory of both, and the ratio."""
+    """Print seconds and peak memory of both variants, and the ratio."""
     if len(sys.argv) > 1:
-        print(*measured(sys.argv[1]))
+        print(*measure(sys.argv[1]))
         return
-    print(machine())
+    print(describe_machine())
     rows, seconds = [], {}
     for name in ("plain torch", "fused"):
         done = subprocess.run([sys.executable, __file__, name], capture_output=True, text=True, check=True)
-        took, peak = map(float, done.stdout.split())
-        seconds[name] = took
-        rows.append([name, f"{took:.1f} s", f"{peak:.0f} MiB"])
-    print_table((f"six layers, width 512, {NODES} nodes, {EDGES} edges", "a question", "peak memory"), rows)
+        seconds[name], peak = map(float, done.stdout.split())
+        rows.append([name, f"{seconds[name]:.1f} s", f"{peak:.0f} MiB"])
+    print_table((f"six layers, width 512, {NODES} nodes, {EDGES} edges", "per question", "peak memory"), rows)
     print(f"ratio {seconds['plain torch'] / seconds['fused']:.1f}")
 
 
-def measured(name: str) -> tuple[float, float]:
-    """Return the better of two times of a forward pass, and the peak memory in MiB."""
+def measure(name: str) -> tuple[float, float]:
+    """Return the better of two times of a forward pass in seconds, and the peak memory in MiB."""
     import resource
 
     generator = torch.Generator().manual_seed(0)
@@ -51,11 +50,11 @@ def measured(name: str) -> tuple[float, float]:
     plain = name == "plain torch"
     vars(query_gnn)["relational_conv"] = relational_conv_reference if plain else relational_conv
     with torch.inference_mode():
-        kept = model.project_relations(texts)
+        cached = model.project_relations(texts)
         times = []
         for _ in range(2):
             start = time.perf_counter()
-            projected = model.project_relations(texts) if plain else kept  # the reference keeps nothing
+            projected = model.project_relations(texts) if plain else cached  # the reference caches nothing
             model(graph, projected, question, owners, seeds)
             times.append(time.perf_counter() - start)
     return min(times), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

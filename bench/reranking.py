@@ -3,11 +3,11 @@
     quality    every base's pool before and after g-rag, and after the same network without edges, with paired tests
     ablations  the rows of the paper's tables 1 and 5: networks and losses on vectors of texts, over the entities and
                triples of the index (all questions), or with --graph amr over AMR by the local parser (--questions)
-    parts      what of our own network matters: edges, losses; on development questions, pools of fused and pagerank
-    latency    seconds of reranking 100 passages, warm
+    parts      ablations of our own network: edges, losses; on development questions, pools of fused and pagerank
+    latency    warm milliseconds of reranking 100 passages
 
-Networks that are compared are trained here on the same pools; development questions of hotpotqa and musique-dev choose
-their epoch, and 2wiki is only measured.
+The networks are trained here on the same pools; development questions of hotpotqa and musique-dev select the epoch, and
+2wiki is only evaluated.
 """
 
 import argparse
@@ -28,16 +28,16 @@ from clew.retrievers.registry import open_retriever
 from clew.training.loop import Recipe
 from clew.training.objectives.reranking import RerankLoss
 from clew.training.recipes.reranker import RerankRecipe, train_reranker
-from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 
-LEARNED = ("2wiki-train", "hotpotqa", "musique")
-CHOSEN_BY = ("hotpotqa", "musique-dev")
+TRAINING_SETS = ("2wiki-train", "hotpotqa", "musique")
+VALIDATION_SETS = ("hotpotqa", "musique-dev")
 SETS = ("2wiki", "hotpotqa", "musique-dev")
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10", "positives_rr")
 RUN = WORK / "reranking"
 
-Taught: TypeAlias = tuple[dict[str, float], dict[str, float], float]
-"""Development figures of a network, those of the pools as they were found, and seconds of training."""
+Trained: TypeAlias = tuple[dict[str, float], dict[str, float], float]
+"""Development figures of a network, those of the pools before reranking, and training seconds."""
 
 
 def main() -> None:
@@ -46,11 +46,11 @@ def main() -> None:
     parser.add_argument("experiment", choices=("quality", "ablations", "parts", "latency"))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--bases", default=",".join((*DEFAULT_BASES, "gfm")))
-    parser.add_argument("--weights", default="", help="of g-rag, instead of the package's own")
-    parser.add_argument("--graph", choices=("index", "amr"), default="index", help="of ablations")
-    parser.add_argument("--questions", type=int, default=50, help="of each training set, for ablations on AMR")
+    parser.add_argument("--weights", default="", help="weights of g-rag instead of the shipped ones")
+    parser.add_argument("--graph", choices=("index", "amr"), default="index", help="document graph of ablations")
+    parser.add_argument("--questions", type=int, default=50, help="questions per training set, for ablations on AMR")
     arguments = parser.parse_args()
-    print(machine(), flush=True)
+    print(describe_machine(), flush=True)
     sets, bases = arguments.sets.split(","), arguments.bases.split(",")
     ours = f"g-rag:{arguments.weights}" if arguments.weights else "g-rag"
     if arguments.experiment == "quality":
@@ -58,18 +58,18 @@ def main() -> None:
     elif arguments.experiment == "latency":
         latency(bases, ours)
     elif arguments.experiment == "parts":
-        compared({name: trained(name, recipe, ("fused", "pagerank")) for name, recipe in parts()})
+        print_results({name: train(name, recipe, ("fused", "pagerank")) for name, recipe in parts()})
     else:
-        most = arguments.questions if arguments.graph == "amr" else None
+        limit = arguments.questions if arguments.graph == "amr" else None
         rows = ablations(arguments.graph)
-        compared({name: trained(f"{name} {arguments.graph}", recipe, ("fused",), most) for name, recipe in rows})
+        print_results({name: train(f"{name} {arguments.graph}", recipe, ("fused",), limit) for name, recipe in rows})
 
 
-def trained(name: str, recipe: RerankRecipe, bases: Sequence[str] = DEFAULT_BASES, most: int | None = None) -> Taught:
-    """Train a network where that is not done; return its development figures, those before it, and its seconds."""
-    data = [limited(DATA / one, most) for one in LEARNED]
-    # Every passage of an AMR pool is encoded anew with its words: with fewer questions to learn from, fewer to judge.
-    validation = [DATA / one for one in (CHOSEN_BY if most is None else CHOSEN_BY[1:])]
+def train(name: str, recipe: RerankRecipe, bases: Sequence[str] = DEFAULT_BASES, limit: int | None = None) -> Trained:
+    """Train a network if necessary; return its development figures, those before reranking, and its seconds."""
+    data = [limit_questions(DATA / one, limit) for one in TRAINING_SETS]
+    # The passages of AMR pools are slow to encode: with fewer training questions, there is one validation set.
+    validation = [DATA / one for one in (VALIDATION_SETS if limit is None else VALIDATION_SETS[1:])]
     result = train_reranker(
         data, validation, RUN / "-".join((*name.replace(",", "").split(), *bases)), bases, recipe, progress, RUN
     )
@@ -77,27 +77,30 @@ def trained(name: str, recipe: RerankRecipe, bases: Sequence[str] = DEFAULT_BASE
     return result.trained.figures, result.before, result.trained.seconds
 
 
-def limited(folder: Path, most: int | None) -> Path:
-    """Return a folder of data with fewer training questions, spread evenly over all; itself for None."""
+def limit_questions(folder: Path, limit: int | None) -> Path:
+    """Return a folder of data with at most `limit` evenly spaced training questions; itself for None."""
     lines = (folder / "train.jsonl").read_text(encoding="utf-8").splitlines()
-    if most is None or len(lines) <= most:
+    if limit is None or len(lines) <= limit:
         return folder
-    made = RUN / "limited" / str(most) / folder.name  # of the same name, so that it has the same index
-    made.mkdir(parents=True, exist_ok=True)
-    (made / "train.jsonl").write_text("\n".join(lines[i * len(lines) // most] for i in range(most)), encoding="utf-8")
-    corpus = made / "corpus.jsonl"
+    copy = RUN / "limited" / str(limit) / folder.name  # of the same name, so that the index is shared
+    copy.mkdir(parents=True, exist_ok=True)
+    (copy / "train.jsonl").write_text("\n".join(lines[i * len(lines) // limit] for i in range(limit)), encoding="utf-8")
+    corpus = copy / "corpus.jsonl"
     if not corpus.exists():
         corpus.symlink_to((folder / "corpus.jsonl").resolve())
-    return made
+    return copy
 
 
 def parts() -> Iterator[tuple[str, RerankRecipe]]:
-    """Yield our own network, and what it is without each of its parts."""
+    """Yield our own network, and the network without each of its parts."""
     ours = RerankRecipe()
     yield "ours", ours
     yield "no edges", replace(ours, network="mlp")
     yield "common nodes and edges alone", replace(ours, edges=("common nodes", "common edges"))
-    yield "no asked links", replace(ours, edges=tuple(name for name in ours.input_columns[1] if "asked" not in name))
+    yield (
+        "no asked links",
+        replace(ours, edges=tuple(name for name in ours.input_columns[1] if "asked" not in name)),
+    )
     yield "no links", replace(ours, edges=tuple(name for name in ours.input_columns[1] if "link" not in name))
     yield "vectors too", replace(ours, text=True)
     yield "one layer", replace(ours, layers=1)
@@ -128,80 +131,80 @@ def ablations(graph: str) -> Iterator[tuple[str, RerankRecipe]]:
         yield f"G-RAG-RL, width {width}", replace(linked, network="g-rag", width=width, loss=pairwise)
 
 
-def compared(found: dict[str, Taught]) -> None:
-    """Print development figures of networks, a row each; of several pools the mean of each one's three measures."""
-    names = [name for name in next(iter(found.values()))[0] if name != "mean"]
+def print_results(results: dict[str, Trained]) -> None:
+    """Print development figures, one row per network; for more than two pools the mean of the measures of each."""
+    names = [name for name in next(iter(results.values()))[0] if name != "mean"]
     pools: dict[str, list[str]] = {}
     for name in names:
         pools.setdefault(name.rpartition(" ")[0], []).append(name)
     columns = pools if len(pools) > 2 else {name: [name] for name in names}
     rows = []
-    for label, figures, seconds in told(found):
+    for label, figures, seconds in result_rows(results):
         cells = [f"{mean(figures, part):.1f}" for part in (*columns.values(), names)]
         rows.append([label, *cells, seconds])
     print_table(("network", *columns, "mean", "seconds"), rows)
 
 
-def told(found: dict[str, Taught]) -> Iterator[tuple[str, dict[str, float], str]]:
-    """Yield what each row is called, its figures and its seconds, the pools as they were found first."""
-    yield "before", next(iter(found.values()))[1], ""
-    for label, (figures, _, seconds) in found.items():
+def result_rows(results: dict[str, Trained]) -> Iterator[tuple[str, dict[str, float], str]]:
+    """Yield the label, figures and seconds of each row; the pools before reranking come first."""
+    yield "before", next(iter(results.values()))[1], ""
+    for label, (figures, _, seconds) in results.items():
         yield label, figures, f"{seconds:.0f}"
 
 
 def mean(figures: dict[str, float], names: Sequence[str]) -> float:
-    """Return the mean of some figures in hundredths."""
+    """Return the mean of some figures in %."""
     return 100 * sum(figures[name] for name in names) / len(names)
 
 
 def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
-    """Print one table a set, and paired comparisons with the pool as it was found and with the same without edges."""
-    trained("no edges", replace(RerankRecipe(), network="mlp"))
+    """Print a table per set, with paired comparisons to the pool before reranking and to the network without edges."""
+    train("no edges", replace(RerankRecipe(), network="mlp"))
     other = f"g-rag:{RUN / '-'.join(('no', 'edges', *DEFAULT_BASES))}"
     for name in sets:
         benchmark = BENCHMARKS[name]
-        index, questions = indexes.open(indexed(benchmark)), DATA / benchmark.questions
+        index, questions = indexes.open(build_index(benchmark)), DATA / benchmark.questions
         rows = []
         print(f"\n{name}: {len(load_questions(questions))} questions, pools of 100; in %")
         for base in bases:
-            called = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
+            labels = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
             report = evaluate_retrievers(
-                index, questions, list(called), (2, 5, 10), None, RUN / "runs", progress, positives=True
+                index, questions, list(labels), (2, 5, 10), None, RUN / "runs", progress, positives=True
             )
-            for spec, label in called.items():
+            for spec, label in labels.items():
                 figures = report["retrievers"][spec]
                 cells = [f"{100 * figures[m]:.1f}" for m in MEASURES]
                 rows.append([base, label, *cells, f"{1000 * figures['seconds_p50']:.1f}"])
             for c in report["comparisons"]:
                 if c["measure"] in ("recall@2", "recall@5", "all_gold@5"):
                     interval = f"{100 * c['low']:+.1f} to {100 * c['high']:+.1f}, p = {c['p']:.4f}"
-                    versus = called[c["b"]]
+                    versus = labels[c["b"]]
                     print(f"{base}, g-rag - {versus}, {c['measure']}: {100 * c['difference']:+.1f} ({interval})")
         print_table(("base", "reranked", *MEASURES, "ms p50"), rows)
         print(flush=True)
 
 
 def latency(bases: Sequence[str], ours: str) -> None:
-    """Print the milliseconds of reranking alone, on 2wiki's questions."""
+    """Print the milliseconds of reranking alone on 2wiki's questions."""
     benchmark = BENCHMARKS["2wiki"]
-    index = indexes.open(indexed(benchmark))
-    asked = [question.text for question in load_questions(DATA / benchmark.questions)][:220]
+    index = indexes.open(build_index(benchmark))
+    questions = [question.text for question in load_questions(DATA / benchmark.questions)][:220]
     rows = []
     for base in bases:
-        found = open_retriever(base, index.context.with_paths_per_passage(0)).retrieve(asked, 100)
+        results = open_retriever(base, index.context.with_paths_per_passage(0)).retrieve(questions, 100)
         reranker = open_reranker(parse_reranker(ours), index.context.with_fresh_cache())
-        spent = []
-        for question, evidence in zip(asked, found, strict=True):
+        milliseconds = []
+        for question, evidence in zip(questions, results, strict=True):
             started = time.perf_counter()
             reranker.rerank([question], [evidence])
-            spent.append(1000 * (time.perf_counter() - started))
-        warm = sorted(spent[20:])
+            milliseconds.append(1000 * (time.perf_counter() - started))
+        warm = sorted(milliseconds[20:])
         rows.append([base, f"{statistics.median(warm):.1f}", f"{warm[int(0.95 * len(warm))]:.1f}"])
     print_table(("base", "ms p50", "ms p95"), rows)
 
 
 def progress(stage: str, done: int, _total: int) -> None:
-    """Say which stage begins."""
+    """Print the stage that begins."""
     if not done:
         print(stage, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""Recall of every retriever on every set, side by side: `python bench/retrieval.py [SET ...] [--retrievers a,b]`."""
+"""Recall of every retriever on every set: `python bench/retrieval.py [SET ...] [--retrievers a,b]`."""
 
 import argparse
 import json
@@ -6,23 +6,23 @@ import json
 from clew import index as indexes
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.plugins.spec import split_list
-from workbench import BENCHMARKS, DATA, WORK, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 
 RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2"
 MEASURES = ("recall@2", "recall@5", "all_gold@5", "recall@10")
 
 
 def main() -> None:
-    """Print one table a set, and write the whole reports beside the indexes."""
+    """Print one table per set, and write the full reports beside the indexes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=["2wiki", "hotpotqa", "musique-dev", "musique", "musique-published"])
     parser.add_argument("--retrievers", default=RETRIEVERS)
-    parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="none is enough for bm25, pagerank, entity-graph")
+    parser.add_argument("--encoder", default="all-MiniLM-L6-v2", help="none suffices for bm25 and pagerank")
     arguments = parser.parse_args()
-    print(machine())
+    print(describe_machine())
     for name in arguments.sets:
         benchmark = BENCHMARKS[name]
-        index = indexes.open(indexed(benchmark, arguments.encoder))
+        index = indexes.open(build_index(benchmark, arguments.encoder))
         questions = DATA / benchmark.questions
         report = evaluate_retrievers(
             index, questions, split_list(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None
@@ -31,24 +31,24 @@ def main() -> None:
         print(
             f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"
         )
-        print_table(("retriever", *MEASURES, "ms p50", "ms p95"), rows(report))
+        print_table(("retriever", *MEASURES, "ms p50", "ms p95"), format_rows(report))
         for c in report["comparisons"]:
             if c["measure"] in ("recall@2", "recall@5"):
                 interval = f"{100 * c['low']:+.1f} to {100 * c['high']:+.1f}, p = {c['p']:.4f}"
                 print(f"{c['a']} - {c['b']}, {c['measure']}: {100 * c['difference']:+.1f} ({interval})")
 
 
-def rows(report: dict) -> list[list[str]]:  # type: ignore[type-arg]
-    """Return one row a retriever, and the ceiling."""
-    found = []
+def format_rows(report: dict) -> list[list[str]]:  # type: ignore[type-arg]
+    """Return one row per retriever, and the ceiling."""
+    rows = []
     for name, summary in report["retrievers"].items():
         cells = [name]
         for measure_ in MEASURES:
             low, high = summary["intervals"][measure_]
             cells.append(f"{100 * summary[measure_]:.1f} ({100 * low:.1f}-{100 * high:.1f})")
-        found.append([*cells, f"{1000 * summary['seconds_p50']:.1f}", f"{1000 * summary['seconds_p95']:.1f}"])
+        rows.append([*cells, f"{1000 * summary['seconds_p50']:.1f}", f"{1000 * summary['seconds_p95']:.1f}"])
     ceiling = [f"{100 * report['ceiling'][m]:.1f}" if m in report["ceiling"] else "" for m in MEASURES]
-    return [*found, ["ceiling", *ceiling, "", ""]]
+    return [*rows, ["ceiling", *ceiling, "", ""]]
 
 
 if __name__ == "__main__":

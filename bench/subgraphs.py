@@ -1,8 +1,8 @@
 """Selecting subgraphs: `python bench/subgraphs.py [PART ...] [--seeds N]`, all parts without any.
 
-`pathquestion`: PathQuestion with 3 hops as textual graphs of what lies within 3 hops of a topic, split by topic; the
+`pathquestion`: PathQuestion with 3 hops, as textual graphs of the 3-hop neighbourhoods of topics, split by topic; the
 share of questions whose gold path survives a budget of 20 nodes, and of 8. `explagraphs`: the development questions.
-Networks learn from what the local reader makes of their selections, and are never shown a path. `times`: milliseconds
+Networks are trained on the local reader's feedback only, without paths. `times`: milliseconds
 of selecting and reading the same, without training, in one order and the other. `training`: an epoch
 over 5,000 small graphs. `latency`: a selection on a graph of 20 nodes, and on the index of MetaQA.
 """
@@ -32,26 +32,26 @@ from clew.training.loop import Recipe
 from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 from clew.training.recipes.subgraph import local_reader, train_selection
 from clew.types import ignore_progress
-from frag import METAQA, graph
-from workbench import DATA, WORK, machine, print_table
+from frag import METAQA, open_graph
+from workbench import DATA, WORK, describe_machine, print_table
 
 MINI = "all-MiniLM-L6-v2"
 JUDGED = ("accuracy", "gold")
 PLAIN = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
 TIMED = ("select_ms", "read_ms")
-LEARNED = 800
-"""Questions of PathQuestion that are learned from."""
+TRAINING_QUESTIONS = 800
+"""Number of training questions of PathQuestion."""
 
 
 def main() -> None:
-    """Print what was asked for, all by default."""
+    """Print the selected parts, all by default."""
     parser = argparse.ArgumentParser(description=__doc__)
     parts = {"pathquestion": pathquestion, "explagraphs": stances, "times": times}
     parts |= {"training": training, "latency": latency}
     parser.add_argument("parts", nargs="*", choices=[[], *parts])
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
-    print(machine())
+    print(describe_machine())
     for name in arguments.parts or parts:
         print(f"\n## {name}", flush=True)
         parts[name](arguments.seeds)
@@ -60,132 +60,136 @@ def main() -> None:
 def pathquestion(seeds: int) -> None:
     """Print the table for budgets of 20 and 8 nodes."""
     encoder = open_encoder(MINI)
-    learned, held, tested = _paths(encoder, LEARNED, 400)
+    train, validation, test_set = _paths(encoder, TRAINING_QUESTIONS, 400)
     for budget in (20, 8):
-        on = ComparisonConfig(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, budget)
+        config = ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, budget)
         recipe = Recipe(epochs=2, rate=5e-3, average=0.9, warmup=10)
-        _compare(on, seeds, ScorerSettings(), FeedbackRecipe(budget=budget, draws=8), recipe, f"pathquestion-{budget}")
+        _compare(
+            config, seeds, ScorerSettings(), FeedbackRecipe(budget=budget, draws=8), recipe, f"pathquestion-{budget}"
+        )
 
 
 def times(seeds: int) -> None:
-    """Print times on PathQuestion, budget 20, of what is not trained; a trained network takes as long as another."""
+    """Print times of the untrained selections on PathQuestion, budget 20; training does not change them."""
     del seeds
     encoder = open_encoder(MINI)
-    learned, held, tested = _paths(encoder, 20, 64)
-    on = ComparisonConfig(learned, held, tested, lambda _: local_reader(encoder, (), ()), encoder, 20)
+    train, validation, test_set = _paths(encoder, 20, 64)
+    config = ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, 20)
     names = [name for name in SELECTIONS if name not in ("gcn", "gcn-paper")]
     for order in (names, names[::-1]):
         recipe, runs = Recipe(), WORK / "subgraphs" / "times"
-        report = compare_selections(on, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, ignore_progress)
-        found = report["selections"]
+        report = compare_selections(
+            config, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, ignore_progress
+        )
+        figures = report["selections"]
         print(f"\n{report['questions']} questions, first {order[0]}")
-        rows = [[name, *(_with_interval(found[name], measure, 1) for measure in TIMED)] for name in names]
+        rows = [[name, *(_with_interval(figures[name], measure, 1) for measure in TIMED)] for name in names]
         print_table(("selection", *TIMED), rows)
 
 
-def _paths(encoder: Encoder, learned: int, tested: int) -> list[list[EncodedQuestion]]:
-    """Return questions to learn from, to choose an epoch by and to measure on, parted by topic."""
+def _paths(encoder: Encoder, train: int, test_set: int) -> list[list[EncodedQuestion]]:
+    """Return training, validation and test questions, split by topic."""
     folder = DATA / "pathquestion-3h"
-    known, test = split_dataset(load_kgqa(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
-    parts = (*split_dataset(_some(known, learned), 0.85, 0), _some(test, tested))
+    dataset, test = split_dataset(load_kgqa(folder / "kg.tsv", folder / "questions.jsonl"), 0.8, 0)
+    parts = (*split_dataset(_limit(dataset, train), 0.85, 0), _limit(test, test_set))
     return [encode_questions(part, encoder, ignore_progress) for part in parts]
 
 
 def stances(seeds: int) -> None:
-    """Print the table for ExplaGraphs, 3 nodes of 5 on average, which a part of the training questions chose."""
+    """Print the table for ExplaGraphs at 3 of 5 nodes on average, selected on training questions."""
     encoder = open_encoder(MINI)
-    known, test = (load_explagraphs(DATA / "explagraphs" / name) for name in ("train.jsonl", "dev.jsonl"))
-    learned, held = (encode_questions(part, encoder, ignore_progress) for part in split_dataset(known, 0.85, 0))
-    tested = encode_questions(test, encoder, ignore_progress)
-    on = ComparisonConfig(
-        learned, held, tested, lambda seed: local_reader(encoder, learned, known.choices, seed), encoder, 3
+    dataset, test = (load_explagraphs(DATA / "explagraphs" / name) for name in ("train.jsonl", "dev.jsonl"))
+    train, validation = (encode_questions(part, encoder, ignore_progress) for part in split_dataset(dataset, 0.85, 0))
+    test_set = encode_questions(test, encoder, ignore_progress)
+    config = ComparisonConfig(
+        train, validation, test_set, lambda seed: local_reader(encoder, train, dataset.choices, seed), encoder, 3
     )
     recipe = Recipe(epochs=8, rate=1e-2, average=0.9, warmup=10)
-    _compare(on, seeds, ScorerSettings(), FeedbackRecipe(budget=3, draws=8), recipe, "explagraphs")
+    _compare(config, seeds, ScorerSettings(), FeedbackRecipe(budget=3, draws=8), recipe, "explagraphs")
 
 
 def _compare(
-    on: ComparisonConfig, seeds: int, settings: ScorerSettings, feedback: FeedbackRecipe, recipe: Recipe, name: str
+    config: ComparisonConfig, seeds: int, settings: ScorerSettings, feedback: FeedbackRecipe, recipe: Recipe, name: str
 ) -> None:
     runs = WORK / "subgraphs" / name
     shutil.rmtree(runs, ignore_errors=True)
-    report = compare_selections(on, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress)
-    told = f"{report['questions']} questions, {report['learned_from']} learned from"
-    print(f"\n{told}, budget {on.budget}, {seeds} seeds")
+    report = compare_selections(config, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress)
+    result = f"{report['questions']} questions, {report['learned_from']} for training"
+    print(f"\n{result}, budget {config.budget}, {seeds} seeds")
     rows = []
-    for selection, found in report["selections"].items():
-        cells = [_with_interval(found, measure) for measure in JUDGED]
-        rows.append([selection, *cells, *(f"{found[measure]:.1f}" for measure in PLAIN)])
+    for selection, figures in report["selections"].items():
+        cells = [_with_interval(figures, measure) for measure in JUDGED]
+        rows.append([selection, *cells, *(f"{figures[measure]:.1f}" for measure in PLAIN)])
     print_table(("selection", *JUDGED, *PLAIN), rows)
     for c in report["comparisons"]:
         interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f})"
         print(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}, p = {c['p']:.4f}", flush=True)
 
 
-def _with_interval(found: dict[str, Any], measure: str, places: int = 3) -> str:
-    if measure not in found:
+def _with_interval(figures: dict[str, Any], measure: str, places: int = 3) -> str:
+    if measure not in figures:
         return ""
-    low, high = found["intervals"][measure]
-    return f"{found[measure]:.{places}f} ({low:.{places}f}-{high:.{places}f})"
+    low, high = figures["intervals"][measure]
+    return f"{figures[measure]:.{places}f} ({low:.{places}f}-{high:.{places}f})"
 
 
-def _some(part: GraphDataset, count: int) -> GraphDataset:
-    """Return questions of a set, spread evenly over it."""
+def _limit(part: GraphDataset, count: int) -> GraphDataset:
+    """Return evenly spaced questions of a data set."""
     total = len(part.questions)
     places = sorted({number * total // count for number in range(count)}) if total > count else range(total)
     return replace(part, questions=tuple(part.questions[place] for place in places))
 
 
 def training(seeds: int) -> None:
-    """Print the time of an epoch over 5,000 graphs of ExplaGraphs' questions, repeated."""
+    """Print the time of an epoch over 5,000 graphs, which repeat those of ExplaGraphs' questions."""
     del seeds
     encoder = open_encoder(MINI)
-    found = load_explagraphs(DATA / "explagraphs" / "train.jsonl")
+    dataset = load_explagraphs(DATA / "explagraphs" / "train.jsonl")
     began = time.perf_counter()
-    asked = encode_questions(found, encoder, ignore_progress)
+    questions = encode_questions(dataset, encoder, ignore_progress)
     encoded = time.perf_counter() - began
-    many = [asked[i % len(asked)] for i in range(5_000)]
-    reader = local_reader(encoder, asked, found.choices)
+    many = [questions[i % len(questions)] for i in range(5_000)]
+    reader = local_reader(encoder, questions, dataset.choices)
     run = WORK / "subgraphs" / "training"
     shutil.rmtree(run, ignore_errors=True)
     feedback, recipe = FeedbackRecipe(budget=4), Recipe(epochs=1)
-    _, told = train_selection(
-        many, asked[:100], reader, encoder, ScorerSettings(), feedback, recipe, run, ignore_progress
+    _, result = train_selection(
+        many, questions[:100], reader, encoder, ScorerSettings(), feedback, recipe, run, ignore_progress
     )
-    print(f"5,000 graphs, 1 epoch: {told.seconds:.0f} s; encoding {len(asked)} of them before: {encoded:.0f} s")
+    print(f"5,000 graphs, 1 epoch: {result.seconds:.0f} s; encoding {len(questions)} of them before: {encoded:.0f} s")
 
 
 def latency(seeds: int) -> None:
-    """Print the median of a selection, warm."""
+    """Print the median time of a warm selection."""
     del seeds
     encoder = open_encoder(MINI)
     rows = []
     for nodes, edges in ((20, 60), (500, 1_500)):
-        asked = _generated(nodes, edges, encoder)
+        example = _generated(nodes, edges, encoder)
         model = ScorerSettings().build_network(encoder.dimension, 0).eval()
         selector = GCNSelector(TrainedScorer(model, ScorerSettings(), encoder.fingerprint, encoder.dimension))
         for _ in range(20):
-            selector.select([asked.question_graph], 10)
-        spent = []
+            selector.select([example.question_graph], 10)
+        milliseconds = []
         for _ in range(200):
             began = time.perf_counter()
-            selector.select([asked.question_graph], 10)
-            spent.append(1000 * (time.perf_counter() - began))
-        rows.append([f"a graph of {nodes} nodes", "gcn", *_times(spent)])
-    index = graph(METAQA)
+            selector.select([example.question_graph], 10)
+            milliseconds.append(1000 * (time.perf_counter() - began))
+        rows.append([f"a graph of {nodes} nodes", "gcn", *_times(milliseconds)])
+    index = open_graph(METAQA)
     questions = load_questions(DATA / METAQA / "dev.jsonl")[:: 9_000 // 200]
     for name in ("gcn-subgraph", "steiner"):
-        spent = []
+        milliseconds = []
         for question in questions:
             began = time.perf_counter()
             index.search(question.text, 5, name, None, 1, question.topics)
-            spent.append(1000 * (time.perf_counter() - began))
-        rows.append(["metaqa, 128k triples, a whole search", name, *_times(spent[20:])])
+            milliseconds.append(1000 * (time.perf_counter() - began))
+        rows.append(["metaqa, 128k triples, a whole search", name, *_times(milliseconds[20:])])
     print_table(("where", "selection", "ms, median", "ms, 95 %"), rows)
 
 
-def _times(spent: Sequence[float]) -> list[str]:
-    return [f"{np.median(spent):.1f}", f"{np.percentile(spent, 95):.1f}"]
+def _times(milliseconds: Sequence[float]) -> list[str]:
+    return [f"{np.median(milliseconds):.1f}", f"{np.percentile(milliseconds, 95):.1f}"]
 
 
 def _generated(nodes: int, edges: int, encoder: Encoder) -> EncodedQuestion:
@@ -194,8 +198,8 @@ def _generated(nodes: int, edges: int, encoder: Encoder) -> EncodedQuestion:
     relations = [f"relation {number}" for number in generator.integers(0, 8, edges)]
     made = GraphDataset([TextualGraph([f"node {i}" for i in range(nodes)], ends, relations)], ())
     vectors = GraphEncoder(encoder.encode, encoder.encode)
-    asked = vectors.encode_query(vectors.encode_graph(made.graphs[0]), "what is relation 3 of node 0", [0])
-    return EncodedQuestion(None, asked)  # type: ignore[arg-type]
+    query = vectors.encode_query(vectors.encode_graph(made.graphs[0]), "what is relation 3 of node 0", [0])
+    return EncodedQuestion(None, query)  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Selections for a language model made from nothing: `python bench/tiny_reader.py [--seeds 5]`.
+"""Subgraph selection for a language model trained from scratch: `python bench/tiny_reader.py [--seeds 5]`.
 
-A small Llama learns to answer questions that take two edges from parts of generated graphs that hold them. Then it is
-frozen, and a network learns from its losses alone which nodes to show it; it is never told which nodes the answer
-takes. The first table compares selections of as many nodes at most, the second what is tuned beside them. Everything
-but the language model is made anew with each seed.
+A small Llama learns to answer two-edge questions from subgraphs of generated graphs that contain the edges. It is then
+frozen, and a network learns from its losses alone which nodes to select, without supervision of the nodes. The first
+table compares selections with the same budget of nodes, the second prompt tuning on them. Everything but the language
+model is different for each seed.
 """
 
 import argparse
@@ -40,8 +40,8 @@ from clew.training.loop import Recipe, train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
 from clew.training.objectives.subgraph_feedback import PAPER, POLICY, FeedbackExample, FeedbackRecipe, SubgraphFeedback
 from graph_lessons import Lessons
-from graph_task import Practice, Task, TaskSettings, prompt, task, write_doubled, write_model
-from workbench import WORK, machine, print_table
+from graph_task import Practice, Task, TaskSettings, build_prompt, make_task, write_doubled_model, write_model
+from workbench import WORK, describe_machine, print_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,9 +53,9 @@ STEINER, FILLED, GCN = "steiner", "steiner, filled up", "gcn, policy"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A part of the language model's teaching: edges a question takes, steps, highest rate, whether it teaches to end.
+    """Training stage of the language model: edges per question, steps, peak learning rate, whether the end is trained.
 
-    The end comes last: taught from the start beside the look-ups, it left 0.88 of the task right in place of 1.00.
+    The end comes last: trained from the start together with the look-ups, it led to 0.88 correct instead of 1.00.
     """
 
     hops: int
@@ -66,22 +66,22 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The size of the experiment.
+    """Size of the experiment.
 
     Attributes:
-        task: Of the graphs.
-        width: Of the language model.
-        layers: Of it in the first stage of its teaching; doubled where questions come to take more edges.
-        heads: Of it.
-        stages: Of its teaching.
-        budget: Nodes of a selection at most.
-        learned: Questions that selection and prompts learn from, each on a graph of its own.
-        held: That choose the epoch.
-        asked: That are measured.
-        epochs: Of the selection's training.
+        task: Settings of the graphs.
+        width: Width of the language model.
+        layers: Its layers in the first stage; doubled when questions begin to take more edges.
+        heads: Its attention heads.
+        stages: Its training stages.
+        budget: Maximum number of nodes in a selection.
+        train: Training questions of selections and prompts, each on a graph of its own.
+        validation: Questions that select the epoch.
+        test: Test questions.
+        epochs: Epochs of training the selection.
         tuning: Epochs of prompt tuning.
-        least: Of the questions that the language model must answer from parts that hold what they take.
-        encoder: Of the graphs' texts.
+        min_accuracy: Required accuracy of the language model on subgraphs that contain the needed edges.
+        encoder: Encoder of the graphs' texts.
     """
 
     task: TaskSettings = field(default_factory=TaskSettings)
@@ -90,21 +90,21 @@ class Shape:
     heads: int = 2
     stages: tuple[Stage, ...] = (Stage(1, 400, 3e-3), Stage(2, 800, 2e-3), Stage(2, 200, 1e-3, ends=True))
     budget: int = 7
-    learned: int = 300
-    held: int = 60
-    asked: int = 200
+    train: int = 300
+    validation: int = 60
+    test: int = 200
     epochs: int = 4
     tuning: int = 3
-    least: float = 0.9
+    min_accuracy: float = 0.9
     encoder: str = DEFAULT_ENCODER
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """A task with vectors: as the network sees it, and with the question's names left in it, as others do."""
+class EncodedTask:
+    """A task with vectors: with the question masked for the network, and with its names for other selectors."""
 
     task: Task
-    own: GraphQuery
+    masked: GraphQuery
     named: GraphQuery
 
 
@@ -112,23 +112,23 @@ class Asked:
 class Sets:
     """Questions of one seed."""
 
-    learned: Sequence[Asked]
-    held: Sequence[Asked]
-    asked: Sequence[Asked]
+    train: Sequence[EncodedTask]
+    validation: Sequence[EncodedTask]
+    test: Sequence[EncodedTask]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a selection came to, one row a question.
+    """Results of a selection, one row per question.
 
     Attributes:
-        right: (n,) whether the answer was right.
-        whole: (n,) whether the selection held all three nodes that it takes.
-        nodes: (n,) of the selection.
+        correct: (n,) whether the answer was correct.
+        complete: (n,) whether the selection contained all three needed nodes.
+        nodes: (n,) number of selected nodes.
     """
 
-    right: "NDArray[np.float64]"
-    whole: "NDArray[np.float64]"
+    correct: "NDArray[np.float64]"
+    complete: "NDArray[np.float64]"
     nodes: "NDArray[np.float64]"
 
 
@@ -136,101 +136,106 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    print(machine())
+    print(describe_machine())
     tables(Shape(), parser.parse_args().seeds, WORK / "tiny-reader", print)
 
 
 def tables(shape: Shape, seeds: int, folder: Path, say: Callable[[str], None]) -> dict[str, Outcome]:
-    """Print both tables and return what is in them, all seeds together."""
-    model = CausalModel(str(taught(shape, folder, say)))
-    reader = causal(model)
+    """Print both tables and return their outcomes, all seeds together."""
+    model = CausalModel(str(train_language_model(shape, folder, say)))
+    reader = make_reader(model)
     encoder = open_encoder(shape.encoder)
-    accuracy = reads(reader, Practice(shape.task, 200, 99, shape.budget))
-    say(f"the language model answers {accuracy:.3f} of questions on parts that hold what they take\n")
-    if accuracy < shape.least:
-        say(f"wanted {shape.least} at least: such a reader says nothing of a selection, so there are no tables")
+    accuracy = reader_accuracy(reader, Practice(shape.task, 200, 99, shape.budget))
+    say(f"the language model answers {accuracy:.3f} of questions on subgraphs with the needed edges\n")
+    if accuracy < shape.min_accuracy:
+        say(f"wanted at least {shape.min_accuracy}: such a reader cannot judge a selection, so there are no tables")
         return {}
-    found: dict[str, list[Outcome]] = {}
+    by_selection: dict[str, list[Outcome]] = {}
     for seed in range(seeds):
-        sets = drawn_sets(shape, encoder, seed)
+        sets = make_sets(shape, encoder, seed)
         for name, outcome in {
-            **selections(shape, reader, encoder, sets, seed),
-            **tuned(shape, model, encoder, sets, seed),
+            **measure_selections(shape, reader, encoder, sets, seed),
+            **measure_tuning(shape, model, encoder, sets, seed),
         }.items():
-            found.setdefault(name, []).append(outcome)
-        say(f"seed {seed}: " + ", ".join(f"{name} {some[-1].right.mean():.3f}" for name, some in found.items()))
-    every = {name: joined(some) for name, some in found.items()}
+            by_selection.setdefault(name, []).append(outcome)
+        say(
+            f"seed {seed}: " + ", ".join(f"{name} {some[-1].correct.mean():.3f}" for name, some in by_selection.items())
+        )
+    every = {name: concatenate(some) for name, some in by_selection.items()}
     of_tuning = [name for name in every if "+" in name or name == "graphtoken"]
     for names, best in (([name for name in every if name not in of_tuning], GCN), (of_tuning, of_tuning[-1])):
         print()
         print_table(
-            ("selection", "accuracy", "95 %", "evidence", "nodes", f"less than {best}", "p"), told(every, names, best)
+            ("selection", "accuracy", "95 %", "evidence", "nodes", f"less than {best}", "p"),
+            format_rows(every, names, best),
         )
     return every
 
 
-def taught(shape: Shape, folder: Path, say: Callable[[str], None]) -> Path:
-    """Return the folder of a language model that has learned to read graphs, taught where it is not there."""
+def train_language_model(shape: Shape, folder: Path, say: Callable[[str], None]) -> Path:
+    """Return the folder of a language model that can read graphs, trained if necessary."""
     ready = folder / "reader"
     if ready.is_dir():
         return ready
-    start = write_model(folder / "untaught", width=shape.width, layers=shape.layers, heads=shape.heads)
+    start = write_model(folder / "untrained", width=shape.width, layers=shape.layers, heads=shape.heads)
     for number, stage in enumerate(shape.stages):
         if number and stage.hops > shape.stages[number - 1].hops:
-            start = write_doubled(start, folder / f"untaught-{number}")
+            start = write_doubled_model(start, folder / f"untrained-{number}")
         model = CausalModel(str(start), trainable=True)
-        reader = causal(model)
+        reader = make_reader(model)
         objective = Lessons(shape.task, stage.hops, shape.budget + 1, model, 64, stage.steps // 4, ends=stage.ends)
         recipe = Recipe(4, stage.rate, warmup=50, average=0.0, seed=number)
-        done = train(objective.model(), objective, recipe, folder / f"stage-{number}", lambda *_: None)
-        accuracy = reads(reader, Practice(shape.task, 200, 98, shape.budget))
-        say(f"{stage.hops} edges at most: {accuracy:.3f} of the task right, {done.seconds:.0f} s")
-        start = folder / f"taught-{number}"
+        done = train(objective.trainable_module(), objective, recipe, folder / f"stage-{number}", lambda *_: None)
+        accuracy = reader_accuracy(reader, Practice(shape.task, 200, 98, shape.budget))
+        say(f"{stage.hops} edges at most: {accuracy:.3f} of the task correct, {done.seconds:.0f} s")
+        start = folder / f"trained-{number}"
         model.save(start)
     start.rename(ready)
     return ready
 
 
-def causal(model: CausalModel, *, with_text: bool = True) -> CausalReader:
-    """Return the reader of graphs with a model."""
-    return CausalReader(model, prompt, batch_size=64, max_new_tokens=1, with_text=with_text)
+def make_reader(model: CausalModel, *, with_text: bool = True) -> CausalReader:
+    """Return a graph reader with a model."""
+    return CausalReader(model, build_prompt, batch_size=64, max_new_tokens=1, with_text=with_text)
 
 
-def reads(reader: CausalReader, practice: Practice) -> float:
-    """Return the share of questions that are answered rightly."""
-    examples = [practice[place] for place in range(len(practice))]
-    said = reader.generate([one.question for one in examples], [one.context for one in examples])
-    return float(np.mean([word == one.answer for word, one in zip(said, examples, strict=True)]))
+def reader_accuracy(reader: CausalReader, practice: Practice) -> float:
+    """Return the share of questions that are answered correctly."""
+    examples = [practice[position] for position in range(len(practice))]
+    answers = reader.generate([one.question for one in examples], [one.context for one in examples])
+    return float(np.mean([answer == one.answer for answer, one in zip(answers, examples, strict=True)]))
 
 
-def drawn_sets(shape: Shape, encoder: Encoder, seed: int) -> Sets:
-    """Return the questions of a seed, encoded together."""
+def make_sets(shape: Shape, encoder: Encoder, seed: int) -> Sets:
+    """Return the encoded questions of a seed."""
     random = np.random.default_rng([2, seed])
-    tasks = [task(shape.task, random) for _ in range(shape.learned + shape.held + shape.asked)]
+    tasks = [make_task(shape.task, random) for _ in range(shape.train + shape.validation + shape.test)]
     vectors = GraphEncoder(encoder.encode, encoder.encode)
     graphs = [one.graph for one in tasks]
     topics = [(one.chain[0],) for one in tasks]
-    vectors.preload(graphs, [(place, one.question, topics[place]) for place, one in enumerate(tasks)])
+    vectors.preload(graphs, [(number, one.question, topics[number]) for number, one in enumerate(tasks)])
     questions = sorted({one.question for one in tasks})
     rows: dict[str, FloatArray] = dict(zip(questions, encoder.encode(questions), strict=True))
-    asked = []
+    encoded = []
     for one, topic in zip(tasks, topics, strict=True):
-        own = vectors.encode_query(vectors.encode_graph(one.graph), one.question, topic)
-        asked.append(Asked(one, own, replace(own, question_vector=rows[one.question])))
-    first, second = shape.learned, shape.learned + shape.held
-    return Sets(asked[:first], asked[first:second], asked[second:])
+        masked = vectors.encode_query(vectors.encode_graph(one.graph), one.question, topic)
+        encoded.append(EncodedTask(one, masked, replace(masked, question_vector=rows[one.question])))
+    first, second = shape.train, shape.train + shape.validation
+    return Sets(encoded[:first], encoded[first:second], encoded[second:])
 
 
-def selections(shape: Shape, reader: GraphReader, encoder: Encoder, sets: Sets, seed: int) -> dict[str, Outcome]:
-    """Return what each selection comes to with the language model as it is."""
+def measure_selections(
+    shape: Shape, reader: GraphReader, encoder: Encoder, sets: Sets, seed: int
+) -> dict[str, Outcome]:
+    """Return the outcome of each selection with the frozen language model."""
     untrained = TrainedScorer(
         ScorerSettings().build_network(encoder.dimension, seed).eval(), ScorerSettings(), "", encoder.dimension
     )
     published = ScorerSettings(inputs="text", combination="product")
     trained = {
-        GCN: selection(shape, reader, encoder, sets, seed, POLICY, ScorerSettings()),
-        "gcn, paper": selection(shape, reader, encoder, sets, seed, PAPER, ScorerSettings()),
-        "gcn as published": selection(shape, reader, encoder, sets, seed, PAPER, published),
+        GCN: train_selection(shape, reader, encoder, sets, seed, POLICY, ScorerSettings()),
+        "gcn, paper": train_selection(shape, reader, encoder, sets, seed, PAPER, ScorerSettings()),
+        "gcn as published": train_selection(shape, reader, encoder, sets, seed, PAPER, published),
         "gcn, untrained": GCNSelector(untrained),
     }
     fixed: dict[str, SubgraphSelector] = {
@@ -241,12 +246,12 @@ def selections(shape: Shape, reader: GraphReader, encoder: Encoder, sets: Sets, 
         "random": RandomNodes(seed),
         "whole": WholeGraph(),
     }
-    found = {name: measured(reader, sets.asked, parts(own, sets.asked, shape.budget)) for name, own in trained.items()}
-    fixed_parts = {name: parts(one, sets.asked, shape.budget, named=True) for name, one in fixed.items()}
-    return found | {name: measured(reader, sets.asked, some) for name, some in fixed_parts.items()}
+    contexts = {name: select_contexts(own, sets.test, shape.budget) for name, own in trained.items()}
+    contexts |= {name: select_contexts(one, sets.test, shape.budget, named=True) for name, one in fixed.items()}
+    return {name: measure(reader, sets.test, some) for name, some in contexts.items()}
 
 
-def selection(
+def train_selection(
     shape: Shape,
     reader: GraphReader,
     encoder: Encoder,
@@ -256,9 +261,11 @@ def selection(
     settings: ScorerSettings,
     epochs: int = 0,
 ) -> GCNSelector:
-    """Return a selection that was trained by a reader's losses; a reader that learns is trained with it."""
+    """Return a selector trained on a reader's losses; a trainable reader is trained with it."""
     recipe = FeedbackRecipe(objective, shape.budget, draws=4, batch=16)
-    feedback = SubgraphFeedback(examples(sets.learned), examples(sets.held), reader, settings, recipe)
+    feedback = SubgraphFeedback(
+        feedback_examples(sets.train), feedback_examples(sets.validation), reader, settings, recipe
+    )
     scorer = settings.build_network(encoder.dimension, seed)
     own = Recipe(epochs or shape.epochs, rate=1e-3, average=0.9, warmup=10, seed=seed)
     with tempfile.TemporaryDirectory() as run:
@@ -266,36 +273,40 @@ def selection(
     return GCNSelector(TrainedScorer(scorer.eval(), settings, encoder.fingerprint, encoder.dimension))
 
 
-def tuned(shape: Shape, model: CausalModel, encoder: Encoder, sets: Sets, seed: int) -> dict[str, Outcome]:
-    """Return what prompt tuning comes to, on fixed selections and together with the network's."""
-    reader = causal(model)
-    graph_token = token(model, encoder, seed, "part")
-    whole = token(model, encoder, seed, "whole")
+def measure_tuning(shape: Shape, model: CausalModel, encoder: Encoder, sets: Sets, seed: int) -> dict[str, Outcome]:
+    """Return the outcome of prompt tuning, on fixed selections and jointly with the network."""
+    reader = make_reader(model)
+    graph_token = make_graph_token(model, encoder, seed, "part")
+    whole = make_graph_token(model, encoder, seed, "whole")
     readers = {
         f"{FILLED} + soft prompt": SoftPromptReader(reader, num_virtual_tokens=4, seed=seed),
         f"{FILLED} + graph token (G-Retriever)": SoftPromptReader(
             reader, num_virtual_tokens=0, graph_token=graph_token
         ),
-        "graphtoken": SoftPromptReader(causal(model, with_text=False), num_virtual_tokens=0, graph_token=whole),
+        "graphtoken": SoftPromptReader(make_reader(model, with_text=False), num_virtual_tokens=0, graph_token=whole),
     }
-    found = {}
+    outcomes = {}
     filled = SteinerSelector(fill=True)
-    learned, held, asked = (
-        parts(filled, some, shape.budget, named=True) for some in (sets.learned, sets.held, sets.asked)
+    train_contexts, validation, test = (
+        select_contexts(filled, some, shape.budget, named=True) for some in (sets.train, sets.validation, sets.test)
     )
     for name, one in readers.items():
-        objective = ReaderTuning(readable(sets.learned, learned), readable(sets.held, held), one, 16)
+        objective = ReaderTuning(
+            reader_examples(sets.train, train_contexts), reader_examples(sets.validation, validation), one, 16
+        )
         recipe = Recipe(shape.tuning, rate=1e-2, average=0.9, warmup=10, seed=seed)
         with tempfile.TemporaryDirectory() as run:
             train(objective.trainable_module(), objective, recipe, Path(run), lambda *_: None)
-        found[name] = measured(one, sets.asked, asked)
+        outcomes[name] = measure(one, sets.test, test)
     joint = SoftPromptReader(reader, num_virtual_tokens=4, seed=seed)
-    chosen = selection(shape, joint, encoder, sets, seed, POLICY, ScorerSettings(), shape.tuning)
-    found[f"{GCN} + joint soft prompt"] = measured(joint, sets.asked, parts(chosen, sets.asked, shape.budget))
-    return found
+    selector = train_selection(shape, joint, encoder, sets, seed, POLICY, ScorerSettings(), shape.tuning)
+    outcomes[f"{GCN} + joint soft prompt"] = measure(
+        joint, sets.test, select_contexts(selector, sets.test, shape.budget)
+    )
+    return outcomes
 
 
-def token(model: CausalModel, encoder: Encoder, seed: int, pool: str) -> GraphToken:
+def make_graph_token(model: CausalModel, encoder: Encoder, seed: int, pool: str) -> GraphToken:
     """Return an untrained graph token."""
     settings = GraphTokenSettings(encoder.dimension, model.width, width=64, layers=2, tokens=1 if pool == "part" else 4)
     settings = replace(settings, pool="part" if pool == "part" else "whole")
@@ -304,55 +315,57 @@ def token(model: CausalModel, encoder: Encoder, seed: int, pool: str) -> GraphTo
         return GraphToken(settings)
 
 
-def parts(
-    selector: SubgraphSelector, asked: Sequence[Asked], budget: int, *, named: bool = False
+def select_contexts(
+    selector: SubgraphSelector, tasks: Sequence[EncodedTask], budget: int, *, named: bool = False
 ) -> list[GraphContext]:
-    """Return what is selected for each question, as its reader's context."""
-    graphs = [one.named if named else one.own for one in asked]
+    """Return the reader's context of the selection for each question."""
+    graphs = [one.named if named else one.masked for one in tasks]
     return [build_context(graph, part) for graph, part in zip(graphs, selector.select(graphs, budget), strict=True)]
 
 
-def measured(reader: GraphReader, asked: Sequence[Asked], contexts: Sequence[GraphContext]) -> Outcome:
-    """Return what a reader makes of parts."""
-    said = reader.generate([one.task.question for one in asked], contexts)
-    right = [word == one.task.answer for word, one in zip(said, asked, strict=True)]
-    whole = [
-        {*one.task.chain} <= {*context.subgraph.nodes.tolist()} for one, context in zip(asked, contexts, strict=True)
+def measure(reader: GraphReader, tasks: Sequence[EncodedTask], contexts: Sequence[GraphContext]) -> Outcome:
+    """Return the outcome of a reader on contexts."""
+    answers = reader.generate([one.task.question for one in tasks], contexts)
+    correct = [answer == one.task.answer for answer, one in zip(answers, tasks, strict=True)]
+    complete = [
+        {*one.task.chain} <= {*context.subgraph.nodes.tolist()} for one, context in zip(tasks, contexts, strict=True)
     ]
     nodes = [len(context.subgraph.nodes) for context in contexts]
-    return Outcome(*(np.array(some, dtype=np.float64) for some in (right, whole, nodes)))
+    return Outcome(*(np.array(some, dtype=np.float64) for some in (correct, complete, nodes)))
 
 
-def examples(asked: Sequence[Asked]) -> list[FeedbackExample]:
-    """Return questions for training a selection."""
-    return [FeedbackExample(one.own, one.task.question, (one.task.answer,)) for one in asked]
+def feedback_examples(tasks: Sequence[EncodedTask]) -> list[FeedbackExample]:
+    """Return examples for training a selection."""
+    return [FeedbackExample(one.masked, one.task.question, (one.task.answer,)) for one in tasks]
 
 
-def readable(asked: Sequence[Asked], contexts: Sequence[GraphContext]) -> list[ReaderExample]:
-    """Return questions with their parts for training a reader."""
-    return [ReaderExample(one.task.question, part, one.task.answer) for one, part in zip(asked, contexts, strict=True)]
+def reader_examples(tasks: Sequence[EncodedTask], contexts: Sequence[GraphContext]) -> list[ReaderExample]:
+    """Return examples for training a reader."""
+    return [ReaderExample(one.task.question, part, one.task.answer) for one, part in zip(tasks, contexts, strict=True)]
 
 
-def joined(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the outcomes of all seeds as one."""
-    return Outcome(*(np.concatenate([getattr(one, name) for one in outcomes]) for name in ("right", "whole", "nodes")))
+def concatenate(outcomes: Sequence[Outcome]) -> Outcome:
+    """Concatenate the outcomes of all seeds."""
+    return Outcome(
+        *(np.concatenate([getattr(one, name) for one in outcomes]) for name in ("correct", "complete", "nodes"))
+    )
 
 
-def told(every: dict[str, Outcome], names: Sequence[str], best: str) -> list[list[str]]:
-    """Return the rows of a table: intervals and tests are over the questions of all seeds."""
+def format_rows(every: dict[str, Outcome], names: Sequence[str], best: str) -> list[list[str]]:
+    """Return the rows of a table, with intervals and tests over the questions of all seeds."""
     rows = []
     for name in names:
         one, random = every[name], np.random.default_rng(0)
-        low, high = mean_interval(one.right, random)
+        low, high = mean_interval(one.correct, random)
         row = [
             name,
-            f"{one.right.mean():.3f}",
+            f"{one.correct.mean():.3f}",
             f"{low:.3f}-{high:.3f}",
-            f"{one.whole.mean():.3f}",
+            f"{one.complete.mean():.3f}",
             f"{one.nodes.mean():.1f}",
         ]
         if name != best:
-            test = compare_means((best, name), "accuracy", every[best].right, one.right, random)
+            test = compare_means((best, name), "accuracy", every[best].correct, one.correct, random)
             row += [f"{test.difference:.3f} ({test.low:.3f} to {test.high:.3f})", f"{test.p:.4f}"]
         rows.append([*row, "", ""][:7])
     return rows

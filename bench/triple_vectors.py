@@ -1,7 +1,7 @@
-"""Composed vectors of triples against encoded ones: `python bench/triple_vectors.py [SET]`.
+"""Compare composed with encoded triple vectors: `python bench/triple_vectors.py [SET]`.
 
-`naive-ge` over `bm25` with a triple's vector as the sum of those of its names and its relation, and with its words
-encoded as one text; recall, and the paired difference, for several shares of the stating passage in the score.
+`naive-ge` over `bm25`, with a triple's vector composed as the sum of those of its names and its relation, and with its
+words encoded as one text; recall and the paired difference, for several weights of the stating passage in the score.
 """
 
 import argparse
@@ -19,56 +19,52 @@ from clew.retrievers.agents.settings import NaiveGE
 from clew.retrievers.graph_expansion import GraphExpansionRetriever
 from clew.retrievers.registry import open_retriever
 from clew.types import Question
-from workbench import BENCHMARKS, DATA, indexed, machine, print_table
+from workbench import BENCHMARKS, DATA, build_index, describe_machine, gold_recall, print_table
 
-CONTEXTS = (0.0, 0.3, 0.5, 0.7)
+PASSAGE_WEIGHTS = (0.0, 0.3, 0.5, 0.7)
 
 
 def main() -> None:
-    """Print a line for each share."""
+    """Print one row per weight."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("set", nargs="?", default="musique-dev")
     name = parser.parse_args().set
-    print(machine())
+    print(describe_machine())
     benchmark = BENCHMARKS[name]
-    parts = indexes.open(indexed(benchmark)).context.with_paths_per_passage(0)
+    context = indexes.open(build_index(benchmark)).context.with_paths_per_passage(0)
     questions = load_questions(DATA / benchmark.questions)
     started = time.perf_counter()
-    vectors = encoded(parts)
+    vectors = encode_triples(context)
     seconds = time.perf_counter() - started
     rows = []
-    for context in CONTEXTS:
-        settings = NaiveGE(context=context)
-        composed = recalls(parts, settings, questions)
-        other = parts.with_fresh_cache()
+    for weight in PASSAGE_WEIGHTS:
+        settings = NaiveGE(context=weight)
+        composed = measure_recall(context, settings, questions)
+        other = context.with_fresh_cache()
         other.__dict__["triple_vectors"] = vectors
-        whole = recalls(other, settings, questions)
-        d = compare_means(("composed", "encoded"), "recall@5", composed, whole, np.random.default_rng(0))
-        apart = f"{100 * d.difference:+.1f} ({100 * d.low:+.1f} to {100 * d.high:+.1f})"
-        rows.append([str(context), f"{100 * composed.mean():.1f}", f"{100 * whole.mean():.1f}", apart])
-    print_table((f"{name}: share of the passage", "composed R@5", "encoded R@5", "composed minus encoded"), rows)
-    print(f"encoding {len(parts.scope.snapshot.triples):,} triples took {seconds:.0f} s")
+        encoded = measure_recall(other, settings, questions)
+        c = compare_means(("composed", "encoded"), "recall@5", composed, encoded, np.random.default_rng(0))
+        difference = f"{100 * c.difference:+.1f} ({100 * c.low:+.1f} to {100 * c.high:+.1f})"
+        rows.append([str(weight), f"{100 * composed.mean():.1f}", f"{100 * encoded.mean():.1f}", difference])
+    print_table((f"{name}: weight of the passage", "composed R@5", "encoded R@5", "composed minus encoded"), rows)
+    print(f"encoding {len(context.scope.snapshot.triples):,} triples took {seconds:.0f} s")
 
 
-def encoded(parts: IndexContext) -> TripleEmbeddings:
-    """Return vectors of triples whose words were encoded as one text: a relation of its own each, and no names."""
-    s = parts.scope.snapshot
+def encode_triples(context: IndexContext) -> TripleEmbeddings:
+    """Return vectors of triples encoded as one text: each has a relation of its own, and no names."""
+    s = context.scope.snapshot
     texts = [" ".join((t.head, t.relation, t.tail)) for t in map(s.triple, range(len(s.triples)))]
     triples = np.zeros_like(s.triples)
     triples[:, 1] = np.arange(len(texts))
-    names = np.zeros((1, parts.encoder.dimension), dtype=np.float32)
-    return TripleEmbeddings(triples, names, parts.encoder.encode(texts), s.triple_passages, s.vectors)
+    names = np.zeros((1, context.encoder.dimension), dtype=np.float32)
+    return TripleEmbeddings(triples, names, context.encoder.encode(texts), s.triple_passages, s.vectors)
 
 
-def recalls(parts: IndexContext, settings: NaiveGE, questions: list[Question]) -> np.ndarray:
+def measure_recall(context: IndexContext, settings: NaiveGE, questions: list[Question]) -> np.ndarray:
     """Return the recall at 5 of each question."""
-    retriever = GraphExpansionRetriever(open_retriever("bm25", parts), build_expansion(parts, settings))
+    retriever = GraphExpansionRetriever(open_retriever("bm25", context), build_expansion(context, settings))
     answers = retriever.retrieve([question.text for question in questions], 5)
-    shares = []
-    for question, evidence in zip(questions, answers, strict=True):
-        found = {id_ for scored in evidence.passages for id_ in (scored.item.id, scored.item.document_id)}
-        shares.append(len(set(question.gold) & found) / len(question.gold))
-    return np.array(shares)
+    return np.array([gold_recall(evidence, one, 5) for evidence, one in zip(answers, questions, strict=True)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the benchmarks share: where the data lie, indexes made once and kept, and tables on standard output."""
+"""Shared by the benchmarks: data folders, cached indexes, recall, and tables on standard output."""
 
 import json
 import os
@@ -9,9 +9,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import corpora
+from clew.datasets.records import read_records
+
+if TYPE_CHECKING:
+    from clew.types import Evidence, Question
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("CLEW_DATA", ROOT.parent / "shared" / "data"))
@@ -23,9 +27,10 @@ class Benchmark:
     """A corpus with questions.
 
     Attributes:
-        corpus: File below the data folder, or in the folder of the benchmarks when it is made (`MADE`).
-        questions: File below the data folder.
-        extractor: As `clew index --extractor`.
+        name: Name of the benchmark.
+        corpus: File in the data folder, or in the work folder if it is derived (`DERIVED`).
+        questions: File in the data folder.
+        extractor: Value of `clew index --extractor`.
     """
 
     name: str
@@ -53,30 +58,30 @@ BENCHMARKS = {
 }
 
 
-MADE = {
+DERIVED = {
     "merged": ("merged", ("2wiki", "2wiki-train", "hotpotqa")),
     "tenfold": ("tenfold", ("2wiki", "2wiki-train", "hotpotqa", "musique", "musique-dev")),
     "2wiki-untitled": ("untitled", ("2wiki",)),
     "hotpotqa-untitled": ("untitled", ("hotpotqa",)),
     "musique-dev-untitled": ("untitled", ("musique-dev",)),
 }
-"""For each made corpus how, and from which."""
+"""For each derived corpus the way it is made, and its sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What a command cost as a whole process: wall-clock seconds and the largest resident memory in MiB."""
+    """Cost of a command as a whole process: wall-clock seconds and peak resident memory in MiB."""
 
     seconds: float
     peak_mib: float
     output: str
 
 
-def clew(*arguments: str) -> Process:
-    """Run the command line in a process of its own.
+def run_clew(*arguments: str) -> Process:
+    """Run the command line in a separate process.
 
     Raises:
-        SystemExit: It failed.
+        SystemExit: The command failed.
     """
     script = (
         "import json, resource, subprocess, sys, time\n"
@@ -93,41 +98,45 @@ def clew(*arguments: str) -> Process:
     return Process(seconds, peak, output)
 
 
-def indexed(benchmark: Benchmark, encoder: str = "all-MiniLM-L6-v2") -> Path:
-    """Return the index of a benchmark, made when it is not there or not up to date."""
+def build_index(benchmark: Benchmark, encoder: str = "all-MiniLM-L6-v2") -> Path:
+    """Return the index of a benchmark, made or updated if necessary."""
     folder = WORK / f"{benchmark.name}-{encoder}"
-    arguments = [str(corpus(benchmark)), "--index", str(folder)]
-    clew("index", *arguments, "--extractor", benchmark.extractor, "--encoder", encoder)
+    arguments = [str(build_corpus(benchmark)), "--index", str(folder)]
+    run_clew("index", *arguments, "--extractor", benchmark.extractor, "--encoder", encoder)
     return folder
 
 
-def corpus(benchmark: Benchmark) -> Path:
-    """Return the corpus of a benchmark, made when it is one of those that are made and is not there."""
-    if benchmark.name not in MADE:
+def build_corpus(benchmark: Benchmark) -> Path:
+    """Return the corpus of a benchmark, made first if it is a derived one."""
+    if benchmark.name not in DERIVED:
         return DATA / benchmark.corpus
     path = WORK / benchmark.corpus
     if not path.is_file():
-        kind, names = MADE[benchmark.name]
-        read = [list(records(DATA / f"{name}/corpus.jsonl")) for name in names]
-        made = {"merged": lambda: corpora.merged(read), "untitled": lambda: corpora.untitled(read[0])}
-        corpora.write(path, made[kind]() if kind in made else corpora.tenfold(read[0], read[1:]))
+        kind, names = DERIVED[benchmark.name]
+        sources = [list(load_records(DATA / f"{name}/corpus.jsonl")) for name in names]
+        make = {"merged": lambda: corpora.merge(sources), "untitled": lambda: corpora.remove_titles(sources[0])}
+        corpora.write(path, make[kind]() if kind in make else corpora.multiply(sources[0], sources[1:]))
     return path
 
 
-def records(path: Path) -> Iterator[dict[str, Any]]:
+def load_records(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the records of a file of JSON lines."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
+    return (record.fields for record in read_records(path))
 
 
-def question_texts(benchmark: Benchmark) -> list[str]:
-    """Return the questions of a benchmark."""
-    return [str(record["question"]) for record in records(DATA / benchmark.questions)]
+def load_question_texts(benchmark: Benchmark) -> list[str]:
+    """Return the texts of a benchmark's questions."""
+    return [str(record["question"]) for record in load_records(DATA / benchmark.questions)]
 
 
-def machine() -> str:
-    """Return one line that says what the figures were measured on."""
+def gold_recall(evidence: "Evidence", question: "Question", k: int) -> float:
+    """Return the share of a question's gold, passages or documents, among the first k passages."""
+    ids = {id_ for scored in evidence.passages[:k] for id_ in (scored.item.id, scored.item.document_id)}
+    return len(ids.intersection(question.gold)) / len(question.gold)
+
+
+def describe_machine() -> str:
+    """Return one line about the machine on which figures are measured."""
     model = platform.processor() or platform.machine()
     cpu = Path("/proc/cpuinfo")
     if cpu.is_file():

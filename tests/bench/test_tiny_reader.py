@@ -1,4 +1,4 @@
-"""The experiment with a language model made from nothing, at a size that shows that it runs and not what comes out."""
+"""The experiment with a language model trained from scratch, at a size that only shows that it runs."""
 
 import importlib
 import re
@@ -29,62 +29,62 @@ def tasks(bench: ModuleType) -> ModuleType:
 def test_a_question_has_one_answer_two_edges_away(tasks: ModuleType) -> None:
     settings = tasks.TaskSettings(nodes=12, names=14)
     for seed in range(50):
-        one = tasks.task(settings, np.random.default_rng(seed))
+        one = tasks.make_task(settings, np.random.default_rng(seed))
         facts = {
             (one.graph.nodes[source], kind): one.graph.nodes[target]
             for (source, target), kind in zip(one.graph.edges.tolist(), one.graph.relations, strict=True)
         }
         assert len(facts) == len(one.graph.edges)  # nobody has two bosses
-        found = re.fullmatch(r"Who is (\w+)'s (\w+)'s (\w+)\?", one.question)
-        assert found is not None
-        start, first, second = found.groups()
+        match = re.fullmatch(r"Who is (\w+)'s (\w+)'s (\w+)\?", one.question)
+        assert match is not None
+        start, first, second = match.groups()
         assert facts[facts[start, first], second] == one.answer
         assert len({*one.chain}) == 3
-        part = tasks.connected_part(one.graph, one.chain, 6, np.random.default_rng(seed))
+        part = tasks.sample_connected(one.graph, one.chain, 6, np.random.default_rng(seed))
         assert {*one.chain} <= {*part}
         assert 3 <= len(part) <= 6
 
 
-def test_what_is_practised_is_true_of_the_part(tasks: ModuleType) -> None:
-    tokenizer = tasks.word_tokenizer()
+def test_practice_examples_are_true_of_their_subgraphs(tasks: ModuleType) -> None:
+    tokenizer = tasks.make_tokenizer()
     practice = tasks.Practice(tasks.TaskSettings(nodes=12, names=14), 20, 3, 7)
     for one in practice:
-        text = tasks.prompt(one.question, one.context.text)
+        text = tasks.build_prompt(one.question, one.context.text)
         words = tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"])
         *edges, start, first, second = words
         facts = {(name, relation): target for target, name, relation in zip(*[iter(edges)] * 3, strict=True)}
-        assert len(facts) == len(one.context.part.edges)
+        assert len(facts) == len(one.context.subgraph.edges)
         assert facts[facts[start, first], second] == one.answer
-    assert [one.answer for one in practice] == [practice[place].answer for place in range(20)]
+    assert [one.answer for one in practice] == [practice[i].answer for i in range(20)]
 
 
 @pytest.mark.parametrize("hops", [1, 2])
-def test_a_lesson_is_true_and_written_as_the_prompt_is(tasks: ModuleType, hops: int) -> None:
+def test_a_lesson_is_true_and_tokenized_like_the_prompt(tasks: ModuleType, hops: int) -> None:
     lessons = importlib.import_module("graph_lessons")
-    tokenizer = tasks.word_tokenizer()
+    tokenizer = tasks.make_tokenizer()
     random = np.random.default_rng(0)
     for count in (4, 6, 40):
-        edges, asked = lessons.lesson(tasks.TaskSettings(nodes=12, names=14), hops, 8, count, random)
+        edges, questions = lessons.make_lesson(tasks.TaskSettings(nodes=12, names=14), hops, 8, count, random)
         assert 2 <= len(edges) <= count
         facts = {(whose, what): who for whose, what, who in edges}
-        for (reached, *relations), answer in asked:
+        for (reached, *relations), answer in questions:
             for relation in relations:
                 reached = facts[reached, relation]
             assert reached == answer
-        ids, labels = lessons.side_by_side(tokenizer.get_vocab(), tokenizer.eos_token_id, [(edges, asked)], ends=True)
-        names = {name: str(place) for place, name in enumerate(tasks.NAMES)}
+        ids, labels = lessons.collate(tokenizer.get_vocab(), tokenizer.eos_token_id, [(edges, questions)], ends=True)
+        names = {name: str(number) for number, name in enumerate(tasks.NAMES)}
         nodes = "\n".join(f"{number},{name}" for name, number in names.items())
         rows = "\n".join(f"{names[whose]},{what},{names[who]}" for whose, what, who in edges)
-        question = "Who is " + "'s ".join(asked[0][0]) + "?"
-        text = tasks.prompt(question, f"node_id,node_attr\n{nodes}\n\nsrc,edge_attr,dst\n{rows}\n")
-        written = tokenizer(text)["input_ids"]
-        assert ids[0, : len(written)].tolist() == written
-        told = tokenizer.convert_ids_to_tokens(labels[labels >= 0].tolist())
-        assert told == [word for _, answer in asked for word in (answer, "<end>")]
+        question = "Who is " + "'s ".join(questions[0][0]) + "?"
+        text = tasks.build_prompt(question, f"node_id,node_attr\n{nodes}\n\nsrc,edge_attr,dst\n{rows}\n")
+        prompt_ids = tokenizer(text)["input_ids"]
+        assert ids[0, : len(prompt_ids)].tolist() == prompt_ids
+        labelled = tokenizer.convert_ids_to_tokens(labels[labels >= 0].tolist())
+        assert labelled == [word for _, answer in questions for word in (answer, "<end>")]
         assert ids[0, -1] == tokenizer.eos_token_id
 
 
-def test_heads_of_an_untaught_model_look_back_at_any_place(tasks: ModuleType, tmp_path: Path) -> None:
+def test_heads_of_an_untrained_model_look_back_at_any_position(tasks: ModuleType, tmp_path: Path) -> None:
     path = str(tasks.write_model(tmp_path, width=64, layers=4))
     model = LlamaForCausalLM.from_pretrained(path, attn_implementation="eager")
     ids = torch.randint(0, model.config.vocab_size, (2, 90), generator=torch.Generator().manual_seed(0))
@@ -92,13 +92,13 @@ def test_heads_of_an_untaught_model_look_back_at_any_place(tasks: ModuleType, tm
         attentions = model(input_ids=ids, output_attentions=True).attentions
     for number, weights in enumerate(attentions):
         for head, back in enumerate((1, 2)):
-            looked = torch.diagonal(weights[:, head], -back, dim1=1, dim2=2)
-            assert (float(looked.mean()) > 0.9) == (number % 2 == 0)
+            attention = torch.diagonal(weights[:, head], -back, dim1=1, dim2=2)
+            assert (float(attention.mean()) > 0.9) == (number % 2 == 0)
 
 
-def test_a_doubled_model_does_what_its_half_did_twice(tasks: ModuleType, tmp_path: Path) -> None:
+def test_a_doubled_model_applies_its_half_twice(tasks: ModuleType, tmp_path: Path) -> None:
     half = LlamaForCausalLM.from_pretrained(tasks.write_model(tmp_path / "half", width=16, layers=2))
-    doubled = LlamaForCausalLM.from_pretrained(tasks.write_doubled(tmp_path / "half", tmp_path / "doubled"))
+    doubled = LlamaForCausalLM.from_pretrained(tasks.write_doubled_model(tmp_path / "half", tmp_path / "doubled"))
     vectors = torch.randn(1, 9, 16, generator=torch.Generator().manual_seed(0))
     half.model.norm = torch.nn.Identity()
     doubled.model.norm = torch.nn.Identity()
@@ -118,12 +118,12 @@ def test_the_experiment_runs_from_end_to_end(
         layers=1,
         stages=(bench.Stage(1, 4, 3e-3), bench.Stage(2, 4, 3e-3, ends=True)),
         budget=4,
-        learned=16,
-        held=6,
-        asked=10,
+        train=16,
+        validation=6,
+        test=10,
         epochs=1,
         tuning=1,
-        least=0.0,
+        min_accuracy=0.0,
         encoder="hashing:64",
     )
     lines: list[str] = []
@@ -132,13 +132,13 @@ def test_the_experiment_runs_from_end_to_end(
     assert len(lines) == 4  # two stages, how well it reads, and the seed
     assert all(f"| {name} " in printed for name in first)
     for name, outcome in first.items():
-        assert outcome.right.shape == outcome.whole.shape == outcome.nodes.shape == (10,)
+        assert outcome.correct.shape == outcome.complete.shape == outcome.nodes.shape == (10,)
         assert outcome.nodes.max() <= (8 if name == "whole" else 4)
-    assert first["whole"].whole.all()
+    assert first["whole"].complete.all()
     again = bench.tables(shape, 1, tmp_path, lines.append)
-    assert len(lines) == 6  # nothing is taught twice
-    assert bench.tables(replace(shape, least=1.1), 1, tmp_path, lines.append) == {}
-    assert "there are no tables" in lines[-1], "a reader that cannot read says nothing of a selection"
+    assert len(lines) == 6  # nothing is trained twice
+    assert bench.tables(replace(shape, min_accuracy=1.1), 1, tmp_path, lines.append) == {}
+    assert "there are no tables" in lines[-1], "a reader that cannot read cannot judge a selection"
     for name, outcome in first.items():
-        np.testing.assert_array_equal(outcome.right, again[name].right)
+        np.testing.assert_array_equal(outcome.correct, again[name].correct)
         np.testing.assert_array_equal(outcome.nodes, again[name].nodes)
