@@ -181,7 +181,7 @@ def test_a_selection_may_have_a_reader_of_its_own(tmp_path: Path) -> None:
 def test_the_run_on_other_questions_is_refused(tmp_path: Path) -> None:
     learning(tmp_path, ("gcn", "top-k"))
     for name in ("gcn", "top-k"):
-        with pytest.raises(InputError, match="holds another run, of questions to learn from"):
+        with pytest.raises(InputError, match="holds another run, with questions to learn from"):
             learning(tmp_path, (name,), learned=on().training[1:])
 
 

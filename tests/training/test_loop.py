@@ -1,4 +1,4 @@
-"""The loop: a killed run goes on to the same weights, the best epoch is kept, and nonsense is refused."""
+"""The training loop: a killed run resumes to the same weights, the best epoch is kept, bad numbers are refused."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -15,16 +15,16 @@ from clew.training.loop import Recipe, train
 
 
 class StoppedError(Exception):
-    """Stands for a kill."""
+    """Simulates a kill."""
 
 
 class LineObjective:
-    """Fits y = 3 x; the figure is minus the error, or whatever `figures` says an epoch."""
+    """Fits y = 3 x; the validation figure is the negated error, or the next one of `figures`."""
 
     no_signal_message = "there is nothing to learn from"
 
     def __init__(self, stop_in: int = -1, figures: tuple[float, ...] = (), broken: bool = False) -> None:
-        self.seen: list[int] = []
+        self.epoch_seeds: list[int] = []
         self._stop_in, self._figures, self._broken = stop_in, figures, broken
         self._validated = 0
 
@@ -32,8 +32,8 @@ class LineObjective:
         return 4
 
     def batches(self, epoch_seed: int) -> Iterator[torch.Tensor]:
-        self.seen.append(epoch_seed)
-        if len(self.seen) == self._stop_in:
+        self.epoch_seeds.append(epoch_seed)
+        if len(self.epoch_seeds) == self._stop_in:
             raise StoppedError
         generator = torch.Generator().manual_seed(epoch_seed)
         for _ in range(4):
@@ -67,22 +67,22 @@ def silent(stage: str, done: int, total: int) -> None:
 RECIPE = Recipe(epochs=6, rate=0.05, warmup=3, seed=5)
 
 
-def test_it_learns(tmp_path: Path) -> None:
-    trained = make_model()
-    result = train(trained, LineObjective(), Recipe(epochs=30, rate=0.1, average=0.5), tmp_path, silent)
+def test_training_reduces_the_error(tmp_path: Path) -> None:
+    network = make_model()
+    result = train(network, LineObjective(), Recipe(epochs=30, rate=0.1, average=0.5), tmp_path, silent)
     assert result.figures["score"] > -0.5
     assert result.best_epoch >= 0
 
 
 @pytest.mark.parametrize("stop_in", [1, 3, 6])
-def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, stop_in: int) -> None:
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, stop_in: int) -> None:
     whole, cut = make_model(), make_model()
     train(whole, LineObjective(), RECIPE, tmp_path / "whole", silent)
     with pytest.raises(StoppedError):
         train(cut, LineObjective(stop_in), RECIPE, tmp_path / "cut", silent)
     resumed, rest = make_model(), LineObjective()
     result = train(resumed, rest, RECIPE, tmp_path / "cut", silent)
-    assert len(rest.seen) == 6 - (stop_in - 1)
+    assert len(rest.epoch_seeds) == 6 - (stop_in - 1)
     for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
         assert torch.equal(one, other)
     again = train(make_model(), LineObjective(), RECIPE, tmp_path / "cut", silent)
@@ -90,19 +90,19 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, stop_
 
 
 def test_the_weights_of_the_best_epoch_are_kept(tmp_path: Path) -> None:
-    trained = make_model()
+    network = make_model()
     figures = (0.0, 1.0, 5.0, 2.0, 3.0)
-    result = train(trained, LineObjective(figures=figures), Recipe(epochs=4, seed=1), tmp_path / "a", silent)
+    result = train(network, LineObjective(figures=figures), Recipe(epochs=4, seed=1), tmp_path / "a", silent)
     assert (result.best_epoch, result.figures) == (1, {"score": 5.0})
-    kept = torch.cat([p.flatten() for p in trained.parameters()])
-    assert not torch.equal(kept, torch.cat([p.flatten() for p in make_model().parameters()]))
+    weights = torch.cat([p.flatten() for p in network.parameters()])
+    assert not torch.equal(weights, torch.cat([p.flatten() for p in make_model().parameters()]))
 
 
-def test_where_nothing_gets_better_the_start_is_kept(tmp_path: Path) -> None:
-    trained = make_model()
-    result = train(trained, LineObjective(figures=(9.0, 1.0, 2.0)), Recipe(epochs=2), tmp_path, silent)
+def test_the_initial_weights_are_kept_if_no_epoch_improves(tmp_path: Path) -> None:
+    network = make_model()
+    result = train(network, LineObjective(figures=(9.0, 1.0, 2.0)), Recipe(epochs=2), tmp_path, silent)
     assert result.best_epoch == -1
-    for one, other in zip(trained.parameters(), make_model().parameters(), strict=True):
+    for one, other in zip(network.parameters(), make_model().parameters(), strict=True):
         assert torch.equal(one, other)
 
 
@@ -111,15 +111,15 @@ def test_without_figures_the_last_epoch_is_kept(tmp_path: Path) -> None:
         def validate(self, model: nn.Module) -> dict[str, float]:
             return {}
 
-    trained = make_model()
-    assert train(trained, Blind(), RECIPE, tmp_path, silent).best_epoch == RECIPE.epochs - 1
-    assert any(not torch.equal(a, b) for a, b in zip(trained.parameters(), make_model().parameters(), strict=True))
+    network = make_model()
+    assert train(network, Blind(), RECIPE, tmp_path, silent).best_epoch == RECIPE.epochs - 1
+    assert any(not torch.equal(a, b) for a, b in zip(network.parameters(), make_model().parameters(), strict=True))
 
 
 def test_patience_ends_a_run(tmp_path: Path) -> None:
     objective = LineObjective(figures=(0.0, 5.0, *[1.0] * 20))
     train(make_model(), objective, Recipe(epochs=20, patience=3), tmp_path, silent)
-    assert len(objective.seen) == 4
+    assert len(objective.epoch_seeds) == 4
 
 
 def test_a_run_of_another_recipe_or_model_is_refused(tmp_path: Path) -> None:
@@ -130,12 +130,12 @@ def test_a_run_of_another_recipe_or_model_is_refused(tmp_path: Path) -> None:
         train(nn.Linear(1, 1), LineObjective(), Recipe(epochs=1), tmp_path, silent)
 
 
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path) -> None:
+def test_a_non_finite_loss_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="lower the learning rate"):
         train(make_model(), LineObjective(broken=True), Recipe(epochs=1), tmp_path, silent)
 
 
-def test_a_damaged_state_is_told(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_is_reported(tmp_path: Path) -> None:
     train(make_model(), LineObjective(), Recipe(epochs=1), tmp_path, silent)
     (tmp_path / "last.safetensors").write_bytes(b"damaged")
     with pytest.raises(ProviderError, match="train again"):
@@ -143,7 +143,7 @@ def test_a_damaged_state_is_told(tmp_path: Path) -> None:
 
 
 class SmallMemoryObjective(LineObjective):
-    """A device that holds few rows at once."""
+    """Simulates a device whose memory holds few rows."""
 
     def __init__(self, rows: int) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ def make_linear() -> nn.Module:
     return nn.Linear(1, 1)
 
 
-def test_a_step_that_does_not_fit_the_memory_is_cut_and_gives_the_same(
+def test_a_step_that_exceeds_memory_is_halved_with_the_same_result(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     whole, cut = make_linear(), make_linear()
@@ -172,18 +172,18 @@ def test_a_step_that_does_not_fit_the_memory_is_cut_and_gives_the_same(
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_one_question_that_does_not_fit_the_memory_ends_the_run(tmp_path: Path) -> None:
+def test_a_single_question_that_exceeds_memory_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="smaller --batch"):
         train(make_linear(), SmallMemoryObjective(0), RECIPE, tmp_path, silent)
 
 
-def test_it_says_what_the_start_was_worth(tmp_path: Path) -> None:
+def test_the_result_has_the_initial_figures(tmp_path: Path) -> None:
     result = train(make_model(), LineObjective(figures=(2.0, 1.0, 3.0)), Recipe(epochs=2), tmp_path, silent)
     assert (result.initial_figures, result.figures) == ({"score": 2.0}, {"score": 3.0})
 
 
-def test_what_chooses_is_the_first_figure_after_a_kill_too(tmp_path: Path) -> None:
-    """The names are in no order of the alphabet, and the second figure would choose otherwise."""
+def test_the_first_figure_selects_the_epoch_after_a_kill_too(tmp_path: Path) -> None:
+    """The names are not in alphabetical order, and the second figure would select another epoch."""
 
     class Two(LineObjective):
         def validate(self, model: nn.Module) -> dict[str, float]:
@@ -196,7 +196,9 @@ def test_what_chooses_is_the_first_figure_after_a_kill_too(tmp_path: Path) -> No
     assert (resumed.best_epoch, resumed.figures["score"]) == (1, 2.0)
 
 
-def test_a_kill_between_the_two_files_of_a_state_loses_no_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_between_the_two_checkpoint_files_keeps_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = make_model()
     train(whole, LineObjective(figures=(0.0, 1.0, 5.0, 2.0)), Recipe(epochs=3), tmp_path / "whole", silent)
     written: list[Path] = []
@@ -221,12 +223,12 @@ def test_a_kill_between_the_two_files_of_a_state_loses_no_best(tmp_path: Path, m
 @pytest.mark.parametrize(
     "wrong", [{"seed": -1}, {"rate": float("nan")}, {"patience": -1}, {"epochs": 0}, {"average": 1.0}]
 )
-def test_numbers_that_train_nothing_are_refused(wrong: dict[str, Any]) -> None:
+def test_numbers_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(wrong))} is .* is wanted"):
         Recipe(**wrong)
 
 
-def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
+def test_a_run_without_a_training_signal_is_refused(tmp_path: Path) -> None:
     class Nothing(LineObjective):
         def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
             return None
@@ -236,7 +238,7 @@ def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
 
 
 class ZeroLossObjective(LineObjective):
-    """A loss that is always 0, and always has somewhere to go."""
+    """A loss that is always 0 with a gradient that is not."""
 
     def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
         error: torch.Tensor = ((model(batch) - 3 * batch) ** 2).mean()
@@ -251,27 +253,27 @@ class SmallMemoryZeroLossObjective(ZeroLossObjective):
 
 
 @pytest.mark.parametrize("objective", [ZeroLossObjective, SmallMemoryZeroLossObjective])
-def test_a_loss_of_exactly_0_is_learned_from(tmp_path: Path, objective: type[LineObjective]) -> None:
-    trained = make_linear()
-    result = train(trained, objective(), Recipe(epochs=20, rate=0.1, average=0.0), tmp_path, silent)
+def test_a_loss_of_exactly_0_is_trained_on(tmp_path: Path, objective: type[LineObjective]) -> None:
+    network = make_linear()
+    result = train(network, objective(), Recipe(epochs=20, rate=0.1, average=0.0), tmp_path, silent)
     assert result.figures["score"] > result.initial_figures["score"] + 1.0
     assert result.figures["score"] > -0.5
 
 
-def test_a_batch_without_anything_to_learn_from_moves_nothing(tmp_path: Path) -> None:
+def test_a_batch_without_a_training_signal_changes_no_weights(tmp_path: Path) -> None:
     class First(LineObjective):
-        """The first batch of four, and then either none or three with nothing in them."""
+        """The first of four batches has a loss; the others are missing or have none."""
 
-        def __init__(self, shown: int) -> None:
+        def __init__(self, count: int) -> None:
             super().__init__()
-            self.shown, self.asked = shown, 0
+            self.count, self.calls = count, 0
 
         def batches(self, epoch_seed: int) -> Iterator[torch.Tensor]:
-            yield from islice(super().batches(epoch_seed), self.shown)
+            yield from islice(super().batches(epoch_seed), self.count)
 
         def loss(self, model: nn.Module, batch: torch.Tensor) -> torch.Tensor | None:
-            self.asked += 1
-            return super().loss(model, batch) if self.asked == 1 else None
+            self.calls += 1
+            return super().loss(model, batch) if self.calls == 1 else None
 
         def validate(self, model: nn.Module) -> dict[str, float]:
             return {}

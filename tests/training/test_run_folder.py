@@ -1,4 +1,4 @@
-"""A run's folder says whose run it holds, refuses another's, and goes where nothing came of it."""
+"""A run folder records its run, refuses another one, and is removed if the run fails at once."""
 
 from pathlib import Path
 
@@ -11,15 +11,13 @@ from clew.training.run_folder import IDENTITY_FILE, own_run_folder
 IDENTITY = {"questions": "3-ab", "network": "small"}
 
 
-def test_the_same_run_goes_on_and_another_is_refused(tmp_path: Path) -> None:
+def test_the_same_run_resumes_and_another_is_refused(tmp_path: Path) -> None:
     for _ in range(2):
         with own_run_folder(tmp_path / "run", IDENTITY):
             pass
     before = (tmp_path / "run" / IDENTITY_FILE).read_bytes()
     with (
-        pytest.raises(
-            InputError, match=r"holds another run, of questions '3-ab', and this one is of '4-cd'.*another folder"
-        ),
+        pytest.raises(InputError, match=r"holds another run, with questions '3-ab' instead of '4-cd'.*another folder"),
         own_run_folder(tmp_path / "run", IDENTITY | {"questions": "4-cd"}),
     ):
         pass
@@ -27,7 +25,7 @@ def test_the_same_run_goes_on_and_another_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["(settings)", "[]", '{"questions": "3-ab"}'])
-def test_a_note_that_says_something_else_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_identity_file_with_other_content_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / IDENTITY_FILE).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="give another folder, or remove"), own_run_folder(tmp_path, IDENTITY):
         pass
@@ -45,12 +43,12 @@ def fail_in_folder(run: Path, error: BaseException, *, epochs: int = 0) -> None:
         fail()
 
 
-def test_a_run_that_failed_before_an_epoch_leaves_nothing(tmp_path: Path) -> None:
+def test_a_run_that_fails_before_its_first_epoch_leaves_nothing(tmp_path: Path) -> None:
     fail_in_folder(tmp_path / "out" / "run", InputError("nothing to learn from"))
     assert not list(tmp_path.iterdir())
 
 
-def test_what_was_there_before_stays(tmp_path: Path) -> None:
+def test_existing_files_stay(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "other").write_text("mine", encoding="utf-8")
     fail_in_folder(tmp_path / "out" / "run", InputError("nothing to learn from"))
@@ -60,7 +58,7 @@ def test_what_was_there_before_stays(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "last.safetensors").is_file()
 
 
-def test_a_run_that_has_come_somewhere_or_was_killed_stays(tmp_path: Path) -> None:
+def test_a_run_with_an_epoch_or_a_killed_run_stays(tmp_path: Path) -> None:
     fail_in_folder(tmp_path / "far", InputError("the loss is nan"), epochs=1)
     fail_in_folder(tmp_path / "killed", KeyboardInterrupt())
     assert all((tmp_path / name / IDENTITY_FILE).is_file() for name in ("far", "killed"))

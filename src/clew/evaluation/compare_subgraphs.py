@@ -21,8 +21,9 @@ from clew.retrievers.subgraph.selectors import (
     TopNodes,
     WholeGraph,
 )
-from clew.training.data.graph_questions import EncodedQuestion, Progress
+from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.recipes.subgraph import train_selection, tune_reader
+from clew.types import Progress
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -1,4 +1,4 @@
-"""The state of a training run on disk, without pickle: tensors in one file, numbers in another, renamed into place."""
+"""Checkpoints of a training run: one safetensors file with a JSON header, without pickle, replaced atomically."""
 
 import json
 import os
@@ -22,13 +22,13 @@ LAST, BEST = "last", "best"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """How far a run has come.
+    """Progress of a training run.
 
     Attributes:
-        epoch: The last one done, from 0; -1 before the first.
-        best: The one whose weights are kept.
-        figures: What validation said of the best.
-        seconds: So far.
+        epoch: Last completed epoch, from 0; -1 before the first.
+        best: Epoch with the best validation figure; -1 for the initial weights.
+        figures: Validation figures of the best epoch.
+        seconds: Training time so far.
     """
 
     epoch: int
@@ -39,13 +39,13 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
-    """What moves while a model is trained.
+    """Everything that changes during training.
 
     Attributes:
-        model: Takes the steps.
-        average: Follows its weights slowly; what is validated and kept.
-        optimizer: Of the model.
-        schedule: Of the optimizer's rate.
+        model: The weights that the optimizer updates.
+        average: Exponential moving average of these weights; validated and saved.
+        optimizer: Optimizer of the model.
+        schedule: Learning-rate schedule of the optimizer.
     """
 
     model: nn.Module
@@ -55,35 +55,35 @@ class TrainingState:
 
 
 def save_checkpoint(
-    folder: Path, recipe: dict[str, Any], checkpoint: Checkpoint, training_state: TrainingState, *, best: bool
+    folder: Path, recipe: dict[str, Any], checkpoint: Checkpoint, state: TrainingState, *, best: bool
 ) -> None:
-    """Write the state after an epoch, and again as the best when it is.
+    """Write the state after an epoch as the last one, and also as the best one if it is.
 
     Raises:
-        ProviderError: The disk refused; the state before it is whole.
+        ProviderError: The file cannot be written; the previous checkpoint is intact.
     """
-    tensors = {f"model.{name}": value for name, value in training_state.model.state_dict().items()}
-    tensors |= {f"average.{name}": value for name, value in training_state.average.state_dict().items()}
-    for place, values in training_state.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{place}.{name}": torch.as_tensor(value) for name, value in values.items()}
+    tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
+    tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
+    for position, values in state.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{position}.{name}": torch.as_tensor(value) for name, value in values.items()}
     tensors = {name: value.detach().clone().contiguous() for name, value in tensors.items()}
-    header = {"recipe": recipe, "state": asdict(checkpoint), "step": training_state.schedule.last_epoch}
-    # The header travels inside the file of tensors, so that one rename changes both.
-    # In the order of the figures: the first of them is the one that chooses.
+    header = {"recipe": recipe, "state": asdict(checkpoint), "step": state.schedule.last_epoch}
+    # The header is stored inside the tensor file, so that one rename replaces both. The order of the figures is kept:
+    # the first one selects the best epoch.
     metadata = {"clew": json.dumps(header)}
-    # The best goes first: a kill between the two repeats the epoch, to the same weights, and loses none.
+    # The best is written first: a kill between the two files repeats the epoch with the same result.
     for name in (BEST, LAST) if best else (LAST,):
         _write_atomically(folder / f"{name}.safetensors", tensors, metadata)
 
 
 def load_checkpoint(
-    folder: Path, recipe: dict[str, Any], training_state: TrainingState, *, best: bool = False
+    folder: Path, recipe: dict[str, Any], state: TrainingState, *, best: bool = False
 ) -> Checkpoint | None:
-    """Put a run back to where it was; None when there is none.
+    """Restore the state of a run and return its progress; None if there is no checkpoint.
 
     Raises:
-        InputError: It is the run of another recipe or model.
-        ProviderError: Its file is damaged.
+        InputError: The checkpoint is of another recipe or model.
+        ProviderError: The file is damaged.
     """
     path = folder / f"{BEST if best else LAST}.safetensors"
     if not path.is_file():
@@ -95,32 +95,32 @@ def load_checkpoint(
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise ProviderError(f"{path} is damaged ({error}): remove {folder} and train again") from error
     if header["recipe"] != recipe:
-        raise InputError(f"{folder} holds a run of {header['recipe']}, this one is {recipe}: give another folder")
+        raise InputError(f"{folder} holds a run of {header['recipe']}, not of {recipe}: give another folder")
     weights = _select_prefix(tensors, "model.")
-    if {n: v.shape for n, v in training_state.model.state_dict().items()} != {n: v.shape for n, v in weights.items()}:
-        raise InputError(f"{folder} holds the run of a model of another shape: give another folder")
-    training_state.model.load_state_dict(weights)
-    training_state.average.load_state_dict(_select_prefix(tensors, "average."))
-    moments = training_state.optimizer.state_dict()
+    if {n: v.shape for n, v in state.model.state_dict().items()} != {n: v.shape for n, v in weights.items()}:
+        raise InputError(f"{folder} holds a run of a model of another shape: give another folder")
+    state.model.load_state_dict(weights)
+    state.average.load_state_dict(_select_prefix(tensors, "average."))
+    moments = state.optimizer.state_dict()
     moments["state"] = {}
     for name, value in _select_prefix(tensors, "optimizer.").items():
-        place, key = name.split(".")
-        moments["state"].setdefault(int(place), {})[key] = value
-    training_state.optimizer.load_state_dict(moments)
-    training_state.schedule.last_epoch = int(header["step"])
-    rates = zip(training_state.schedule.base_lrs, training_state.schedule.lr_lambdas, strict=True)
-    for group, (base, factor) in zip(training_state.optimizer.param_groups, rates, strict=True):
-        group["lr"] = base * factor(training_state.schedule.last_epoch)
+        position, key = name.split(".")
+        moments["state"].setdefault(int(position), {})[key] = value
+    state.optimizer.load_state_dict(moments)
+    state.schedule.last_epoch = int(header["step"])
+    rates = zip(state.schedule.base_lrs, state.schedule.lr_lambdas, strict=True)
+    for group, (base, factor) in zip(state.optimizer.param_groups, rates, strict=True):
+        group["lr"] = base * factor(state.schedule.last_epoch)
     return Checkpoint(**header["state"])
 
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Keep the run of a folder for this process, as long as the block goes.
+    """Create a run folder if needed and hold its lock within the block.
 
     Raises:
-        InputError: Another process has it.
-        ProviderError: The disk refused.
+        InputError: Another process holds the lock.
+        ProviderError: The folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -148,4 +148,6 @@ def _write_atomically(path: Path, tensors: dict[str, torch.Tensor], metadata: di
         temporary.replace(path)
     except (SafetensorError, OSError) as error:
         temporary.unlink(missing_ok=True)
-        raise ProviderError(f"{path} could not be written ({error}): free some space and run it again") from error
+        raise ProviderError(
+            f"{path} could not be written ({error}): free some space and run the same command again"
+        ) from error

@@ -1,7 +1,7 @@
-"""Several processes that train one model: started by `torchrun`, each takes its share of an epoch's batches.
+"""Data-parallel training in several processes started by `torchrun`, each with its shard of an epoch's batches.
 
-The gradients of the processes are averaged at each step (torch's DistributedDataParallel), so all hold the same weights
-at any time; the first of them alone writes.
+Gradients are averaged at each step (torch's DistributedDataParallel), so all processes hold the same weights at any
+time; only rank 0 writes files.
 """
 
 import os
@@ -21,12 +21,12 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """The processes of a run.
+    """The processes of a training run.
 
     Attributes:
-        rank: Of this one, from 0.
-        size: How many there are.
-        device: Where this one computes.
+        rank: Rank of this process, from 0.
+        size: Number of processes.
+        device: Device of this process.
     """
 
     rank: int
@@ -35,7 +35,7 @@ class ProcessGroup:
 
     @contextmanager
     def rank_zero_first(self) -> Iterator[None]:
-        """Let the processes do something one after the other, the first one first."""
+        """Run the block in one process after the other, in the order of their ranks."""
         for _ in range(self.rank):
             distributed.barrier()
         yield
@@ -43,34 +43,36 @@ class ProcessGroup:
             distributed.barrier()
 
     def shard(self, batches: Iterator[Item]) -> Iterator[Item | None]:
-        """Yield this process's part of the batches, None where the last round has none left for it."""
+        """Yield every `size`-th batch, from `rank` on; None if the last round has no batch for this process."""
         while round_ := list(islice(batches, self.size)):
             yield round_[self.rank] if self.rank < len(round_) else None
 
 
 @contextmanager
 def join_process_group(device: str = "auto") -> Iterator[ProcessGroup]:
-    """Join the processes that `torchrun` started; alone otherwise.
+    """Join the process group that `torchrun` started, or use a group of one process.
 
     Args:
-        device: "cpu", "cuda", or "auto" for a GPU where there is one.
+        device: "cpu", "cuda", or "auto" for a GPU if there is one.
 
     Raises:
-        InputError: The device is not known, or not there.
+        InputError: The device is unknown or unavailable.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"the device is {device!r}; wanted auto, cpu or cuda")
-    there = torch.cuda.is_available()
-    if device == "cuda" and not there:
-        raise InputError("the device is 'cuda', and no GPU is to be seen: use --device cpu, or mend the driver")
-    chosen = "cuda" if there and device != "cpu" else "cpu"
+    available = torch.cuda.is_available()
+    if device == "cuda" and not available:
+        raise InputError("the device is 'cuda', but no GPU is available: use --device cpu, or repair the driver")
+    chosen = "cuda" if available and device != "cpu" else "cpu"
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield ProcessGroup(0, 1, torch.device(chosen))
         return
-    place = torch.device(chosen, int(os.environ.get("LOCAL_RANK", "0"))) if chosen == "cuda" else torch.device("cpu")
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
     distributed.init_process_group("nccl" if chosen == "cuda" else "gloo")
     try:
-        yield ProcessGroup(distributed.get_rank(), size, place)
+        yield ProcessGroup(
+            distributed.get_rank(), size, torch.device(chosen, local_rank) if chosen == "cuda" else torch.device("cpu")
+        )
     finally:
         distributed.destroy_process_group()

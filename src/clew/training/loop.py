@@ -1,8 +1,8 @@
-"""One training loop for every objective: steps, validation, early stop, and a run that a kill cannot lose.
+"""Training loop shared by all objectives: steps, validation, early stopping, and checkpoints that survive a kill.
 
-The state of a run is written whole beside itself and renamed into place, so a run that is killed goes on from its last
-epoch to the same weights as one that was not: every random number is drawn from a generator whose seed is the run's
-seed and the epoch.
+A checkpoint is written to a temporary file and renamed into place, and all random numbers of an epoch come from a
+generator seeded by the run's seed and the epoch. A killed run therefore resumes after its last epoch and ends with the
+same weights as an uninterrupted one.
 """
 
 import json
@@ -24,6 +24,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from clew.errors import InputError, ProviderError
 from clew.training.checkpoint import Checkpoint, TrainingState, exclusive_lock, load_checkpoint, save_checkpoint
 from clew.training.distributed import ProcessGroup
+from clew.types import Progress
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,52 +36,55 @@ SINGLE_PROCESS = ProcessGroup(0, 1, torch.device("cpu"))
 
 
 class Objective(Protocol[Item]):
-    """What a loop minimises.
+    """A loss with its training batches and validation.
 
     Attributes:
-        no_signal_message: What is said to a user when no batch of an epoch has anything to learn from, and what to do.
+        no_signal_message: Error message for an epoch in which no batch has a loss: the cause and the remedy.
     """
 
     no_signal_message: str
 
     def batches(self, epoch_seed: int) -> Iterator[Item]:
-        """Yield the batches of an epoch; equal seeds give equal ones."""
+        """Yield the batches of an epoch, determined by the seed."""
         ...
 
     def __len__(self) -> int:
-        """Return how many batches an epoch has."""
+        """Return the number of batches in an epoch."""
         ...
 
     def halve(self, batch: Item) -> tuple[Item, Item] | None:
-        """Return a batch as two, for a device whose memory it exceeds; None where it cannot be cut."""
+        """Split a batch that exceeds the device's memory; None if it cannot be split."""
         ...
 
     def loss(self, model: nn.Module, batch: Item) -> "Tensor | None":
-        """Return the loss of a batch, computed where the model is; None for one that has nothing to learn from."""
+        """Return the loss of a batch, on the model's device; None for a batch without a training signal."""
         ...
 
     def validate(self, model: nn.Module) -> dict[str, float]:
-        """Return figures on data that are not trained on; the first chooses the epoch, higher is better.
+        """Return figures on held-out data, higher is better; the first selects the best epoch.
 
-        With none, the last epoch is taken for the best.
+        If there are none, the last epoch counts as the best.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a model is trained.
+    """Hyper-parameters of the training loop.
 
     Attributes:
-        epochs: At most.
-        rate: Highest learning rate of AdamW; rises over `warmup` steps and falls as a cosine.
+        epochs: Maximum number of epochs.
+        rate: Peak learning rate of AdamW, after a linear warm-up and before a cosine decay.
         decay: Weight decay.
-        warmup: Steps.
-        clip: Greatest norm of the gradient.
-        average: How slowly the kept weights follow those that take the steps, 0 (at once) to below 1: each step they
-            keep this share of themselves. Averaged weights generalise better when questions are few.
-        patience: Epochs without a better figure before the run stops; 0 never stops early.
-        seed: Of everything random.
+        warmup: Warm-up steps.
+        clip: Maximum norm of the gradient.
+        average: Decay of the exponential moving average of the weights, 0 (no averaging) to below 1. The averaged
+            weights are validated and saved; they generalise better when there are few questions.
+        patience: Epochs without improvement before training stops; 0 never stops early.
+        seed: Random seed.
+
+    Raises:
+        InputError: A number is out of range.
     """
 
     epochs: int = 5
@@ -93,7 +97,6 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that train nothing."""
         numbers = {"rate": self.rate, "clip": self.clip}
         wrong = [f"{name} is {value}: above 0" for name, value in numbers.items() if not 0 < value < math.inf]
         whole = {"epochs": (self.epochs, 1), "patience": (self.patience, 0), "seed": (self.seed, 0)}
@@ -109,13 +112,13 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """What a run gave: the model itself holds the weights of its best epoch.
+    """Result of a training run; the model itself holds the weights of its best epoch.
 
     Attributes:
-        best_epoch: The epoch, from 0; -1 when the weights it started from were the best.
-        figures: What `validate` said of it.
-        seconds: Of the whole run.
-        initial_figures: What `validate` said of the weights it started from.
+        best_epoch: Best epoch, from 0; -1 if no epoch improved on the initial weights.
+        figures: Validation figures of the best epoch.
+        seconds: Duration of the whole run.
+        initial_figures: Validation figures of the initial weights.
     """
 
     best_epoch: int
@@ -129,23 +132,23 @@ def train(
     objective: Objective[Item],
     recipe: Recipe,
     folder: Path,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> TrainingResult:
-    """Train a model in place, and leave it with the weights of its best epoch.
+    """Train a model in place, and leave it on the CPU with the weights of its best epoch.
 
     Args:
-        model: Its weights are the start; with `seed`, they decide the result.
-        objective: What is minimised.
-        recipe: How.
-        folder: Of the run: its log, and the state from which it goes on when it is called again.
-        progress: Told the stage and how much of how much is done.
-        group: The processes that share the work, and this one's device.
+        model: The initial weights; together with the recipe's seed they determine the result.
+        objective: Loss, batches and validation.
+        recipe: Hyper-parameters.
+        folder: Run folder for the log and the checkpoints from which a later call resumes.
+        progress: Progress callback: `(stage, done, total)`.
+        group: Processes that share the work, and the device of this one.
 
     Raises:
-        InputError: The folder holds the run of another recipe, another process trains it, or the loss is no longer a
-            number.
-        ProviderError: A single question does not fit the device's memory.
+        InputError: The folder holds a run of another recipe or model, another process is training in it, no batch of
+            the first epoch has a loss, or the loss is not finite.
+        ProviderError: A batch that cannot be halved exceeds the device's memory, or the folder cannot be written.
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
         return _train_locked(model, objective, recipe, folder, progress, group)
@@ -156,7 +159,7 @@ def _train_locked(
     objective: Objective[Item],
     recipe: Recipe,
     folder: Path,
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
     group: ProcessGroup,
 ) -> TrainingResult:
     model.to(group.device)
@@ -167,42 +170,42 @@ def _train_locked(
         optimizer, lambda step: _learning_rate_factor(step, recipe.warmup, total)
     )
     average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
-    moving, chosen = TrainingState(model, average, optimizer, schedule), asdict(recipe)
-    start = objective.validate(model)
+    state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
+    initial_figures = objective.validate(model)
     with group.rank_zero_first():
-        state = load_checkpoint(folder, chosen, moving)
-        if state is None:
-            state = Checkpoint(-1, -1, start, 0.0)
+        reached = load_checkpoint(folder, settings, state)
+        if reached is None:
+            reached = Checkpoint(-1, -1, initial_figures, 0.0)
             if not group.rank:
-                save_checkpoint(folder, chosen, state, moving, best=True)
-    stepper = _EpochRunner(moving, objective, recipe, group)
-    for epoch in range(state.epoch + 1, recipe.epochs):
-        if recipe.patience and epoch - max(state.best, 0) > recipe.patience:
+                save_checkpoint(folder, settings, reached, state, best=True)
+    runner = _EpochRunner(state, objective, recipe, group)
+    for epoch in range(reached.epoch + 1, recipe.epochs):
+        if recipe.patience and epoch - max(reached.best, 0) > recipe.patience:
             break
         started = time.perf_counter()
-        loss = stepper.run_epoch(
+        loss = runner.run_epoch(
             epoch,
             lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps),  # type: ignore[misc]
         )
         figures = objective.validate(average.module)
-        better = not figures or next(iter(figures.values())) > next(iter(state.figures.values()))
-        seconds = state.seconds + time.perf_counter() - started
-        state = Checkpoint(epoch, epoch if better else state.best, figures if better else state.figures, seconds)
+        better = not figures or next(iter(figures.values())) > next(iter(reached.figures.values()))
+        seconds = reached.seconds + time.perf_counter() - started
+        reached = Checkpoint(epoch, epoch if better else reached.best, figures if better else reached.figures, seconds)
         with group.rank_zero_first():
             if not group.rank:
-                save_checkpoint(folder, chosen, state, moving, best=better)
+                save_checkpoint(folder, settings, reached, state, best=better)
                 _append_log(folder, {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)})
-    load_checkpoint(folder, chosen, moving, best=True)
+    load_checkpoint(folder, settings, state, best=True)
     model.load_state_dict(average.module.state_dict())
     model.to("cpu")
-    return TrainingResult(state.best, state.figures, state.seconds, start)
+    return TrainingResult(reached.best, reached.figures, reached.seconds, initial_figures)
 
 
 class _LossModule(nn.Module, Generic[Item]):
-    """An objective as a module, so that gradients of several processes can be averaged as it is left.
+    """An objective as a module, since DistributedDataParallel averages the gradients of a module's outputs.
 
     Attributes:
-        has_signal: Whether the last batch had anything to learn from, which a loss of 0 does not deny.
+        has_signal: Whether the last batch had a loss. A loss of 0 counts.
     """
 
     def __init__(self, model: nn.Module, objective: Objective[Item]) -> None:
@@ -212,7 +215,7 @@ class _LossModule(nn.Module, Generic[Item]):
         self._objective = objective
 
     def forward(self, batch: Item | None) -> "Tensor":
-        """Return the loss; 0, with a gradient of 0, where there is nothing to learn from."""
+        """Return the loss; 0 with a zero gradient for a batch without a training signal."""
         loss = None if batch is None else self._objective.loss(self.model, batch)
         self.has_signal = loss is not None
         if loss is not None:
@@ -221,8 +224,6 @@ class _LossModule(nn.Module, Generic[Item]):
 
 
 class _EpochRunner(Generic[Item]):
-    """Takes the steps of an epoch."""
-
     def __init__(self, state: TrainingState, objective: Objective[Item], recipe: Recipe, group: ProcessGroup) -> None:
         self._state = state
         self._objective = objective
@@ -234,35 +235,35 @@ class _EpochRunner(Generic[Item]):
             self._loss = DistributedDataParallel(self._loss_module, find_unused_parameters=True)
 
     def run_epoch(self, epoch: int, progress: Callable[[int], None]) -> float:
-        """Return the mean loss."""
-        moving, seed = self._state, self._recipe.seed * 100_003 + epoch
+        """Train one epoch and return its mean loss."""
+        state, seed = self._state, self._recipe.seed * 100_003 + epoch
         torch.manual_seed(seed)
-        moving.model.train()
+        state.model.train()
         losses: list[float] = []
         for done, batch in enumerate(self._group.shard(self._objective.batches(seed)), 1):
-            moving.optimizer.zero_grad()
-            loss, learns = self._backward(batch)
+            state.optimizer.zero_grad()
+            loss, has_signal = self._backward(batch)
             if not math.isfinite(loss):
-                raise InputError(f"the loss is {loss} in epoch {epoch}: lower the learning rate and start anew")
-            if learns or self._group.size > 1:
-                nn.utils.clip_grad_norm_(moving.model.parameters(), self._recipe.clip)
-                moving.optimizer.step()
-                moving.average.update_parameters(moving.model)
+                raise InputError(f"the loss is {loss} in epoch {epoch}: lower the learning rate and train again")
+            if has_signal or self._group.size > 1:
+                nn.utils.clip_grad_norm_(state.model.parameters(), self._recipe.clip)
+                state.optimizer.step()
+                state.average.update_parameters(state.model)
                 losses.append(loss)
-            if losses:  # torch complains of a schedule that is ahead of its optimizer
-                moving.schedule.step()
+            if losses:  # torch warns if the schedule steps before its optimizer
+                state.schedule.step()
             progress(done)
-        moving.model.eval()
-        moving.average.eval()
-        if not losses and epoch == 0:  # later, all that can be learned may have been
+        state.model.eval()
+        state.average.eval()
+        if not losses and epoch == 0:  # in later epochs everything may have been learned
             raise InputError(self._objective.no_signal_message)
         return float(np.mean(losses)) if losses else 0.0
 
     def _backward(self, batch: Item | None) -> tuple[float, bool]:
-        """Add the gradient of a batch, in halves where the device's memory does not hold it.
+        """Accumulate the gradient of a batch, halving it while it exceeds the device's memory.
 
         Returns:
-            Its loss, and whether it had anything to learn from.
+            The loss, and whether the batch had a training signal.
         """
         try:
             loss = self._loss(batch)
@@ -272,26 +273,26 @@ class _EpochRunner(Generic[Item]):
             halves = None if batch is None or self._group.size > 1 else self._objective.halve(batch)
             if halves is None:
                 raise ProviderError(
-                    "the device's memory does not hold one step: use a smaller --batch, --width or --nodes"
+                    "one training step exceeds the device's memory: use a smaller --batch, --width or --nodes"
                 ) from error
         self._state.optimizer.zero_grad()
         return self._backward_in_halves(halves)
 
     def _backward_in_halves(self, halves: tuple[Item, Item]) -> tuple[float, bool]:
-        """Add the gradient of a batch given as two, each weighing half."""
-        _logger.warning("a step of training exceeds the device's memory and is taken in two halves")
-        total, learns = 0.0, False
+        """Accumulate the gradient of a batch given as two halves, with equal weights."""
+        _logger.warning("a training step exceeds the device's memory and is computed in two halves")
+        total, has_signal = 0.0, False
         gradients: list[Tensor] = []
         parameters = [p for p in self._state.model.parameters() if p.requires_grad]
         for half in halves:
             self._state.optimizer.zero_grad()
-            loss, some = self._backward(half)
-            total, learns = total + 0.5 * loss, learns or some
-            own = [torch.zeros_like(p) if p.grad is None else 0.5 * p.grad for p in parameters]
-            gradients = own if not gradients else [a + b for a, b in zip(gradients, own, strict=True)]
+            loss, half_has_signal = self._backward(half)
+            total, has_signal = total + 0.5 * loss, has_signal or half_has_signal
+            scaled = [torch.zeros_like(p) if p.grad is None else 0.5 * p.grad for p in parameters]
+            gradients = scaled if not gradients else [a + b for a, b in zip(gradients, scaled, strict=True)]
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
-        return total, learns
+        return total, has_signal
 
 
 def _learning_rate_factor(step: int, warmup: int, total: int) -> float:

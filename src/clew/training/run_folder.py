@@ -1,4 +1,8 @@
-"""Whose run a folder holds: a run goes on with what it began with, and one that failed at its start leaves nothing."""
+"""Ownership of a run folder.
+
+A folder can only be resumed by a run with the same inputs; a folder created by a run that fails before its first epoch
+is removed.
+"""
 
 import json
 import shutil
@@ -15,29 +19,30 @@ IDENTITY_FILE = "run.json"
 
 @contextmanager
 def own_run_folder(path: Path, identity: Mapping[str, str]) -> Iterator[None]:
-    """Say in a folder whose run it holds, for as long as that run goes and after.
+    """Record in a run folder which run it belongs to, and refuse the folder of another run.
 
-    Where the run fails before its first epoch is done, in a folder that was not there before, the folder goes again:
-    what is mended next is another run, which it would refuse.
+    If the run fails before its first epoch, a folder that did not exist before is removed: the corrected run would be
+    another one, which the folder would refuse.
 
     Args:
-        path: The folder, made when absent.
-        identity: What the run's result depends on, by name: what it learns from, the network, the recipe.
+        path: Run folder, created if missing.
+        identity: Everything the result depends on, by name: questions, network, recipe.
 
     Raises:
-        InputError: The folder holds the run of something else.
-        ProviderError: The disk refused.
+        InputError: The folder holds another run.
+        ProviderError: The folder cannot be written.
     """
-    note, new = path / IDENTITY_FILE, [folder for folder in (path, *path.parents) if not folder.exists()]
-    if note.is_file():
-        _check_identity(note, identity)
+    recorded = path / IDENTITY_FILE
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    if recorded.is_file():
+        _check_identity(recorded, identity)
     try:
-        with atomic_file(note) as file:
+        with atomic_file(recorded) as file:
             file.write_text(json.dumps(dict(identity), indent=1), encoding="utf-8")
         yield
     except ClewError:
-        if new and not (path / LOG_FILE).is_file():
-            _remove_with_empty_parents(path, new[1:])
+        if missing and not (path / LOG_FILE).is_file():
+            _remove_with_empty_parents(path, missing[1:])
         raise
 
 
@@ -48,15 +53,15 @@ def _check_identity(file: Path, identity: Mapping[str, str]) -> None:
         raise InputError(f"{file} cannot be read ({error}): give another folder, or remove {file.parent}") from error
     if not isinstance(seen, dict):
         seen = {}
-    if other := [name for name, value in identity.items() if seen.get(name) != value]:
-        there = f"{other[0]} {seen.get(other[0])!r}, and this one is of {identity[other[0]]!r}"
+    if different := [name for name, value in identity.items() if seen.get(name) != value]:
+        name = different[0]
         raise InputError(
-            f"{file.parent} holds another run, of {there}: give another folder, or remove it to begin anew"
+            f"{file.parent} holds another run, with {name} {seen.get(name)!r} instead of {identity[name]!r}: "
+            "give another folder, or remove it to start over"
         )
 
 
 def _remove_with_empty_parents(run: Path, parents: list[Path]) -> None:
-    """Remove a folder, and those above it as far as they are empty."""
     shutil.rmtree(run, ignore_errors=True)
     with suppress(OSError):
         for folder in parents:

@@ -1,4 +1,4 @@
-"""The weights that a reader learns, as modules that the loop can train, average, write and read back."""
+"""Modules around a reader's trainable parameters, so that the training loop can optimise, average and save them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 @final
 class ReaderParameters(nn.Module):
-    """What a reader learns, shared with it and not copied.
+    """Trainable parameters of a reader, shared with it rather than copied.
 
     Args:
-        parameters: As `TrainableGraphReader.parameters` gives them.
+        parameters: From `TrainableGraphReader.parameters`.
     """
 
     def __init__(self, parameters: "Sequence[Parameter]") -> None:
@@ -31,11 +31,11 @@ class ReaderParameters(nn.Module):
 
 @final
 class SelectorAndReader(nn.Module):
-    """A network that selects and what its reader learns, trained together; called as the network is.
+    """A node-selecting network and the trainable parameters of its reader; called like the network.
 
     Args:
-        scorer: Such as `SubgraphScorer`.
-        parameters: As `TrainableGraphReader.parameters` gives them.
+        scorer: Scores nodes, for example `SubgraphScorer`.
+        parameters: From `TrainableGraphReader.parameters`.
     """
 
     def __init__(self, scorer: nn.Module, parameters: "Sequence[Parameter]") -> None:
@@ -44,13 +44,13 @@ class SelectorAndReader(nn.Module):
         self.reader = ReaderParameters(parameters)
 
     def forward(self, batch: "NodeBatch") -> "tuple[Tensor, Tensor]":
-        """Return the network's scores of nodes (n,) and of ending each graph's selection (b,)."""
+        """Return the scores of nodes (n,) and of ending the selection of each graph (b,)."""
         scores: tuple[Tensor, Tensor] = self.scorer(batch)
         return scores
 
 
 def as_trainable(reader: GraphReader) -> "TrainableGraphReader | None":
-    """Return a reader as one that learns; None where it has nothing that does."""
+    """Return the reader if it has trainable parameters, else None."""
     if not hasattr(reader, "losses") or not hasattr(reader, "parameters"):
         return None
     trainable = cast("TrainableGraphReader", reader)
@@ -59,11 +59,11 @@ def as_trainable(reader: GraphReader) -> "TrainableGraphReader | None":
 
 @contextmanager
 def swap_parameters(parameters: "Sequence[Parameter]", values: nn.Module) -> Iterator[None]:
-    """Let a reader read with the weights of a copy of what it learns, such as their average, for a while.
+    """Temporarily replace parameters by the given values, for example by their moving averages.
 
     Args:
-        parameters: The reader's own.
-        values: A `ReaderParameters` of the same shapes in the same order, or the reader's own.
+        parameters: The reader's own parameters.
+        values: A module with parameters of the same shapes in the same order.
     """
     pairs = list(zip(parameters, values.parameters(), strict=True))
     own = [parameter.data for parameter in parameters]

@@ -1,4 +1,4 @@
-"""Questions on graphs: which can be used at all, and which are the same in the eyes of what learns."""
+"""Questions on graphs: which are usable, and which leak test questions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,11 +29,11 @@ def encode(*questions: GraphQuestion, graphs: Sequence[TextualGraph] = (GRAPH, O
 
 
 @pytest.mark.parametrize(
-    ("places", "said"),
+    ("places", "message"),
     [({"topics": (2,)}, "topics hold node 2"), ({"gold": ((0, 1), (0, 9))}, "gold hold node 9")],
 )
-def test_places_that_are_no_nodes_are_refused(places: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=f"question '1': its {said}, and its graph has 2 nodes; wanted 0 to 1"):
+def test_positions_outside_the_graph_are_refused(places: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=f"question '1': its {message}, and its graph has 2 nodes; wanted 0 to 1"):
         encode(replace(ONE, **places))
 
 
@@ -41,7 +41,7 @@ ONE = GraphQuestion("1", 0, "Where was it built?", ("Larvik",), (0,), group="Fra
 
 
 @pytest.mark.parametrize("answers", [(), ("",), (" ", "")])
-def test_questions_without_answers_are_left_out_and_counted(answers: tuple[str, ...]) -> None:
+def test_questions_without_answers_are_skipped_and_counted(answers: tuple[str, ...]) -> None:
     empty = TextualGraph((), np.zeros((0, 2), dtype=np.int32), ())
     questions = (
         replace(ONE, id="0", answers=answers),
@@ -49,10 +49,10 @@ def test_questions_without_answers_are_left_out_and_counted(answers: tuple[str, 
         replace(ONE, id="2", graph=1, topics=()),
         replace(ONE, id="3", answers=answers),
     )
-    told: list[str] = []
-    found = encode_questions(GraphDataset((GRAPH, empty), questions), ENCODER, ignore_progress, told.append)
-    assert [one.question.id for one in found] == ["1"]
-    assert told == [
+    notes: list[str] = []
+    encoded = encode_questions(GraphDataset((GRAPH, empty), questions), ENCODER, ignore_progress, notes.append)
+    assert [one.question.id for one in encoded] == ["1"]
+    assert notes == [
         "2 of 4 questions have no answer and are left out",
         "1 of 4 questions are left out: none of them is on a graph with nodes",
     ]
@@ -75,11 +75,9 @@ def test_questions_without_answers_are_left_out_and_counted(answers: tuple[str, 
         ({"id": "2", "group": "Gjøa"}, True, True, 0),
     ],
 )
-def test_what_tells_of_the_measured_questions_is_not_learned_from(
-    changed: dict[str, str], one_file: bool, graphs: bool, left: int
-) -> None:
-    learned = encode(replace(ONE, **changed))  # type: ignore[arg-type]
-    assert len(drop_leaked_questions(learned, encode(ONE), same_file=one_file, own_graphs=graphs)) == left
+def test_leaked_questions_are_dropped(changed: dict[str, str], one_file: bool, graphs: bool, left: int) -> None:
+    training = encode(replace(ONE, **changed))  # type: ignore[arg-type]
+    assert len(drop_leaked_questions(training, encode(ONE), same_file=one_file, own_graphs=graphs)) == left
 
 
 @pytest.mark.parametrize(
@@ -91,7 +89,7 @@ def test_another_question_has_another_digest(changed: dict[str, str]) -> None:
     assert first != digest_questions(encode(replace(ONE, **changed)))  # type: ignore[arg-type]
 
 
-def test_order_number_and_graphs_count_for_the_digest() -> None:
+def test_the_digest_depends_on_order_number_and_graphs() -> None:
     two = replace(ONE, id="2")
     turned = replace(GRAPH, edges=GRAPH.edges[:, ::-1])
     renamed = replace(GRAPH, relations=("lies in",))

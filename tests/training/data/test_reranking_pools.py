@@ -1,4 +1,4 @@
-"""Pools of passages to learn from: which of them are evidence, and the file that keeps them."""
+"""Reranking pools: which passages are evidence, and their file."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from clew.types import Evidence, Passage, Question, Scored
 
 
 class RandomGraphs:
-    """Graphs drawn from the lengths of texts; how many questions it is asked at a time is kept."""
+    """Random graphs seeded by the lengths of texts; records the numbers of questions per call."""
 
     node_features, edge_features = ("length",), ("one", "two")
 
@@ -28,14 +28,14 @@ class RandomGraphs:
         return [self._graph(question, pool) for question, pool in zip(questions, ranked_passages, strict=True)]
 
     def _graph(self, question: str, pool: Sequence[Scored[Passage]]) -> DocumentGraph:
-        drawn = np.random.default_rng([len(question), len(pool)])
+        random = np.random.default_rng([len(question), len(pool)])
         shapes = ((len(pool), 3), (len(pool), 1), (len(pool), len(pool), 2), (3,))
-        vectors, numbers, edges, asked = (drawn.random(shape).astype(np.float32) for shape in shapes)
-        return DocumentGraph(vectors, numbers, edges, asked, ("a note",))
+        vectors, numbers, edges, vector = (random.random(shape).astype(np.float32) for shape in shapes)
+        return DocumentGraph(vectors, numbers, edges, vector, ("a note",))
 
 
 def make_evidence(*ids: str) -> Evidence:
-    """Return passages by their ids, whose documents are called by what stands before the `#`."""
+    """Return passages with these ids; the part before the `#` is the document id."""
     return Evidence(tuple(Scored(Passage(id_, id_.partition("#")[0], "", "", 0, 0), 1.0) for id_ in ids))
 
 
@@ -101,7 +101,7 @@ def test_each_question_has_its_own_graph() -> None:
         assert example.graph.edge_features.dtype == np.float16
 
 
-def test_many_questions_are_read_some_at_a_time() -> None:
+def test_many_questions_are_read_in_batches() -> None:
     graphs = RandomGraphs()
     questions = [make_question("q" * (n + 1), "a") for n in range(70)]
     made = make_pool_examples(questions, [make_evidence("b#0", "a#0")] * 70, graphs)
@@ -111,7 +111,7 @@ def test_many_questions_are_read_some_at_a_time() -> None:
     assert are_equal(made, alone)
 
 
-def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path) -> None:
+def test_saved_pools_are_loaded_bit_for_bit(tmp_path: Path) -> None:
     made = make_examples()
     save_pools(tmp_path / "pools.npz", made)
     read = load_pools(tmp_path / "pools.npz")
@@ -122,7 +122,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path) -> None:
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "pools.npz").read_bytes()
 
 
-def test_pools_without_vectors_and_no_pools_at_all(tmp_path: Path) -> None:
+def test_pools_without_vectors_and_empty_files_are_loaded(tmp_path: Path) -> None:
     bare = [
         replace(e, graph=replace(e.graph, vectors=e.graph.vectors[:, :0], question=e.graph.question[:0], notes=()))
         for e in make_examples()
@@ -144,7 +144,7 @@ def test_files_that_are_missing_or_damaged_are_made_again(tmp_path: Path) -> Non
         assert load_pools(path) is None, size
     for start in range(0, len(whole), 37):
         path.write_bytes(whole[:start] + bytes(byte ^ 0x5A for byte in whole[start : start + 11]) + whole[start + 11 :])
-        load_pools(path)  # some bytes say nothing that is read; none may raise
+        load_pools(path)  # some bytes do not matter; none may raise
     path.write_bytes(b"not an archive")
     assert load_pools(path) is None
 
@@ -164,7 +164,7 @@ def test_arrays_that_do_not_fit_together_are_made_again(tmp_path: Path, change: 
     assert load_pools(tmp_path / "pools.npz") is None
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_path_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ProviderError):
         save_pools(tmp_path / "file" / "pools.npz", make_examples())

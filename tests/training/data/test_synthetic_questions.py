@@ -1,4 +1,4 @@
-"""Questions made of the graph: every one is a walk over facts of passages of its own, and names no step in between."""
+"""Generated questions: each is a walk over facts of different passages and names no entity in between."""
 
 from itertools import pairwise
 
@@ -7,11 +7,11 @@ import pytest
 from clew.errors import InputError
 from clew.index import Index
 from clew.text.normalization import strip_parentheses
-from clew.training.data import synthetic_questions as path_questions
+from clew.training.data import synthetic_questions
 from clew.training.data.synthetic_questions import PathQuestionMaker
 
 
-def test_the_same_seed_makes_the_same_questions(polar: Index) -> None:
+def test_the_same_seed_generates_the_same_questions(polar: Index) -> None:
     one, same, other = (PathQuestionMaker(polar.snapshot, seed).make(50) for seed in (1, 1, 2))
     assert one == same
     assert [q.text for q in one] != [q.text for q in other]
@@ -28,7 +28,7 @@ def test_each_question_needs_two_to_four_passages(polar: Index) -> None:
         assert question.text.endswith("?")
 
 
-def test_a_walk_goes_from_fact_to_fact_through_new_passages(polar: Index) -> None:
+def test_a_walk_follows_connected_facts_through_new_passages(polar: Index) -> None:
     maker = PathQuestionMaker(polar.snapshot, 0)
     s = polar.snapshot
     stated = {
@@ -48,8 +48,8 @@ def test_a_walk_goes_from_fact_to_fact_through_new_passages(polar: Index) -> Non
         assert all(one.end == other.start for one, other in pairwise(steps))
 
 
-def test_the_words_name_the_start_and_nothing_in_between(polar: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path_questions, "_REPEATED_SHARE", 1.0)
+def test_the_text_names_the_start_and_nothing_in_between(polar: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic_questions, "_REPEATED_SHARE", 1.0)
     maker, names = PathQuestionMaker(polar.snapshot, 5), polar.snapshot.entities
     walks = [walk for walk in (maker._sample_walk() for _ in range(300)) if len(walk) > 1]
     for steps in walks:
@@ -68,18 +68,18 @@ def test_few_words_of_a_text_are_repeated(polar: Index) -> None:
     texts = dict(zip(polar.snapshot.passage_ids, polar.snapshot.texts, strict=True))
     shares = []
     for question in questions:
-        said = {word.strip(",.?").casefold() for word in question.text.split()}
+        words = {word.strip(",.?").casefold() for word in question.text.split()}
         known = {word.strip(",.?").casefold() for id_ in question.gold for word in texts[id_].split()}
-        shares.append(len(said & known) / len(known))
+        shares.append(len(words & known) / len(known))
     assert max(shares) < 0.3
 
 
-def test_an_index_whose_passages_do_not_touch(empty_index: Index) -> None:
+def test_an_index_without_connected_passages_is_refused(empty_index: Index) -> None:
     with pytest.raises(InputError, match="name each other's subjects"):
         PathQuestionMaker(empty_index.snapshot).make(10)
 
 
-def test_asking_for_more_than_there_are_gives_those_there_are(polar: Index) -> None:
+def test_fewer_questions_are_returned_if_there_are_no_more(polar: Index) -> None:
     few = PathQuestionMaker(polar.snapshot, 0)
     few._starts = few._starts[:1]
     assert 0 < len(few.make(500)) < 500

@@ -1,4 +1,4 @@
-"""Teaching what relations say for each choice: the answer is whether one relation is there."""
+"""Training of the choice reader on a task where the answer is whether one relation exists."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ NOTHING = np.zeros(0, dtype=np.int32)
 
 
 def random_graphs(count: int, seed: int) -> tuple[list[EncodedGraph], list[str]]:
-    """Return graphs, and for each whether a relation speaks against."""
+    """Return graphs, and for each whether it has the opposing relation."""
     chance, encoder = np.random.default_rng(seed), GraphEncoder(ENCODER.encode, ENCODER.encode)
     graphs, answers = [], []
     for number in range(count):
@@ -46,8 +46,8 @@ def random_graphs(count: int, seed: int) -> tuple[list[EncodedGraph], list[str]]
 
 
 def make_context(graph: EncodedGraph, nodes: list[int] | None = None) -> GraphContext:
-    asked = GraphQuery(graph, np.zeros(32, dtype=np.float32), NOTHING)
-    return build_context(asked, full_subgraph(graph.graph) if nodes is None else induced_subgraph(graph.graph, nodes))
+    query = GraphQuery(graph, np.zeros(32, dtype=np.float32), NOTHING)
+    return build_context(query, full_subgraph(graph.graph) if nodes is None else induced_subgraph(graph.graph, nodes))
 
 
 RECIPE = ChoiceReaderRecipe(epochs=30, batch=32, rate=0.02, decay=0.0)
@@ -55,30 +55,33 @@ RECIPE = ChoiceReaderRecipe(epochs=30, batch=32, rate=0.02, decay=0.0)
 
 @pytest.fixture(scope="module")
 def trained_reader() -> ChoiceGraphReader:
-    """A reader of graphs of which half have the relation."""
+    """A reader trained on graphs half of which have the relation."""
     return ChoiceGraphReader(train_choice_reader(*random_graphs(120, 1), CHOICES, RECIPE))
 
 
-def test_it_is_learned_and_holds_on_graphs_that_were_not_learned_from(taught: ChoiceGraphReader) -> None:
+def test_the_reader_generalises_to_other_graphs(trained_reader: ChoiceGraphReader) -> None:
     graphs, answers = random_graphs(60, 2)
     contexts = [make_context(graph) for graph in graphs]
-    right = [said == answer for said, answer in zip(taught.generate([""] * 60, contexts), answers, strict=True)]
+    right = [
+        predicted == answer
+        for predicted, answer in zip(trained_reader.generate([""] * 60, contexts), answers, strict=True)
+    ]
     assert np.mean(right) > 0.9
 
 
-def test_a_part_that_keeps_the_relation_is_better_than_one_that_does_not(taught: ChoiceGraphReader) -> None:
+def test_a_subgraph_with_the_relation_has_a_lower_loss(trained_reader: ChoiceGraphReader) -> None:
     graphs, _ = random_graphs(40, 3)
     for graph in graphs[1::2]:
         edge = graph.graph.relations.index("opposes")
         end = int(graph.graph.edges[edge, 1])
         others = [node for node in range(len(graph.graph.nodes)) if node != end]
-        kept, left = taught.loss(
+        with_relation, without = trained_reader.loss(
             ["", ""], [make_context(graph, [0, end]), make_context(graph, others)], ["counter"] * 2
         )
-        assert kept < left
+        assert with_relation < without
 
 
-def test_taught_on_parts_it_does_not_take_a_part_for_all_there_is(taught: ChoiceGraphReader) -> None:
+def test_training_on_subgraphs_makes_the_reader_less_sure_of_subgraphs(trained_reader: ChoiceGraphReader) -> None:
     of_wholes = ChoiceGraphReader(
         train_choice_reader(*random_graphs(120, 1), CHOICES, replace(RECIPE, random_subgraphs=0))
     )
@@ -87,11 +90,11 @@ def test_taught_on_parts_it_does_not_take_a_part_for_all_there_is(taught: Choice
     for graph in graphs[1::2]:
         end = int(graph.graph.edges[graph.graph.relations.index("opposes"), 1])
         parts.append(make_context(graph, [node for node in range(len(graph.graph.nodes)) if node != end]))
-    unsure, sure = (reader.loss([""] * 20, parts, ["counter"] * 20).mean() for reader in (taught, of_wholes))
+    unsure, sure = (reader.loss([""] * 20, parts, ["counter"] * 20).mean() for reader in (trained_reader, of_wholes))
     assert unsure < sure - 0.5
 
 
-def test_the_same_again_is_the_same_and_the_seed_decides() -> None:
+def test_training_is_deterministic_and_depends_on_the_seed() -> None:
     graphs, answers = random_graphs(12, 1)
     recipe = replace(RECIPE, epochs=2)
     torch.manual_seed(1)
@@ -108,22 +111,22 @@ def test_the_same_again_is_the_same_and_the_seed_decides() -> None:
     assert (one.choice.shape, one.choice_bias.shape) == ((2, 8), (2,))
 
 
-def test_the_order_of_choices_is_the_readers() -> None:
+def test_the_order_of_choices_is_kept() -> None:
     graphs, answers = random_graphs(12, 1)
     for choices in (CHOICES, CHOICES[::-1], (*CHOICES, "neither")):
         assert train_choice_reader(graphs, answers, choices, replace(RECIPE, epochs=1)).choices == choices
 
 
-def test_graphs_without_edges_or_nodes_are_learned_from() -> None:
+def test_graphs_without_edges_or_nodes_are_trained_on() -> None:
     encoder = GraphEncoder(ENCODER.encode, ENCODER.encode)
     graphs = [encoder.encode_graph(TextualGraph(names, np.zeros((0, 2), dtype=np.int32), ())) for names in ((), ("a",))]
     reader = ChoiceGraphReader(train_choice_reader(graphs * 4, ["counter"] * 8, CHOICES, RECIPE))
     assert reader.generate(["", ""], [make_context(graph) for graph in graphs]) == ["counter", "counter"]
 
 
-def test_answers_that_are_no_choices_are_refused() -> None:
+def test_answers_outside_the_choices_are_refused() -> None:
     graphs, answers = random_graphs(4, 1)
-    with pytest.raises(InputError, match="of which 'perhaps' is none"):
+    with pytest.raises(InputError, match="where 'perhaps' is not a choice"):
         train_choice_reader(graphs, [*answers[:3], "perhaps"], CHOICES, RECIPE)
     with pytest.raises(InputError, match="0 graphs, 0 answers, 2 choices"):
         train_choice_reader([], [], CHOICES, RECIPE)
@@ -133,7 +136,7 @@ def test_answers_that_are_no_choices_are_refused() -> None:
         train_choice_reader(graphs, ["support"] * 4, CHOICES[:1], RECIPE)
 
 
-@pytest.mark.parametrize("wrong", [{"width": 0}, {"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"parts": -1}])
-def test_numbers_that_teach_nothing_are_refused(wrong: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wrong", [{"width": 0}, {"epochs": 0}, {"batch": 0}, {"rate": 0.0}, {"random_subgraphs": -1}])
+def test_numbers_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="must be at least 1"):
         ChoiceReaderRecipe(**wrong)

@@ -1,4 +1,4 @@
-"""Training the router: it learns to count on questions that mean nothing, and counts further than it was taught."""
+"""Training of the hop predictor: it generalises from synthetic questions, and to more hops than in training."""
 
 import json
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ VOCABULARY = [f"{a}{b}{c}" for a in "bdfglm" for b in ("ana", "eto", "iru") for 
 LEARNED, UNSEEN = VOCABULARY[::2], VOCABULARY[1::2]
 QUICK = HopRecipe(made_up=0, hidden=8, epochs=25, batch=32)
 WIDTH = 16
-FUNCTION_SIDE = 4  # numbers that function words alone have; what a word is for is what vectors of words tell
+FUNCTION_SIDE = 4  # dimensions of function words: the vectors tell what kind a word is
 
 
 def encode(words: Sequence[str]) -> "FloatArray":
-    """Give each word a unit vector of its own, on its side of the room."""
+    """Return a distinct unit vector for each word; function words and others use different dimensions."""
     rows = np.zeros((len(words), WIDTH), dtype=np.float32)
     for row, word in zip(rows, words, strict=True):
         random = np.random.default_rng(list(word.encode()))
@@ -53,46 +53,46 @@ def encode(words: Sequence[str]) -> "FloatArray":
     return unit
 
 
-def make_questions(count: int, most_hops: int, vocabulary: Sequence[str] = LEARNED, seed: int = 0) -> list[HopExample]:
-    """Questions of up to so many relations."""
-    drawn = make_synthetic_questions(vocabulary, 4 * count, np.random.default_rng(seed))
-    return [one for one in drawn if one.hops <= most_hops][:count]
+def make_questions(count: int, max_hops: int, vocabulary: Sequence[str] = LEARNED, seed: int = 0) -> list[HopExample]:
+    """Return questions of at most `max_hops` relations."""
+    generated = make_synthetic_questions(vocabulary, 4 * count, np.random.default_rng(seed))
+    return [one for one in generated if one.hops <= max_hops][:count]
 
 
 @pytest.fixture(scope="module")
 def trained_on_two_hops() -> HopPredictorWeights:
-    """Trained on questions of one and of two relations."""
+    """Weights trained on questions of one and of two relations."""
     return train_hop_predictor(make_questions(300, 2), QUICK, encode, "own")
 
 
 def hop_accuracy(router: HopPredictor, some: Sequence[HopExample]) -> float:
-    """The share of questions whose hops are the likeliest."""
+    """Return the share of questions whose number of hops is predicted."""
     likeliest = router.hop_probabilities([one.question for one in some]).argmax(axis=1) + 1
     return float(np.mean(likeliest == [one.hops for one in some]))
 
 
-def test_it_counts_what_it_never_read(taught_two: HopPredictorWeights) -> None:
-    router = HopPredictor(taught_two, encode)
+def test_hops_of_unseen_words_are_predicted(trained_on_two_hops: HopPredictorWeights) -> None:
+    router = HopPredictor(trained_on_two_hops, encode)
     assert hop_accuracy(router, make_questions(200, 2, UNSEEN, seed=1)) > 0.97
 
 
-def test_it_counts_three_though_it_was_taught_one_and_two(taught_two: HopPredictorWeights) -> None:
-    router = HopPredictor(taught_two, encode)
+def test_it_counts_three_though_it_was_taught_one_and_two(trained_on_two_hops: HopPredictorWeights) -> None:
+    router = HopPredictor(trained_on_two_hops, encode)
     three = [one for one in make_questions(400, 3, UNSEEN, seed=2) if one.hops == 3]
     assert len(three) > 80
     assert hop_accuracy(router, three) > 0.9
     assert accuracy(router, make_questions(200, 3, UNSEEN, seed=3)) > 0.95
 
 
-def test_words_that_name_nothing_count_little_and_relations_about_one(taught_two: HopPredictorWeights) -> None:
-    router = HopPredictor(taught_two, encode)
+def test_function_words_count_little_and_relations_about_one(trained_on_two_hops: HopPredictorWeights) -> None:
+    router = HopPredictor(trained_on_two_hops, encode)
     nothing = router.expected_hops([MaskedQuestion((), ())])[0]
     each = router.expected_hops([MaskedQuestion((word,), ()) for word in (*UNSEEN, "of", "the", "what", "s")]) - nothing
     assert each[: len(UNSEEN)] == pytest.approx(np.ones(len(UNSEEN)), abs=0.35)
     assert (each[len(UNSEEN) :] < 0.2).all()
 
 
-def test_it_is_learned_from_made_up_questions_alone() -> None:
+def test_synthetic_questions_alone_suffice() -> None:
     recipe = replace(QUICK, made_up=300, share=1.0, epochs=15)
     one = [HopExample(MaskedQuestion(("who", "is", "the", LEARNED[0], "of"), ()), 1)]
     weights = train_hop_predictor(one, recipe, encode, "own", LEARNED)
@@ -101,7 +101,7 @@ def test_it_is_learned_from_made_up_questions_alone() -> None:
     assert hop_accuracy(HopPredictor(without, encode), make_questions(200, 3, UNSEEN, seed=4)) < 0.8
 
 
-def test_the_vectors_of_an_encoder_will_do() -> None:
+def test_vectors_of_a_real_encoder_suffice() -> None:
     encoder = HashingEncoder(64)
     weights = train_hop_predictor(make_questions(300, 2), QUICK, encoder.encode, encoder.fingerprint)
     assert weights.encoder == encoder.fingerprint
@@ -123,7 +123,7 @@ def test_the_same_seed_gives_the_same_bytes(kind: str, tmp_path: Path) -> None:
         assert other.arrays["direct"].tobytes() != read.arrays["direct"].tobytes()
 
 
-def test_nothing_made_up_is_needed_where_no_words_are_given() -> None:
+def test_without_a_vocabulary_no_questions_are_generated() -> None:
     recipe = replace(QUICK, made_up=50, epochs=1)
     plain = train_hop_predictor(make_questions(20, 2), recipe, encode, "own")
     none = train_hop_predictor(make_questions(20, 2), replace(recipe, made_up=0), encode, "own", LEARNED)
@@ -131,7 +131,7 @@ def test_nothing_made_up_is_needed_where_no_words_are_given() -> None:
         np.testing.assert_array_equal(plain.arrays[name], none.arrays[name])
 
 
-def test_made_up_questions() -> None:
+def test_synthetic_questions() -> None:
     made = make_synthetic_questions(LEARNED, 500, np.random.default_rng(3))
     assert made == make_synthetic_questions(LEARNED, 500, np.random.default_rng(3))
     assert {one.hops for one in made} == {1, 2, 3}
@@ -168,7 +168,7 @@ def test_terms_are_a_ridge_regression() -> None:
     np.testing.assert_allclose(HopPredictor(weights).expected_hops([one.question for one in some]), fitted, atol=1e-5)
 
 
-def test_terms_learn_to_tell_simple_from_complex() -> None:
+def test_terms_separate_simple_from_complex() -> None:
     weights = train_hop_predictor(make_questions(400, 3), HopRecipe(TERMS, decay=1e-3), encode, "own")
     assert (weights.kind, weights.encoder) == (TERMS, "")
     assert accuracy(HopPredictor(weights), make_questions(200, 3, seed=6)) > 0.9
@@ -177,30 +177,32 @@ def test_terms_learn_to_tell_simple_from_complex() -> None:
     assert HopPredictor(few).expected_hops([one.question]).tolist() == pytest.approx([one.hops])
 
 
-def test_feedback_moves_the_start_a_little_and_the_right_way(taught_two: HopPredictorWeights) -> None:
-    before = {name: array.copy() for name, array in taught_two.arrays.items()}
+def test_feedback_changes_the_weights_slightly_in_the_right_direction(trained_on_two_hops: HopPredictorWeights) -> None:
+    before = {name: array.copy() for name, array in trained_on_two_hops.arrays.items()}
     strange = [HopExample(MaskedQuestion(("who", "is", "the", word, "of"), ()), 3) for word in UNSEEN[:8]]
-    adapted = train_hop_predictor(strange, FEEDBACK_RECIPE, encode, "own", LEARNED, start=taught_two)
-    for name, array in taught_two.arrays.items():
+    adapted = train_hop_predictor(strange, FEEDBACK_RECIPE, encode, "own", LEARNED, start=trained_on_two_hops)
+    for name, array in trained_on_two_hops.arrays.items():
         np.testing.assert_array_equal(array, before[name])
-    old, new = HopPredictor(taught_two, encode), HopPredictor(adapted, encode)
-    asked = [one.question for one in strange]
-    moved = new.expected_hops(asked) - old.expected_hops(asked)
+    old, new = HopPredictor(trained_on_two_hops, encode), HopPredictor(adapted, encode)
+    questions = [one.question for one in strange]
+    moved = new.expected_hops(questions) - old.expected_hops(questions)
     assert (moved > 0).all()
     assert (moved < 0.05).all()
-    many = train_hop_predictor(strange, replace(FEEDBACK_RECIPE, epochs=60, rate=1e-2), encode, "own", start=taught_two)
+    many = train_hop_predictor(
+        strange, replace(FEEDBACK_RECIPE, epochs=60, rate=1e-2), encode, "own", start=trained_on_two_hops
+    )
     assert accuracy(HopPredictor(many, encode), strange) > accuracy(old, strange)
 
 
-def test_no_step_leaves_the_start_as_it_is(taught_two: HopPredictorWeights) -> None:
+def test_without_steps_the_start_is_unchanged(trained_on_two_hops: HopPredictorWeights) -> None:
     still = train_hop_predictor(
-        make_questions(5, 1), replace(FEEDBACK_RECIPE, epochs=0), encode, "own", start=taught_two
+        make_questions(5, 1), replace(FEEDBACK_RECIPE, epochs=0), encode, "own", start=trained_on_two_hops
     )
     for name in ARRAY_NAMES[WORDS]:
-        np.testing.assert_allclose(still.arrays[name], taught_two.arrays[name], rtol=1e-6)
+        np.testing.assert_allclose(still.arrays[name], trained_on_two_hops.arrays[name], rtol=1e-6)
 
 
-def test_more_hops_than_are_told_apart_count_as_the_most() -> None:
+def test_more_hops_than_classes_count_as_the_last_class() -> None:
     some = make_questions(40, 2)
     far = [replace(one, hops=40) if one.hops == 2 else one for one in some]
     most = [replace(one, hops=HOP_CLASSES) if one.hops == 2 else one for one in some]
@@ -209,24 +211,25 @@ def test_more_hops_than_are_told_apart_count_as_the_most() -> None:
     np.testing.assert_array_equal(one.arrays["direct"], other.arrays["direct"])
 
 
-def test_questions_without_words_can_be_learned_from() -> None:
+def test_questions_without_words_can_be_trained_on() -> None:
     weights = train_hop_predictor([HopExample(MaskedQuestion((), ()), 2)] * 4, replace(QUICK, epochs=40), encode, "own")
     assert int(HopPredictor(weights, encode).hop_probabilities([MaskedQuestion((), ())]).argmax()) + 1 in (1, 2)
 
 
-def test_accuracy_by_hand() -> None:
+def test_accuracy_matches_a_hand_computed_one() -> None:
     arrays = {"weights": np.ones(1, dtype=np.float32), "idf": np.ones(1, dtype=np.float32)}
     arrays["spread"] = np.array([0.2, 0.0], dtype=np.float32)
     router = HopPredictor(HopPredictorWeights(TERMS, arrays, ("hop",), "", {}))
     some = [
-        HopExample(MaskedQuestion(("hop",) * said, ()), hops) for said, hops in ((1, 1), (3, 3), (4, 3), (2, 3), (1, 2))
+        HopExample(MaskedQuestion(("hop",) * words, ()), hops)
+        for words, hops in ((1, 1), (3, 3), (4, 3), (2, 3), (1, 2))
     ]
     assert accuracy(router, some) == pytest.approx(4 / 5)
     assert accuracy(router, some, delta=1) == pytest.approx(4 / 5)
     assert accuracy(router, some, delta=3) == pytest.approx(4 / 5)
 
 
-def test_what_cannot_be_learned_from() -> None:
+def test_unusable_examples_and_starts_are_refused() -> None:
     for recipe in (QUICK, HopRecipe(TERMS), FEEDBACK_RECIPE):
         with pytest.raises(InputError, match="no question to learn from"):
             train_hop_predictor([], recipe, encode, "own", LEARNED)

@@ -1,4 +1,4 @@
-"""Training the ranker of paths, on generated questions where it is known what decides."""
+"""Training of the path ranker on generated questions with a known deciding feature."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,15 +22,15 @@ PLAIN = PathRecipe(rank=0, nearness=0.0, epochs=30, batch=16, rate=5e-2)
 
 def random_unit_vectors(random: np.random.Generator, *shape: int) -> "FloatArray":
     rows = random.normal(size=shape)
-    found: FloatArray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
-    return found
+    vectors: FloatArray = (rows / np.linalg.norm(rows, axis=-1, keepdims=True)).astype(np.float32)
+    return vectors
 
 
 TABLE = random_unit_vectors(np.random.default_rng(11), 20, WIDTH)
 
 
 def make_examples(decides: str, count: int = 60, seed: int = 0) -> list[PathExample]:
-    """Questions where the chain of the greatest value of one feature leads to the answer, and no other does."""
+    """Return questions where only the path with the greatest value of one feature leads to the answer."""
     random = np.random.default_rng(seed)
     made = []
     for _ in range(count):
@@ -47,26 +47,26 @@ def make_examples(decides: str, count: int = 60, seed: int = 0) -> list[PathExam
 def score(weights: PathRankerWeights, example: PathExample) -> "FloatArray":
     worth = TABLE @ weights.relation_side.T @ (weights.question_side @ example.question)
     means = [np.mean([worth[row] for row in rows if row >= 0]) for rows in example.relations]
-    found: FloatArray = example.features @ weights.weights + np.array(means, dtype=np.float32)
-    return found
+    scores: FloatArray = example.features @ weights.weights + np.array(means, dtype=np.float32)
+    return scores
 
 
 def hit_rate(weights: PathRankerWeights, some: list[PathExample]) -> float:
-    """The share of questions whose best chain has the greatest worth."""
+    """Return the share of questions whose best-scored path has the highest F1."""
     return float(
         np.mean([example.f1_scores[score(weights, example).argmax()] == example.f1_scores.max() for example in some])
     )
 
 
 @pytest.mark.parametrize("decides", ["against", "kind_of_end", "in_order"])
-def test_the_feature_that_decides_is_found(decides: str) -> None:
+def test_the_deciding_feature_gets_the_greatest_weight(decides: str) -> None:
     weights = train_path_ranker(make_examples(decides), TABLE, PLAIN, "own")
     assert FEATURES[int(np.abs(weights.weights).argmax())] == decides
     assert hit_rate(weights, make_examples(decides, seed=1)) > 0.85
     assert (weights.encoder, weights.about["questions"]) == ("own", 60)
 
 
-def test_a_feature_that_speaks_against_a_chain_gets_a_weight_below_zero() -> None:
+def test_a_feature_against_a_path_gets_a_negative_weight() -> None:
     turned = [
         replace(example, features=example.features * np.array([1, 1, 1, 1, -1, 1, 1], dtype=np.float32))
         for example in make_examples("back_and_forth")
@@ -76,7 +76,7 @@ def test_a_feature_that_speaks_against_a_chain_gets_a_weight_below_zero() -> Non
     assert int(np.abs(weights.weights).argmax()) == FEATURES.index("back_and_forth")
 
 
-def test_nearness_holds_the_weights_near_even_ones() -> None:
+def test_nearness_regularises_towards_even_weights() -> None:
     some = make_examples("mean_likeness")
     scale = np.concatenate([e.features - e.features.mean(axis=0) for e in some]).std(axis=0)
 
@@ -85,13 +85,13 @@ def test_nearness_holds_the_weights_near_even_ones() -> None:
         even = np.array(EVEN)
         return float(weights @ even / np.linalg.norm(weights) / np.linalg.norm(even))
 
-    free, held, fixed = leaning(0.0), leaning(0.5), leaning(100.0)
+    free, regularised, fixed = leaning(0.0), leaning(0.5), leaning(100.0)
     assert free < 0.65, "one of the four has nearly all"
-    assert free + 0.05 < held < 0.98
+    assert free + 0.05 < regularised < 0.98
     assert fixed > 0.999
 
 
-def test_a_feature_that_never_varies_gets_no_great_weight() -> None:
+def test_a_constant_feature_gets_a_small_weight() -> None:
     place = FEATURES.index("back_and_forth")
     some = make_examples("mean_likeness")
     for example in some:
@@ -103,7 +103,7 @@ def test_a_feature_that_never_varies_gets_no_great_weight() -> None:
     assert np.abs(train_path_ranker(some, TABLE, PLAIN, "own").weights).max() < 30
 
 
-def test_a_feature_in_another_unit_counts_the_same() -> None:
+def test_the_unit_of_a_feature_does_not_matter() -> None:
     some = make_examples("mean_likeness")
     units = np.array([10, 1, 0.1, 5, 1, 1, 2], dtype=np.float32)
     other = [replace(example, features=example.features * units) for example in some]
@@ -112,7 +112,7 @@ def test_a_feature_in_another_unit_counts_the_same() -> None:
     np.testing.assert_allclose(two * units, one, rtol=1e-2, atol=1e-3)
 
 
-def test_what_the_words_say_is_learned_with_a_rank() -> None:
+def test_the_comparison_of_words_needs_a_rank() -> None:
     random = np.random.default_rng(5)
     turn = np.linalg.qr(random.normal(size=(WIDTH, WIDTH)))[0].astype(np.float32)
     some = []
@@ -166,7 +166,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert third.question_side.tobytes() != one.question_side.tobytes()
 
 
-def test_questions_that_teach_nothing_are_left_out() -> None:
+def test_questions_without_a_path_to_an_answer_are_skipped() -> None:
     some = make_examples("mean_likeness", 20)
     nothing = replace(some[0], f1_scores=np.zeros_like(some[0].f1_scores))
     none = PathExample(
@@ -185,7 +185,7 @@ def test_questions_that_teach_nothing_are_left_out() -> None:
             train_path_ranker(useless, TABLE, recipe, "own")
 
 
-def test_one_question_of_one_chain() -> None:
+def test_one_question_with_one_path() -> None:
     features, worth = np.ones((1, len(FEATURES)), dtype=np.float32), np.ones(1, dtype=np.float32)
     one = PathExample(features, np.zeros((1, 1), dtype=np.int64), TABLE[0], worth)
     weights = train_path_ranker([one], TABLE, PathRecipe(epochs=1), "own")

@@ -1,4 +1,4 @@
-"""Fits against independent solutions, and choices against the best that any could be."""
+"""Fits against independent solutions, and routing against the optimum."""
 
 from dataclasses import replace
 
@@ -34,12 +34,12 @@ def make_observations(
 
 
 def make_problem(seed: int, questions: int = 400, *, sampled: bool = True) -> RoutingObservations:
-    """Return questions of which the walk answers the fewer, the higher their first signal; two signals say nothing.
+    """Return questions whose recall by the walk falls with their first signal; the other two signals are noise.
 
     Args:
         seed: Of signals and draws.
         questions: How many.
-        sampled: Whether recalls are drawn, 0 or 1, or are what is expected of them.
+        sampled: Whether recalls are sampled as 0 or 1 instead of being their expectations.
     """
     random = np.random.default_rng(seed)
     high = random.uniform(-1.5, 1.5, questions)
@@ -49,7 +49,7 @@ def make_problem(seed: int, questions: int = 400, *, sampled: bool = True) -> Ro
     return make_observations(recalls, signals)
 
 
-def test_the_ridge_is_that_of_least_squares_with_the_penalty_as_rows() -> None:
+def test_the_ridge_equals_least_squares_with_penalty_rows() -> None:
     one = make_problem(1, 60)
     one.signals[:2, 1] = 99.0  # cut, so that the mean of what is left is not 0
     weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe(penalty=7.0))
@@ -75,9 +75,9 @@ def test_the_same_observations_give_the_same_weights() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_is_learned_chooses_nearly_as_well_as_knowing_what_to_expect(seed: int) -> None:
-    learned, other = make_problem(seed, 2000), make_problem(seed + 100, sampled=False)
-    weights = fit_routing([learned], RETRIEVERS, "abc", RoutingRecipe())
+def test_fitted_routing_is_nearly_as_good_as_known_expectations(seed: int) -> None:
+    training, other = make_problem(seed, 2000), make_problem(seed + 100, sampled=False)
+    weights = fit_routing([training], RETRIEVERS, "abc", RoutingRecipe())
     # 18 ms cost 18 points: the dear choice pays for the upper half of the signal.
     worth = 1000.0
     outcome = simulate_routing(weights, Preference(weights.default_choices, worth), other, RETRIEVERS)
@@ -89,7 +89,7 @@ def test_what_is_learned_chooses_nearly_as_well_as_knowing_what_to_expect(seed: 
     assert 0.3 < outcome.shares["gfm"] < 0.6
 
 
-def test_an_outcome_is_the_sum_over_questions_of_what_each_choice_gave() -> None:
+def test_an_outcome_is_the_mean_over_the_chosen_retrievers() -> None:
     one = make_problem(5, 50)
     weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe())
     preference = Preference(weights.default_choices, 300.0)
@@ -101,17 +101,17 @@ def test_an_outcome_is_the_sum_over_questions_of_what_each_choice_gave() -> None
     assert sum(outcome.shares.values()) == pytest.approx(1.0)
 
 
-def test_a_budget_without_time_to_look_costs_no_look() -> None:
+def test_a_budget_below_the_overhead_costs_no_overhead() -> None:
     one = make_problem(5, 50)
     weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe())
     outcome = simulate_routing(weights, Preference(weights.default_choices, 0.0, budget=0.0015), one, RETRIEVERS)
     assert outcome.shares == {"bm25": 1.0, "pagerank": 0.0, "gfm": 0.0}
     assert (outcome.recall, outcome.seconds) == pytest.approx((one.recalls[:, 0].mean(), 0.001))
     assert single_retriever_outcome(one, 0, "bm25").seconds == pytest.approx(0.001)
-    assert single_retriever_outcome(one, 1, "pagerank").seconds == pytest.approx(0.006)  # it is made of its look
+    assert single_retriever_outcome(one, 1, "pagerank").seconds == pytest.approx(0.006)  # its walk is the overhead
 
 
-def test_seconds_are_the_power_that_made_them() -> None:
+def test_the_power_law_of_seconds_is_recovered() -> None:
     sizes = (1000, 10_000, 80_000)
     made = fit_duration(sizes, [0.003 * (size / 10_000) ** 0.4 for size in sizes])
     assert made.seconds == pytest.approx(0.003, rel=1e-6)
@@ -125,7 +125,7 @@ def test_seconds_never_shrink_with_the_corpus_nor_outgrow_it() -> None:
     assert fit_duration((2000, 2000), (0.5, 0.5)).growth == 0.0
 
 
-def test_the_slowest_questions_do_not_count() -> None:
+def test_the_slowest_questions_are_trimmed() -> None:
     one = make_problem(3, 100)
     one.seconds[:5, 2] = 9.0
     weights = fit_routing([one], RETRIEVERS, "abc", RoutingRecipe())
@@ -133,17 +133,17 @@ def test_the_slowest_questions_do_not_count() -> None:
     assert (weights.overhead.seconds, weights.overhead.growth) == pytest.approx((LOOK, 0.0))
 
 
-def test_the_usual_price_keeps_what_it_has_to_and_is_the_highest_that_does() -> None:
-    learned, judging = [make_problem(7)], [make_problem(8), make_problem(9)]
+def test_the_default_price_is_the_highest_that_keeps_the_required_recall() -> None:
+    training, validation = [make_problem(7)], [make_problem(8), make_problem(9)]
     recipe = RoutingRecipe(penalty=1.0, kept_recall=0.95)
-    chosen = calibrate(fit_routing(learned, RETRIEVERS, "abc", recipe), learned, judging, RETRIEVERS, recipe)
+    chosen = calibrate(fit_routing(training, RETRIEVERS, "abc", recipe), training, validation, RETRIEVERS, recipe)
 
     def recall(worth: float) -> float:
         return float(
             np.mean(
                 [
                     simulate_routing(chosen, Preference(chosen.default_choices, worth), one, RETRIEVERS).recall
-                    for one in judging
+                    for one in validation
                 ]
             )
         )
@@ -160,11 +160,11 @@ def test_the_usual_price_keeps_what_it_has_to_and_is_the_highest_that_does() -> 
     [
         ((0.5, 0.7, 0.9), ("bm25", "pagerank", "gfm")),
         ((0.9, 0.5, 0.95), ("bm25", "gfm")),
-        ((0.9, 0.5, 0.904), ("bm25",)),  # half a point more is asked for
+        ((0.9, 0.5, 0.904), ("bm25",)),  # the margin is half a point
         ((0.5, 0.9, 0.9), ("bm25", "pagerank")),
     ],
 )
-def test_a_choice_is_usual_that_finds_more_than_every_cheaper_one(
+def test_a_default_choice_has_more_recall_than_every_cheaper_one(
     recalls: tuple[float, ...], usual: tuple[str, ...]
 ) -> None:
     one = make_problem(7)
@@ -177,14 +177,14 @@ def test_a_choice_is_usual_that_finds_more_than_every_cheaper_one(
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"cutoff": 0}, {"penalty": 0.0}, {"penalty": float("nan")}, {"kept": 0.0}, {"kept": 1.1}]
+    "wrong", [{"cutoff": 0}, {"penalty": 0.0}, {"penalty": float("nan")}, {"kept_recall": 0.0}, {"kept_recall": 1.1}]
 )
-def test_recipes_that_are_none(wrong: dict[str, float]) -> None:
+def test_recipes_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="wanted a whole number of at least 1, a number above 0"):
         RoutingRecipe(**wrong)  # type: ignore[arg-type]
 
 
-def test_observations_that_teach_nothing_are_refused() -> None:
+def test_unusable_observations_are_refused() -> None:
     one = make_problem(1, 3)
     with pytest.raises(InputError, match="fewer than two questions"):
         fit_routing([replace(one, signals=one.signals[:1])], RETRIEVERS, "abc", RoutingRecipe())

@@ -1,4 +1,4 @@
-"""Facts as questions: the fact that is asked for is gone, equal facts are no negatives, and the end can be learned."""
+"""Facts as questions: the queried fact is removed, true answers are no negatives, and the objective can be learned."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def facts(request: pytest.FixtureRequest, polar: Index) -> CompletionFacts:
     return make_facts(polar, request.param)
 
 
-def test_the_fact_asked_for_is_not_in_the_graph(facts: CompletionFacts) -> None:
+def test_the_queried_fact_is_not_in_the_graph(facts: CompletionFacts) -> None:
     edges = facts.edges
     receivers = np.repeat(np.arange(edges.node_count), np.diff(edges.indptr))
     for edge in facts.queryable_edges[:: len(facts.queryable_edges) // 40].tolist():
@@ -58,18 +58,18 @@ def test_the_fact_asked_for_is_not_in_the_graph(facts: CompletionFacts) -> None:
         assert whole - seen == {(start, int(edges.relations[edge]), target), (target, back, start)}
 
 
-def test_answers_are_all_that_make_the_fact_true(facts: CompletionFacts) -> None:
+def test_true_answers_are_all_that_the_graph_states(facts: CompletionFacts) -> None:
     edges = facts.edges
     receivers = np.repeat(np.arange(edges.node_count), np.diff(edges.indptr))
     for edge in facts.queryable_edges[:: len(facts.queryable_edges) // 40].tolist():
         same = (edges.senders == edges.senders[edge]) & (edges.relations == edges.relations[edge])
-        assert facts.answer(edge).tolist() == sorted(set(receivers[same].tolist()))
+        assert facts.true_answers(edge).tolist() == sorted(set(receivers[same].tolist()))
         graph = facts.question_graph(edge)
         others = graph.nodes[KGCompletion._negative_nodes(facts, edge, graph)]
-        assert not set(others.tolist()) & {*facts.answer(edge).tolist(), int(edges.senders[edge])}
+        assert not set(others.tolist()) & {*facts.true_answers(edge).tolist(), int(edges.senders[edge])}
 
 
-def test_a_tail_is_asked_for_by_the_relation_and_a_head_by_its_inverse(polar: Index, facts: CompletionFacts) -> None:
+def test_tails_are_queried_by_the_relation_and_heads_by_its_inverse(polar: Index, facts: CompletionFacts) -> None:
     s, edges = polar.snapshot, facts.edges
     texts = relation_texts(s)
     for edge in facts.queryable_edges[:: len(facts.queryable_edges) // 20].tolist():
@@ -80,7 +80,7 @@ def test_a_tail_is_asked_for_by_the_relation_and_a_head_by_its_inverse(polar: In
 
 
 @pytest.mark.parametrize("ranking", ["listwise", "paper", "code"])
-def test_it_learns(facts: CompletionFacts, ranking: str) -> None:
+def test_training_reduces_the_loss(facts: CompletionFacts, ranking: str) -> None:
     torch.manual_seed(0)
     own = not facts._view.targets_entities
     shape = QueryGNNSettings(
@@ -105,13 +105,13 @@ def test_it_learns(facts: CompletionFacts, ranking: str) -> None:
     assert all(0 <= value <= 1 for value in figures.values())
 
 
-def test_batches_are_the_same_for_a_seed_and_never_what_is_held_out(facts: CompletionFacts) -> None:
+def test_batches_depend_on_the_seed_and_exclude_held_out_facts(facts: CompletionFacts) -> None:
     objective = KGCompletion([facts], RetrievalLoss(1.0), CompletionRecipe(steps=20, batch=4, held_out=30, nodes=60))
     one, same, other = (list(objective.batches(seed)) for seed in (1, 1, 2))
     assert [b.edges for b in one] == [b.edges for b in same] != [b.edges for b in other]
-    held = {b.edges[0] for b in objective._held_out}
-    assert held
-    assert not held & {edge for b in one for edge in b.edges}
+    held_out = {b.edges[0] for b in objective._held_out}
+    assert held_out
+    assert not held_out & {edge for b in one for edge in b.edges}
     first, second = objective.halve(one[0]) or (one[0], one[0])
     assert first.edges + second.edges == one[0].edges
     assert objective.halve(objective._held_out[0]) is None
@@ -124,19 +124,19 @@ def test_an_index_without_facts_is_refused(empty_index: Index) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"negatives": 0}, {"held_out": -1}])
-def test_recipes_that_draw_nothing_are_refused(wrong: dict[str, int]) -> None:
+def test_recipes_out_of_range_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(InputError, match="at least 1"):
         CompletionRecipe(**wrong)
 
 
-def test_facts_that_judge_are_never_asked_for_from_either_end(facts: CompletionFacts) -> None:
+def test_validation_facts_are_never_queried_from_either_end(facts: CompletionFacts) -> None:
     objective = KGCompletion([facts], RetrievalLoss(1.0), CompletionRecipe(held_out=50))
-    judged = {edge for masked in objective._held_out for edge in masked.edges}
-    ((_, trained),) = objective._training
-    assert len(judged) == 50
-    assert not set(facts.fact_ids[list(judged)].tolist()) & set(facts.fact_ids[trained].tolist())
+    held_out = {edge for masked in objective._held_out for edge in masked.edges}
+    ((_, training),) = objective._training
+    assert len(held_out) == 50
+    assert not set(facts.fact_ids[list(held_out)].tolist()) & set(facts.fact_ids[training].tolist())
     edges, receivers = facts.edges, np.repeat(np.arange(facts.edges.node_count), np.diff(facts.edges.indptr))
-    for edge in list(judged)[:20]:
+    for edge in list(held_out)[:20]:
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
         other = (edges.senders == receivers[edge]) & (receivers == edges.senders[edge]) & (edges.relations == back)
         assert facts.fact_ids[np.flatnonzero(other)].tolist() == [facts.fact_ids[edge]]

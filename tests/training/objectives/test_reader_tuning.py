@@ -1,4 +1,4 @@
-"""Training what a reader learns on parts that are given: it learns, it can be killed, and the frozen model stays."""
+"""Reader tuning on given subgraphs: it trains, it survives a kill, and the frozen model stays unchanged."""
 
 from pathlib import Path
 
@@ -60,18 +60,18 @@ def silent(stage: str, done: int, total: int) -> None:
     del stage, done, total
 
 
-def test_every_kind_of_reader_learns_what_it_can_and_keeps_the_best(tmp_path: Path, llama: Path, kind: str) -> None:
+def test_every_kind_of_reader_is_trained_and_keeps_the_best_epoch(tmp_path: Path, llama: Path, kind: str) -> None:
     reader = READERS[kind](llama)
     objective = ReaderTuning(EXAMPLES, EXAMPLES, reader, 2)
     done = train(
         objective.trainable_module(), objective, Recipe(epochs=8, rate=0.03, warmup=1, average=0.3), tmp_path, silent
     )
     assert done.figures["minus loss"] > done.initial_figures["minus loss"] + 0.1
-    asked = [one.question for one in EXAMPLES], [one.context for one in EXAMPLES], [one.answer for one in EXAMPLES]
-    assert -float(reader.loss(*asked).mean()) == pytest.approx(done.figures["minus loss"])
+    inputs = [one.question for one in EXAMPLES], [one.context for one in EXAMPLES], [one.answer for one in EXAMPLES]
+    assert -float(reader.loss(*inputs).mean()) == pytest.approx(done.figures["minus loss"])
 
 
-def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, llama: Path, kind: str) -> None:
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, llama: Path, kind: str) -> None:
     whole, cut, resumed = (READERS[kind](llama) for _ in range(3))
     whole_objective, cut_objective, rest = (ReaderTuning(EXAMPLES, EXAMPLES, one, 2) for one in (whole, cut, resumed))
     train(whole_objective.trainable_module(), whole_objective, RECIPE, tmp_path / "whole", silent)
@@ -88,7 +88,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, llama
         assert torch.equal(one, other)
 
 
-def test_a_soft_prompt_leaves_its_model_as_it_was(tmp_path: Path, llama: Path) -> None:
+def test_a_soft_prompt_leaves_its_model_unchanged(tmp_path: Path, llama: Path) -> None:
     model = CausalModel(str(llama))
     reader = SoftPromptReader(CausalReader(model, build_prompt), num_virtual_tokens=2)
     before = {name: weight.clone() for name, weight in model.load().network.state_dict().items()}
@@ -100,7 +100,7 @@ def test_a_soft_prompt_leaves_its_model_as_it_was(tmp_path: Path, llama: Path) -
     assert not torch.equal(start, reader.parameters()[0])
 
 
-def test_the_loss_is_the_mean_of_what_the_answers_cost(llama: Path) -> None:
+def test_the_loss_is_the_mean_loss_of_the_answers(llama: Path) -> None:
     reader = soft_prompt_reader(llama)
     objective = ReaderTuning(EXAMPLES, EXAMPLES[:1], reader, 2)
     model = objective.trainable_module()
@@ -109,7 +109,7 @@ def test_the_loss_is_the_mean_of_what_the_answers_cost(llama: Path) -> None:
     assert objective.validate(model) == {"minus loss": pytest.approx(-each[0], rel=1e-5)}
 
 
-def test_an_epoch_holds_as_many_examples_as_asked_for(llama: Path) -> None:
+def test_an_epoch_has_the_requested_number_of_examples(llama: Path) -> None:
     reader = soft_prompt_reader(llama)
     objective = ReaderTuning(EXAMPLES, [], reader, 2)
     whole = [one.answer for batch in objective.batches(1) for one in batch]
@@ -126,19 +126,19 @@ def test_an_epoch_holds_as_many_examples_as_asked_for(llama: Path) -> None:
     assert objective.validate(objective.trainable_module()) == {}
 
 
-def test_what_teaches_nothing_is_refused(llama: Path) -> None:
+def test_objectives_without_parameters_or_examples_are_refused(llama: Path) -> None:
     frozen = CausalReader(CausalModel(str(llama)), build_prompt)
     assert as_trainable(frozen) is None
-    with pytest.raises(InputError, match="has nothing that learns"):
+    with pytest.raises(InputError, match="has no trainable parameters"):
         ReaderTuning(EXAMPLES, [], frozen, 2)
-    with pytest.raises(InputError, match="no example"):
+    with pytest.raises(InputError, match="no examples"):
         ReaderTuning([], [], soft_prompt_reader(llama), 2)
     for numbers in ((0, 1), (1, 4), (1, -1)):
-        with pytest.raises(InputError, match="are wanted"):
+        with pytest.raises(InputError, match="wanted a batch"):
             ReaderTuning(EXAMPLES, [], soft_prompt_reader(llama), *numbers)
 
 
-def test_weights_are_lent_and_given_back(llama: Path) -> None:
+def test_parameters_are_swapped_and_restored(llama: Path) -> None:
     reader = soft_prompt_reader(llama)
     own = reader.parameters()[0]
     before = own.detach().clone()

@@ -1,4 +1,4 @@
-"""What the network that reranks is trained by: losses against sums written out, and a task that edges alone solve."""
+"""Reranking losses against explicit sums, and a task that only edges solve."""
 
 import math
 from dataclasses import replace
@@ -34,7 +34,7 @@ READ = FeatureColumns((0,), (0,))
 
 
 class StoppedError(Exception):
-    """Stands for a kill."""
+    """Simulates a kill."""
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -44,7 +44,7 @@ def silent(stage: str, done: int, total: int) -> None:
 
 @st.composite
 def scored_passages(draw: st.DrawFn) -> tuple[list[float], list[bool]]:
-    """Draw scores of passages, and which are evidence: at least one is, and one is not."""
+    """Draw scores of passages, and which are evidence: at least one, and not all."""
     count = draw(st.integers(2, 8))
     scores = draw(st.lists(st.integers(-40, 40).map(lambda tenths: tenths / 10), min_size=count, max_size=count))
     relevant = draw(st.lists(st.booleans(), min_size=count, max_size=count))
@@ -67,26 +67,26 @@ def reference_loss(kind: str, scores: list[float], relevant: list[bool], tempera
 
 
 def keep_hardest(scores: list[float], relevant: list[bool], hardest: int) -> tuple[list[float], list[bool]]:
-    """Leave the evidence, and of the others those that score best."""
+    """Keep the evidence and the best-scored others."""
     others = sorted((s for s, wanted in zip(scores, relevant, strict=True) if not wanted), reverse=True)[:hardest]
-    kept = [score for score, wanted in zip(scores, relevant, strict=True) if wanted]
-    return [*kept, *others], [True] * len(kept) + [False] * len(others)
+    evidence = [score for score, wanted in zip(scores, relevant, strict=True) if wanted]
+    return [*evidence, *others], [True] * len(evidence) + [False] * len(others)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
 @settings(max_examples=40, deadline=None)
 @given(scored_passages(), st.sampled_from([0.25, 1.0, 3.0]), st.integers(0, 9))
-def test_losses_are_their_sums(
+def test_losses_equal_explicit_sums(
     kind: str, one: tuple[list[float], list[bool]], temperature: float, hardest: int
 ) -> None:
-    found = RerankLoss(kind, temperature, hardest).compute(torch.tensor(one[0]), torch.tensor(one[1]))
+    loss = RerankLoss(kind, temperature, hardest).compute(torch.tensor(one[0]), torch.tensor(one[1]))
     wanted = reference_loss(kind, *(keep_hardest(*one, hardest) if hardest else one), temperature)
-    assert float(found) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
+    assert float(loss) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
 
 @settings(max_examples=40, deadline=None)
 @given(scored_passages())
-def test_set_is_listwise_when_warm_and_the_worst_passage_when_cold(one: tuple[list[float], list[bool]]) -> None:
+def test_set_is_listwise_at_high_and_the_worst_passage_at_low_temperature(one: tuple[list[float], list[bool]]) -> None:
     scores, relevant = torch.tensor(one[0], dtype=torch.float64), torch.tensor(one[1])
     each = [float(listwise_loss(scores[keep], relevant[keep])) for keep in single_relevant_masks(relevant)]
     assert float(set_loss(scores, relevant, 1e5)) == pytest.approx(float(listwise_loss(scores, relevant)), abs=1e-3)
@@ -96,52 +96,52 @@ def test_set_is_listwise_when_warm_and_the_worst_passage_when_cold(one: tuple[li
 
 
 def single_relevant_masks(relevant: torch.Tensor) -> list[torch.Tensor]:
-    """Return for each piece of evidence what is left when all others are taken out."""
+    """Return for each piece of evidence the mask without the other pieces."""
     places = relevant.nonzero()[:, 0].tolist()
     return [~relevant | (torch.arange(len(relevant)) == place) for place in places]
 
 
 def gradient(loss: RerankLoss) -> list[float]:
     scores = torch.tensor(SCORES, requires_grad=True)
-    (found,) = torch.autograd.grad(loss.compute(scores, torch.tensor(RELEVANT)), scores)
-    return [float(value) for value in found]
+    (values,) = torch.autograd.grad(loss.compute(scores, torch.tensor(RELEVANT)), scores)
+    return [float(value) for value in values]
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_evidence_is_pulled_up_and_the_rest_pushed_down(kind: str) -> None:
-    found = gradient(RerankLoss(kind))
-    for value, wanted in zip(found, RELEVANT, strict=True):
+def test_evidence_is_raised_and_the_rest_lowered(kind: str) -> None:
+    values = gradient(RerankLoss(kind))
+    for value, wanted in zip(values, RELEVANT, strict=True):
         assert value < 0 if wanted else value >= 0
-    assert max(found) == found[2]  # of the others the best is pushed hardest
-    assert sum(found) == pytest.approx(0.0, abs=1e-6)
+    assert max(values) == values[2]  # the best of the others is pushed down most
+    assert sum(values) == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("temperature", [0.1, 1.0])
-def test_set_pulls_hardest_at_the_piece_of_evidence_that_stands_worst(temperature: float) -> None:
+def test_set_raises_the_worst_ranked_evidence_most(temperature: float) -> None:
     better, worse = (gradient(RerankLoss("set", temperature))[place] for place in (0, 3))
-    plainly = gradient(RerankLoss("listwise"))
+    listwise_gradient = gradient(RerankLoss("listwise"))
     assert worse < better < 0
-    assert worse / better > 1.05 * plainly[3] / plainly[0]
+    assert worse / better > 1.05 * listwise_gradient[3] / listwise_gradient[0]
 
 
-def test_a_colder_set_pulls_more_at_the_worst() -> None:
+def test_a_lower_temperature_raises_the_worst_more() -> None:
     shares = []
     for temperature in (0.05, 0.5, 5.0):
-        found = gradient(RerankLoss("set", temperature))
-        shares.append(found[3] / (found[0] + found[3]))
+        values = gradient(RerankLoss("set", temperature))
+        shares.append(values[3] / (values[0] + values[3]))
     assert shares[0] > shares[1] > shares[2] > 0.5
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_only_the_hardest_others_are_learned_against(kind: str) -> None:
+def test_only_the_hardest_others_have_a_gradient(kind: str) -> None:
     scores = torch.tensor(SCORES, requires_grad=True)
     loss = RerankLoss(kind, hardest=2).compute(scores, torch.tensor(RELEVANT))
-    (found,) = torch.autograd.grad(loss, scores)
-    assert [place for place, value in enumerate(found.tolist()) if value] == [0, 2, 3, 4]
+    (values,) = torch.autograd.grad(loss, scores)
+    assert [i for i, value in enumerate(values.tolist()) if value] == [0, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"kind": "hinge"}, "'hinge'; wanted one of set, listwise, pairwise, cross-entropy"),
         ({"temperature": 0.0}, "above 0"),
@@ -151,13 +151,13 @@ def test_only_the_hardest_others_are_learned_against(kind: str) -> None:
         ({"batch": 0}, "at least 1"),
     ],
 )
-def test_losses_that_are_none(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_loss_settings_out_of_range_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         RerankLoss(**wrong)
 
 
 def make_example(numbers: list[float], relevant: list[bool], gold: int = 0, seed: int = 0) -> PoolExample:
-    """Return passages that bring one number each, and edges drawn at random."""
+    """Return passages with one feature each and random edges."""
     size = len(numbers)
     edges = (np.random.default_rng(seed).random((size, size, 1)) < 0.4).astype(np.float32)
     edges[np.arange(size), np.arange(size)] = 0
@@ -167,12 +167,12 @@ def make_example(numbers: list[float], relevant: list[bool], gold: int = 0, seed
 
 
 def make_bridge_example(seed: int) -> PoolExample:
-    """Return a question's passages of which only what the one it names links to is evidence, beside that one itself."""
-    drawn = np.random.default_rng(seed)
+    """Return passages whose evidence is the one named in the question and the one linked to it."""
+    random = np.random.default_rng(seed)
     size = 8
-    named, far, *rest = drawn.permutation(size).tolist()
+    named, far, *rest = random.permutation(size).tolist()
     edges = np.zeros((size, size, 1), dtype=np.float32)
-    edges[far, named] = 1.0  # it hears of the named one
+    edges[far, named] = 1.0  # receives messages of the named one
     edges[rest[0], rest[1]] = edges[rest[2], rest[3]] = edges[rest[4], rest[5]] = 1.0
     numbers = np.zeros((size, 1), dtype=np.float32)
     numbers[named] = 1.0
@@ -186,29 +186,29 @@ def make_network(kind: str, seed: int = 0) -> DocumentGNN:
 
 
 def make_objective(count: int = 64, loss: RerankLoss | None = None) -> Reranking:
-    held = {"held out": [make_bridge_example(1000 + seed) for seed in range(40)]}
-    return Reranking([make_bridge_example(seed) for seed in range(count)], held, READ, loss or RerankLoss())
+    validation = {"held out": [make_bridge_example(1000 + seed) for seed in range(40)]}
+    return Reranking([make_bridge_example(seed) for seed in range(count)], validation, READ, loss or RerankLoss())
 
 
 RECIPE = Recipe(epochs=6, rate=0.02, warmup=1, average=0.0)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_a_network_over_edges_learns_what_edges_alone_tell(kind: str, tmp_path: Path) -> None:
+def test_a_network_with_edges_learns_the_task(kind: str, tmp_path: Path) -> None:
     model = make_network("relational")
     before = make_objective().validate(model)["held out all_gold@5"]
-    told = train(model, make_objective(loss=RerankLoss(kind)), RECIPE, tmp_path, silent)
+    result = train(model, make_objective(loss=RerankLoss(kind)), RECIPE, tmp_path, silent)
     assert before < 0.9
-    assert told.figures["held out recall@2"] > 0.98
-    assert told.figures["held out all_gold@5"] == 1.0
+    assert result.figures["held out recall@2"] > 0.98
+    assert result.figures["held out all_gold@5"] == 1.0
 
 
-def test_a_network_without_edges_cannot(tmp_path: Path) -> None:
-    told = train(make_network("mlp"), make_objective(), RECIPE, tmp_path, silent)
-    assert 0.5 <= told.figures["held out recall@2"] < 0.7  # the named one, and of the others one by chance
+def test_a_network_without_edges_does_not_learn_the_task(tmp_path: Path) -> None:
+    result = train(make_network("mlp"), make_objective(), RECIPE, tmp_path, silent)
+    assert 0.5 <= result.figures["held out recall@2"] < 0.7  # the named one, and of the others one by chance
 
 
-def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> None:
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path) -> None:
     def killed(stage: str, done: int, total: int) -> None:
         if stage.startswith("epoch 3 ") and done == 2:
             raise StoppedError
@@ -223,7 +223,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path) -> No
         assert torch.equal(tensor, models[2].state_dict()[name])
 
 
-def test_batches_are_all_questions_once_in_an_order_of_the_seed() -> None:
+def test_batches_have_all_questions_once_in_the_order_of_the_seed() -> None:
     examples = [make_bridge_example(seed) for seed in range(10)]
     one = Reranking(examples, {}, READ, RerankLoss(batch=4))
     first, again, other = ([list(batch) for batch in one.batches(seed)] for seed in (3, 3, 4))
@@ -233,7 +233,7 @@ def test_batches_are_all_questions_once_in_an_order_of_the_seed() -> None:
     assert {id(each) for batch in first for each in batch} == {id(each) for each in examples}
 
 
-def test_questions_without_evidence_or_without_others_teach_nothing(tmp_path: Path) -> None:
+def test_questions_without_evidence_or_without_others_are_skipped(tmp_path: Path) -> None:
     further = replace(make_example([1.0, 2.0], [True, False]), others=np.array([False, False]))
     useless = [make_example([1.0, 2.0], [False, False], gold=1), make_example([1.0, 2.0], [True, True]), further]
     one = Reranking([*useless, make_example([1.0, 2.0], [True, False])], {}, READ, RerankLoss())
@@ -242,7 +242,7 @@ def test_questions_without_evidence_or_without_others_teach_nothing(tmp_path: Pa
         train(make_network("mlp"), Reranking(useless, {}, READ, RerankLoss()), RECIPE, tmp_path, silent)
 
 
-def test_the_loss_of_a_batch_is_the_mean_of_its_questions_and_filling_counts_for_nothing() -> None:
+def test_the_loss_of_a_batch_is_the_mean_of_its_questions_despite_padding() -> None:
     examples = [
         make_example([1.0, -1.0, 0.5], [True, False, False], 1, 1),
         make_bridge_example(2),
@@ -251,68 +251,68 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_questions_and_filling_counts_for
     for kind in LOSSES:
         one, model = make_objective(1, RerankLoss(kind, hardest=1)), make_network("relational").eval()
         alone = [one.loss(model, [each]) for each in examples]
-        found = one.loss(model, examples)
-        wanted = np.mean([float(loss.detach()) for loss in alone])
-        assert float(found.detach()) == pytest.approx(wanted, rel=1e-5)
+        loss = one.loss(model, examples)
+        wanted = np.mean([float(own.detach()) for own in alone])
+        assert float(loss.detach()) == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("hardest", [0, 1])
-def test_passages_that_are_neither_evidence_nor_others_teach_nothing(kind: str, hardest: int) -> None:
+def test_passages_that_are_neither_evidence_nor_others_have_no_loss(kind: str, hardest: int) -> None:
     numbers, relevant = [1.0, 4.0, 0.5, 2.0], [True, False, False, True]
     whole = make_example(numbers, relevant)
     one = replace(whole, others=np.array([False, False, True, False]))
-    model, told = make_network("relational").eval(), make_objective(1, RerankLoss(kind, hardest=hardest))
+    model, reranking = make_network("relational").eval(), make_objective(1, RerankLoss(kind, hardest=hardest))
     scores = score_pools(model, [one], READ)[0]
-    known = torch.tensor([True, False, True, True])
-    wanted = RerankLoss(kind, hardest=hardest).compute(scores[known], torch.from_numpy(one.relevant)[known])
-    assert float(told.loss(model, [one]).detach()) == pytest.approx(float(wanted.detach()))
-    assert float(told.loss(model, [whole]).detach()) != pytest.approx(float(wanted.detach()))
+    labelled = torch.tensor([True, False, True, True])
+    wanted = RerankLoss(kind, hardest=hardest).compute(scores[labelled], torch.from_numpy(one.relevant)[labelled])
+    assert float(reranking.loss(model, [one]).detach()) == pytest.approx(float(wanted.detach()))
+    assert float(reranking.loss(model, [whole]).detach()) != pytest.approx(float(wanted.detach()))
 
 
-def test_halves() -> None:
+def test_batches_are_halved() -> None:
     batch = [make_bridge_example(seed) for seed in range(3)]
     assert make_objective(1).halve(batch) == (batch[:1], batch[1:])
     assert make_objective(1).halve(batch[:1]) is None
 
 
 def rank_by_number(model: DocumentGNN) -> DocumentGNN:
-    """Return a network that ranks by the number alone."""
+    """Set the weights of a network so that it ranks by the feature alone."""
     for parameter in model.parameters():
         torch.nn.init.zeros_(parameter)
     torch.nn.init.ones_(model.number_score.weight)
     return model
 
 
-def test_figures_by_hand() -> None:
+def test_figures_match_hand_computed_ones() -> None:
     examples = [
         make_example([0.1, 0.9, 0.5], [True, True, False]),  # best first: True, False, True
         make_example([3.0, 2.0, 1.0, 0.5, 0.4, 0.3], [False, False, False, False, False, True], gold=3),
-        make_example([0.0, 0.0, 0.0], [False, True, True], gold=2),  # a tie: as it was found
+        make_example([0.0, 0.0, 0.0], [False, True, True], gold=2),  # a tie keeps its order
     ]
     model = rank_by_number(make_network("mlp")).train()
-    found = rank_pools(model, examples, READ)
-    assert [own.tolist() for own in found] == [
+    rankings = rank_pools(model, examples, READ)
+    assert [own.tolist() for own in rankings] == [
         [True, False, True],
         [False, False, False, False, False, True],
         [False, True, True],
     ]
     assert model.training
-    figures = pool_figures(found, examples)
+    figures = pool_figures(rankings, examples)
     assert figures == pytest.approx({"recall@2": 1 / 3, "recall@5": 2 / 3, "all_gold@5": 2 / 3})
-    assert pool_figures(found[:1], examples[:1]) == {"recall@2": 0.5, "recall@5": 1.0, "all_gold@5": 1.0}
-    half = make_example([2.0, 1.0], [True, False], gold=2)  # what is found is all at the top, and not all is found
+    assert pool_figures(rankings[:1], examples[:1]) == {"recall@2": 0.5, "recall@5": 1.0, "all_gold@5": 1.0}
+    half = make_example([2.0, 1.0], [True, False], gold=2)  # one piece of evidence was not retrieved
     assert pool_figures([half.relevant], [half]) == {"recall@2": 0.5, "recall@5": 0.5, "all_gold@5": 0.0}
     sets = Reranking([], {"one": examples[:1], "all": examples}, READ, RerankLoss())
-    told = sets.validate(model)
-    assert next(iter(told)) == "mean"
-    assert told["one recall@2"] == 0.5
-    assert told["all all_gold@5"] == pytest.approx(2 / 3)
-    assert told["mean"] == pytest.approx(np.mean([0.5, 1.0, 1.0, 1 / 3, 2 / 3, 2 / 3]))
+    figures = sets.validate(model)
+    assert next(iter(figures)) == "mean"
+    assert figures["one recall@2"] == 0.5
+    assert figures["all all_gold@5"] == pytest.approx(2 / 3)
+    assert figures["mean"] == pytest.approx(np.mean([0.5, 1.0, 1.0, 1 / 3, 2 / 3, 2 / 3]))
     assert Reranking(examples, {}, READ, RerankLoss()).validate(model) == {}
 
 
-def test_judging_drops_nothing_out() -> None:
+def test_ranking_uses_no_dropout() -> None:
     torch.manual_seed(0)
     model = DocumentGNN(DocumentGNNSettings(0, 1, 1, "relational", 16, dropout=0.5)).train()
     examples = [make_bridge_example(seed) for seed in range(20)]
@@ -321,7 +321,7 @@ def test_judging_drops_nothing_out() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 16, 17, 40])
-def test_many_questions_are_judged_like_each_alone(count: int) -> None:
+def test_batches_are_ranked_like_single_questions(count: int) -> None:
     model: DocumentGNN = make_network("relational").eval()
     examples = []
     for seed in range(count):

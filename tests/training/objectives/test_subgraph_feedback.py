@@ -1,4 +1,4 @@
-"""Training by a reader's feedback: which way each objective pushes, and that its gradient is the one it promises."""
+"""Training on a reader's feedback: the direction of each objective, and its gradient against the exact one."""
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
@@ -61,7 +61,7 @@ def make_question_graph(
 
 
 class EdgeReader:
-    """Answers where it is given the edge between two nodes, and hardly else; more nodes make it a little worse."""
+    """Has a low loss if the context contains the wanted nodes, and a high one otherwise."""
 
     name = "edge"
     fingerprint = "edge"
@@ -92,7 +92,7 @@ def make_objective(reader: EdgeReader, objective: str = POLICY, budget: int = 2)
 
 
 def selection_probability(model: torch.nn.Module, nodes: Sequence[int], budget: int = 2) -> float:
-    """That some nodes are drawn, in any order."""
+    """Return the probability of sampling some nodes, in any order."""
     with torch.no_grad():
         scores, ends = model(make_node_batch([EXAMPLE.question_graph], SETTINGS))
         some = [
@@ -107,7 +107,7 @@ def silent(stage: str, done: int, total: int) -> None:
 
 
 def take_steps(model: torch.nn.Module, objective: SubgraphFeedback, count: int, rate: float) -> None:
-    """Follow the gradient; the loop would stop where all draws have come to be equal."""
+    """Take optimizer steps; the loop would stop once all samples have equal costs."""
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     for seed in range(count):
         loss = objective.loss(model, (seed, [EXAMPLE] * 4))
@@ -117,7 +117,7 @@ def take_steps(model: torch.nn.Module, objective: SubgraphFeedback, count: int, 
             optimizer.step()
 
 
-# Which way.
+# Direction.
 
 
 def test_policy_raises_the_probability_of_the_selection_that_helps() -> None:
@@ -130,7 +130,7 @@ def test_policy_raises_the_probability_of_the_selection_that_helps() -> None:
     assert objective.validate(model)["minus loss"] == pytest.approx(-0.1)
 
 
-def test_the_loop_keeps_what_policy_found(tmp_path: Path) -> None:
+def test_the_loop_keeps_the_weights_of_policy(tmp_path: Path) -> None:
     model, objective = SETTINGS.build_network(WIDTH, 0), make_objective(EdgeReader())
     done = train(model, objective, Recipe(epochs=3, rate=0.05, warmup=1, average=0.0), tmp_path, silent)
     assert done.initial_figures["minus loss"] == pytest.approx(-3.0)
@@ -138,8 +138,8 @@ def test_the_loop_keeps_what_policy_found(tmp_path: Path) -> None:
     assert objective.validate(model) == done.figures
 
 
-def test_paper_raises_the_probability_of_what_was_selected_though_it_does_not_help(tmp_path: Path) -> None:
-    """The loss as printed: what was selected first is selected more and more, and what helps never is."""
+def test_paper_raises_the_probability_of_an_unhelpful_selection(tmp_path: Path) -> None:
+    """With the published loss, the first selection becomes ever likelier, and the helpful one never is selected."""
     reader = EdgeReader((1, 4))
     model = SETTINGS.build_network(WIDTH, 0)
     with torch.no_grad():
@@ -155,23 +155,23 @@ def test_paper_raises_the_probability_of_what_was_selected_though_it_does_not_he
     assert done.figures["minus loss"] == pytest.approx(-3.0)
 
 
-def test_paper_pushes_the_harder_the_worse_the_answer() -> None:
+def test_paper_has_a_gradient_proportional_to_the_loss() -> None:
     scores = torch.tensor([0.4, 0.1, -0.2, 0.3, 0.0, 0.2], requires_grad=True)
     part, graph = induced_subgraph(EXAMPLE.question_graph.graph.graph, [0, 2]), EXAMPLE.question_graph.graph.graph
-    pushes = []
+    gradients = []
     for loss in (0.1, 3.0):
-        (found,) = torch.autograd.grad(paper_loss([scores], [part], [graph], torch.tensor([loss])), scores)
-        assert float(-found[0]) > 0
-        assert float(-found[2]) > 0
-        pushes.append(found)
-    torch.testing.assert_close(pushes[1], 30 * pushes[0])
+        (gradient,) = torch.autograd.grad(paper_loss([scores], [part], [graph], torch.tensor([loss])), scores)
+        assert float(-gradient[0]) > 0
+        assert float(-gradient[2]) > 0
+        gradients.append(gradient)
+    torch.testing.assert_close(gradients[1], 30 * gradients[0])
 
 
-# The gradient, against all selections written out.
+# The gradient, against the sum over all selections.
 
 
 def cost(order: Sequence[int]) -> float:
-    """Of a selection in the exact sum: any function of the set."""
+    """Return the cost of a selection, an arbitrary function of its nodes."""
     return float(sum((node + 1) ** 2 for node in order) % 5) + 0.3 * len(order)
 
 
@@ -184,14 +184,14 @@ def test_policy_has_the_gradient_of_the_expected_cost(draws: int) -> None:
     ).sum()
     (exact,) = torch.autograd.grad(expected, scores)
     generator = torch.Generator().manual_seed(1)
-    found = []
+    gradients = []
     for _ in range(1200 // draws):
         orders = [sample_without_replacement(scores, end, 2, generator) for _ in range(draws)]
         costs = torch.tensor([[cost(order.tolist()) for order in orders]])
         loss = reinforce_loss([scores], end[None], [orders], costs, 2)
         (gradient,) = (torch.zeros(4),) if loss is None else torch.autograd.grad(loss, scores)
-        found.append(gradient.numpy())
-    table = np.stack(found)
+        gradients.append(gradient.numpy())
+    table = np.stack(gradients)
     error = table.std(axis=0, ddof=1) / np.sqrt(len(table))
     assert float(np.abs(exact.numpy()).max()) > 5 * float(error.max())
     assert bool((np.abs(table.mean(axis=0) - exact.numpy()) < 4 * error).all())
@@ -205,36 +205,36 @@ def test_equal_costs_leave_nothing_to_learn() -> None:
     assert reinforce_loss([scores], torch.tensor([-torch.inf]), [orders[0] * 4], torch.full((1, 8), 0.1), 2) is None
 
 
-def test_the_printed_loss_is_the_printed_formula() -> None:
+def test_the_paper_loss_is_the_published_formula() -> None:
     rows = [[0.4, 0.1, -0.2, 0.3, 0.0, 0.2], [1.0, -1.0, 0.5, 0.0, 0.2, -0.3], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]]
     graph = EXAMPLE.question_graph.graph.graph
     parts = [induced_subgraph(graph, nodes) for nodes in ([0, 2, 3], [0, 1, 4, 5], [1, 3])]
     losses = [0.7, 2.5, 1.5]
     wanted = 0.0
-    for row, part, loss in zip(rows, parts, losses, strict=True):
+    for row, part, own in zip(rows, parts, losses, strict=True):
         shares = np.exp(row) / np.exp(row).sum()
         pairs = np.array([shares[source] * shares[target] for source, _, target in EDGES])
         pairs /= pairs.sum()
         nodes = sum(np.log(shares[node] + 1e-8) for node in part.nodes)
-        wanted -= (nodes + sum(np.log(pairs[edge] + 1e-8) for edge in part.edges)) * loss
-    found = paper_loss([torch.tensor(row) for row in rows], parts, [graph] * 3, torch.tensor(losses))
-    assert float(found) == pytest.approx(wanted / 3, rel=1e-5)
+        wanted -= (nodes + sum(np.log(pairs[edge] + 1e-8) for edge in part.edges)) * own
+    loss = paper_loss([torch.tensor(row) for row in rows], parts, [graph] * 3, torch.tensor(losses))
+    assert float(loss) == pytest.approx(wanted / 3, rel=1e-5)
     assert [len(part.edges) for part in parts] == [2, 3, 0]
 
 
-def test_a_graph_without_edges_has_a_printed_loss() -> None:
+def test_a_graph_without_edges_has_a_paper_loss() -> None:
     graph = TextualGraph(("a", "b"), np.zeros((0, 2), dtype=np.int32), ())
     part = Subgraph(np.array([1], dtype=np.int32), np.zeros(0, dtype=np.int32))
-    found = paper_loss([torch.zeros(2)], [part], [graph], torch.tensor([2.0]))
-    assert float(found) == pytest.approx(2 * np.log(2), rel=1e-5)
+    loss = paper_loss([torch.zeros(2)], [part], [graph], torch.tensor([2.0]))
+    assert float(loss) == pytest.approx(2 * np.log(2), rel=1e-5)
 
 
-# What a selection costs.
+# The cost of a selection.
 
 
 def test_a_price_alone_makes_selections_smaller() -> None:
-    """The reader answers all selections alike, so that nothing but the price of a node is left to be learned."""
-    settings, found = ScorerSettings(width=8, stops=True), {}
+    """All selections have the same reader loss, so that only the price of nodes has a gradient."""
+    settings, growth = ScorerSettings(width=8, stops=True), {}
     for price in (0.0, 0.5):
         model = settings.build_network(WIDTH, 0)
         with torch.no_grad():
@@ -244,8 +244,8 @@ def test_a_price_alone_makes_selections_smaller() -> None:
         before = objective.validate(model)
         assert before["minus loss"] == pytest.approx(-0.1 - price * before["nodes"])
         take_steps(model, objective, 10, 0.2)
-        found[price] = objective.validate(model)["nodes"] - before["nodes"]
-    assert found[0.5] < 0.0 == found[0.0]
+        growth[price] = objective.validate(model)["nodes"] - before["nodes"]
+    assert growth[0.5] < 0.0 == growth[0.0]
 
 
 def test_the_easiest_answer_counts() -> None:
@@ -255,7 +255,7 @@ def test_the_easiest_answer_counts() -> None:
     assert objective.validate(settings)["minus loss"] == pytest.approx(-0.1)
 
 
-def test_questions_side_by_side_have_the_mean_of_their_losses() -> None:
+def test_the_loss_of_a_batch_is_the_mean_of_its_questions() -> None:
     model = SETTINGS.build_network(WIDTH, 0)
     others = [FeedbackExample(make_question_graph(question=text), text, ("right",)) for text in ("one", "two", "three")]
     objective = make_objective(EdgeReader((1, 4)), PAPER)
@@ -265,7 +265,7 @@ def test_questions_side_by_side_have_the_mean_of_their_losses() -> None:
     assert float(together) == pytest.approx(np.mean([float(one) for one in alone if one is not None]), rel=1e-5)
 
 
-def test_equal_seeds_draw_equal_selections_and_one_call_reads_a_batch() -> None:
+def test_equal_seeds_sample_equal_selections_and_one_call_reads_a_batch() -> None:
     model, reader = SETTINGS.build_network(WIDTH, 0), EdgeReader()
     objective = make_objective(reader)
     values = [objective.loss(model, (seed, [EXAMPLE] * 4)) for seed in (7, 7, 8)]
@@ -276,7 +276,7 @@ def test_equal_seeds_draw_equal_selections_and_one_call_reads_a_batch() -> None:
     assert values[2] is None or float(values[2].detach()) != float(values[0].detach())
 
 
-def test_batches_hold_every_question_once_in_an_order_of_the_epoch() -> None:
+def test_batches_have_every_question_once_in_the_order_of_the_epoch() -> None:
     some = [FeedbackExample(EXAMPLE.question_graph, str(number), ("right",)) for number in range(7)]
     objective = SubgraphFeedback(some, [], EdgeReader(), SETTINGS, FeedbackRecipe(batch=3))
     first, again, other = (
@@ -291,20 +291,20 @@ def test_batches_hold_every_question_once_in_an_order_of_the_epoch() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"objective": "best"}, {"budget": 0}, {"draws": 1}, {"batch": 0}, {"price": -1.0}])
-def test_recipes_that_train_nothing_are_refused(wrong: dict[str, float]) -> None:
+def test_recipes_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*wanted"):
         FeedbackRecipe(**wrong)  # type: ignore[arg-type]
 
 
-# A run that was killed.
+# A killed run.
 
 
 class StoppedError(Exception):
-    """Stands for a kill."""
+    """Simulates a kill."""
 
 
 class StoppingReader(EdgeReader):
-    """Is killed at a call."""
+    """Simulates a kill at one of its calls."""
 
     def __init__(self, at: int) -> None:
         super().__init__()
@@ -317,7 +317,7 @@ class StoppingReader(EdgeReader):
 
 
 @pytest.mark.parametrize("objective", [POLICY, PAPER])
-def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, objective: str) -> None:
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, objective: str) -> None:
     recipe = Recipe(epochs=3, rate=0.02, warmup=1, seed=4)
     whole, cut, resumed = (SETTINGS.build_network(WIDTH, 3) for _ in range(3))
     train(whole, make_objective(EdgeReader(), objective), recipe, tmp_path / "whole", silent)
@@ -328,7 +328,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, objec
         assert torch.equal(one, other)
 
 
-# A reader that learns too.
+# A trainable reader.
 
 
 @pytest.fixture(scope="module")
@@ -350,7 +350,7 @@ def copy_tensors(tensors: Iterator[torch.Tensor] | Sequence[torch.Tensor]) -> li
 
 
 @pytest.mark.parametrize("objective", [POLICY, PAPER])
-def test_network_and_soft_prompt_learn_together_and_the_language_model_does_not(
+def test_network_and_soft_prompt_are_trained_and_the_language_model_is_not(
     tmp_path: Path, llama: Path, objective: str
 ) -> None:
     reader, scorer = make_soft_prompt_reader(llama), SETTINGS.build_network(WIDTH, 0)
@@ -365,11 +365,11 @@ def test_network_and_soft_prompt_learn_together_and_the_language_model_does_not(
     assert any(not torch.equal(a, b) for a, b in zip(before[0], scorer.parameters(), strict=True))
     assert not torch.equal(before[1][0], reader.parameters()[0])
     assert all(torch.equal(a, b) for a, b in zip(before[2], base, strict=True))
-    # The reader itself now holds the weights of the best epoch, those that the loop validated.
+    # The reader now holds the weights of the best epoch.
     assert feedback_of.validate(model) == pytest.approx(done.figures)
 
 
-def test_a_learning_reader_adds_the_mean_of_its_losses_and_nothing_of_it_reaches_the_network(llama: Path) -> None:
+def test_a_trainable_reader_adds_its_mean_loss_without_a_gradient_to_the_network(llama: Path) -> None:
     reader, scorer = make_soft_prompt_reader(llama), SETTINGS.build_network(WIDTH, 0)
     objective, batch = make_joint_objective(reader), (3, [EXAMPLE] * 2)
     model = objective.trainable_module(scorer)
@@ -377,7 +377,7 @@ def test_a_learning_reader_adds_the_mean_of_its_losses_and_nothing_of_it_reaches
     assert loss is not None
     of_reader = torch.autograd.grad(loss, reader.parameters(), retain_graph=True)
     of_network = torch.autograd.grad(loss, list(scorer.parameters()), allow_unused=True)
-    # The same draws with a reader that stays as it is: the gradient of the network is the same.
+    # With the same samples and a frozen reader, the gradient of the network is the same.
     frozen = make_joint_objective(reader).loss(scorer, batch)
     assert frozen is not None
     alone = torch.autograd.grad(frozen, list(scorer.parameters()), allow_unused=True)
@@ -385,7 +385,7 @@ def test_a_learning_reader_adds_the_mean_of_its_losses_and_nothing_of_it_reaches
         assert (one is None) == (other is None)
         if one is not None and other is not None:
             torch.testing.assert_close(one, other)
-    # And the gradient of the reader is that of its mean loss on the selections that were drawn.
+    # The gradient of the reader is that of its mean loss on the sampled selections.
     generator = torch.Generator().manual_seed(batch[0])
     scores, ends = scorer(make_node_batch([EXAMPLE.question_graph], SETTINGS))
     contexts = [
@@ -401,7 +401,7 @@ def test_a_learning_reader_adds_the_mean_of_its_losses_and_nothing_of_it_reaches
     torch.testing.assert_close(of_reader[0], torch.autograd.grad(mean, reader.parameters())[0])
 
 
-def test_a_joint_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path, llama: Path) -> None:
+def test_a_killed_joint_run_resumes_to_the_same_weights(tmp_path: Path, llama: Path) -> None:
     recipe = Recipe(epochs=3, rate=0.05, warmup=1, average=0.3, seed=2)
     readers, scorers = (
         [make_soft_prompt_reader(llama) for _ in range(3)],
@@ -426,7 +426,7 @@ def test_a_joint_run_that_was_killed_goes_on_to_the_same_weights(tmp_path: Path,
     assert torch.equal(readers[0].parameters()[0], readers[2].parameters()[0])
 
 
-def test_a_frozen_reader_leaves_the_network_alone_with_the_loop(llama: Path) -> None:
+def test_with_a_frozen_reader_only_the_network_is_trained(llama: Path) -> None:
     scorer = SETTINGS.build_network(WIDTH, 0)
     assert make_objective(EdgeReader()).trainable_module(scorer) is scorer
     frozen = CausalReader(CausalModel(str(llama)), build_prompt)
@@ -434,7 +434,7 @@ def test_a_frozen_reader_leaves_the_network_alone_with_the_loop(llama: Path) -> 
     assert objective.trainable_module(scorer) is scorer
 
 
-def test_a_question_without_answers_and_an_end_that_is_not_taught_are_refused() -> None:
+def test_questions_without_answers_and_untrained_stopping_are_refused() -> None:
     with pytest.raises(InputError, match=r"the question 'What is right\?' has no answer"):
         FeedbackExample(EXAMPLE.question_graph, EXAMPLE.question, ())
     ending = ScorerSettings(width=8, stops=True)

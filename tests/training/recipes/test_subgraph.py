@@ -235,7 +235,7 @@ def test_the_run_on_other_questions_or_by_another_reader_is_refused(asked: Sets,
 def test_a_run_that_could_not_begin_does_not_bind_the_next(asked: Sets, tmp_path: Path) -> None:
     learned, held = asked
     reader, short = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1)
-    with pytest.raises(InputError, match="answers every selection of a question alike"):
+    with pytest.raises(InputError, match="answers do not depend on the selection"):
         train_selection(
             learned, held, reader, ENCODER, SETTINGS, replace(FEEDBACK, budget=20), short, tmp_path / "run", silent
         )
@@ -245,7 +245,7 @@ def test_a_run_that_could_not_begin_does_not_bind_the_next(asked: Sets, tmp_path
 
 def test_the_printed_loss_teaches_no_end(asked: Sets, tmp_path: Path) -> None:
     paper, stops = replace(FEEDBACK, objective="paper"), replace(SETTINGS, stops=True)
-    with pytest.raises(InputError, match="says nothing of where a selection ends"):
+    with pytest.raises(InputError, match="does not train where a selection ends"):
         train_selection(*asked, local_reader(ENCODER, [], ()), ENCODER, stops, paper, RECIPE, tmp_path, silent)
 
 

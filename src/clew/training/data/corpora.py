@@ -1,7 +1,7 @@
-"""Folders of data to learn from: what to call them, whether they have changed, and the indexes of their corpora.
+"""Folders of training data: their names, the hashes of their content, and the indexes of their corpora.
 
-A folder holds `corpus.jsonl` {id, title, text} and, for the stage that learns from questions, {id, question, gold:
-[passage ids]} in `train.jsonl` to learn from and `dev.jsonl` to choose the epoch by.
+A folder holds `corpus.jsonl` {id, title, text} and, for training on questions, {id, question, gold: [passage ids]} in
+`train.jsonl`, and in `dev.jsonl` for selecting the epoch.
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ CORPUS_FILE, TRAIN_FILE, DEVELOPMENT_FILE = "corpus.jsonl", "train.jsonl", "dev.
 
 
 def hash_folders(folders: Sequence[Path], questions: str) -> list[str]:
-    """Return a hash of each folder's corpus and questions."""
+    """Return a hash of each folder's corpus and question file."""
     return ["".join(map(hash_file, (folder / CORPUS_FILE, folder / questions))) for folder in folders]
 
 
 def hash_file(path: Path) -> str:
-    """Return a hash of a file's bytes; "-" where there is none."""
+    """Return a hash of a file's bytes; "-" if there is no such file."""
     if not path.is_file():
         return "-"
     with path.open("rb") as stream:
@@ -34,41 +34,41 @@ def hash_file(path: Path) -> str:
 
 
 def distinct_names(folders: Sequence[Path]) -> dict[Path, str]:
-    """Return what to call each folder: its name, with as many of those above it as tell it from all others."""
-    places = {folder: folder.resolve() for folder in folders}
-    longest = max((len(place.parts) for place in places.values()), default=0)
-    ends = [Counter(place.parts[-size:] for place in set(places.values())) for size in range(1, longest + 1)]
+    """Return a distinct name for each folder: its own, preceded by as many parents as needed."""
+    paths = {folder: folder.resolve() for folder in folders}
+    longest = max((len(path.parts) for path in paths.values()), default=0)
+    counts = [Counter(path.parts[-size:] for path in set(paths.values())) for size in range(1, longest + 1)]
     return {
-        folder: "/".join(next(place.parts[-size:] for size, end in enumerate(ends, 1) if end[place.parts[-size:]] == 1))
-        for folder, place in places.items()
+        folder: "/".join(next(path.parts[-n:] for n, count in enumerate(counts, 1) if count[path.parts[-n:]] == 1))
+        for folder, path in paths.items()
     }
 
 
 def open_corpus_index(folder: Path, run: Path, progress: Progress) -> IndexContext:
-    """Return the index of a folder's corpus, made below `run` where it is not there whole.
+    """Open the index of a folder's corpus below `run`; it is made or completed first if necessary.
 
-    One that is whole is only read, so that several trainings may share it at the same time.
+    A complete index is only read, so that several training runs may share it at the same time.
 
     Raises:
         InputError: A document cannot be read.
-        IndexLockedError: Another process is making it.
+        IndexLockedError: Another process is making the index.
     """
-    # By what is in it: a corpus that has changed, or another one of the same name, gets an index of its own.
-    place = run / "indexes" / f"{folder.resolve().name}-{hash_file(folder / CORPUS_FILE)}"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    whole = place.with_name(f".{place.name}.whole")
-    started = open_dataset(locate(place)) is not None
-    if started and whole.is_file():
-        return open_index(place, progress).context
-    if not started:
-        whole.unlink(missing_ok=True)  # of one that was removed
-        create(place, progress=progress)
-    index = open_index(place, progress)
+    # Named by content: a changed corpus, or another one of the same name, gets an index of its own.
+    location = run / "indexes" / f"{folder.resolve().name}-{hash_file(folder / CORPUS_FILE)}"
+    location.parent.mkdir(parents=True, exist_ok=True)
+    complete = location.with_name(f".{location.name}.whole")
+    exists = open_dataset(locate(location)) is not None
+    if exists and complete.is_file():
+        return open_index(location, progress).context
+    if not exists:
+        complete.unlink(missing_ok=True)  # left from an index that was removed
+        create(location, progress=progress)
+    index = open_index(location, progress)
     report = index.add([folder / CORPUS_FILE])
     if report.failures:
-        failed = report.failures[0]
-        raise InputError(f"{failed.item}: {failed.reason}: correct the corpus, and run the same command again")
+        failure = report.failures[0]
+        raise InputError(f"{failure.item}: {failure.reason}: correct the corpus, and run the same command again")
     if report.stop_error is not None:
         raise report.stop_error
-    whole.touch()
+    complete.touch()
     return index.context

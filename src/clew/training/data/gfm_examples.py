@@ -1,7 +1,7 @@
-"""Questions with known evidence as the network sees them, whole and with what users leave out.
+"""Training questions with known evidence as the network sees them, in four forms.
 
-A model that only ever saw questions whose names all link fails on the others. So each question comes in four forms: as
-it is, in lower case, with some of its names not known, and with none known.
+A network trained only on questions whose names all link fails on the others. Each question therefore comes as it is, in
+lower case, with some of its names unlinked, and with none linked.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 FORMS = ("whole", "lower case", "names dropped", "no names")
 DROPPED_SHARE = 0.3
-"""Share of the names that the third form does not know."""
+"""Share of the names that are unlinked in the third form."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GFMExample:
-    """One question.
+    """One question in all forms.
 
     Attributes:
-        graphs: One a form.
-        vectors: (d,) one a form.
-        relevant: (n,) one a form: which nodes are to be found.
-        gold: For each piece of evidence the passages that count as having found it.
+        graphs: Question graph of each form.
+        vectors: Question vector (d,) of each form.
+        relevant: (n,) which nodes of the graph are to be found, for each form.
+        gold: For each piece of evidence, the passages that count as having found it.
     """
 
     graphs: tuple[QuestionGraph, ...]
@@ -50,10 +50,10 @@ class GFMExamples:
 
     Attributes:
         items: The questions.
-        passages: How many the index has.
-        edges: The graph.
-        relations: (R, t) text vectors of its relations, and of their inverses after them where the model reads them.
-        ranker: From scores of nodes to passages.
+        passages: Number of passages in the index.
+        edges: Graph of the index.
+        relations: (R, t) text vectors of its relations, or (2 R, t) with their inverses if the model reads them.
+        ranker: Ranks passages by the scores of nodes.
     """
 
     items: tuple[GFMExample, ...]
@@ -65,16 +65,16 @@ class GFMExamples:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphView:
-    """What examples are made from: an index as one kind of network sees it.
+    """An index as one kind of network sees it.
 
     Attributes:
         snapshot: The index.
-        graphs: Makes the graphs of questions.
-        ranker: From scores of nodes to passages.
-        encoder: Of the network.
-        relations: (R, t), or (2 R, t) with inverses.
-        encode_texts: Gives the rows of other short texts.
-        targets_entities: Whether entities are to be found; else passages.
+        graphs: Builder of question graphs.
+        ranker: Ranks passages by the scores of nodes.
+        encoder: Encoder of the network.
+        relations: (R, t) text vectors of the relations, or (2 R, t) with inverses.
+        encode_texts: Encodes other short texts alike.
+        targets_entities: Whether the network is to find entities instead of passages.
     """
 
     snapshot: Snapshot
@@ -87,30 +87,30 @@ class GraphView:
 
 
 def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0) -> GFMExamples:
-    """Return questions as the network sees them.
+    """Encode questions and build their graphs.
 
     Args:
         view: The index.
-        questions: With gold ids of passages or documents.
-        seed: Chooses the names that are dropped.
+        questions: Questions whose gold ids are passages or documents.
+        seed: Random seed of the names that are unlinked.
 
     Raises:
-        InputError: A question's gold is not in the index, or there is no question.
+        InputError: A question's gold is not in the index, or there are no questions.
     """
     if not questions:
         raise InputError("there are no questions to learn from: give a file with at least one")
-    places = _passage_positions(view.snapshot)
+    positions = _passage_positions(view.snapshot)
     random = np.random.default_rng(seed)
     whole = view.encoder.encode_queries([question.text for question in questions])
     lower = view.encoder.encode_queries([question.text.lower() for question in questions])
     items: list[GFMExample] = []
     for question, vector, lowered in zip(questions, whole, lower, strict=True):
-        if absent := [id_ for id_ in question.gold if id_ not in places]:
+        if absent := [id_ for id_ in question.gold if id_ not in positions]:
             raise InputError(
                 f"the question {question.id!r} has the gold passage {absent[0]!r}, which is not in the index: give the "
                 "corpus that its questions were made for"
             )
-        gold = tuple(tuple(places[id_]) for id_ in question.gold)
+        gold = tuple(tuple(positions[id_]) for id_ in question.gold)
         text = question.text
         linked = _question_forms(link_question(view.snapshot, text), link_question(view.snapshot, text.lower()), random)
         items.append(_make_example(view, linked, (vector, lowered, vector, vector), gold))
@@ -119,12 +119,13 @@ def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0)
 
 
 def _passage_positions(snapshot: Snapshot) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
-    for place, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
-        places.setdefault(document, []).append(place)
+    """Return the passages of each passage id and document id."""
+    positions: dict[str, list[int]] = {}
+    for position, (id_, document) in enumerate(zip(snapshot.passage_ids, snapshot.document_ids, strict=True)):
+        positions.setdefault(document, []).append(position)
         if id_ != document:
-            places.setdefault(id_, []).append(place)
-    return places
+            positions.setdefault(id_, []).append(position)
+    return positions
 
 
 def _make_example(
@@ -133,10 +134,10 @@ def _make_example(
     vectors: tuple["FloatArray", ...],
     gold: tuple[tuple[int, ...], ...],
 ) -> GFMExample:
-    everything = np.ones(len(view.snapshot.passage_ids), dtype=bool)
-    graphs = tuple(view.graphs.build(form, _constant(v), everything) for form, v in zip(linked, vectors, strict=True))
-    wanted = _target_nodes(view, [passage for passages in gold for passage in passages])
-    relevant = tuple(np.isin(graph.nodes, wanted) & graph.targets for graph in graphs)
+    allowed = np.ones(len(view.snapshot.passage_ids), dtype=bool)
+    graphs = tuple(view.graphs.build(form, _constant(v), allowed) for form, v in zip(linked, vectors, strict=True))
+    targets = _target_nodes(view, [passage for passages in gold for passage in passages])
+    relevant = tuple(np.isin(graph.nodes, targets) & graph.targets for graph in graphs)
     return GFMExample(graphs, vectors, relevant, gold)
 
 
@@ -145,7 +146,7 @@ def _constant(vector: "FloatArray") -> "Callable[[], FloatArray]":
 
 
 def _target_nodes(view: GraphView, passages: Sequence[int]) -> "LongArray":
-    """Return the nodes that are to be found when these passages are."""
+    """Return the nodes to find for some gold passages: the passages themselves, or the entities they mention."""
     if not view.targets_entities or not passages:
         return np.array(passages, dtype=np.int64)
     return np.unique(np.concatenate([view.snapshot.mentions.row(passage) for passage in passages])).astype(np.int64)
@@ -154,7 +155,7 @@ def _target_nodes(view: GraphView, passages: Sequence[int]) -> "LongArray":
 def _question_forms(
     whole: LinkedQuestion, lower: LinkedQuestion, random: np.random.Generator
 ) -> tuple[LinkedQuestion, LinkedQuestion, LinkedQuestion, LinkedQuestion]:
-    unknown = [replace(name, entities=()) for name in whole.names]
-    pairs = zip(whole.names, unknown, strict=True)
+    unlinked = [replace(name, entities=()) for name in whole.names]
+    pairs = zip(whole.names, unlinked, strict=True)
     some = tuple(other if random.random() < DROPPED_SHARE else name for name, other in pairs)
-    return whole, lower, replace(whole, names=some), replace(whole, names=tuple(unknown))
+    return whole, lower, replace(whole, names=some), replace(whole, names=tuple(unlinked))

@@ -1,31 +1,31 @@
-"""Where questions on graphs come from, as a user names it, and how they are parted to learn from and to measure on."""
+"""Sources of questions on graphs, as given by a user, and their training, validation and test splits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew import index as opening
 from clew.datasets.explagraphs import load_explagraphs
 from clew.datasets.g_retriever import load_g_retriever
 from clew.datasets.graph_datasets import GraphDataset, count_groups
 from clew.datasets.kgqa import load_kgqa
 from clew.errors import InputError
+from clew.index import open as open_index
 from clew.protocols import Encoder
 from clew.training.data.graph_questions import (
     EncodedQuestion,
     Note,
-    Progress,
     drop_leaked_questions,
     encode_index_questions,
     encode_questions,
     evenly_spaced,
     train_test_split,
 )
+from clew.types import Progress
 
 VALIDATION_SHARE = 0.15
-"""Of the questions to learn from, whose losses choose the epoch."""
+"""Share of the training questions that is held out to select the epoch."""
 TEST_SHARE = 0.2
-"""Of all questions, that are measured where none are given for that."""
+"""Share of all questions used for testing if no test questions are given."""
 DEFAULT_HOPS = 3
 TRAIN_SPLIT, VALIDATION_SPLIT, TEST_SPLIT = "train", "val", "test"
 """Names of the splits in G-Retriever's layout."""
@@ -35,15 +35,15 @@ _MIN_GROUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestionSource:
-    """What a user names: one of `data`, `kg` and `index`; the latter two with `questions`.
+    """Source of questions: one of `data`, `kg` and `index`; the latter two with `questions`.
 
     Attributes:
         data: A folder in G-Retriever's layout, or ExplaGraphs as JSONL.
-        kg: A graph of triples.
-        index: An index.
-        questions: On `kg` or `index`.
-        hops: How far around a topic `kg` is cut out; None for `HOPS`, and without `kg`.
-        limit: Questions used at most of each part, spread evenly over it.
+        kg: A file of triples.
+        index: Location of an index.
+        questions: Questions on `kg` or `index`.
+        hops: Radius around the topics within which `kg` is cut out; None for `DEFAULT_HOPS`, and without `kg`.
+        limit: Maximum number of questions of each split, evenly spaced over it.
     """
 
     data: Path | None
@@ -54,42 +54,40 @@ class GraphQuestionSource:
     limit: int | None
 
     def check(self, split: str | None = None) -> None:
-        """Refuse what names no questions, or a split where there are none.
+        """Check that the source names questions, and a split only of a folder.
 
         Raises:
-            InputError: It is so.
+            InputError: The options do not fit together.
         """
         given = (self.data is not None, self.kg is not None, self.index is not None, self.questions is not None)
         if given not in ((True, False, False, False), (False, True, False, True), (False, False, True, True)):
             raise InputError("give --data FOLDER or FILE, or --kg TRIPLES or --index INDEX with --questions FILE")
         if self.hops is not None and self.kg is None:
-            raise InputError(
-                f"--hops {self.hops} says how far around a topic --kg is cut out: leave it out, or give --kg"
-            )
+            raise InputError(f"--hops {self.hops} needs --kg, whose graphs it limits: leave it out, or give --kg")
         if split is not None and not (self.data is not None and self.data.is_dir()):
-            raise InputError(f"the split {split!r} is wanted of one file: give --data FOLDER, or leave the split out")
+            raise InputError(f"the split {split!r} needs a folder with splits: give --data FOLDER, or leave it out")
 
     @property
     def split_names(self) -> tuple[str, ...]:
-        """Names of the parts that its folder tells apart."""
+        """Names of the splits in the source's folder, sorted."""
         folder = self.data / "split" if self.data else None
-        found = folder.glob("*_indices.txt") if folder and folder.is_dir() else ()
-        return tuple(sorted(path.name.removesuffix("_indices.txt") for path in found))
+        files = folder.glob("*_indices.txt") if folder and folder.is_dir() else ()
+        return tuple(sorted(file.name.removesuffix("_indices.txt") for file in files))
 
     def with_path(self, path: Path) -> "GraphQuestionSource":
-        """Return other questions of the same form."""
+        """Return a copy with another file or folder of questions of the same kind."""
         return replace(self, data=path) if self.data is not None else replace(self, questions=path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """Questions by what they are for.
+    """Questions by their use.
 
     Attributes:
-        train: To learn from.
-        validation: To choose an epoch by.
-        test: To measure on.
-        choices: The possible answers, where they are few.
+        train: Training questions.
+        validation: Questions that select the epoch.
+        test: Test questions.
+        choices: The possible answers, if all questions share a small set of them.
     """
 
     train: list[EncodedQuestion]
@@ -101,25 +99,25 @@ class Splits:
 def load_training_splits(
     source: GraphQuestionSource, split: str | None, encoder: Encoder, seed: int, progress: Progress, note: Note
 ) -> Splits:
-    """Return questions to learn from, and others to choose an epoch by: those of the split `val`, or a share by chance.
+    """Return training and validation questions: the split `val`, or a random share of the training questions.
 
     Args:
-        source: Of the questions.
-        split: To learn from; `train` where the source has splits and None is given.
-        encoder: Of the graphs' texts.
-        seed: Of the share.
-        progress: Told what is read.
-        note: Told what could not be used.
+        source: Source of the questions.
+        split: Training split; None for `train` if the source has splits.
+        encoder: Encoder of the graphs' texts.
+        seed: Random seed of the share.
+        progress: Progress callback: `(stage, done, total)`.
+        note: Callback for what could not be used.
 
     Raises:
         InputError: The source cannot be used.
     """
     source.check(split)
-    known, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
-    held = _validation_questions(source, (split or TRAIN_SPLIT,), encoder, progress, note)
-    if not held:
-        known, held = train_test_split(known, 1 - VALIDATION_SHARE, seed)
-    return Splits(known, held, [], choices)
+    train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
+    validation = _validation_questions(source, (split or TRAIN_SPLIT,), encoder, progress, note)
+    if not validation:
+        train, validation = train_test_split(train, 1 - VALIDATION_SHARE, seed)
+    return Splits(train, validation, [], choices)
 
 
 def load_comparison_splits(
@@ -131,41 +129,41 @@ def load_comparison_splits(
     progress: Progress,
     note: Note,
 ) -> Splits:
-    """Return questions to learn from, to choose an epoch by and to measure on; none of the last is learned from.
+    """Return training, validation and test questions; training and validation questions leak none of the test.
 
     Args:
-        source: Of the questions.
-        split: To learn from; `train` where the source has splits and None is given.
-        test: A source of the same form to measure on; None for the splits, or for a share of the groups by chance.
-        test_split: To measure on; `test` where the source has splits and None is given.
-        encoder: Of the graphs' texts.
-        progress: Told what is read.
-        note: Told what could not be used.
+        source: Source of the questions.
+        split: Training split; None for `train` if the source has splits.
+        test: Test questions in a file or folder of the same kind; None for a split, or a random share of the groups.
+        test_split: Test split; None for `test` if the source has splits.
+        encoder: Encoder of the graphs' texts.
+        progress: Progress callback: `(stage, done, total)`.
+        note: Callback for what could not be used.
 
     Raises:
         InputError: A source cannot be used.
     """
-    there = source if test is None else source.with_path(test)
+    test_source = source if test is None else source.with_path(test)
     source.check(split)
-    there.check(test_split)
-    measured = test_split or _default_split(there, TEST_SPLIT)
-    known, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
+    test_source.check(test_split)
+    measured = test_split or _default_split(test_source, TEST_SPLIT)
+    train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
     if test is None and measured is None:
-        if (groups := count_groups([one.question for one in known])) < _MIN_GROUPS:
+        if (groups := count_groups([one.question for one in train])) < _MIN_GROUPS:
             raise InputError(
-                f"{len(known)} questions on {groups} separate topics: wanted at least {_MIN_GROUPS}, to learn from, to "
-                "choose an epoch by and to measure on; give more questions (--limit), or others to measure on (--test)"
+                f"{len(train)} questions on {groups} separate topics: wanted at least {_MIN_GROUPS}, for training, "
+                "validation and testing; give more questions (--limit), or separate test questions (--test)"
             )
-        known, tested = train_test_split(known, 1 - TEST_SHARE, 0)
-        return Splits(*train_test_split(known, 1 - VALIDATION_SHARE, 0), tested, choices)
-    tested, _ = _load_questions(there, measured, encoder, progress, note)
-    own = test is None or test.resolve() == (source.data or source.questions or test).resolve()
-    taken = (split or TRAIN_SPLIT, *((measured,) if own and measured else ()))
-    held = _validation_questions(source, taken, encoder, progress, note)
-    known, held = (_drop_leaked(some, tested, source, note, same_file=own) for some in (known, held))
-    if known and not held:
-        known, held = train_test_split(known, 1 - VALIDATION_SHARE, 0)
-    return Splits(known, held, tested, choices)
+        train, tested = train_test_split(train, 1 - TEST_SHARE, 0)
+        return Splits(*train_test_split(train, 1 - VALIDATION_SHARE, 0), tested, choices)
+    tested, _ = _load_questions(test_source, measured, encoder, progress, note)
+    same_file = test is None or test.resolve() == (source.data or source.questions or test).resolve()
+    used = (split or TRAIN_SPLIT, *((measured,) if same_file and measured else ()))
+    validation = _validation_questions(source, used, encoder, progress, note)
+    train, validation = (_drop_leaked(some, tested, source, note, same_file=same_file) for some in (train, validation))
+    if train and not validation:
+        train, validation = train_test_split(train, 1 - VALIDATION_SHARE, 0)
+    return Splits(train, validation, tested, choices)
 
 
 def _default_split(source: GraphQuestionSource, name: str) -> str | None:
@@ -175,12 +173,10 @@ def _default_split(source: GraphQuestionSource, name: str) -> str | None:
 def _validation_questions(
     source: GraphQuestionSource, used_splits: Sequence[str], encoder: Encoder, progress: Progress, note: Note
 ) -> list[EncodedQuestion]:
-    """Return the questions of the split that chooses the epoch, where there is one that is not taken."""
-    return (
-        _load_questions(source, VALIDATION_SPLIT, encoder, progress, note)[0]
-        if VALIDATION_SPLIT in source.split_names and VALIDATION_SPLIT not in used_splits
-        else []
-    )
+    """Return the questions of the split `val`; none if there is no such split or it is used otherwise."""
+    if VALIDATION_SPLIT not in source.split_names or VALIDATION_SPLIT in used_splits:
+        return []
+    return _load_questions(source, VALIDATION_SPLIT, encoder, progress, note)[0]
 
 
 def _drop_leaked(
@@ -191,27 +187,25 @@ def _drop_leaked(
     *,
     same_file: bool,
 ) -> list[EncodedQuestion]:
-    left = drop_leaked_questions(training, test, same_file=same_file, own_graphs=source.data is not None)
-    if len(left) < len(training):
+    usable = drop_leaked_questions(training, test, same_file=same_file, own_graphs=source.data is not None)
+    if len(usable) < len(training):
         shared = "id or text" if same_file else "text or topic"
-        note(
-            f"{len(training) - len(left)} of {len(training)} questions share {shared} with those measured: not learned "
-            f"from"
-        )
-    return left
+        dropped = f"{len(training) - len(usable)} of {len(training)}"
+        note(f"{dropped} questions share {shared} with test questions and are not trained on")
+    return usable
 
 
 def _load_questions(
     source: GraphQuestionSource, split: str | None, encoder: Encoder, progress: Progress, note: Note
 ) -> tuple[list[EncodedQuestion], tuple[str, ...]]:
-    """Return the questions that a source has, and the possible answers where these are few."""
+    """Return the questions of a source, and the possible answers if there are few."""
     if source.index is not None:
         return _load_index_questions(source.index, source, encoder, progress, note), ()
-    found = _load_graph_dataset(source, split)
-    for told in found.notes:
-        note(told)
-    questions = tuple(found.questions[place] for place in evenly_spaced(len(found.questions), source.limit))
-    return encode_questions(replace(found, questions=questions), encoder, progress, note), found.choices
+    dataset = _load_graph_dataset(source, split)
+    for text in dataset.notes:
+        note(text)
+    questions = tuple(dataset.questions[i] for i in evenly_spaced(len(dataset.questions), source.limit))
+    return encode_questions(replace(dataset, questions=questions), encoder, progress, note), dataset.choices
 
 
 def _load_graph_dataset(source: GraphQuestionSource, split: str | None) -> GraphDataset:
@@ -221,12 +215,10 @@ def _load_graph_dataset(source: GraphQuestionSource, split: str | None) -> Graph
 
 
 def _load_index_questions(
-    place: str, source: GraphQuestionSource, encoder: Encoder, progress: Progress, note: Note
+    location: str, source: GraphQuestionSource, encoder: Encoder, progress: Progress, note: Note
 ) -> list[EncodedQuestion]:
-    opened = opening.open(place, progress)
-    made_with = opened.table.settings["encoder"]
-    if made_with != encoder.name:
-        raise InputError(
-            f"{place} was made with the encoder {made_with!r}, not {encoder.name!r}: give --encoder {made_with}"
-        )
-    return encode_index_questions(opened, source.questions or Path(), progress, source.limit, note)
+    index = open_index(location, progress)
+    name = index.table.settings["encoder"]
+    if name != encoder.name:
+        raise InputError(f"{location} was made with the encoder {name!r}, not {encoder.name!r}: give --encoder {name}")
+    return encode_index_questions(index, source.questions or Path(), progress, source.limit, note)

@@ -1,11 +1,12 @@
-"""Questions made from an index itself: walks over facts of several passages, put into words.
+"""Training questions generated from an index: random walks over facts of several passages, put into words.
 
-A walk starts at a name and takes up to four facts, each stated by a passage of its own; the question names the start,
-some words of the relations, and of what lies between no more than its kind; the walk's passages are what has to be
-found. Some questions join two walks, as comparisons do. So a network can learn to follow relations across passages of
-any corpus without a label.
+A walk starts at an entity and follows up to four facts, each stated by a different passage. The question names the
+start, some words of the relations, and at most the kinds of the entities in between; the passages of the walk are its
+gold. Some questions join two walks, as comparisons do. A network can thus learn to follow relations across passages of
+any corpus without labels.
 
-Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
+Source: none; measured in docs/benchmarks.md.
+Differs from the source: nothing.
 """
 
 import re
@@ -25,21 +26,20 @@ from clew.types import Question
 if TYPE_CHECKING:
     from clew.types import BoolArray, LongArray
 
-_MAX_FACTS = 40  # of an entity: what more facts join is too common to lead anywhere
+_MAX_FACTS = 40  # per entity; entities with more facts are too common to lead anywhere
 _LENGTH_ODDS = {1: 0.1, 2: 0.6, 3: 0.2, 4: 0.1}
 _JOIN_PROBABILITY = 0.3
-_BACKWARD_PROBABILITY = 0.2  # share of the steps that go against the passage's own subject
-_REPEATED_SHARE = (
-    0.12  # share of the words near a fact that a question repeats: with more, a network learns to trust words alone
-)
+_BACKWARD_PROBABILITY = 0.2  # of a step from the object of a passage's fact to the passage's own subject
+# Share of the words near a fact that a question repeats. With more, a network learns to rely on words alone.
+_REPEATED_SHARE = 0.12
 _CONTEXT_WORDS = 6  # on either side of a fact's far end, at most
-_TRIES_PER_QUESTION = 60  # walks begun for each question wanted, before a corpus counts as used up
+_TRIES_PER_QUESTION = 60  # walks sampled per wanted question before the corpus counts as exhausted
 _KIND_PATTERN = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the) ((?:[a-z][\w'-]*[ ,]*){1,5})")
 
 
 @dataclass(frozen=True, slots=True)
 class _WalkStep:
-    """A fact as it is walked: from one entity to another, as a passage states it."""
+    """A fact traversed from one entity to another, as stated by a passage."""
 
     start: int
     end: int
@@ -49,11 +49,11 @@ class _WalkStep:
 
 
 class PathQuestionMaker:
-    """Makes questions from an index.
+    """Generates questions from an index.
 
     Args:
-        snapshot: The index.
-        seed: Of every random choice.
+        snapshot: Snapshot of the index.
+        seed: Random seed.
     """
 
     def __init__(self, snapshot: Snapshot, seed: int = 0) -> None:
@@ -61,45 +61,43 @@ class PathQuestionMaker:
         self._random = np.random.default_rng(seed)
 
     def make(self, count: int) -> list[Question]:
-        """Return at most `count` questions, each with other passages than all before it.
+        """Return at most `count` questions, each with a different set of passages.
 
         Raises:
-            InputError: The index holds no two facts that join two passages.
+            InputError: The index has no two facts that connect two passages.
         """
-        found: dict[tuple[int, ...], Question] = {}
+        questions: dict[tuple[int, ...], Question] = {}
         for _ in range(count * _TRIES_PER_QUESTION):
-            if len(found) == count:
+            if len(questions) == count:
                 break
             steps = self._sample_walk()
-            joined = (
-                self._sample_walk()
-                if steps and (len(steps) == 1 or self._random.random() < _JOIN_PROBABILITY)
-                else None
-            )
-            if not steps or (len(steps) == 1 and not joined):
+            if not steps:
                 continue
-            if joined and self._can_join(steps, joined):
-                text = f"{self._verbalize(steps)} and {self._verbalize(joined, as_question=False)}?"
-                walked = [*steps, *joined]
+            second: list[_WalkStep] = []
+            if len(steps) == 1 or self._random.random() < _JOIN_PROBABILITY:
+                second = self._sample_walk()
+            if second and self._can_join(steps, second):
+                text = f"{self._verbalize(steps)} and {self._verbalize(second, as_question=False)}?"
+                steps = [*steps, *second]
             elif len(steps) == 1:
                 continue
             else:
-                text, walked = f"{self._verbalize(steps)}?", steps
-            passages = tuple(dict.fromkeys(step.passage for step in walked))
-            if tuple(sorted(passages)) not in found:
+                text = f"{self._verbalize(steps)}?"
+            passages = tuple(dict.fromkeys(step.passage for step in steps))
+            if tuple(sorted(passages)) not in questions:
                 gold = tuple(self._snapshot.passage_ids[p] for p in passages)
-                question = Question(f"path-{len(found)}", text, (), gold, "path", len(walked))
-                found[tuple(sorted(passages))] = question
-        if not found:
+                question = Question(f"path-{len(questions)}", text, (), gold, "path", len(steps))
+                questions[tuple(sorted(passages))] = question
+        if not questions:
             raise InputError(
-                "no two facts of this index join two passages, so no question can be made from it: add documents that "
-                "name each other's subjects"
+                "no two facts of this index connect two passages, so no question can be made from it: add documents "
+                "that name each other's subjects"
             )
-        return list(found.values())
+        return list(questions.values())
 
     @cached_property
     def _entity_facts(self) -> "tuple[LongArray, LongArray]":
-        """Return the triples of each entity as rows: starts (E + 1,) and positions."""
+        """Triples of each entity as compressed rows: offsets (E + 1,) and triple positions."""
         ends = self._snapshot.triples[:, [0, 2]].astype(np.int64)
         usable = (ends[:, 0] != ends[:, 1]) & self._usable_relations[self._snapshot.triples[:, 1]]
         triples = np.flatnonzero(usable)
@@ -111,13 +109,13 @@ class PathQuestionMaker:
 
     @cached_property
     def _usable_relations(self) -> "BoolArray":
-        """Return which relations say something: at least two words, or one of at least four letters, but `mentions`."""
-        said = [r != MENTIONS_RELATION and (" " in r.strip() or len(r) >= 4) for r in self._snapshot.relations]
-        return np.array(said, dtype=bool)
+        """Which relations are informative: two or more words, or one of four or more letters, but not `mentions`."""
+        usable = [r != MENTIONS_RELATION and (" " in r.strip() or len(r) >= 4) for r in self._snapshot.relations]
+        return np.array(usable, dtype=bool)
 
     @cached_property
     def _starts(self) -> "LongArray":
-        """Return the entities that a walk may begin at: people ask about what has a document of its own."""
+        """Entities at which a walk may start: those with a document of their own, since people ask about them."""
         indptr, _ = self._entity_facts
         titled = np.unique(self._snapshot.title_entities[self._snapshot.title_entities >= 0])
         starts = titled if len(titled) else np.arange(len(indptr) - 1)
@@ -125,13 +123,13 @@ class PathQuestionMaker:
         return starts[(degrees > 0) & (degrees <= _MAX_FACTS)].astype(np.int64)
 
     def _sample_walk(self) -> list[_WalkStep]:
-        """Return the steps of a walk, or none when it came to an end too early."""
+        """Return the steps of a walk; none if it ended too early."""
         if not len(self._starts):
             return []
-        wanted = int(self._random.choice(list(_LENGTH_ODDS), p=list(_LENGTH_ODDS.values())))
+        length = int(self._random.choice(list(_LENGTH_ODDS), p=list(_LENGTH_ODDS.values())))
         entity = int(self._random.choice(self._starts))
         steps: list[_WalkStep] = []
-        for _ in range(wanted):
+        for _ in range(length):
             options = self._next_steps(entity, steps)
             own = [step for step in options if self._snapshot.title_entities[step.passage] == entity]
             if own and self._random.random() >= _BACKWARD_PROBABILITY:
@@ -140,71 +138,68 @@ class PathQuestionMaker:
                 break
             steps.append(options[int(self._random.integers(len(options)))])
             entity = steps[-1].end
-        return steps if len(steps) >= min(wanted, 2) else []
+        return steps if len(steps) >= min(length, 2) else []
 
     def _next_steps(self, entity: int, steps: Sequence[_WalkStep]) -> list[_WalkStep]:
-        """Return the facts that lead on from an entity, to a new one and in a new passage."""
+        """Return the facts that lead from an entity to a new entity, in a new passage."""
         indptr, positions = self._entity_facts
         row = positions[indptr[entity] : indptr[entity + 1]]
         if len(row) > _MAX_FACTS:
             return []
-        met = {entity, *(step.start for step in steps)}
+        visited = {entity, *(step.start for step in steps)}
         used = {step.passage for step in steps}
-        found: list[_WalkStep] = []
+        options: list[_WalkStep] = []
         for triple in row.tolist():
             head, relation, tail = (int(i) for i in self._snapshot.triples[triple])
             other = tail if head == entity else head
             passages = [int(p) for p in self._snapshot.triple_passages.row(triple) if int(p) not in used]
-            if other not in met and passages:
+            if other not in visited and passages:
                 text = self._snapshot.relations[relation]
-                found.append(_WalkStep(entity, other, text, head == entity, passages[0]))
-        return found
+                options.append(_WalkStep(entity, other, text, head == entity, passages[0]))
+        return options
 
     def _can_join(self, one: Sequence[_WalkStep], other: Sequence[_WalkStep]) -> bool:
-        """Return whether two walks share neither passage nor start, and together are not too long."""
+        """Return whether two walks share neither a passage nor their start, and are short enough together."""
         passages = {step.passage for step in one} & {step.passage for step in other}
         return not passages and one[0].start != other[0].start and len(one) + len(other) <= max(_LENGTH_ODDS)
 
     def _verbalize(self, steps: Sequence[_WalkStep], *, as_question: bool = True) -> str:
-        """Return the words of a walk: its start by name, some words of each fact, the kind of what lies between."""
-        said = strip_parentheses(self._snapshot.entities[steps[0].start])
+        """Put a walk into words: the name of its start, some words of each fact, the kinds of entities in between."""
+        phrase = strip_parentheses(self._snapshot.entities[steps[0].start])
         for step in steps[:-1]:
             words = self._sample_words(step)
-            said = (
-                f"the {self._describe_kind(step.end)} that {said} {words}"
-                if step.forward
-                else f"the {self._describe_kind(step.end)} {words} {said}"
-            )
+            kind = self._describe_kind(step.end)
+            phrase = f"the {kind} that {phrase} {words}" if step.forward else f"the {kind} {words} {phrase}"
         words = self._sample_words(steps[-1])
         if not as_question:
-            return f"{said} {words}"
-        return f"What is it that {said} {words}" if steps[-1].forward else f"What {words} {said}"
+            return f"{phrase} {words}"
+        return f"What is it that {phrase} {words}" if steps[-1].forward else f"What {words} {phrase}"
 
     def _sample_words(self, step: _WalkStep) -> str:
-        """Return some words of the sentence that states a fact, without the two names: people do not repeat a text."""
+        """Return some words of the sentence that states a fact, without its two names: users rarely repeat a text."""
         words = self._nearby_words(step) or step.relation.split()[-_CONTEXT_WORDS:]
-        kept = [word for word in words if self._random.random() < _REPEATED_SHARE]
-        return " ".join(kept or words[-1:])
+        sampled = [word for word in words if self._random.random() < _REPEATED_SHARE]
+        return " ".join(sampled or words[-1:])
 
     def _nearby_words(self, step: _WalkStep) -> list[str]:
-        """Return the words near a fact's far end in the passage that states it; none where its name is not found."""
+        """Return the words around a fact's far end in the passage that states it; none if its name is not there."""
         text = self._snapshot.texts[step.passage]
         far = step.end if step.forward else step.start
         name = strip_parentheses(self._snapshot.entities[far])
-        place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
-        if place is None:
+        match = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
+        if match is None:
             return []
-        before = re.split(r"[.!?] ", text[: place.start()])[-1].split()
-        after = re.split(r"[.!?](?: |$)", text[place.end() :])[0].split()
-        own = {*strip_parentheses(self._snapshot.titles[step.passage]).casefold().split(), *name.casefold().split()}
-        near = [*before[-_CONTEXT_WORDS:], *after[:_CONTEXT_WORDS]]
-        return [word for word in near if word.strip(",.;()").casefold() not in own]
+        before = re.split(r"[.!?] ", text[: match.start()])[-1].split()
+        after = re.split(r"[.!?](?: |$)", text[match.end() :])[0].split()
+        names = {*strip_parentheses(self._snapshot.titles[step.passage]).casefold().split(), *name.casefold().split()}
+        nearby = [*before[-_CONTEXT_WORDS:], *after[:_CONTEXT_WORDS]]
+        return [word for word in nearby if word.strip(",.;()").casefold() not in names]
 
     def _describe_kind(self, entity: int) -> str:
-        """Return what an entity's own passage says it is, in a few words; "one" where it does not say."""
+        """Return a few words for what an entity is, from its own passage; "one" if there are none."""
         for passage in self._snapshot.mentioned_in.row(entity).tolist():
             if self._snapshot.title_entities[passage] == entity:
-                found = _KIND_PATTERN.search(self._snapshot.texts[passage][:400])
-                if found and self._random.random() < _REPEATED_SHARE:
-                    return found.group(1).strip(" ,")
+                match = _KIND_PATTERN.search(self._snapshot.texts[passage][:400])
+                if match and self._random.random() < _REPEATED_SHARE:
+                    return match.group(1).strip(" ,")
         return "one"

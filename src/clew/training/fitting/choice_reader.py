@@ -1,6 +1,6 @@
-"""Teaching the local reader of questions with few possible answers: on whole graphs, and on parts drawn by chance.
+"""Training of the local reader of questions with few possible answers, on whole graphs and random subgraphs.
 
-Taught on whole graphs alone it would take a part for a graph that has no more to say.
+Trained on whole graphs alone, it would read a subgraph as if the rest of the graph did not exist.
 
 Source: none.
 Differs from the source: nothing.
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReaderRecipe:
-    """How the reader is taught.
+    """Hyper-parameters of the choice reader.
 
     Attributes:
-        width: Numbers that a relation becomes.
-        random_subgraphs: Parts of each graph, drawn by chance, that are read beside the whole.
-        epochs: How often each is read.
-        batch: Graphs a step.
-        rate: Highest learning rate; falls as a cosine.
-        decay: Of the weights.
-        seed: Of everything random.
+        width: Width of a relation's hidden vector.
+        random_subgraphs: Random subgraphs of each graph that are read besides the whole graph.
+        epochs: Number of epochs.
+        batch: Graphs per step.
+        rate: Initial learning rate; decays as a cosine.
+        decay: Weight decay.
+        seed: Random seed.
 
     Raises:
-        InputError: A number is too small to teach anything.
+        InputError: A number is too small.
     """
 
     width: int = 8
@@ -50,53 +50,53 @@ class ChoiceReaderRecipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that teach nothing."""
         if (
             min(self.width, self.epochs, self.batch) < 1
             or not self.rate > 0
             or min(self.random_subgraphs, self.seed) < 0
         ):
             raise InputError(
-                f"{self}: width, epochs and batch must be at least 1, rate above 0, parts and seed at least 0"
+                f"{self}: width, epochs and batch must be at least 1, rate above 0, random_subgraphs and seed at least "
+                "0"
             )
 
 
 def train_choice_reader(
     graphs: Sequence[EncodedGraph], answers: Sequence[str], choices: tuple[str, ...], recipe: ChoiceReaderRecipe
 ) -> ChoiceWeights:
-    """Return a taught reader.
+    """Train the reader of questions with few possible answers.
 
     Args:
         graphs: n graphs.
-        answers: (n,) the right one of the choices for each.
-        choices: At least 2.
-        recipe: How.
+        answers: (n,) the correct choice for each graph.
+        choices: The possible answers, at least 2.
+        recipe: Hyper-parameters.
 
     Raises:
-        InputError: There is no graph or no choice, or not each graph has one of the choices as its answer.
+        InputError: There are no graphs, fewer than two choices, or not one of the choices as answer for each graph.
     """
     strange = sorted(set(answers) - set(choices))
     if not graphs or len(answers) != len(graphs) or len(choices) < 2 or strange:
         seen = f"{len(graphs)} graphs, {len(answers)} answers, {len(choices)} choices"
-        other = f", of which {strange[0]!r} is none" if strange else ""
+        other = f", where {strange[0]!r} is not a choice" if strange else ""
         raise InputError(f"{seen}{other}: give graphs, each with one of two choices or more as its answer")
     generator = np.random.default_rng(recipe.seed)
     texts, rows, starts, labels = _training_rows(graphs, answers, choices, recipe, generator)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         edge, choice = nn.Linear(texts.shape[1], recipe.width), nn.Linear(recipe.width, len(choices))
-    optimiser = torch.optim.AdamW([*edge.parameters(), *choice.parameters()], lr=recipe.rate, weight_decay=recipe.decay)
-    steps = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.epochs)
+    optimizer = torch.optim.AdamW([*edge.parameters(), *choice.parameters()], lr=recipe.rate, weight_decay=recipe.decay)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, recipe.epochs)
     for _ in range(recipe.epochs):
         order = generator.permutation(len(labels))
-        for begin in range(0, len(order), recipe.batch):
-            batch = order[begin : begin + recipe.batch]
+        for start in range(0, len(order), recipe.batch):
+            batch = order[start : start + recipe.batch]
             scores = choice(_sum_rows(edge(texts).tanh(), [rows[starts[i] : starts[i + 1]] for i in batch]))
             loss = nn.functional.cross_entropy(scores, labels[torch.from_numpy(batch)])
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-        steps.step()
+            optimizer.step()
+        schedule.step()
     arrays = [parameter.detach().numpy() for layer in (edge, choice) for parameter in (layer.weight, layer.bias)]
     return ChoiceWeights(choices, *arrays)
 
@@ -108,20 +108,20 @@ def _training_rows(
     recipe: ChoiceReaderRecipe,
     generator: np.random.Generator,
 ) -> "tuple[Tensor, Tensor, list[int], Tensor]":
-    """Return distinct relation vectors (r, d), the rows of all edges read, where each reading begins, and labels."""
-    places: dict[bytes, int] = {}
+    """Return distinct relation vectors (r, d), the rows of all edges read, the offset of each reading, and labels."""
+    row_of: dict[bytes, int] = {}
     vectors: list[FloatArray] = []
     rows: list[int] = []
     starts, labels = [0], []
     for graph, answer in zip(graphs, answers, strict=True):
-        own = []
+        relation_rows = []
         for vector in graph.relation_vectors:
-            place = places.setdefault(vector.tobytes(), len(vectors))
-            if place == len(vectors):
+            row = row_of.setdefault(vector.tobytes(), len(vectors))
+            if row == len(vectors):
                 vectors.append(vector)
-            own.append(place)
-        for part in _sample_subgraphs(graph, recipe.random_subgraphs, generator):
-            rows += [own[row] for row in graph.edge_relations[part.edges].tolist()]
+            relation_rows.append(row)
+        for subgraph in _sample_subgraphs(graph, recipe.random_subgraphs, generator):
+            rows += [relation_rows[relation] for relation in graph.edge_relations[subgraph.edges].tolist()]
             starts.append(len(rows))
             labels.append(choices.index(answer))
     dimension = graphs[0].relation_vectors.shape[1]
@@ -130,14 +130,14 @@ def _training_rows(
 
 
 def _sample_subgraphs(graph: EncodedGraph, count: int, generator: np.random.Generator) -> list[Subgraph]:
-    """Return the whole graph and parts of it, of any size."""
+    """Return the whole graph and random subgraphs of it, of any size."""
     nodes = len(graph.graph.nodes)
-    drawn = [generator.permutation(nodes)[: generator.integers(1, nodes + 1)] for _ in range(count if nodes else 0)]
-    return [full_subgraph(graph.graph), *(induced_subgraph(graph.graph, some.astype(np.int32)) for some in drawn)]
+    samples = [generator.permutation(nodes)[: generator.integers(1, nodes + 1)] for _ in range(count if nodes else 0)]
+    return [full_subgraph(graph.graph), *(induced_subgraph(graph.graph, some.astype(np.int32)) for some in samples)]
 
 
-def _sum_rows(each: "Tensor", rows: "Sequence[Tensor]") -> "Tensor":
-    """Return sums (b, h) of the rows of each reading."""
+def _sum_rows(table: "Tensor", rows: "Sequence[Tensor]") -> "Tensor":
+    """Return the sums (b, h) of the table's rows (r, h) of each reading."""
     counts = torch.tensor([len(some) for some in rows])
-    of = torch.repeat_interleave(torch.arange(len(rows)), counts)
-    return each.new_zeros(len(rows), each.shape[1]).index_add(0, of, each[torch.cat(list(rows))])
+    readings = torch.repeat_interleave(torch.arange(len(rows)), counts)
+    return table.new_zeros(len(rows), table.shape[1]).index_add(0, readings, table[torch.cat(list(rows))])

@@ -1,14 +1,13 @@
-"""Training the ranker of paths: from questions whose answers are known, without a gold path.
+"""Training of the path ranker from questions with known answers, without gold paths.
 
-A chain of relations is as good as the entities where it ends are the answers (F1). The head's weights are held near
-those of a plain mean of how well a chain explains the question, so that a few relations of one graph do not decide what
-counts on another; what is learned of the words themselves has a small rank and decays.
+A relation path is as good as the entities at its ends match the answers (F1). The feature weights are regularised
+towards a plain mean of how well a path explains the question, so that the few relations of one graph do not decide on
+another; the learned comparison of words has a low rank and decays.
 
-Source: none; in the place of the path ranking model of Gao et al., "FRAG" (2025), section 3.2.4.
+Source: none; replaces the path ranking model of Gao et al., "FRAG" (2025), section 3.2.4.
 Differs from the source: nothing.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
 from clew.retrievers.frag.path_ranking import PathRankerWeights
+from clew.training.fitting.minibatches import minimise
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,16 +29,16 @@ _EVENLY_WEIGHTED = ("explained", "in_order", "explained_by_ends", "mean_likeness
 
 @dataclass(frozen=True, slots=True)
 class PathRecipe:
-    """How a ranker is trained.
+    """Hyper-parameters of the path ranker.
 
     Attributes:
-        rank: Of what is learned of the words themselves; 0 for features alone.
-        nearness: How strongly the features' weights are held near even ones.
-        decay: Of what is learned of the words.
-        epochs: How often each question is seen.
-        batch: Questions a step.
-        rate: Highest learning rate.
-        seed: Of everything random.
+        rank: Rank of the learned comparison of words; 0 for features alone.
+        nearness: Strength of the regularisation of the feature weights towards even ones.
+        decay: Weight decay of the comparison of words.
+        epochs: Number of epochs.
+        batch: Questions per step.
+        rate: Initial learning rate.
+        seed: Random seed.
     """
 
     rank: int = 16
@@ -52,13 +52,13 @@ class PathRecipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathExample:
-    """A question and the chains that lead away from what it is about.
+    """A question and the n relation paths that lead away from its topics.
 
     Attributes:
-        features: (n, f) of each chain.
-        relations: (n, h) rows of the table of relation vectors, -1 where a chain is shorter.
+        features: (n, f) features of each path.
+        relations: (n, h) rows of the table of relation vectors, -1 beyond the end of a path.
         question: (d,) vector of the masked question.
-        f1_scores: (n,) F1 of each chain's ends against the answers, 0 to 1.
+        f1_scores: (n,) F1 of each path's ends against the answers, 0 to 1.
     """
 
     features: "FloatArray"
@@ -70,64 +70,56 @@ class PathExample:
 def train_path_ranker(
     examples: Sequence[PathExample], table: "FloatArray", recipe: PathRecipe, encoder: str
 ) -> PathRankerWeights:
-    """Return a trained head.
+    """Train a path ranker.
 
     Args:
-        examples: Those without a chain of some worth are left out; at least one has one.
-        table: (c, d) vectors of relations in one direction each.
-        recipe: How.
-        encoder: Fingerprint of the encoder that made the vectors.
+        examples: Questions with their paths; those without a path to an answer are skipped.
+        table: (c, d) vectors of relations, each read in one direction.
+        recipe: Hyper-parameters.
+        encoder: Fingerprint of the encoder of the vectors.
 
     Raises:
-        InputError: No question has a chain that leads to an answer.
+        InputError: No question has a path that leads to an answer.
     """
     import torch
 
     useful = [example for example in examples if len(example.f1_scores) and example.f1_scores.max() > 0]
     if not useful:
         raise InputError("no question has a path to its answers: check that questions and graph belong together")
-    within = np.concatenate([example.features - example.features.mean(axis=0) for example in useful])
-    spread = within.std(axis=0)
-    scale = torch.from_numpy(np.where(spread > 1e-4, spread + 1e-6, 1.0).astype(np.float32))  # else it never varies
+    centred = np.concatenate([example.features - example.features.mean(axis=0) for example in useful])
+    spread = centred.std(axis=0)
+    scale = torch.from_numpy(np.where(spread > 1e-4, spread + 1e-6, 1.0).astype(np.float32))  # 1 for constant features
     even = torch.tensor([0.5 if name in _EVENLY_WEIGHTED else 0.0 for name in FEATURES])
     parameters = _init_parameters(even, table.shape[1], recipe)
+    vectors = torch.from_numpy(np.ascontiguousarray(table))
+
+    def loss_of(positions: "LongArray") -> "Tensor":
+        loss = _loss([useful[i] for i in positions], vectors, scale, parameters)
+        return loss + recipe.nearness * (parameters["weights"] - even).square().sum()
+
     groups = [
         {"params": [parameters["weights"], parameters["sharpness"]], "weight_decay": 0.0},
         {"params": [parameters["question_side"], parameters["relation_side"]], "weight_decay": recipe.decay},
     ]
-    optimiser = torch.optim.AdamW(groups, lr=recipe.rate)
-    vectors = torch.from_numpy(np.ascontiguousarray(table))
-    generator = np.random.default_rng(recipe.seed)
-    steps = recipe.epochs * math.ceil(len(useful) / recipe.batch)
-    step = 0
-    for _ in range(recipe.epochs):
-        order = generator.permutation(len(useful))
-        for start in range(0, len(order), recipe.batch):
-            for group in optimiser.param_groups:
-                group["lr"] = recipe.rate * 0.5 * (1 + math.cos(math.pi * step / steps))
-            step += 1
-            batch = [useful[i] for i in order[start : start + recipe.batch]]
-            loss = _loss(batch, vectors, scale, parameters)
-            loss = loss + recipe.nearness * (parameters["weights"] - even).square().sum()
-            optimiser.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
-    found = {name: value.detach() for name, value in parameters.items()}
-    weights = (found["weights"] * found["sharpness"] / scale).numpy()
-    sides = found["question_side"].numpy(), found["relation_side"].numpy()
-    return PathRankerWeights(
-        weights, *sides, encoder=encoder, about={"recipe": asdict(recipe), "questions": len(useful)}
+    optimizer = torch.optim.AdamW(groups, lr=recipe.rate)
+    minimise(
+        loss_of, optimizer, len(useful), epochs=recipe.epochs, batch=recipe.batch, rate=recipe.rate, seed=recipe.seed
     )
+    trained = {name: value.detach() for name, value in parameters.items()}
+    weights = (trained["weights"] * trained["sharpness"] / scale).numpy()
+    sides = trained["question_side"].numpy(), trained["relation_side"].numpy()
+    about = {"recipe": asdict(recipe), "questions": len(useful)}
+    return PathRankerWeights(weights, *sides, encoder=encoder, about=about)
 
 
 def _init_parameters(even: "Tensor", width: int, recipe: PathRecipe) -> "dict[str, Tensor]":
     import torch
 
-    drawn = torch.Generator().manual_seed(recipe.seed)
+    generator = torch.Generator().manual_seed(recipe.seed)
     parameters = {
         "weights": even.clone(),
         "sharpness": torch.tensor(1.5),
-        "question_side": torch.randn(recipe.rank, width, generator=drawn),
+        "question_side": torch.randn(recipe.rank, width, generator=generator),
         "relation_side": torch.zeros(recipe.rank, width),
     }
     return {name: value.requires_grad_() for name, value in parameters.items()}
@@ -136,27 +128,28 @@ def _init_parameters(even: "Tensor", width: int, recipe: PathRecipe) -> "dict[st
 def _loss(
     batch: Sequence[PathExample], vectors: "Tensor", scale: "Tensor", parameters: "Mapping[str, Tensor]"
 ) -> "Tensor":
-    """Return the mean cross-entropy of the chains' shares against their worth squared."""
+    """Return the mean cross-entropy of the paths' scores against their squared F1, normalised per question."""
     import torch
 
-    most = max(len(example.f1_scores) for example in batch)
-    features = torch.zeros(len(batch), most, len(FEATURES))
+    count = max(len(example.f1_scores) for example in batch)
     longest = max(example.relations.shape[1] for example in batch)
-    relations = torch.full((len(batch), most, longest), -1, dtype=torch.long)
-    wanted = torch.zeros(len(batch), most)
-    there = torch.zeros(len(batch), most, dtype=torch.bool)
+    features = torch.zeros(len(batch), count, len(FEATURES))
+    relations = torch.full((len(batch), count, longest), -1, dtype=torch.long)
+    targets = torch.zeros(len(batch), count)
+    mask = torch.zeros(len(batch), count, dtype=torch.bool)
     for row, example in enumerate(batch):
-        count = len(example.f1_scores)
-        features[row, :count] = torch.from_numpy(example.features)
-        relations[row, :count, : example.relations.shape[1]] = torch.from_numpy(example.relations)
-        wanted[row, :count] = torch.from_numpy(example.f1_scores).square()
-        there[row, :count] = True
+        paths = len(example.f1_scores)
+        features[row, :paths] = torch.from_numpy(example.features)
+        relations[row, :paths, : example.relations.shape[1]] = torch.from_numpy(example.relations)
+        targets[row, :paths] = torch.from_numpy(example.f1_scores).square()
+        mask[row, :paths] = True
     questions = torch.from_numpy(np.stack([example.question for example in batch]))
-    plain = (features / scale) @ parameters["weights"] * parameters["sharpness"]
-    # What each relation of the table is worth to each question, then the mean over each chain.
-    worth = (questions @ parameters["question_side"].T) @ (vectors @ parameters["relation_side"].T).T
-    each = worth.gather(1, relations.clamp(min=0).flatten(1)).view(relations.shape) * (relations >= 0)
-    means = each.sum(-1) / (relations >= 0).sum(-1).clamp(min=1)
-    scores = (plain + means).masked_fill(~there, -1e4)
-    wanted = wanted / wanted.sum(1, keepdim=True)
-    return -(wanted * torch.log_softmax(scores, 1)).sum(1).mean()
+    feature_scores = (features / scale) @ parameters["weights"] * parameters["sharpness"]
+    # The score of each relation of the table for each question, averaged over the relations of each path.
+    relation_scores = (questions @ parameters["question_side"].T) @ (vectors @ parameters["relation_side"].T).T
+    exists = relations >= 0
+    along = relation_scores.gather(1, relations.clamp(min=0).flatten(1)).view(relations.shape) * exists
+    means = along.sum(-1) / exists.sum(-1).clamp(min=1)
+    scores = (feature_scores + means).masked_fill(~mask, -1e4)
+    targets = targets / targets.sum(1, keepdim=True)
+    return -(targets * torch.log_softmax(scores, 1)).sum(1).mean()

@@ -1,12 +1,12 @@
-"""Fits what `routed` chooses by: for each retriever the recall that signals promise, and the seconds that it takes.
+"""Fit the router of `routed`: a ridge regression of recall on signals, and a power law of seconds, per retriever.
 
 Recall is a ridge regression on standardised signals, in closed form: with y the recalls of a choice and Z the signals
 of n questions, its weights are (Z'Z + penalty I)^-1 Z'(y - mean y). Seconds are a power of the number of passages,
-fitted to the corpora's trimmed means. Both take well under a second, and the same observations give the same bytes.
+fitted to the trimmed means of the corpora. Both take well under a second, and equal observations give equal bytes.
 
 Source: Hoerl and Kennard, "Ridge Regression" (1970).
-Differs from the source: signals are cut at four standard deviations, so that a corpus of another kind cannot promise
-what none has kept; the mean is not penalised.
+Differs from the source: signals are clipped at four standard deviations, so that an unusual corpus cannot predict a
+recall that was never observed; the mean is not penalised.
 """
 
 from collections.abc import Sequence
@@ -25,22 +25,24 @@ if TYPE_CHECKING:
     DoubleArray = NDArray[np.float64]
 
 SECONDS_PRICES = (0.0, 5.0, 10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
-"""Prices of a second that are tried, in points of recall."""
-_TRIMMED_SHARE = 0.05  # of the questions: what other work on the machine held up is no property of a retriever
+"""Candidate prices of a second, in points of recall."""
+_TRIMMED_SHARE = 0.05  # of the questions: outliers are caused by other work on the machine, not by the retriever
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingRecipe:
-    """How choices are fitted.
+    """Settings of the fit.
 
     Attributes:
-        cutoff: Recall is that of the first so many passages.
-        penalty: Of the ridge; as if so many more questions spoke for each signal not to matter.
-        kept_recall: Share of the recall that is found when time is free, which the usual price of a second has to keep
-            in
-            validation.
-        margin: Of recall, that a usual choice finds more than every cheaper one.
+        cutoff: Rank up to which recall is measured.
+        penalty: Ridge penalty, in equivalent numbers of questions on which a signal has no effect.
+        kept_recall: Share of the recall reached when time is free that the default price of a second must keep on
+            validation questions.
+        margin: Minimum gain in recall of a default choice over every cheaper one.
+
+    Raises:
+        InputError: A value is out of range.
     """
 
     cutoff: int = 5
@@ -58,15 +60,15 @@ class RoutingRecipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutingObservations:
-    """What every choice gave for the questions of one corpus. n questions, of them m timed; s signals, c choices.
+    """Signals, recalls and seconds on the questions of one corpus: n questions, m of them timed; s signals, c choices.
 
     Attributes:
-        name: Of the set.
-        passages: Of the corpus.
-        signals: (n, s).
-        recalls: (n, c), 0 to 1.
-        seconds: (m, c) of the choice itself; of the first pass, beyond the look.
-        overhead_seconds: (m,) seconds of the first pass and the signals.
+        name: Name of the data set.
+        passages: Number of passages in the corpus.
+        signals: (n, s) signals of the questions.
+        recalls: (n, c) recall of each choice, 0 to 1.
+        seconds: (m, c) seconds of each choice; of the first retriever, beyond the overhead.
+        overhead_seconds: (m,) seconds of computing the signals, which includes the walk of the first retriever.
     """
 
     name: str
@@ -78,23 +80,23 @@ class RoutingObservations:
 
     @property
     def usual_seconds(self) -> "DoubleArray":
-        """What a question usually takes of each choice (c,), the look apart."""
+        """Trimmed mean seconds (c,) of each choice, without the overhead."""
         return np.array([_trimmed_mean(column) for column in self.seconds.T])
 
     @property
     def usual_overhead(self) -> float:
-        """What the look at a question usually takes."""
+        """Trimmed mean seconds of computing the signals."""
         return _trimmed_mean(self.overhead_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingOutcome:
-    """What some way to choose comes to on a set.
+    """Result of a way of choosing on one data set.
 
     Attributes:
-        recall: Mean.
-        seconds: A question's, by what each choice usually takes on that set.
-        shares: Of the questions that each choice got, by name.
+        recall: Mean recall.
+        seconds: Mean seconds per question, from the usual seconds of the choices on that set.
+        shares: Share of the questions given to each choice, by name.
     """
 
     recall: float
@@ -108,28 +110,28 @@ def fit_routing(
     signals: Sequence[str],
     recipe: RoutingRecipe,
 ) -> RoutedWeights:
-    """Return weights that choose among retrievers; all of them are usual, and a second has no price yet.
+    """Fit weights that choose among retrievers; all of them are default choices, and a second has no price yet.
 
     Args:
-        observations: One or more sets.
-        retrievers: c, as they are made: a name, with settings after a colon.
-        signals: s names.
-        recipe: How.
+        observations: Observations on one or more data sets.
+        retrievers: The c choices, each a name with optional settings after a colon.
+        signals: Names of the s signals.
+        recipe: Settings of the fit.
 
     Raises:
         InputError: There are fewer than two questions or no choice, two have one name, or a value is not finite.
     """
     _check_observations(observations, retrievers)
-    seen = np.concatenate([one.signals for one in observations])
+    observed = np.concatenate([one.signals for one in observations])
     recalls = np.concatenate([one.recalls for one in observations])
-    means, spreads = _round_all(seen.mean(axis=0)), _round_all(np.maximum(seen.std(axis=0), 1e-6))
+    means, spreads = _round_all(observed.mean(axis=0)), _round_all(np.maximum(observed.std(axis=0), 1e-6))
     empty = RoutedWeights(tuple(signals), means, spreads, (), Duration(0.0), recipe.cutoff, (), 0.0)
-    standard = empty.standardize(seen)
+    standard = empty.standardize(observed)
     centred = standard - standard.mean(axis=0)
     slopes = np.linalg.solve(
         centred.T @ centred + recipe.penalty * np.eye(len(signals)), centred.T @ (recalls - recalls.mean(axis=0))
     )
-    # Where every signal has its mean, not where the cut ones have theirs.
+    # The intercept is the recall at the means of the signals, not at those of the clipped ones.
     at_means = recalls.mean(axis=0) - standard.mean(axis=0) @ slopes
     choices = [
         Choice(
@@ -141,25 +143,24 @@ def fit_routing(
         )
         for c, name in enumerate(retrievers)
     ]
-    look = fit_duration([one.passages for one in observations], [one.usual_overhead for one in observations])
-    choices.sort(key=lambda choice: (_total_seconds(choice, look), choice.name))
-    return replace(
-        empty, choices=tuple(choices), overhead=look, default_choices=tuple(choice.name for choice in choices)
-    )
+    overhead = fit_duration([one.passages for one in observations], [one.usual_overhead for one in observations])
+    choices.sort(key=lambda choice: (_total_seconds(choice, overhead), choice.name))
+    names = tuple(choice.name for choice in choices)
+    return replace(empty, choices=tuple(choices), overhead=overhead, default_choices=names)
 
 
 def fit_duration(passages: Sequence[int], seconds: Sequence[float]) -> Duration:
-    """Return the seconds by the number of passages that lie nearest to those of some corpora, by their logarithms.
+    """Fit the power law of seconds by the number of passages, by least squares on logarithms; growth is 0 to 1.
 
     Args:
-        passages: Of each corpus.
-        seconds: There.
+        passages: Number of passages in each corpus.
+        seconds: Seconds on each corpus.
     """
     sizes = np.log(np.maximum(np.array(passages, dtype=np.float64), 1.0) / REFERENCE_PASSAGES)
     logs = np.log(np.maximum(np.array(seconds, dtype=np.float64), 1e-9))
-    apart = sizes - sizes.mean()
-    spread = float((apart**2).sum())
-    growth = float(np.clip((apart * logs).sum() / spread, 0.0, 1.0)) if spread > 0 else 0.0
+    centred = sizes - sizes.mean()
+    spread = float((centred**2).sum())
+    growth = float(np.clip((centred * logs).sum() / spread, 0.0, 1.0)) if spread > 0 else 0.0
     return Duration(round(float(np.exp((logs - growth * sizes).mean())), 9), round(growth, _DIGITS))
 
 
@@ -170,59 +171,57 @@ def calibrate(
     retrievers: Sequence[str],
     recipe: RoutingRecipe,
 ) -> RoutedWeights:
-    """Return weights with the usual choices and the usual price of a second.
+    """Set the default choices and the default price of a second.
 
-    A choice is usual that finds more than every cheaper one, by the recipe's margin and over all questions. The price
-    is the highest one that keeps the recipe's share of what choosing among them finds in validation when time is free.
+    A default choice has a higher mean recall than every cheaper one, by the recipe's margin. The price is the highest
+    one that keeps the recipe's share of the validation recall that these choices reach when time is free.
 
     Args:
-        weights: Fitted.
-        training: What they were fitted on.
-        validation: Sets whose means count alike; they may be those learned from.
-        retrievers: c, in the order of the sets' columns.
-        recipe: How.
+        weights: Fitted weights.
+        training: Observations that the weights were fitted on.
+        validation: Observations whose means count equally; may be those of training.
+        retrievers: The c choices, in the order of the observations' columns.
+        recipe: Settings of the fit.
     """
     sets = list({id(one): one for one in (*training, *validation)}.values())
     means = np.concatenate([one.recalls for one in sets]).mean(axis=0)
-    found = {name.partition(":")[0]: float(mean) for name, mean in zip(retrievers, means, strict=True)}
-    usual: list[str] = []
+    mean_recalls = {name.partition(":")[0]: float(mean) for name, mean in zip(retrievers, means, strict=True)}
+    defaults: list[str] = []
     for choice in weights.choices:  # cheapest first
-        if all(found[choice.name] > found[cheaper] + recipe.margin for cheaper in usual):
-            usual.append(choice.name)
-    chosen = replace(weights, default_choices=tuple(usual))
+        if all(mean_recalls[choice.name] > mean_recalls[cheaper] + recipe.margin for cheaper in defaults):
+            defaults.append(choice.name)
+    chosen = replace(weights, default_choices=tuple(defaults))
 
-    def recall(worth: float) -> float:
-        preference = Preference(chosen.default_choices, worth)
+    def recall(price: float) -> float:
+        preference = Preference(chosen.default_choices, price)
         return float(np.mean([simulate_routing(chosen, preference, one, retrievers).recall for one in validation]))
 
     bar = recipe.kept_recall * recall(0.0)
-    return replace(
-        chosen, seconds_price=next((w for w in sorted(SECONDS_PRICES, reverse=True) if recall(w) >= bar), 0.0)
-    )
+    price = next((price for price in sorted(SECONDS_PRICES, reverse=True) if recall(price) >= bar), 0.0)
+    return replace(chosen, seconds_price=price)
 
 
 def simulate_routing(
     weights: RoutedWeights, preference: Preference, observations: RoutingObservations, retrievers: Sequence[str]
 ) -> RoutingOutcome:
-    """Return what choosing comes to on a set, by what was measured there."""
+    """Return the result of routing the questions of a data set, from its observations."""
     router = Router(weights, preference, observations.passages)
     names = [name.partition(":")[0] for name in retrievers]
     columns = [names.index(choice.name) for choice in router.choices]
     decisions = [router.choose(row if router.needs_signals else None) for row in observations.signals]
     chosen = np.array([columns[decision.order[0]] for decision in decisions], dtype=np.int64)
     recalls = observations.recalls[np.arange(len(chosen)), chosen]
-    looked = np.array([router.needs_signals or names[c] == FIRST_RETRIEVER for c in chosen])
-    seconds = observations.usual_seconds[chosen] + observations.usual_overhead * looked
+    has_overhead = np.array([router.needs_signals or names[c] == FIRST_RETRIEVER for c in chosen])
+    seconds = observations.usual_seconds[chosen] + observations.usual_overhead * has_overhead
     shares = {names[c]: float((chosen == c).mean()) for c in columns}
     return RoutingOutcome(float(recalls.mean()), float(seconds.mean()), shares)
 
 
 def single_retriever_outcome(observations: RoutingObservations, column: int, retriever: str) -> RoutingOutcome:
-    """Return what one choice comes to for all questions of a set."""
+    """Return the result of one choice for all questions of a data set."""
     name = retriever.partition(":")[0]
-    seconds = float(observations.usual_seconds[column]) + (
-        observations.usual_overhead if name == FIRST_RETRIEVER else 0.0
-    )
+    overhead = observations.usual_overhead if name == FIRST_RETRIEVER else 0.0
+    seconds = float(observations.usual_seconds[column]) + overhead
     return RoutingOutcome(float(observations.recalls[:, column].mean()), seconds, {name: 1.0})
 
 
@@ -231,7 +230,7 @@ def _total_seconds(choice: Choice, overhead: Duration) -> float:
 
 
 def _trimmed_mean(seconds: "DoubleArray") -> float:
-    """Return the mean of seconds (m,) without the slowest."""
+    """Return the mean of seconds (m,) without the slowest ones."""
     return float(np.sort(seconds)[: max(1, round(len(seconds) * (1 - _TRIMMED_SHARE)))].mean())
 
 

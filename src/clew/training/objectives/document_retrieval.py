@@ -1,8 +1,8 @@
-"""Supervised retrieval: the gold passages of a question are to stand before all others of its graph.
+"""Supervised retrieval objective: rank the gold passages of a question above all others of its graph.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, stage 2.
-Differs from the source: passages are the targets; a listwise loss in place of the ratio unless that is asked for;
-questions come in several forms; only passages of a question's graph compete.
+Differs from the source: passages are the targets; the ranking loss is listwise by default instead of the ratio;
+questions come in several forms; only passages of the question's graph compete.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,13 +28,16 @@ RankingLoss = Literal["listwise", "paper", "code"]
 
 @dataclass(frozen=True, slots=True)
 class RetrievalLoss:
-    """What is minimised, for each question, or for each fact that is to be completed.
+    """Loss of one question, or of one fact to complete: cross-entropy plus a ranking loss.
 
     Attributes:
-        alpha: Share of the cross-entropy; the ranking loss has the rest.
-        ranking: "listwise", or the ratio of the paper or of its authors' code.
-        forms: How often each of `FORMS` is drawn.
-        batch: Questions a step, all of one index.
+        alpha: Weight of the cross-entropy; the ranking loss has weight 1 - alpha.
+        ranking: "listwise", or the ratio as in the paper or as in its authors' code.
+        forms: Sampling weights of the question forms (`FORMS`).
+        batch: Questions per step, all of one index.
+
+    Raises:
+        InputError: A value is out of range.
     """
 
     alpha: float = 0.3
@@ -43,26 +46,26 @@ class RetrievalLoss:
     batch: int = 8
 
     def __post_init__(self) -> None:
-        """Refuse what is no loss."""
         if not 0 <= self.alpha <= 1:
             raise InputError(f"alpha is {self.alpha}; wanted 0 (ranking alone) to 1 (cross-entropy alone)")
         if self.ranking not in ("listwise", "paper", "code"):
             raise InputError(f"the ranking loss is {self.ranking!r}; wanted listwise, paper or code")
         if self.batch < 1 or min(self.forms) < 0 or not sum(self.forms):
-            raise InputError(f"{self}: the batch must be at least 1, and some form must be drawn")
+            raise InputError(f"{self}: the batch must be at least 1, and at least one form must have a weight")
 
     def compute(self, logits: "Tensor", relevant: "Tensor") -> "Tensor":
-        """Return the loss of one question's passages."""
+        """Return the loss of one question from logits (n,) and relevance (n,) of its passages."""
+        if self.ranking == "listwise":
+            ranking = listwise_loss(logits, relevant)
+        else:
+            ranking = ratio_loss(logits, relevant, as_paper=self.ranking == "paper")
         temperature = 0.2 if self.ranking == "code" else None
-        rank = listwise_loss(logits, relevant) if self.ranking == "listwise" else None
-        if rank is None:
-            rank = ratio_loss(logits, relevant, as_paper=self.ranking == "paper")
-        return self.alpha * binary_loss(logits, relevant, temperature) + (1.0 - self.alpha) * rank
+        return self.alpha * binary_loss(logits, relevant, temperature) + (1.0 - self.alpha) * ranking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionBatch:
-    """A batch: questions of one index in one form each."""
+    """Questions of one index, each in one form."""
 
     source: GFMExamples
     items: tuple[GFMExample, ...]
@@ -70,17 +73,17 @@ class QuestionBatch:
 
 
 class DocumentRetrieval:
-    """The objective.
+    """Objective of supervised retrieval (see `clew.training.loop.Objective`).
 
     Args:
-        training: The questions that are learned from, by index.
-        validation: The questions that choose the epoch, by the name they are reported under.
-        loss: What is minimised.
+        training: Training questions, by index.
+        validation: Validation questions, by the name under which they are reported.
+        loss: Loss of a question.
     """
 
     no_signal_message = (
-        "no question has both a passage to find and one to leave, so there is nothing to learn from: give more "
-        "documents, or questions whose gold passages the names in them lead to"
+        "no question has both a gold passage and another passage in its graph, so there is nothing to learn from: give "
+        "more documents, or questions whose names lead to their gold passages"
     )
 
     def __init__(
@@ -94,21 +97,20 @@ class DocumentRetrieval:
         return sum(-(-len(source.items) // self._loss.batch) for source in self._training)
 
     def batches(self, epoch_seed: int) -> Iterator[QuestionBatch]:
-        """Yield batches of one index each, indexes at random."""
+        """Yield batches of one index each, indexes in random order."""
         random = np.random.default_rng(epoch_seed)
-        odds = np.array(self._loss.forms) / sum(self._loss.forms)
+        odds, size = np.array(self._loss.forms) / sum(self._loss.forms), self._loss.batch
         planned: list[tuple[GFMExamples, list[int]]] = []
         for source in self._training:
             order = random.permutation(len(source.items)).tolist()
-            size = self._loss.batch
             planned += [(source, order[start : start + size]) for start in range(0, len(order), size)]
-        for place in random.permutation(len(planned)).tolist():
-            source, chosen = planned[place]
+        for position in random.permutation(len(planned)).tolist():
+            source, chosen = planned[position]
             forms = tuple(int(form) for form in random.choice(len(FORMS), size=len(chosen), p=odds))
             yield QuestionBatch(source, tuple(source.items[i] for i in chosen), forms)
 
     def halve(self, batch: QuestionBatch) -> tuple[QuestionBatch, QuestionBatch] | None:
-        """Return the two halves of a batch; None for a single question."""
+        """Split a batch; None for a single question."""
         cut = len(batch.items) // 2
         if not cut:
             return None
@@ -116,21 +118,21 @@ class DocumentRetrieval:
         return first, QuestionBatch(batch.source, batch.items[cut:], batch.forms[cut:])
 
     def loss(self, model: "nn.Module", batch: QuestionBatch) -> "Tensor | None":
-        """Return the mean loss of the questions whose graph holds some gold passage, and some other."""
+        """Return the mean loss of the questions with both gold and other passages in their graph; None without any."""
         assert isinstance(model, QueryGNN)
-        logits, together, sizes = score_questions(model, batch.source, batch.items, batch.forms)
+        logits, graphs, sizes = score_questions(model, batch.source, batch.items, batch.forms)
         losses: list[Tensor] = []
         start = 0
         for item, form, size in zip(batch.items, batch.forms, sizes, strict=True):
-            own = together.targets[start : start + size].to(logits.device)
-            relevant = torch.from_numpy(item.relevant[form]).to(own.device)[own]
+            targets = graphs.targets[start : start + size].to(logits.device)
+            relevant = torch.from_numpy(item.relevant[form]).to(targets.device)[targets]
             if relevant.any() and not relevant.all():
-                losses.append(self._loss.compute(logits[start : start + size][own], relevant))
+                losses.append(self._loss.compute(logits[start : start + size][targets], relevant))
             start += size
         return torch.stack(losses).mean() if losses else None
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
-        """Return the mean over sets of recall at 2 and at 5, and both for each set; nothing without a set."""
+        """Return recall at 2 and at 5 for each set, their mean first; empty without a set."""
         assert isinstance(model, QueryGNN)
         figures: dict[str, float] = {}
         for name, source in self._validation.items():
@@ -142,7 +144,7 @@ class DocumentRetrieval:
 def score_questions(
     model: QueryGNN, source: GFMExamples, items: Sequence[GFMExample], forms: Sequence[int]
 ) -> "tuple[Tensor, GraphBatch, list[int]]":
-    """Return the logits of some questions' nodes, the batch, and how many nodes each question has."""
+    """Return the node logits (n,) of questions, their batch, and the number of nodes of each question."""
     graphs = [item.graphs[form] for item, form in zip(items, forms, strict=True)]
     vectors = [item.vectors[form] for item, form in zip(items, forms, strict=True)]
     batch = collate(graphs, vectors, source.edges)
@@ -150,7 +152,7 @@ def score_questions(
 
 
 def compute_logits(model: QueryGNN, batch: GraphBatch, relations: "FloatArray") -> "Tensor":
-    """Return the logits (n,) of a batch, computed where the model is, given the text vectors (.., t) of relations."""
+    """Return node logits (n,) on the model's device, from the text vectors (R or 2 R, t) of the relations."""
     device = next(model.parameters()).device
     texts = torch.from_numpy(relations[batch.needed_relations(model)].astype(np.float32)).to(device)
     return batch.to(device).logits(model, model.project_relations(texts))
@@ -159,29 +161,29 @@ def compute_logits(model: QueryGNN, batch: GraphBatch, relations: "FloatArray") 
 def mean_recall(
     model: QueryGNN, source: GFMExamples, cutoffs: Sequence[int], form: int = 0, *, all_gold: bool = False
 ) -> list[float]:
-    """Return the recall of gold at each cut-off, as a mean over the questions, in one form.
+    """Return the recall of gold at each cut-off, averaged over the questions.
 
     Args:
-        model: What ranks.
+        model: Network that ranks.
         source: The questions.
-        cutoffs: How many passages are looked at.
-        form: See `FORMS`.
-        all_gold: A question counts only when all its evidence is found.
+        cutoffs: Numbers of top passages.
+        form: Position of the question form in `FORMS`.
+        all_gold: Whether to return the share of questions with all evidence found instead.
     """
-    found: list[list[float]] = []
-    everything = np.ones(source.passages, dtype=bool)
+    recalls: list[list[float]] = []
+    allowed = np.ones(source.passages, dtype=bool)
     with torch.inference_mode():
         for start in range(0, len(source.items), 16):
             items = source.items[start : start + 16]
             logits, _, sizes = score_questions(model, source, items, [form] * len(items))
-            parts = np.split(logits.cpu().numpy(), np.cumsum(sizes)[:-1])
-            for item, part in zip(items, parts, strict=True):
-                ranked = source.ranker.rank(item.graphs[form], part, item.vectors[form], max(cutoffs), everything)
-                places = [place for place, _ in ranked.passages]
-                shares = [_question_recall(item, places[:k]) for k in cutoffs]
-                found.append([float(share == 1.0) for share in shares] if all_gold else shares)
-    return [float(value) for value in np.mean(found, axis=0)]
+            by_question = np.split(logits.cpu().numpy(), np.cumsum(sizes)[:-1])
+            for item, scores in zip(items, by_question, strict=True):
+                ranked = source.ranker.rank(item.graphs[form], scores, item.vectors[form], max(cutoffs), allowed)
+                passages = [passage for passage, _ in ranked.passages]
+                own = [_question_recall(item, passages[:k]) for k in cutoffs]
+                recalls.append([float(recall == 1.0) for recall in own] if all_gold else own)
+    return [float(value) for value in np.mean(recalls, axis=0)]
 
 
-def _question_recall(item: GFMExample, nodes: Sequence[int]) -> float:
-    return float(np.mean([any(node in nodes for node in wanted) for wanted in item.gold])) if item.gold else 0.0
+def _question_recall(item: GFMExample, passages: Sequence[int]) -> float:
+    return float(np.mean([any(p in passages for p in accepted) for accepted in item.gold])) if item.gold else 0.0

@@ -1,11 +1,11 @@
-"""Knowledge graph completion: a fact loses one end, and the network is to find it from the other end and the relation.
+"""Knowledge graph completion: predict one end of a fact from the other end and the relation.
 
-No labels are needed: every index is a set of such questions. The fact that is asked for is taken out of the graph, so
-it cannot be copied.
+No labels are needed: every index is a set of such questions. The queried fact is removed from the graph, so that it
+cannot be copied.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, stage 1.
-Differs from the source: only the nodes near the known end take part; where passages are what the network scores, the
-end that is asked for is a passage; equal facts are never negatives ("strict", as in the authors' code).
+Differs from the source: only nodes near the known end take part; if the network scores passages, the queried end is a
+passage; other true answers are never negatives ("strict", as in the authors' code).
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,14 +38,17 @@ _DAMPING, _EPSILON = 0.7, 1e-4
 
 @dataclass(frozen=True, slots=True)
 class CompletionRecipe:
-    """How facts are drawn.
+    """Sampling of facts.
 
     Attributes:
-        steps: Batches an epoch.
-        batch: Facts a step, all of one index.
-        negatives: Nodes that are not the answer, drawn for each fact (paper: 128; code: 256).
-        held_out: Facts of each index that judge; they are never asked for in training, from either end.
-        nodes: Nodes of a fact's graph, at most.
+        steps: Batches per epoch.
+        batch: Facts per step, all of one index.
+        negatives: Negative nodes sampled for each fact (paper: 128; code: 256).
+        held_out: Validation facts of each index; neither of their ends is queried in training.
+        nodes: Maximum number of nodes in a fact's graph.
+
+    Raises:
+        InputError: A number is too small.
     """
 
     steps: int = 400
@@ -55,18 +58,17 @@ class CompletionRecipe:
     nodes: int = 250
 
     def __post_init__(self) -> None:
-        """Refuse what draws nothing."""
         if min(self.steps, self.batch, self.negatives, self.nodes) < 1 or self.held_out < 0:
             raise InputError(f"{self}: steps, batch, negatives and nodes must be at least 1")
 
 
 class CompletionFacts:
-    """The facts of one index, as questions.
+    """The facts of one index as questions.
 
     Args:
-        view: The index.
-        question_vectors: (2 R, t) vectors of the texts of relations and, after them, of their inverses.
-        nodes: Nodes of a fact's graph, at most.
+        view: The index as the network sees it.
+        question_vectors: (2 R, t) text vectors of the relations, followed by those of their inverses.
+        nodes: Maximum number of nodes in a fact's graph.
     """
 
     def __init__(self, view: GraphView, question_vectors: "FloatArray", nodes: int) -> None:
@@ -79,7 +81,7 @@ class CompletionFacts:
         weights = np.ones(len(edges.senders), dtype=np.float32)
         self._neighbours = Adjacency(edges.indptr, edges.senders, weights)
         self._attraction = np.ones(edges.node_count, dtype=np.float32)
-        self._open = np.zeros(edges.node_count, dtype=bool)
+        self._blocked = np.zeros(edges.node_count, dtype=bool)
 
     @property
     def edges(self) -> RelationalEdges:
@@ -88,12 +90,12 @@ class CompletionFacts:
 
     @property
     def relations(self) -> "FloatArray":
-        """The relations' vectors as the network reads them."""
+        """Text vectors of the relations as the network reads them."""
         return self._view.relations
 
     @cached_property
     def fact_ids(self) -> "LongArray":
-        """The fact that each edge states, by a number; both directions of one fact have the same."""
+        """Number (m,) of the fact that each edge states, the same for both directions."""
         edges = self._edges
         back = edges.relations >= edges.relation_count
         heads = np.where(back, edges.senders, self._receivers).astype(np.int64)
@@ -103,25 +105,25 @@ class CompletionFacts:
 
     @cached_property
     def queryable_edges(self) -> "LongArray":
-        """Edges whose receiver may be asked for, given its sender."""
+        """Edges whose receiver may be queried, given the sender."""
         stated: BoolArray = self._edges.triples >= 0
         if not self._view.targets_entities:
             stated &= self._receivers < len(self._view.snapshot.passage_ids)
         return np.flatnonzero(stated)
 
-    def answer(self, edge: int) -> "IntArray":
-        """Return every node that hears the edge's sender through the edge's relation, ascending."""
+    def true_answers(self, edge: int) -> "IntArray":
+        """Return all receivers of the edge's sender over the edge's relation, ascending."""
         edges = self._edges
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
         row = slice(edges.indptr[edges.senders[edge]], edges.indptr[edges.senders[edge] + 1])
-        found: IntArray = edges.senders[row][edges.relations[row] == back]
-        return np.unique(found)
+        answers: IntArray = edges.senders[row][edges.relations[row] == back]
+        return np.unique(answers)
 
     def question_vector(self, edge: int) -> "FloatArray":
-        """Return the question (t,): the relation read from the known end."""
+        """Return the question vector (t,): that of the relation, read from the known end."""
         edges, count = self._edges, self._edges.relation_count
         relation = int(edges.relations[edge])
-        # The receiver of an inverse edge is a fact's tail: that is asked for by the relation itself.
+        # The receiver of an inverse edge is the tail of the fact, which the relation itself asks for.
         row: FloatArray = self._question_vectors[relation - count if relation >= count else relation + count]
         return row
 
@@ -129,38 +131,38 @@ class CompletionFacts:
         """Return the graph around the sender of an edge, without the edge and its inverse."""
         start, target = int(self._edges.senders[edge]), int(self._receivers[edge])
         restart = np.array([start], dtype=np.int32), np.ones(1, dtype=np.float32)
-        walk = push_pagerank(self._neighbours, restart, self._attraction, self._open, _DAMPING, _EPSILON)
+        walk = push_pagerank(self._neighbours, restart, self._attraction, self._blocked, _DAMPING, _EPSILON)
         nodes = walk.nodes
         if len(nodes) > self._max_nodes:
             nodes = nodes[top_order(walk.values, self._max_nodes)]
         nodes = np.union1d(nodes, [start, target]).astype(np.int32)
         senders, receivers, positions = induced_edges(self._edges, nodes)
-        kept = ~self._states_same_fact(positions, edge)
-        senders, receivers, positions = senders[kept], receivers[kept], positions[kept]
+        others = ~self._states_same_fact(positions, edge)
+        senders, receivers, positions = senders[others], receivers[others], positions[others]
         values = self._walk_values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
-        told = self._view.graphs.describe_nodes(nodes, values, {start: 1.0}, lambda: self.question_vector(edge))
+        described = self._view.graphs.describe_nodes(nodes, values, {start: 1.0}, lambda: self.question_vector(edge))
         none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         return QuestionGraph(
-            nodes, senders, receivers, positions, *told, has_fallback_seeds=False, walk_passages=none, notes=()
+            nodes, senders, receivers, positions, *described, has_fallback_seeds=False, walk_passages=none, notes=()
         )
 
     def target(self, edge: int) -> int:
-        """Return the node that is asked for."""
+        """Return the queried node."""
         return int(self._receivers[edge])
 
     def _states_same_fact(self, positions: "LongArray", edge: int) -> "BoolArray":
-        """Return which edges state the same fact, in either direction."""
+        """Return which of the edges at some positions state the edge's fact, in either direction."""
         edges = self._edges
         start, target = edges.senders[edge], self._receivers[edge]
         relation = int(edges.relations[edge])
         back = (relation + edges.relation_count) % (2 * edges.relation_count)
         senders, receivers, relations = edges.senders[positions], self._receivers[positions], edges.relations[positions]
-        one: BoolArray = (senders == start) & (receivers == target) & (relations == relation)
-        other: BoolArray = (senders == target) & (receivers == start) & (relations == back)
-        return one | other
+        same: BoolArray = (senders == start) & (receivers == target) & (relations == relation)
+        inverse: BoolArray = (senders == target) & (receivers == start) & (relations == back)
+        return same | inverse
 
     def _walk_values(self, senders: "IntArray", receivers: "IntArray", count: int, start: int) -> "FloatArray":
-        """Return the walk's values (n,) on what is left of the graph: on the whole of it they would tell the answer."""
+        """Return walk values (n,) on the remaining graph; those on the whole graph would leak the answer."""
         order = np.lexsort((receivers, senders))
         indptr = np.zeros(count + 1, dtype=np.int64)
         np.cumsum(np.bincount(senders, minlength=count), out=indptr[1:])
@@ -173,7 +175,7 @@ class CompletionFacts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompletionBatch:
-    """A batch: edges of one index whose receivers are asked for, and the seed of their negatives."""
+    """Queried edges of one index, and the seed of their negatives."""
 
     facts: CompletionFacts
     edges: tuple[int, ...]
@@ -181,14 +183,14 @@ class CompletionBatch:
 
 
 class KGCompletion:
-    """The objective.
+    """Objective of knowledge graph completion (see `clew.training.loop.Objective`).
 
     Args:
-        graphs: The facts of some indexes.
-        loss: What is minimised; the paper's has alpha 1.
-        recipe: How facts are drawn.
-        seed: Chooses the facts that judge.
-        validation: Indexes whose facts judge; without any, some facts of each of `graphs` do.
+        graphs: Facts to train on, by index.
+        loss: Loss of a fact; the paper's has alpha 1.
+        recipe: Sampling of facts.
+        seed: Random seed of the validation facts.
+        validation: Facts of validation indexes; if there are none, a part of each of `graphs` is held out.
 
     Raises:
         InputError: There are no facts to learn from.
@@ -216,9 +218,9 @@ class KGCompletion:
             self._held_out += [CompletionBatch(facts, (int(edge),), 0) for edge in chosen]
         for facts in graphs:
             edges = random.permutation(facts.queryable_edges)
-            judged = edges[: 0 if validation else min(recipe.held_out, len(edges) // 10)]
-            self._held_out += [CompletionBatch(facts, (int(edge),), 0) for edge in judged]
-            rest = edges[~np.isin(facts.fact_ids[edges], facts.fact_ids[judged])]
+            held_out = edges[: 0 if validation else min(recipe.held_out, len(edges) // 10)]
+            self._held_out += [CompletionBatch(facts, (int(edge),), 0) for edge in held_out]
+            rest = edges[~np.isin(facts.fact_ids[edges], facts.fact_ids[held_out])]
             if len(rest):
                 self._training.append((facts, np.sort(rest)))
         if not self._training:
@@ -228,65 +230,62 @@ class KGCompletion:
         return self._recipe.steps
 
     def batches(self, epoch_seed: int) -> Iterator[CompletionBatch]:
-        """Yield batches of one index each, indexes by their number of facts."""
+        """Yield batches of one index each; indexes are sampled by their number of facts."""
         random = np.random.default_rng(epoch_seed)
         sizes = np.array([len(edges) for _, edges in self._training], dtype=np.float64)
-        for place in random.choice(len(sizes), size=self._recipe.steps, p=sizes / sizes.sum()).tolist():
-            facts, edges = self._training[place]
+        for index in random.choice(len(sizes), size=self._recipe.steps, p=sizes / sizes.sum()).tolist():
+            facts, edges = self._training[index]
             chosen = tuple(int(edge) for edge in random.choice(edges, size=self._recipe.batch))
             yield CompletionBatch(facts, chosen, int(random.integers(2**31)))
 
     def halve(self, batch: CompletionBatch) -> tuple[CompletionBatch, CompletionBatch] | None:
-        """Return the two halves of a batch; None for a single fact."""
+        """Split a batch; None for a single fact."""
         cut = len(batch.edges) // 2
         if not cut:
             return None
-        return CompletionBatch(batch.facts, batch.edges[:cut], batch.seed), CompletionBatch(
-            batch.facts, batch.edges[cut:], batch.seed + 1
-        )
+        first = CompletionBatch(batch.facts, batch.edges[:cut], batch.seed)
+        return first, CompletionBatch(batch.facts, batch.edges[cut:], batch.seed + 1)
 
     def loss(self, model: "nn.Module", batch: CompletionBatch) -> "Tensor | None":
-        """Return the mean loss of the facts that have some negative."""
+        """Return the mean loss of the facts with at least one negative; None if there are none."""
         assert isinstance(model, QueryGNN)
         random = np.random.default_rng(batch.seed)
         losses: list[Tensor] = []
-        for own, logits in zip(batch.edges, self._score_batch(model, batch), strict=True):
-            graph, values = logits
-            others = self._negative_nodes(batch.facts, own, graph)
-            if len(others) > self._recipe.negatives:
-                others = random.choice(others, size=self._recipe.negatives, replace=False)
-            if len(others):
-                wanted = int(graph.nodes.searchsorted(batch.facts.target(own)))
-                chosen = torch.from_numpy(np.concatenate([[wanted], others]).astype(np.int64)).to(values.device)
-                relevant = torch.zeros(len(chosen), dtype=torch.bool, device=values.device)
+        for edge, (graph, logits) in zip(batch.edges, self._score_batch(model, batch), strict=True):
+            negatives = self._negative_nodes(batch.facts, edge, graph)
+            if len(negatives) > self._recipe.negatives:
+                negatives = random.choice(negatives, size=self._recipe.negatives, replace=False)
+            if len(negatives):
+                target = int(graph.nodes.searchsorted(batch.facts.target(edge)))
+                chosen = torch.from_numpy(np.concatenate([[target], negatives]).astype(np.int64)).to(logits.device)
+                relevant = torch.zeros(len(chosen), dtype=torch.bool, device=logits.device)
                 relevant[0] = True
-                losses.append(self._loss.compute(values[chosen], relevant))
+                losses.append(self._loss.compute(logits[chosen], relevant))
         return torch.stack(losses).mean() if losses else None
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
-        """Return the mean reciprocal rank and hits at 10 of the facts held out, among nodes that are no answers."""
+        """Return the mean reciprocal rank and hits at 10 of the held-out facts; true answers are not ranked against."""
         assert isinstance(model, QueryGNN)
         ranks: list[float] = []
         with torch.inference_mode():
-            for masked in self._held_out:
-                graph, values = self._score_batch(model, masked)[0]
-                others = values[torch.from_numpy(self._negative_nodes(masked.facts, masked.edges[0], graph))]
-                own = values[int(graph.nodes.searchsorted(masked.facts.target(masked.edges[0])))]
-                ranks.append(1.0 + float((others > own).sum()) + 0.5 * float((others == own).sum()))
+            for batch in self._held_out:
+                graph, logits = self._score_batch(model, batch)[0]
+                negatives = logits[torch.from_numpy(self._negative_nodes(batch.facts, batch.edges[0], graph))]
+                target = logits[int(graph.nodes.searchsorted(batch.facts.target(batch.edges[0])))]
+                ranks.append(1.0 + float((negatives > target).sum()) + 0.5 * float((negatives == target).sum()))
         if not ranks:
             return {}
-        found = np.array(ranks)
-        return {"reciprocal rank": float((1.0 / found).mean()), "hits@10": float((found <= 10).mean())}
+        table = np.array(ranks)
+        return {"reciprocal rank": float((1.0 / table).mean()), "hits@10": float((table <= 10).mean())}
 
     def _score_batch(self, model: QueryGNN, batch: CompletionBatch) -> "list[tuple[QuestionGraph, Tensor]]":
         graphs = [batch.facts.question_graph(edge) for edge in batch.edges]
         vectors = [batch.facts.question_vector(edge) for edge in batch.edges]
-        together = collate(graphs, vectors, batch.facts.edges)
-        logits = compute_logits(model, together, batch.facts.relations)
+        logits = compute_logits(model, collate(graphs, vectors, batch.facts.edges), batch.facts.relations)
         return list(zip(graphs, torch.split(logits, [len(graph.nodes) for graph in graphs]), strict=True))
 
     @staticmethod
     def _negative_nodes(facts: CompletionFacts, edge: int, graph: QuestionGraph) -> "LongArray":
-        """Return the ranked nodes of a graph, but the answers and the known end."""
-        wrong = graph.targets & ~np.isin(graph.nodes, facts.answer(edge)) & (graph.seeds == 0)
-        return np.flatnonzero(wrong)
+        """Return the target nodes of a graph other than the true answers and the known end."""
+        negative = graph.targets & ~np.isin(graph.nodes, facts.true_answers(edge)) & (graph.seeds == 0)
+        return np.flatnonzero(negative)

@@ -1,7 +1,7 @@
-"""Training what a reader learns by, on parts of graphs that are given: a model's weights, a soft prompt, a graph token.
+"""Tuning of a reader on given subgraphs: the weights of its model, a soft prompt, or a graph token.
 
-Source: He et al., "G-Retriever" (2024), section 5.4, for a soft prompt and a graph token trained on what a selection
-without weights gives; Perozzi et al., "Let Your Graph Do the Talking" (2024), for the same on whole graphs.
+Source: He et al., "G-Retriever" (2024), section 5.4, for a soft prompt and a graph token trained on subgraphs selected
+without learned weights; Perozzi et al., "Let Your Graph Do the Talking" (2024), for the same on whole graphs.
 Differs from the source: nothing.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReaderExample:
-    """A question, the part of a graph that is given with it, and what it should be answered."""
+    """A question, the subgraph given with it, and the expected answer."""
 
     question: str
     context: GraphContext
@@ -32,17 +32,17 @@ class ReaderExample:
 
 @final
 class ReaderTuning:
-    """The objective (see `clew.training.loop.Objective`).
+    """Objective of reader tuning (see `clew.training.loop.Objective`).
 
     Args:
-        examples: To learn from; may be made as they are asked for.
-        validation: Not learned from; their mean loss chooses the epoch.
-        reader: Which learns.
-        batch: Examples a step, at least 1.
-        epoch_size: Examples of an epoch, others in each; 0 for all.
+        examples: Training examples; may be created lazily.
+        validation: Examples whose mean loss selects the epoch.
+        reader: Reader whose parameters are trained.
+        batch: Examples per step, at least 1.
+        epoch_size: Examples per epoch, resampled in each; 0 for all.
 
     Raises:
-        InputError: The reader has nothing that learns, or a number is too small.
+        InputError: The reader has no trainable parameters, there are no examples, or a number is out of range.
     """
 
     no_signal_message = "no answer costs the reader anything, so there is nothing to learn from: give other questions"
@@ -57,15 +57,15 @@ class ReaderTuning:
     ) -> None:
         if batch < 1 or not 0 <= epoch_size <= len(examples):
             raise InputError(
-                f"batch is {batch}, an epoch {epoch_size} of {len(examples)} examples: at least 1 and at most all are "
-                f"wanted"
+                f"batch is {batch} and an epoch {epoch_size} of {len(examples)} examples: wanted a batch of at least 1 "
+                "and at most all examples"
             )
         if not len(examples):
-            raise InputError("there is no example, so there is nothing to learn from: give others")
+            raise InputError("there are no examples, so there is nothing to learn from: give others")
         if not reader.parameters():
             raise InputError(
-                f"the reader {reader.name} has nothing that learns: open its model with trainable=True, or give it a "
-                "soft prompt"
+                f"the reader {reader.name} has no trainable parameters: open its model with trainable=True, or give it "
+                "a soft prompt"
             )
         self._examples = examples
         self._validation = validation
@@ -74,32 +74,31 @@ class ReaderTuning:
         self._epoch_size = epoch_size or len(examples)
 
     def trainable_module(self) -> ReaderParameters:
-        """Return what the loop is to train: the reader's own parameters, not a copy of them."""
+        """Return the module to train, which holds the reader's own parameters."""
         return ReaderParameters(self._reader.parameters())
 
     def batches(self, epoch_seed: int) -> Iterator[list[ReaderExample]]:
-        """Yield examples in an order of the epoch's own."""
+        """Yield the examples of an epoch in random order."""
         order = np.random.default_rng(epoch_seed).choice(len(self._examples), self._epoch_size, replace=False).tolist()
         for start in range(0, len(order), self._batch_size):
-            yield [self._examples[place] for place in order[start : start + self._batch_size]]
+            yield [self._examples[position] for position in order[start : start + self._batch_size]]
 
     def __len__(self) -> int:
-        """Return how many batches an epoch has."""
+        """Return the number of batches in an epoch."""
         return -(-self._epoch_size // self._batch_size)
 
     def halve(self, batch: list[ReaderExample]) -> tuple[list[ReaderExample], list[ReaderExample]] | None:
-        """Return a batch as two; None for a single example."""
+        """Split a batch; None for a single example."""
         middle = len(batch) // 2
         return (batch[:middle], batch[middle:]) if middle else None
 
     def loss(self, model: "nn.Module", batch: list[ReaderExample]) -> "Tensor":
-        """Return the mean of what the answers cost the reader; `model` shares the reader's parameters."""
+        """Return the reader's mean loss of the answers; `model` shares the reader's parameters."""
         del model
-        losses = self._reader.losses(*_columns(batch))
-        return losses.mean()
+        return self._reader.losses(*_columns(batch)).mean()
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
-        """Return minus the mean loss on what is held out; nothing where nothing is."""
+        """Return the negated mean loss of the validation examples; empty without any."""
         if not self._validation:
             return {}
         with swap_parameters(self._reader.parameters(), model):

@@ -1,4 +1,4 @@
-"""Training the network that reranks, on pools of passages whose evidence is known.
+"""Training of the reranking network, on pools of passages with known evidence.
 
 For a question with the scores s of its passages, P those of its evidence and N the others:
 
@@ -7,12 +7,12 @@ For a question with the scores s of its passages, P those of its evidence and N 
     listwise        mean over p in P of l_p,   l_p = -log(exp s_p / (exp s_p + sum over N of exp s_n))
     set             T log mean over p in P of exp(l_p / T)
 
-`set` is ours: all evidence is found together when its last passage is, so the passage that stands worst counts most,
-the more the smaller the temperature T; as T grows it becomes `listwise`.
+`set` is ours: all evidence is found only when the last passage of it is, so the worst-ranked passage counts most, the
+more so the smaller the temperature T; as T grows the loss approaches `listwise`.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), equations 12 and 13.
-Differs from the source: the last two; the pairwise loss may be of the hardest other passages alone; questions without
-evidence or without others teach nothing; further passages of a document that is evidence are neither.
+Differs from the source: the last two losses; a loss may use the hardest negatives only; questions without evidence or
+without other passages are skipped; further passages of an evidence document count neither as evidence nor as others.
 """
 
 import math
@@ -36,22 +36,21 @@ if TYPE_CHECKING:
     from clew.types import BoolArray
 
 LOSSES = ("set", "listwise", "pairwise", "cross-entropy")
-_BATCH_SIZE = 16  # questions that are judged at a time
+_BATCH_SIZE = 16  # questions scored at a time
 
 
 @dataclass(frozen=True, slots=True)
 class RerankLoss:
-    """What is minimised, for each question.
+    """Loss of one question.
 
     Attributes:
         kind: One of `LOSSES`.
-        temperature: Of `set`, above 0.
-        hardest: How many of the passages that are no evidence a question is trained against, those that score best at
-            that moment; 0 for all.
-        batch: Questions a step.
+        temperature: Temperature of `set`, above 0.
+        hardest: Number of best-scored negatives that a question is trained against; 0 for all.
+        batch: Questions per step.
 
     Raises:
-        InputError: A value makes no loss.
+        InputError: A value is out of range.
     """
 
     kind: str = "set"
@@ -90,7 +89,7 @@ class RerankLoss:
 
 
 def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tensor":
-    """Return the loss `set` of one question (see the top of this file)."""
+    """Return the loss `set` of one question with scores (n,) and relevance (n,); see the module's formula."""
     others = torch.logsumexp(scores[~relevant], dim=0)
     losses = torch.logaddexp(scores[relevant], others) - scores[relevant]
     return temperature * (torch.logsumexp(losses / temperature, dim=0) - math.log(len(losses)))
@@ -98,13 +97,13 @@ def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tenso
 
 @final
 class Reranking:
-    """The objective (see `clew.training.loop.Objective`).
+    """Objective of reranking (see `clew.training.loop.Objective`).
 
     Args:
-        training: Questions that are learned from.
-        validation: Those that choose the epoch, by the name they are reported under.
-        columns: What the network reads of a graph.
-        loss: What is minimised.
+        training: Training questions; those without evidence or without other passages are skipped.
+        validation: Validation questions, by the name under which they are reported.
+        columns: Graph features that the network reads.
+        loss: Loss of a question.
     """
 
     no_signal_message = (
@@ -128,29 +127,29 @@ class Reranking:
         return -(-len(self._training) // self._loss.batch)
 
     def batches(self, epoch_seed: int) -> Iterator[Sequence[PoolExample]]:
-        """Yield the questions in random order, some at a time."""
+        """Yield all questions once, in random order."""
         order = np.random.default_rng(epoch_seed).permutation(len(self._training)).tolist()
         for start in range(0, len(order), self._loss.batch):
-            yield [self._training[place] for place in order[start : start + self._loss.batch]]
+            yield [self._training[position] for position in order[start : start + self._loss.batch]]
 
     def halve(self, batch: Sequence[PoolExample]) -> tuple[Sequence[PoolExample], Sequence[PoolExample]] | None:
-        """Return the two halves of a batch; None for a single question."""
+        """Split a batch; None for a single question."""
         cut = len(batch) // 2
         return (batch[:cut], batch[cut:]) if cut else None
 
     def loss(self, model: "nn.Module", batch: Sequence[PoolExample]) -> "Tensor":
-        """Return the mean loss of some questions, at least one."""
+        """Return the mean loss of one or more questions."""
         assert isinstance(model, DocumentGNN)
         scores = score_pools(model, batch, self._columns)
         losses = []
         for own, one in zip(scores, batch, strict=True):
             relevant, others = (torch.from_numpy(rows).to(own.device) for rows in (one.relevant, one.others))
-            told = relevant | others
-            losses.append(self._loss.compute(own[: len(told)][told], relevant[told]))
+            labelled = relevant | others
+            losses.append(self._loss.compute(own[: len(labelled)][labelled], relevant[labelled]))
         return torch.stack(losses).mean()
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
-        """Return the mean over sets of recall at 2 and 5 and of all evidence at 5, and each of them for each set."""
+        """Return recall at 2 and 5 and all-gold at 5 for each set, their mean first; empty without a set."""
         assert isinstance(model, DocumentGNN)
         figures: dict[str, float] = {}
         for name, examples in self._validation.items():
@@ -160,7 +159,7 @@ class Reranking:
 
 
 def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "Tensor":
-    """Return the scores (b, most) of some questions' passages, computed where the model is."""
+    """Return passage scores (b, n), on the model's device; n is the size of the largest pool."""
     device = next(model.parameters()).device
     batch = collate_graphs([one.graph for one in examples], columns, text=model.settings.text > 0)
     scores: Tensor = model(batch.to(device))
@@ -168,23 +167,22 @@ def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fe
 
 
 def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "list[BoolArray]":
-    """Return which passages are evidence, best first by the model, of each question."""
-    found: list[BoolArray] = []
+    """Return for each question which passages are evidence, ranked by the model; ties keep their order."""
+    rankings: list[BoolArray] = []
     training = model.training
     model.eval()
     with torch.inference_mode():
         for start in range(0, len(examples), _BATCH_SIZE):
-            part = examples[start : start + _BATCH_SIZE]
-            scores = score_pools(model, part, columns).cpu().numpy()
-            for own, one in zip(scores, part, strict=True):
-                order = np.argsort(-own[: len(one.relevant)], kind="stable")
-                found.append(one.relevant[order])
+            batch = examples[start : start + _BATCH_SIZE]
+            scores = score_pools(model, batch, columns).cpu().numpy()
+            for own, one in zip(scores, batch, strict=True):
+                rankings.append(one.relevant[np.argsort(-own[: len(one.relevant)], kind="stable")])
     model.train(training)
-    return found
+    return rankings
 
 
 def pool_figures(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:
-    """Return the means of recall at 2 and at 5, and of all evidence at 5."""
+    """Return the means of recall at 2 and at 5, and the share of questions with all evidence among the first 5."""
     pairs = list(zip(rankings, examples, strict=True))
     figures = {f"recall@{k}": float(np.mean([own[:k].sum() / one.gold_count for own, one in pairs])) for k in (2, 5)}
     return {**figures, "all_gold@5": float(np.mean([own[:5].sum() == one.gold_count for own, one in pairs]))}

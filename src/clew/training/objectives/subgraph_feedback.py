@@ -1,19 +1,19 @@
-"""Training the selection of subgraphs by what a reader makes of them.
+"""Training of a subgraph selector on a reader's feedback.
 
-`policy`: selections are drawn; one that a reader answers better from than from the others of the same question becomes
-likelier, one that it answers worse from less likely (REINFORCE, each draw's baseline the mean of the others).
-`paper`: the likeliest nodes are selected, and the printed loss is minimised,
+`policy`: selections are sampled; one from which the reader answers better than from the other samples of the same
+question becomes likelier, a worse one less likely (REINFORCE; the baseline of a sample is the mean of the others).
+`paper`: the likeliest nodes are selected, and the loss as published is minimised,
 
     L = - sum over questions of loss * (sum over selected nodes of log(p + eps) + the same sum over selected edges)
 
-which raises the probability of whatever was selected, the more the worse it was answered from.
+which raises the probability of whatever was selected, the more so the worse the answer was.
 
 Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering with LLMs" (2024),
 section 3.2, for `paper`; Kool, van Hoof and Welling, "Buy 4 REINFORCE Samples, Get a Baseline for Free!" (2019), for
 the baseline of `policy`.
-Differs from the source: `policy` follows what the source says its loss is for, and not the loss as printed; a node
-that is selected has a price, where one is set. Where the reader learns too (its soft prompt, say), the mean of its own
-losses on the same selections is added, and does not reach the network.
+Differs from the source: `policy` follows the stated purpose of the source's loss instead of its formula; a selected
+node may have a price. If the reader is trained as well (for example its soft prompt), the mean of its losses on the
+same selections is added, without a gradient to the network.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,12 +51,12 @@ _EPS = 1e-8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeedbackExample:
-    """A question on a graph, and what it should be answered.
+    """A question on a graph with its answers.
 
     Attributes:
-        question_graph: The question on its graph of at least one node.
-        question: Its words, for the reader.
-        answers: Any of them will do: a selection is worth what the easiest of them is.
+        question_graph: The encoded question on its graph of at least one node.
+        question: Text of the question, for the reader.
+        answers: Accepted answers; the cost of a selection is the lowest loss among them.
 
     Raises:
         InputError: There is no answer.
@@ -67,21 +67,23 @@ class FeedbackExample:
     answers: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Refuse what no selection can be judged by."""
         if not self.answers:
             raise InputError(f"the question {self.question!r} has no answer: wanted at least one; leave it out")
 
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRecipe:
-    """How selections are drawn and judged.
+    """Sampling and cost of selections.
 
     Attributes:
         objective: `policy` or `paper`.
-        budget: Nodes of a selection at most.
-        draws: Selections of each question (`policy`), at least 2.
-        price: Of one selected node, in nats of the reader's loss.
-        batch: Questions a step.
+        budget: Maximum number of nodes in a selection.
+        draws: Selections sampled per question (`policy`), at least 2.
+        price: Penalty per selected node, in nats of the reader's loss.
+        batch: Questions per step.
+
+    Raises:
+        InputError: A value is out of range.
     """
 
     objective: str = POLICY
@@ -91,50 +93,44 @@ class FeedbackRecipe:
     batch: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse numbers that train nothing."""
         if self.objective not in (POLICY, PAPER):
             raise InputError(f"objective is {self.objective!r}: wanted {POLICY} or {PAPER}")
-        wanted = {
-            "budget": (self.budget, 1),
-            "draws": (self.draws, 2),
-            "batch": (self.batch, 1),
-            "price": (self.price, 0),
-        }
-        for name, (seen, least) in wanted.items():
-            if not seen >= least:
-                raise InputError(f"{name} is {seen}: at least {least} is wanted")
+        limits = (("budget", self.budget, 1), ("draws", self.draws, 2), ("batch", self.batch, 1))
+        for name, value, least in (*limits, ("price", self.price, 0)):
+            if not value >= least:
+                raise InputError(f"{name} is {value}: at least {least} is wanted")
 
 
 def check_stopping(settings: ScorerSettings, recipe: FeedbackRecipe) -> None:
-    """Refuse a network whose selections may end under an objective that never says when.
+    """Check that the objective trains the stopping decision of a network that has one.
 
     Raises:
-        InputError: It is such a one.
+        InputError: It does not.
     """
     if settings.stops and recipe.objective == PAPER:
         raise InputError(
-            "the objective paper says nothing of where a selection ends, so a network with stops would end anywhere: "
+            "the objective paper does not train where a selection ends, so a network with stops would end anywhere: "
             "wanted the objective policy, or no stops"
         )
 
 
 @final
 class SubgraphFeedback:
-    """The objective (see `clew.training.loop.Objective`).
+    """Objective of selector training (see `clew.training.loop.Objective`).
 
     Args:
-        examples: To learn from.
-        validation: Not learned from; their mean loss chooses the epoch.
-        reader: Gives the feedback. One with weights of its own that learn (`losses`, `parameters`) learns with it.
-        settings: Of the network.
-        recipe: How.
+        examples: Training questions.
+        validation: Questions whose mean loss selects the epoch.
+        reader: Reader that gives the feedback; if it has trainable parameters, they are trained as well.
+        settings: Settings of the network.
+        recipe: Sampling and cost of selections.
 
     Raises:
-        InputError: The network may end a selection, and the objective does not teach where.
+        InputError: The network may end a selection, which the objective does not train.
     """
 
     no_signal_message = (
-        "the reader answers every selection of a question alike, so there is nothing to learn from: give graphs that "
+        "the reader's answers do not depend on the selection, so there is nothing to learn from: give graphs that "
         "are larger than the budget, or another reader"
     )
 
@@ -155,62 +151,62 @@ class SubgraphFeedback:
         self._recipe = recipe
 
     def trainable_module(self, scorer: "nn.Module") -> "nn.Module":
-        """Return what the loop is to train: the network, and with it what the reader learns, where it does.
+        """Return the module to train: the network, together with the reader's trainable parameters if it has any.
 
-        A loop that trains the network alone leaves such a reader as it is.
+        If the network alone is passed to the loop, such a reader stays unchanged.
         """
         return scorer if self._trainable is None else SelectorAndReader(scorer, self._trainable.parameters())
 
     def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[FeedbackExample]]]":
-        """Yield a seed for the draws and questions."""
+        """Yield a sampling seed with the questions of a batch."""
         order = np.random.default_rng(epoch_seed).permutation(len(self._examples))
         for start in range(0, len(order), self._recipe.batch):
             yield epoch_seed * 1_000_003 + start, [self._examples[i] for i in order[start : start + self._recipe.batch]]
 
     def __len__(self) -> int:
-        """Return how many batches an epoch has."""
+        """Return the number of batches in an epoch."""
         return -(-len(self._examples) // self._recipe.batch)
 
     def halve(
         self, batch: tuple[int, list[FeedbackExample]]
     ) -> tuple[tuple[int, list[FeedbackExample]], tuple[int, list[FeedbackExample]]] | None:
-        """Return a batch as two; None for a single question."""
+        """Split a batch; None for a single question."""
         seed, questions = batch
         middle = len(questions) // 2
         return ((seed, questions[:middle]), (seed + 1, questions[middle:])) if middle else None
 
     def loss(self, model: "nn.Module", batch: tuple[int, list[FeedbackExample]]) -> "Tensor | None":
-        """Return the loss of a batch: a number whose gradient, not whose value, says something."""
+        """Return a surrogate loss: its gradient is meaningful, its value is not. None if all costs are equal."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
-        whole = make_node_batch([one.question_graph for one in questions], self._settings)
-        scores, ends = model(whole)
-        each = scores.split(torch.bincount(whole.graph_of, minlength=whole.graph_count).tolist())
+        nodes = make_node_batch([one.question_graph for one in questions], self._settings)
+        scores, ends = model(nodes)
+        by_question = scores.split(torch.bincount(nodes.graph_of, minlength=nodes.graph_count).tolist())
         generator = torch.Generator().manual_seed(seed)
         orders = [
             [_select_likeliest(own, recipe.budget)]
             if paper
             else [sample_without_replacement(own, end, recipe.budget, generator) for _ in range(recipe.draws)]
-            for own, end in zip(each, ends, strict=True)
+            for own, end in zip(by_question, ends, strict=True)
         ]
-        repeated = [one for one, some in zip(questions, orders, strict=True) for _ in some]
-        flat = [order for some in orders for order in some]
+        repeated = [one for one, samples in zip(questions, orders, strict=True) for _ in samples]
+        flat = [order for samples in orders for order in samples]
         contexts = [_selected_context(one, order) for one, order in zip(repeated, flat, strict=True)]
-        judged = self._differentiable_losses(repeated, contexts, trainable=isinstance(model, SelectorAndReader))
-        costs = judged.detach().reshape(len(questions), -1)
-        found: Tensor | None
+        reader_losses = self._differentiable_losses(repeated, contexts, trainable=isinstance(model, SelectorAndReader))
+        costs = reader_losses.detach().reshape(len(questions), -1)
+        loss: Tensor | None
         if paper:
             graphs = [one.question_graph.graph.graph for one in questions]
-            found = paper_loss(each, [context.subgraph for context in contexts], graphs, costs[:, 0])
+            loss = paper_loss(by_question, [context.subgraph for context in contexts], graphs, costs[:, 0])
         else:
             sizes = torch.tensor([len(context.subgraph.nodes) for context in contexts]).reshape(costs.shape)
-            found = reinforce_loss(each, ends, orders, costs + recipe.price * sizes, recipe.budget)
-        if not judged.requires_grad:
-            return found
-        return judged.mean() if found is None else found + judged.mean()
+            loss = reinforce_loss(by_question, ends, orders, costs + recipe.price * sizes, recipe.budget)
+        if not reader_losses.requires_grad:
+            return loss
+        return reader_losses.mean() if loss is None else loss + reader_losses.mean()
 
     def validate(self, model: "nn.Module") -> dict[str, float]:
-        """Return the likelihood of the held-out answers as the reader has them from the likeliest selections."""
+        """Return the negated mean cost of the likeliest selections on validation questions, and their mean size."""
         if not self._validation:
             return {}
         contexts: list[GraphContext] = []
@@ -222,26 +218,26 @@ class SubgraphFeedback:
         with self._averaged_reader(model):
             losses = self._reader_losses(self._validation, contexts)
         sizes = np.array([len(context.subgraph.nodes) for context in contexts])
-        worth = float(np.mean(losses + self._recipe.price * sizes))
-        return {"minus loss": -worth, "nodes": float(sizes.mean())}
+        cost = float(np.mean(losses + self._recipe.price * sizes))
+        return {"minus loss": -cost, "nodes": float(sizes.mean())}
 
     def _reader_losses(self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]) -> "FloatArray":
-        """Return the reader's loss (n,) of the easiest answer of each."""
-        found = self._reader.loss(*_reader_inputs(examples, contexts))
-        return np.minimum.reduceat(found, _answer_offsets(examples))
+        """Return the reader's lowest loss (n,) among the answers of each example."""
+        losses = self._reader.loss(*_reader_inputs(examples, contexts))
+        return np.minimum.reduceat(losses, _answer_offsets(examples))
 
     def _differentiable_losses(
         self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext], *, trainable: bool
     ) -> "Tensor":
-        """Return the same, with gradients where the reader learns."""
+        """Return the same losses (n,), with gradients if the reader is trained."""
         if self._trainable is None or not trainable:
             return torch.from_numpy(self._reader_losses(examples, contexts))
-        found = self._trainable.losses(*_reader_inputs(examples, contexts)).float().cpu()
-        each = torch.split(found, [len(one.answers) for one in examples])
-        return torch.stack([losses.min() for losses in each])
+        losses = self._trainable.losses(*_reader_inputs(examples, contexts)).float().cpu()
+        by_example = torch.split(losses, [len(one.answers) for one in examples])
+        return torch.stack([own.min() for own in by_example])
 
     def _averaged_reader(self, model: "nn.Module") -> "AbstractContextManager[None]":
-        """Let the reader read with what a model that the loop validates has for it."""
+        """Give the reader the parameters of a model under validation, which may be moving averages."""
         if self._trainable is None or not isinstance(model, SelectorAndReader):
             return nullcontext()
         return swap_parameters(self._trainable.parameters(), model.reader)
@@ -250,48 +246,49 @@ class SubgraphFeedback:
 def reinforce_loss(
     scores: "Sequence[Tensor]", ends: "Tensor", orders: "Sequence[Sequence[Tensor]]", costs: "Tensor", budget: int
 ) -> "Tensor | None":
-    """Return the loss of `policy`, whose gradient is that of the expected cost in the mean; None where it has none.
+    """Return the loss of `policy`, whose expected gradient is that of the expected cost; None if all costs are equal.
 
     Args:
-        scores: For each of b questions those of its nodes (n,).
-        ends: (b,) of ending the selection.
-        orders: For each question d >= 2 selections as they were drawn, each (k,).
-        costs: (b, d) of each selection.
-        budget: Nodes of a selection at most.
+        scores: Node scores (n,) of each of b questions.
+        ends: (b,) scores of ending the selection.
+        orders: For each question d >= 2 selections of nodes (k,), in the order in which they were sampled.
+        costs: (b, d) costs of the selections.
+        budget: Maximum number of nodes in a selection.
     """
-    # From the least on, so that equal costs have no advantage at all, where rounding would leave them a little one.
+    # Relative to the lowest cost, so that equal costs give an advantage of exactly 0 despite rounding.
     extra, draws = costs - costs.min(1, keepdim=True).values, costs.shape[1]
     advantages = (extra.sum(1, keepdim=True) - extra) / (draws - 1) - extra
     terms = [
         advantage * selection_log_probability(own, end, order, budget)
-        for own, end, row, some in zip(scores, ends, advantages, orders, strict=True)
-        for advantage, order in zip(row, some, strict=True)
+        for own, end, row, samples in zip(scores, ends, advantages, orders, strict=True)
+        for advantage, order in zip(row, samples, strict=True)
         if bool(advantage != 0)
     ]
     return -torch.stack(terms).sum() / costs.numel() if terms else None
 
 
 def paper_loss(
-    scores: "Sequence[Tensor]", parts: Sequence[Subgraph], graphs: Sequence[TextualGraph], losses: "Tensor"
+    scores: "Sequence[Tensor]", subgraphs: Sequence[Subgraph], graphs: Sequence[TextualGraph], losses: "Tensor"
 ) -> "Tensor":
-    """Return the loss of `paper`, the mean over questions.
+    """Return the loss of `paper`, averaged over questions.
 
     Args:
-        scores: For each of b questions those of its nodes (n,), before the softmax.
-        parts: What was selected.
-        graphs: From what.
-        losses: (b,) of the reader.
+        scores: Node scores (n,) of each of b questions, before the softmax.
+        subgraphs: The selections.
+        graphs: The graphs they were selected from.
+        losses: (b,) losses of the reader.
     """
     total = scores[0].new_zeros(())
-    for own, part, graph, loss in zip(scores, parts, graphs, losses, strict=True):
+    for own, subgraph, graph, loss in zip(scores, subgraphs, graphs, losses, strict=True):
         nodes = torch.log_softmax(own, 0)
-        told = (nodes[torch.from_numpy(part.nodes).long()].exp() + _EPS).log().sum()
-        if len(part.edges):
+        log_probability = (nodes[torch.from_numpy(subgraph.nodes).long()].exp() + _EPS).log().sum()
+        if len(subgraph.edges):
             ends = torch.from_numpy(np.ascontiguousarray(graph.edges)).long()
             edges = edge_log_probabilities(nodes, ends)
-            told = told + (edges[torch.from_numpy(part.edges).long()].exp() + _EPS).log().sum()
-        total = total - told * loss
-    return total / len(parts)
+            selected = edges[torch.from_numpy(subgraph.edges).long()]
+            log_probability = log_probability + (selected.exp() + _EPS).log().sum()
+        total = total - log_probability * loss
+    return total / len(subgraphs)
 
 
 def _select_likeliest(scores: "Tensor", budget: int) -> "Tensor":
@@ -305,7 +302,7 @@ def _selected_context(example: FeedbackExample, order: "Tensor") -> GraphContext
 def _reader_inputs(
     examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]
 ) -> tuple[list[str], list[GraphContext], list[str]]:
-    """Return question, context and answer of every answer of every example."""
+    """Return the question, context and answer of every answer of every example."""
     return (
         [one.question for one in examples for _ in one.answers],
         [context for one, context in zip(examples, contexts, strict=True) for _ in one.answers],

@@ -13,7 +13,8 @@ from clew.graph.subgraphs.textual_graph import build_context
 from clew.models.encoders.memory import VectorMemory
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.selectors import SubgraphSelector
-from clew.training.data.graph_questions import EncodedQuestion, Progress, digest_questions
+from clew.training.data.graph_questions import EncodedQuestion, digest_questions
+from clew.types import Progress
 
 if TYPE_CHECKING:
     from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
