@@ -84,7 +84,6 @@ class ReaderTuning:
             yield [self._examples[position] for position in order[start : start + self._batch_size]]
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch."""
         return -(-self._epoch_size // self._batch_size)
 
     def halve(self, batch: list[ReaderExample]) -> tuple[list[ReaderExample], list[ReaderExample]] | None:

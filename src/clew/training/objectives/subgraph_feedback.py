@@ -164,7 +164,6 @@ class SubgraphFeedback:
             yield epoch_seed * 1_000_003 + start, [self._examples[i] for i in order[start : start + self._recipe.batch]]
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch."""
         return -(-len(self._examples) // self._recipe.batch)
 
     def halve(
