@@ -106,7 +106,7 @@ def test_folders_are_made(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for log in (tmp_path / "file" / "feedback.jsonl", tmp_path):
-        with pytest.raises(ProviderError, match=r"the feedback .* cannot be written .*choose another place") as told:
+        with pytest.raises(ProviderError, match=r"the feedback .* cannot be written .*choose another file") as told:
             log_feedback(log, [QUESTION], [answer()])
         assert "\n" not in str(told.value)
 

@@ -39,7 +39,7 @@ def test_a_quote_that_stands_nowhere_is_dropped_and_said_so() -> None:
     answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
     (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     assert [citation.quote for citation in answer.citations] == ["on the Weser"]
-    assert "dropped a quote that stands in no passage: 'Vega was built in Hamburg.'" in answer.notes
+    assert "dropped a quote that is in no passage: 'Vega was built in Hamburg.'" in answer.notes
     assert not answer.weak
 
 
@@ -81,12 +81,12 @@ def test_quotes_that_prove_nothing_are_dropped() -> None:
     answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
     (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     assert (answer.citations, answer.weak) == ((), True)
-    assert "dropped a quote that is too short to prove anything: 'Weser'" in answer.notes
+    assert "dropped a quote that is too short to be evidence: 'Weser'" in answer.notes
     (many,) = answered({"answerable": True, "answer": "x", "quotations": quotes * 1000})[0].answer(["?"], [EVIDENCE])
     assert len(many.notes) < 30
     moved = [{"passage": 99, "quote": "lies on the Weser"}]
     (answer,) = answered({"answerable": True, "answer": "x", "quotations": moved})[0].answer(["?"], [EVIDENCE])
-    assert "a quote ascribed to passage 99 stands in d2" in answer.notes
+    assert "a quote attributed to passage 99 is from d2" in answer.notes
 
 
 def test_what_a_model_writes_is_one_line_and_steers_no_terminal() -> None:

@@ -38,8 +38,8 @@ def context(
     return build_context(asked, induced_subgraph(graph, range(len(names)) if part is None else part))
 
 
-def reader(hops: int = 3, temperature: float = 0.05, floor: float = 1e-3) -> PathGraphReader:
-    return PathGraphReader(ENCODER.encode, hops, temperature, floor)
+def reader(hops: int = 3, temperature: float = 0.05, min_likelihood: float = 1e-3) -> PathGraphReader:
+    return PathGraphReader(ENCODER.encode, hops, temperature, min_likelihood)
 
 
 def walks(context: GraphContext, start: int, hops: int) -> list[tuple[int, tuple[str, ...]]]:
@@ -145,7 +145,7 @@ EDGES = ((0, "ship built by", 1), (1, "lives in", 2), (3, "sailed", 0))
 
 
 def test_an_answer_to_which_no_path_leads_has_the_floor() -> None:
-    found = reader(floor=0.01).loss([""] * 3, [context(SHIPS, EDGES, [0])] * 3, ["Oslo", "Fram", ""])
+    found = reader(min_likelihood=0.01).loss([""] * 3, [context(SHIPS, EDGES, [0])] * 3, ["Oslo", "Fram", ""])
     np.testing.assert_allclose(found, -np.log(0.01), rtol=1e-6)
 
 
@@ -192,10 +192,10 @@ def test_the_temperature_sharpens() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"hops": 0}, {"temperature": 0.0}, {"temperature": float("nan")}, {"floor": 0.0}, {"floor": 1.0}]
+    "wrong", [{"hops": 0}, {"temperature": 0.0}, {"temperature": float("nan")}, {"min_likelihood": 0.0}, {"min_likelihood": 1.0}]
 )
 def test_numbers_that_read_nothing_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="wanted 1 hop or more"):
+    with pytest.raises(InputError, match="wanted hops of at least 1"):
         reader(**wrong)
 
 

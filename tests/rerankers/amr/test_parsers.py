@@ -93,10 +93,10 @@ def test_a_model_of_amrlib_parses_pairs(model: Path, given: bool) -> None:
     assert built == BUILT
     assert isinstance(town, Failure)
     assert isinstance(malformed, Failure)
-    assert town.reason.startswith("the model of amrlib gave no graph")
+    assert town.reason.startswith("the amrlib model returned no readable graph")
     assert (malformed.item, malformed.reason.split(":")[0]) == (
         "p3",
-        "the model of amrlib gave a graph that is malformed",
+        "the amrlib model returned a malformed graph",
     )
     assert parser.parse([], []) == []
 

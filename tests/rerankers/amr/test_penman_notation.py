@@ -76,8 +76,8 @@ def test_what_one_name_names_twice_is_one_concept() -> None:
         ("(a)", 7, "a, with no concept"),
         ("(a / )", 7, "a, with no concept"),
         ("(a / alpha :ARG0 (a / beta))", 7, "a, with two concepts"),
-        ("(a / alpha :ARG0 )", 7, "without an end"),
-        ("(a / alpha :ARG0 b2)", 7, "b2, which is no variable"),
+        ("(a / alpha :ARG0 )", 7, "without a target"),
+        ("(a / alpha :ARG0 b2)", 7, "b2, which is not defined"),
         ("(a / alpha " + ":ARG0 (b / b " * 5000 + ")" * 5001, 7, "nested too deeply"),
     ],
 )

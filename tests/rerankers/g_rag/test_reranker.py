@@ -183,7 +183,7 @@ def test_the_fingerprint_tells_weights_and_parsers(
 
 
 def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> None:
-    with pytest.raises(InputError, match="'score' is no part of these graphs, which have none"):
+    with pytest.raises(InputError, match="'score' is no feature of these graphs, which have none"):
         DocumentGraphReranker(graphs_of(small, "amr"), make_trained_gnn("index"))
     with pytest.raises(InputError, match="'wings' is no part"):
         DocumentGraphReranker(

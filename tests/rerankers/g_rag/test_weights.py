@@ -156,7 +156,7 @@ def test_columns_are_where_names_stand() -> None:
     assert FeatureColumns.locate((("c", "a"), ("y",)), present) == FeatureColumns((2, 0), (1,))
     assert FeatureColumns.locate(((), ()), present) == FeatureColumns((), ())
     for wanted, said in (
-        ((("z",), ()), "'z' is no part of these graphs, which have a, b, c"),
+        ((("z",), ()), "'z' is no feature of these graphs, which have a, b, c"),
         (((), ("z",)), "'z'.*have x, y"),
     ):
         with pytest.raises(InputError, match=said):
