@@ -48,7 +48,10 @@ def main() -> None:
         benchmark = BENCHMARKS[name]
         index = indexes.open(indexed(benchmark))
         questions = some(DATA / benchmark.questions, arguments.questions)
-        report = evaluate_retrievers(index, questions, list(called), (2, 5, 10), None, None, progress, positives=True)
+        evaluated = evaluate_retrievers(
+            index, questions, list(called), (2, 5, 10), None, None, progress, positives=True
+        )
+        report = evaluated.to_json()
         print(f"\n{name}: {report['questions']} questions, the first {POOL} of fused reranked; in %")
         rows = []
         for spec, label in called.items():

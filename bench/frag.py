@@ -145,7 +145,7 @@ def quality(folder: Path, count: int) -> None:
         asked = asked[::step][:count]
         routing, ranking = settings[name].split("|")
         retrievers = [f"frag:{routing},ranker=bi-encoder", f"frag:{routing},{ranking}", "frag"]
-        report = evaluate_path_retrievers(graph(name), asked, retrievers, ignore_progress)["retrievers"]
+        report = evaluate_path_retrievers(graph(name), asked, retrievers, ignore_progress).to_json()["retrievers"]
         for kind, retriever, wanted in zip(
             ("bi-encoder", "other family", "shipped weights"), retrievers, (plain, other, 0.0), strict=True
         ):
@@ -171,7 +171,7 @@ def variants(folder: Path, count: int) -> None:
     del folder
     held = questions(METAQA)
     balanced = [q for hops in (1, 2, 3) for q in [q for q in held if q.hops == hops][:count]]
-    report = evaluate_path_retrievers(graph(METAQA), balanced, VARIANTS, ignore_progress)
+    report = evaluate_path_retrievers(graph(METAQA), balanced, VARIANTS, ignore_progress).to_json()
     rows = [
         [
             name,

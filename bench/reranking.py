@@ -167,7 +167,7 @@ def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
             called = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
             report = evaluate_retrievers(
                 index, questions, list(called), (2, 5, 10), None, RUN / "runs", progress, positives=True
-            )
+            ).to_json()
             for spec, label in called.items():
                 figures = report["retrievers"][spec]
                 cells = [f"{100 * figures[m]:.1f}" for m in MEASURES]

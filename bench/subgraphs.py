@@ -76,7 +76,10 @@ def times(seeds: int) -> None:
     names = [name for name in SELECTIONS if name not in ("gcn", "gcn-paper")]
     for order in (names, names[::-1]):
         recipe, runs = Recipe(), WORK / "subgraphs" / "times"
-        report = compare_selections(on, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, ignore_progress)
+        compared = compare_selections(
+            on, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, ignore_progress
+        )
+        report = compared.to_json()
         found = report["selections"]
         print(f"\n{report['questions']} questions, first {order[0]}")
         rows = [[name, *(_with_interval(found[name], measure, 1) for measure in TIMED)] for name in names]
@@ -109,7 +112,8 @@ def _compare(
 ) -> None:
     runs = WORK / "subgraphs" / name
     shutil.rmtree(runs, ignore_errors=True)
-    report = compare_selections(on, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress)
+    compared = compare_selections(on, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress)
+    report = compared.to_json()
     told = f"{report['questions']} questions, {report['learned_from']} learned from"
     print(f"\n{told}, budget {on.budget}, {seeds} seeds")
     rows = []

@@ -125,7 +125,7 @@ def test_questions_together_are_questions_alone() -> None:
     for graph, question, pool in zip(made.build(QUESTIONS[:5], pools), QUESTIONS, pools, strict=False):
         (alone,) = made.build([question], [pool])
         assert graph.notes == alone.notes
-        for name in ("vectors", "numbers", "edges", "question"):
+        for name in ("vectors", "node_features", "edge_features", "question"):
             assert np.array_equal(getattr(graph, name), getattr(alone, name)), name
         assert graph.edge_features.shape == (len(pool), len(pool), len(EDGE_FEATURES))
 

@@ -293,7 +293,7 @@ def test_questions_together_are_questions_alone(plain_polar: Index) -> None:
     pools = [pool_of(plain_polar, list(range(n, n + 7))) for n in range(len(POLAR))]
     for one, question, pool in zip(graphs.build(POLAR, pools), POLAR, pools, strict=True):
         (alone,) = graphs.build([question], [pool])
-        for name in ("vectors", "numbers", "edges", "question"):
+        for name in ("vectors", "node_features", "edge_features", "question"):
             assert np.array_equal(getattr(one, name), getattr(alone, name)), name
     assert graphs.build([], []) == []
 
