@@ -1,4 +1,4 @@
-"""What every retriever in `clew.retrievers.registry.RETRIEVERS` promises, whatever its method."""
+"""Contract of every retriever in `clew.retrievers.registry.RETRIEVERS`."""
 
 import json
 import shutil
@@ -199,7 +199,7 @@ def test_a_passage_filtered_out_neither_appears_nor_lends_a_triple(small: Index,
 
 
 def test_a_filter_leaves_k_passages_where_there_are_as_many(small: Index, name: str) -> None:
-    # Eight keepers in German come first without the filter, so a filter of the found would leave fewer than five.
+    # Without the filter eight German keepers rank first, so filtering the results would leave fewer than five.
     unfiltered = result_ids(search(small, name, "lighthouse keeper", 5))
     assert len(set(unfiltered) & ALLOWED) < 5
     evidence = search(small, name, "lighthouse keeper", 5, "lang = 'en' AND number >= 8")
@@ -209,8 +209,8 @@ def test_a_filter_leaves_k_passages_where_there_are_as_many(small: Index, name: 
 
 def test_a_filter_that_allows_all_changes_nothing(small: Index, name: str) -> None:
     for question in QUESTIONS:
-        every = search(small, name, question, 10, "lang = 'en' OR lang <> 'en'")
-        assert without_timing(every) == without_timing(search(small, name, question, 10))
+        unrestricted = search(small, name, question, 10, "lang = 'en' OR lang <> 'en'")
+        assert without_timing(unrestricted) == without_timing(search(small, name, question, 10))
 
 
 def test_a_filter_that_allows_none_finds_nothing(small: Index, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Soft tokens before a prompt, against vectors embed_example by hand for one example at a time."""
+"""Soft tokens before a prompt, against vectors joined by hand for one example at a time."""
 
 import sys
 from pathlib import Path
