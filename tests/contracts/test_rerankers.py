@@ -14,7 +14,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.models.text_scorers import BiEncoderScorer
 from clew.protocols import Reranker
 from clew.rerankers.amr.local_parser import LocalAMRParser
-from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
+from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.llm import LLMReranker
 from clew.rerankers.registry import open_reranker
@@ -43,7 +43,7 @@ RERANKERS: dict[str, Callable[[Index], Reranker]] = {
     "cosine": lambda _: TextReranker(BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)),
     "g-rag": lambda index: open_reranker("g-rag", index.context),
     "g-rag on amr": lambda _: DocumentGraphReranker(
-        AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode), make_trained_gnn("amr")
+        AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode), make_trained_gnn("amr")
     ),
     "llm": lambda _: LLMReranker(model()),
     "llm that always fails": lambda _: LLMReranker(model(1)),

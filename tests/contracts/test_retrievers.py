@@ -125,7 +125,7 @@ def test_a_copy_of_the_folder_answers_the_same(small: Index, small_folder: Path,
 
 
 @pytest.mark.parametrize("question", ["", " ", "\n\t \u3000"])
-def test_an_empty_question_finds_nothing_and_says_so(small: Index, name: str, question: str) -> None:
+def test_an_empty_question_finds_nothing_and_gives_a_note(small: Index, name: str, question: str) -> None:
     evidence = search(small, name, question)
     assert not evidence.passages
     assert not evidence.paths
@@ -183,13 +183,13 @@ def _touch(one: Triple, other: Triple, homes: dict[str, str]) -> bool:
     return bool({one.head, one.tail} & {other.head, other.tail} or around[0] & around[1])
 
 
-def test_paths_hold_together(small: Index, name: str) -> None:
+def test_paths_are_connected(small: Index, name: str) -> None:
     homes = {document.title or document.id: document.id for document in DOCUMENTS}
     for question in QUESTIONS:
         check_paths(search(small, name, question, 100), ALL, homes)
 
 
-def test_a_passage_filtered_out_neither_appears_nor_lends_a_triple(small: Index, name: str) -> None:
+def test_a_filtered_passage_appears_neither_itself_nor_through_its_triples(small: Index, name: str) -> None:
     homes = {document.title or document.id: document.id for document in DOCUMENTS}
     for question in QUESTIONS:
         evidence = search(small, name, question, 100, WHERE)

@@ -1,4 +1,4 @@
-"""`clew eval --positives`: where every gold id stands, how deep it looks, and what stays as it was without it."""
+"""`clew eval --positives`: measures over all gold ids, the depth of the run, and the output without the option."""
 
 import json
 from pathlib import Path

@@ -7,21 +7,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 
 from clew.errors import InputError
 from clew.evaluation.kgqa_metrics import (
     answer_coverage,
-    compare_with_wilcoxon,
     hits_at_1,
     path_entity_names,
     path_recall,
+    wilcoxon_p,
 )
-from clew.evaluation.significance import mean_interval
+from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.types import Path, Triple
 
 SPOUSE, CHILD, BORN = Triple("Ada", "spouse", "Bo"), Triple("Carl", "child", "Bo"), Triple("Ada", "born in", "Vardø")
+Values = NDArray[np.float64]
 PATHS: tuple[Path, ...] = ((SPOUSE, CHILD), (BORN,), (SPOUSE,))
+
+
+def compare(
+    names: tuple[str, str], measure: str, first: Values, second: Values, generator: np.random.Generator
+) -> Comparison:
+    return compare_means(names, measure, first, second, generator, p_value=wilcoxon_p)
 
 
 def generator() -> np.random.Generator:
@@ -97,7 +105,7 @@ def signed_ranks(differences: list[float]) -> tuple[float, float, float]:
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=10))
 def test_p_is_that_of_the_normal_with_the_moments_of_all_patterns(differences: list[float]) -> None:
     first = np.array(differences)
-    comparison = compare_with_wilcoxon(("a", "b"), "hits@1", first, np.zeros(len(first)), generator())
+    comparison = compare(("a", "b"), "hits@1", first, np.zeros(len(first)), generator())
     if not any(differences):
         assert comparison.p == 1.0
         return
@@ -109,9 +117,7 @@ def test_p_is_that_of_the_normal_with_the_moments_of_all_patterns(differences: l
 def test_a_small_case_by_hand() -> None:
     """Ranks 1 to 6 of the absolute differences; the second alone is below 0: 19 of 21, mean 10.5, variance 22.75."""
     differences = np.array([0.6, -0.2, 0.5, 0.3, 0.1, 0.4])
-    comparison = compare_with_wilcoxon(
-        ("frag", "frag-simple"), "hits@1", differences + 0.1, np.full(6, 0.1), generator()
-    )
+    comparison = compare(("frag", "frag-simple"), "hits@1", differences + 0.1, np.full(6, 0.1), generator())
     z = (19 - 10.5) / math.sqrt(22.75)
     assert comparison.p == pytest.approx(2 * stats.norm.sf(z), abs=1e-9)
     assert (comparison.a, comparison.b, comparison.measure) == ("frag", "frag-simple", "hits@1")
@@ -122,30 +128,30 @@ def test_a_small_case_by_hand() -> None:
 def test_either_order_has_the_same_p_and_the_opposite_difference() -> None:
     random = generator()
     first, second = (random.integers(0, 2, 50).astype(np.float64) for _ in range(2))
-    one = compare_with_wilcoxon(("a", "b"), "m", first, second, generator())
-    other = compare_with_wilcoxon(("b", "a"), "m", second, first, generator())
+    one = compare(("a", "b"), "m", first, second, generator())
+    other = compare(("b", "a"), "m", second, first, generator())
     assert one.p == pytest.approx(other.p)
     assert one.difference == -other.difference
-    assert one == compare_with_wilcoxon(("a", "b"), "m", first, second, generator())
+    assert one == compare(("a", "b"), "m", first, second, generator())
 
 
 def test_what_is_always_better_is_significant_and_what_never_differs_is_not() -> None:
-    better = compare_with_wilcoxon(("a", "b"), "m", np.ones(40), np.zeros(40), generator())
+    better = compare(("a", "b"), "m", np.ones(40), np.zeros(40), generator())
     assert better.p < 1e-6
-    same = compare_with_wilcoxon(("a", "b"), "m", np.ones(40), np.ones(40), generator())
+    same = compare(("a", "b"), "m", np.ones(40), np.ones(40), generator())
     assert (same.p, same.difference, same.low, same.high) == (1.0, 0.0, 0.0, 0.0)
-    single = compare_with_wilcoxon(("a", "b"), "m", np.ones(1), np.zeros(1), generator())
+    single = compare(("a", "b"), "m", np.ones(1), np.zeros(1), generator())
     assert 0 < single.p <= 1
 
 
 def test_missing_values_are_refused() -> None:
     with pytest.raises(InputError, match="NaN"):
-        compare_with_wilcoxon(("a", "b"), "path_recall", np.array([np.nan, 1.0]), np.zeros(2), generator())
+        compare(("a", "b"), "path_recall", np.array([np.nan, 1.0]), np.zeros(2), generator())
     with pytest.raises(InputError, match="no values"):
-        compare_with_wilcoxon(("a", "b"), "m", np.zeros(0), np.zeros(0), generator())
+        compare(("a", "b"), "m", np.zeros(0), np.zeros(0), generator())
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_values_of_other_questions_are_refused(count: int) -> None:
     with pytest.raises(InputError):
-        compare_with_wilcoxon(("a", "b"), "m", np.ones(5), np.zeros(count), generator())
+        compare(("a", "b"), "m", np.ones(5), np.zeros(count), generator())

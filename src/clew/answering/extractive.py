@@ -254,7 +254,7 @@ def _score_sentence(query: _Question, sentence: _Sentence, similarity: float, pa
     on_path = max((share / (1 + i) for share, i in shares), default=0.0)
     overlap = query.overlap(sentence)
     features = {"similarity": similarity, "overlap": overlap, "rank": 1 / (1 + sentence.rank), "path": on_path}
-    return sum(SENTENCE_WEIGHTS[name] * x for name, x in features.items())
+    return _weighted_sum(SENTENCE_WEIGHTS, features)
 
 
 def _continues(query: _Question, sentence: _Sentence, selected: Iterable[_Sentence]) -> bool:
@@ -290,7 +290,11 @@ def _selection_gain(query: _Question, sentence: _Sentence, selected: Sequence[_S
         "new words": sum(weight for word, weight in query.weights.items() if word in new),
         "new passage": float(all(s.passage.id != sentence.passage.id for s in selected)),
     }
-    return sum(NEXT_SENTENCE_WEIGHTS[name] * x for name, x in features.items())
+    return _weighted_sum(NEXT_SENTENCE_WEIGHTS, features)
+
+
+def _weighted_sum(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    return sum(weights[name] * value for name, value in features.items())
 
 
 def _missing_name_notes(query: _Question, evidence: Evidence) -> list[str]:
@@ -330,7 +334,7 @@ def _rank_candidates(
             features["path end"] = ends.get(key, 0.0)
             features["title"] = float(key == sentence.title_key)
             features["bridge"] = float(len({s.passage.id for s in selected if key in s.name_keys}) > 1)
-            score = sum(CANDIDATE_WEIGHTS[name] * x for name, x in features.items())
+            score = _weighted_sum(CANDIDATE_WEIGHTS, features)
             if key not in best or score > best[key].score:
                 best[key] = _Candidate(text[mention.start : mention.end], score, (sentence,))
     return sorted(best.values(), key=lambda candidate: -candidate.score)

@@ -29,10 +29,7 @@ class PathAnswerer:
     """Answers with the end entity of the best path, without a language model."""
 
     def answer(
-        self,
-        questions: Sequence[str],
-        evidence: Sequence[Evidence],
-        on_text: Callable[[str], None] | None = None,
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
     ) -> list[Answer]:
         """Return one answer per question (see `Answerer`); `on_text` is never called."""
         del on_text
@@ -48,10 +45,7 @@ class LLMPathAnswerer:
         self._model = model
 
     def answer(
-        self,
-        questions: Sequence[str],
-        evidence: Sequence[Evidence],
-        on_text: Callable[[str], None] | None = None,
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
     ) -> list[Answer]:
         """Return one answer per question (see `Answerer`), the named path first in its evidence.
 

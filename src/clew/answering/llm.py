@@ -43,10 +43,7 @@ class LLMAnswerer:
         self._model = model
 
     def answer(
-        self,
-        questions: Sequence[str],
-        evidence: Sequence[Evidence],
-        on_text: Callable[[str], None] | None = None,
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
     ) -> list[Answer]:
         """Return one answer per question (see `Answerer`); all prompts are sent in one call."""
         check_lengths(questions, evidence)

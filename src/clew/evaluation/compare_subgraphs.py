@@ -14,6 +14,7 @@ from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
 from clew.retrievers.subgraph.selectors import (
     EgoGraph,
     RandomNodes,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from clew.retrievers.subgraph.gcn_weights import ScorerSettings
     from clew.training.loop import Recipe
     from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 
@@ -94,7 +94,7 @@ def compare_selections(
     config: ComparisonConfig,
     names: Sequence[str],
     seeds: Sequence[int],
-    settings: "ScorerSettings",
+    settings: ScorerSettings,
     feedback: "FeedbackRecipe",
     recipe: "Recipe",
     runs_folder: Path,
@@ -145,7 +145,7 @@ def compare_selections(
 
 @dataclass(frozen=True, slots=True)
 class _NetworkConfig:
-    settings: "ScorerSettings"
+    settings: ScorerSettings
     feedback: "FeedbackRecipe"
     recipe: "Recipe"
 
@@ -174,9 +174,7 @@ def _prepare_selector(
     return selector, train_seconds
 
 
-def _untrained_selector(config: ComparisonConfig, settings: "ScorerSettings", seed: int) -> GCNSelector:
-    from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-
+def _untrained_selector(config: ComparisonConfig, settings: ScorerSettings, seed: int) -> GCNSelector:
     model = settings.build_network(config.encoder.dimension, seed).eval()
     return GCNSelector(TrainedScorer(model, settings, config.encoder.fingerprint, config.encoder.dimension))
 

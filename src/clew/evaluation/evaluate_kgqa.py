@@ -12,12 +12,13 @@ from clew.answering.kg_paths import PathAnswerer
 from clew.errors import InputError
 from clew.evaluation.kgqa_metrics import (
     answer_coverage,
-    compare_with_wilcoxon,
     hits_at_1,
     path_entity_names,
     path_recall,
+    wilcoxon_p,
 )
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
+from clew.evaluation.significance import compare_means
 from clew.index import Index
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
@@ -75,7 +76,7 @@ def evaluate_path_retrievers(
     generator = np.random.default_rng(_SEED)
     first = values[names[0]]
     comparisons = [
-        compare_with_wilcoxon((names[0], other), measure, first[measure], values[other][measure], generator)
+        compare_means((names[0], other), measure, first[measure], values[other][measure], generator, p_value=wilcoxon_p)
         for other in names[1:]
         for measure in ("hits@1", f"coverage@{opened[names[0]].settings.paths}")
         if measure in values[other]

@@ -8,16 +8,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from clew.errors import InputError
 from clew.evaluation.answer_metrics import normalize_answer
-from clew.evaluation.significance import Comparison, mean_interval
 from clew.graph.paths.path_entities import path_entities
 from clew.types import Path
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
+    import numpy as np
     from numpy.typing import NDArray
 
 GoldPath = Sequence[tuple[str, str, str]]
@@ -47,35 +43,10 @@ def path_recall(paths: Sequence[Path], gold: Sequence[GoldPath]) -> float:
     return sum(tuple(map(tuple, path)) in retrieved for path in gold) / len(gold)
 
 
-def compare_with_wilcoxon(
-    names: tuple[str, str],
-    measure: str,
-    first: "NDArray[np.float64]",
-    second: "NDArray[np.float64]",
-    generator: "Generator",
-) -> Comparison:
-    """Compare two systems on the same questions by Wilcoxon's signed-rank test.
+def wilcoxon_p(differences: "NDArray[np.float64]") -> float:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test on differences (n,), 1 if all are 0."""
+    if not differences.any():
+        return 1.0
+    from scipy.stats import wilcoxon
 
-    Args:
-        names: Names of the two systems.
-        measure: Name of the measure.
-        first: (n,) values of the first system.
-        second: (n,) values of the second system.
-        generator: Random generator of the bootstrap interval.
-
-    Returns:
-        The difference of the means with its interval, and the two-sided p-value, 1 if no question differs.
-
-    Raises:
-        InputError: The lengths differ, there is no value, or a value is not finite.
-    """
-    if first.shape != second.shape:
-        raise InputError(f"{names[0]} has {len(first)} values and {names[1]} {len(second)}; give the same questions")
-    differences = first - second
-    low, high = mean_interval(differences, generator)
-    p = 1.0
-    if differences.any():
-        from scipy.stats import wilcoxon
-
-        p = float(wilcoxon(differences, zero_method="wilcox", method="approx").pvalue)
-    return Comparison(*names, measure, float(differences.mean()), low, high, p)
+    return float(wilcoxon(differences, zero_method="wilcox", method="approx").pvalue)

@@ -9,6 +9,7 @@ section 3.3 (randomisation test).
 Differs from the source: the test is exact if there are no more sign patterns than resamples.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,6 +117,8 @@ def compare_means(
     second: "DoubleArray",
     generator: "Generator",
     resamples: int = RESAMPLES,
+    *,
+    p_value: "Callable[[DoubleArray], float] | None" = None,
 ) -> Comparison:
     """Compare two systems on the same questions.
 
@@ -126,6 +129,7 @@ def compare_means(
         second: (n,) values of the second system, in the same order.
         generator: Random generator of the bootstrap, then of the test.
         resamples: Number of resamples of each.
+        p_value: Test on the differences (n,); None for `randomisation_p`.
 
     Raises:
         InputError: The lengths differ, there is no value, or a value is not finite.
@@ -134,7 +138,7 @@ def compare_means(
         raise InputError(f"{names[0]} has {len(first)} values and {names[1]} {len(second)}; give the same questions")
     differences = first - second
     low, high = mean_interval(differences, generator, resamples=resamples)
-    p = randomisation_p(differences, generator, resamples)
+    p = randomisation_p(differences, generator, resamples) if p_value is None else p_value(differences)
     return Comparison(*names, measure, float(differences.mean()), low, high, p)
 
 

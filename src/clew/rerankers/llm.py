@@ -59,12 +59,9 @@ class LLMReranker:
             count = f"{len(failures)} of {len(results)} passages have no score and keep their places"
             notes = (*notes, f"{self._model.name}: {count}: {failures[0].reason}")
         usage = sum((result.usage for result in results), evidence.usage)
-        passages = _order_by_score(evidence.passages, [_reply_score(result) for result in results])
+        scores = [cast("Relevance", r.value).score if isinstance(r, Reply) else None for r in results]
+        passages = _order_by_score(evidence.passages, scores)
         return replace(evidence, passages=passages, notes=notes, usage=usage)
-
-
-def _reply_score(result: Reply | Failure) -> float | None:
-    return None if isinstance(result, Failure) else cast("Relevance", result.value).score
 
 
 def _order_by_score(passages: Sequence[Scored[Passage]], scores: Sequence[float | None]) -> tuple[Scored[Passage], ...]:

@@ -46,14 +46,14 @@ def test_the_words_of_a_name_go_by_their_numbers() -> None:
     assert parse_penman(f"(n / name {parts})").concepts == ('"1 2 10"',)
 
 
-def test_a_name_keeps_what_is_more_than_its_words() -> None:
+def test_relations_of_a_name_other_than_its_words_remain() -> None:
     graph = parse_penman('(n / name :op1 "a \\"b\\"" :mod (o / old))')
     assert graph.concepts == ('"a \\"b\\""', "old")
     assert parse_penman('(n / name :op1 "A" :op2 (o / old))').concepts == ("name", '"A"', "old")
     assert parse_penman('(a / and :op1 "A" :op2 "B")').concepts == ("and", '"A"', '"B"')
 
 
-def test_what_one_name_names_twice_is_one_concept() -> None:
+def test_a_name_that_is_used_twice_is_one_concept() -> None:
     graph = parse_penman('(a / and :op1 (c / city :name (n / name :op1 "Oslo")) :op2 (h / harbour :name n))')
     assert graph.concepts == ("and", "city", '"Oslo"', "harbour")
     assert graph.edges[-1] == (3, ":name", 2)
@@ -100,7 +100,7 @@ def test_a_graph_is_laid_out_with_a_relation_a_line() -> None:
         format_penman("(a / alpha")
 
 
-def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "penman", None)
     with pytest.raises(ProviderError, match=r"pip install 'clew\[amr\]'"):
         parse_penman("(a / alpha)")

@@ -10,7 +10,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.parsers import AMRParser
-from clew.rerankers.g_rag.amr_document_graph import EDGE_FEATURES, AMRDocumentGraphs
+from clew.rerankers.g_rag.amr_document_graph import EDGE_FEATURES, AMRDocumentGraphBuilder
 from clew.types import Failure, Passage, Scored
 from tests.small_index import DOCUMENTS, QUESTIONS
 
@@ -57,7 +57,7 @@ def parse_graphs(parser: AMRParser, question: str) -> list[AMRGraph]:
 @pytest.mark.parametrize("parser", [LocalAMRParser(), FailingParser("palander")], ids=["local", "failing"])
 @pytest.mark.parametrize("question", QUESTIONS[:3])
 def test_edges_count_what_two_graphs_have_in_common(parser: AMRParser, question: str) -> None:
-    (graph,) = AMRDocumentGraphs(parser, ENCODER.encode).build([question], [POOL])
+    (graph,) = AMRDocumentGraphBuilder(parser, ENCODER.encode).build([question], [POOL])
     amr_graphs = parse_graphs(parser, question)
     shared = set.intersection(*(set(one.concepts) for one in amr_graphs if one.concepts))
     assert "question" in shared
@@ -82,7 +82,7 @@ def test_passages_that_share_the_question_alone_are_not_joined() -> None:
     pool = [
         Scored(Passage(text, text, "", text, 0, len(text)), 1.0) for text in ("Cats purr.", "Dogs bark.", "Cats nap.")
     ]
-    (graph,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Which pets sleep?"], [pool])
+    (graph,) = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).build(["Which pets sleep?"], [pool])
     assert (graph.edge_features[..., 0] > 0).tolist() == [
         [False, False, True],
         [False, False, False],
@@ -95,7 +95,7 @@ def test_passages_that_share_the_question_alone_are_not_joined() -> None:
 
 def test_encoded_texts_are_title_text_and_path_words() -> None:
     encoder, question = RecordingEncoder(), QUESTIONS[0]
-    (graph,) = AMRDocumentGraphs(LocalAMRParser(), encoder).build([question], [POOL])
+    (graph,) = AMRDocumentGraphBuilder(LocalAMRParser(), encoder).build([question], [POOL])
     wanted = []
     for passage, one in zip(PASSAGES, parse_graphs(LocalAMRParser(), question), strict=True):
         parts = [passage.title, passage.text, *path_words(one)]
@@ -108,7 +108,7 @@ def test_encoded_texts_are_title_text_and_path_words() -> None:
 
 
 def test_pairs_without_a_graph_keep_their_passage_and_are_noted() -> None:
-    builder = AMRDocumentGraphs(FailingParser("palander", "bornholm"), ENCODER.encode)
+    builder = AMRDocumentGraphBuilder(FailingParser("palander", "bornholm"), ENCODER.encode)
     graph, complete = builder.build(QUESTIONS[:2], [POOL, POOL[:1]])
     missing = [place for place, passage in enumerate(PASSAGES) if passage.id in ("palander", "bornholm")]
     assert graph.notes == ("2 of 8 passages have no AMR graph: no graph of palander",)
@@ -120,7 +120,7 @@ def test_pairs_without_a_graph_keep_their_passage_and_are_noted() -> None:
 
 
 def test_a_batch_equals_its_questions_one_by_one() -> None:
-    builder = AMRDocumentGraphs(FailingParser("vega"), ENCODER.encode)
+    builder = AMRDocumentGraphBuilder(FailingParser("vega"), ENCODER.encode)
     pools = [POOL, POOL[3:4], [], POOL[2:], POOL[:5]]
     for graph, question, pool in zip(builder.build(QUESTIONS[:5], pools), QUESTIONS, pools, strict=False):
         (single,) = builder.build([question], [pool])
@@ -131,14 +131,14 @@ def test_a_batch_equals_its_questions_one_by_one() -> None:
 
 
 def test_what_utf_8_cannot_write_is_replaced() -> None:
-    (odd,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Vega \ud800 Karlskrona?"], [POOL])
-    (plain,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Vega ? Karlskrona?"], [POOL])
+    (odd,) = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).build(["Vega \ud800 Karlskrona?"], [POOL])
+    (plain,) = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).build(["Vega ? Karlskrona?"], [POOL])
     assert np.array_equal(odd.question, plain.question)
     assert np.isfinite(odd.vectors).all()
 
 
 def test_the_fingerprint_tells_the_parser() -> None:
-    builders = [AMRDocumentGraphs(parser, ENCODER.encode) for parser in (LocalAMRParser(), FailingParser())]
+    builders = [AMRDocumentGraphBuilder(parser, ENCODER.encode) for parser in (LocalAMRParser(), FailingParser())]
     assert len({graphs.fingerprint for graphs in builders}) == 2
-    assert builders[0].fingerprint == AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).fingerprint
+    assert builders[0].fingerprint == AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).fingerprint
     assert (builders[0].node_features, builders[0].edge_features) == ((), EDGE_FEATURES)

@@ -19,7 +19,7 @@ from clew.rerankers.g_rag.document_graph import (
     EDGE_FEATURES,
     NODE_FEATURES,
     DocumentGraph,
-    IndexDocumentGraphs,
+    IndexDocumentGraphBuilder,
     gather_neighbours,
 )
 from clew.types import Document, Passage, Scored
@@ -36,9 +36,9 @@ POLAR = (
 SYMMETRIC = ("common nodes", "common edges", "rare common nodes", "rare common nodes not named")
 
 
-def make_builder(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexDocumentGraphs:
+def make_builder(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexDocumentGraphBuilder:
     context = index.context
-    return IndexDocumentGraphs(
+    return IndexDocumentGraphBuilder(
         snapshot or context.scope.snapshot,
         context.lexical,
         context.encode_questions,

@@ -14,10 +14,9 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.penman_files import amr_entry, write_amr
-from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
-from clew.rerankers.g_rag import document_graph
-from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
-from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphs
+from clew.rerankers.g_rag import amr_document_graph, document_graph
+from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
+from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
 from clew.rerankers.g_rag.factory import open_amr_parser
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs, save_reranker
@@ -33,10 +32,10 @@ all_kinds = pytest.mark.parametrize("kind", KINDS)
 def make_builder(index: Index, kind: str) -> DocumentGraphBuilder:
     context = index.context
     if kind == "amr":
-        return AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode)
+        return AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode)
     relations = context.text_vectors.relation_vectors
     text = kind == "index with text"
-    return IndexDocumentGraphs(
+    return IndexDocumentGraphBuilder(
         context.scope.snapshot, context.lexical, context.encode_questions, relations, vectors=text
     )
 
@@ -44,7 +43,7 @@ def make_builder(index: Index, kind: str) -> DocumentGraphBuilder:
 def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> TrainedDocumentGNN:
     """Return a network with random weights, also for the score of the node features."""
     nodes, edges = (
-        ((), meaning_graphs.EDGE_FEATURES)
+        ((), amr_document_graph.EDGE_FEATURES)
         if kind == "amr"
         else (document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES)
     )
@@ -163,7 +162,7 @@ def test_notes_of_the_graphs_are_added(small: Index) -> None:
         def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[Failure]:
             return [Failure(passage.id, "no reply") for passage in passages]
 
-    graphs = AMRDocumentGraphs(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
+    graphs = AMRDocumentGraphBuilder(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
     pool = search(small, QUESTIONS[0], 3)
     (after,) = DocumentGraphReranker(graphs, make_trained_gnn("amr")).rerank([QUESTIONS[0]], [pool])
     assert after.notes == ("a note", "3 of 3 passages have no AMR graph: no reply")
@@ -179,7 +178,7 @@ def test_the_fingerprint_tells_weights_and_parsers(
     assert one.fingerprint == same.fingerprint
     with torch.no_grad():
         next(same._trained.model.parameters()).view(-1)[0] += 1.0
-    other = AMRDocumentGraphs(open_amr_parser("file:~/graphs"), ENCODER.encode)
+    other = AMRDocumentGraphBuilder(open_amr_parser("file:~/graphs"), ENCODER.encode)
     others = {same.fingerprint, DocumentGraphReranker(other, make_trained_gnn("amr")).fingerprint}
     assert len(others | {one.fingerprint}) == 3
 

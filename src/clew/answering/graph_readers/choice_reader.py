@@ -45,13 +45,10 @@ class ChoiceWeights:
 class ChoiceGraphReader:
     """Scores the possible answers by the relations of a subgraph."""
 
+    name = "local"
+
     def __init__(self, weights: ChoiceWeights) -> None:
         self._weights = weights
-
-    @property
-    def name(self) -> str:
-        """The name on the command line."""
-        return "local"
 
     @property
     def fingerprint(self) -> str:

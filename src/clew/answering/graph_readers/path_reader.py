@@ -48,6 +48,8 @@ class PathGraphReader:
         InputError: A number is out of range.
     """
 
+    name = "local"
+
     def __init__(
         self,
         encode: "Callable[[Sequence[str]], FloatArray]",
@@ -62,11 +64,6 @@ class PathGraphReader:
         self._hops = hops
         self._temperature = temperature
         self._min_likelihood = min_likelihood
-
-    @property
-    def name(self) -> str:
-        """The name on the command line."""
-        return "local"
 
     @property
     def fingerprint(self) -> str:

@@ -24,13 +24,16 @@ EDGE_FEATURES = ("common nodes", "common edges")
 
 
 @final
-class AMRDocumentGraphs:
+class AMRDocumentGraphBuilder:
     """Builds document graphs from the AMR graphs of question-passage pairs.
 
     Args:
         parser: Parses the pairs.
         encode: Returns unit rows (n, d) of texts, for questions and passages.
     """
+
+    node_features: tuple[str, ...] = ()  # a node has its text vector only
+    edge_features = EDGE_FEATURES
 
     def __init__(self, parser: AMRParser, encode: "Callable[[Sequence[str]], FloatArray]") -> None:
         self._parser = parser
@@ -40,16 +43,6 @@ class AMRDocumentGraphs:
     def fingerprint(self) -> str:
         """Fingerprint of the parser."""
         return fingerprint_of(self._parser)
-
-    @property
-    def node_features(self) -> tuple[str, ...]:
-        """(): a node has its text vector only."""
-        return ()
-
-    @property
-    def edge_features(self) -> tuple[str, ...]:
-        """See `EDGE_FEATURES`."""
-        return EDGE_FEATURES
 
     def build(
         self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]

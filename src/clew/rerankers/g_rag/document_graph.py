@@ -101,7 +101,7 @@ class DocumentGraphBuilder(Protocol):
 
 
 @final
-class IndexDocumentGraphs:
+class IndexDocumentGraphBuilder:
     """Builds document graphs from an index.
 
     Args:
@@ -111,6 +111,9 @@ class IndexDocumentGraphs:
         relations: Returns unit rows (R, d) of the index's relations.
         vectors: Whether the graphs hold the passages' vectors.
     """
+
+    node_features = NODE_FEATURES
+    edge_features = EDGE_FEATURES
 
     def __init__(
         self,
@@ -134,16 +137,6 @@ class IndexDocumentGraphs:
         )
         degrees = np.maximum(snapshot.walk.degrees(), 1)
         self._rarity = (1.0 - np.log(degrees) / np.log(len(degrees) + 1.0)).astype(np.float32)
-
-    @property
-    def node_features(self) -> tuple[str, ...]:
-        """See `NODE_FEATURES`."""
-        return NODE_FEATURES
-
-    @property
-    def edge_features(self) -> tuple[str, ...]:
-        """See `EDGE_FEATURES`."""
-        return EDGE_FEATURES
 
     def build(
         self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
