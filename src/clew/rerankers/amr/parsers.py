@@ -8,19 +8,35 @@ from collections.abc import Sequence
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import Any, Protocol, final
 
 from clew.errors import InputError, ProviderError
 from clew.rerankers.amr.graph import AMRGraph
 from clew.rerankers.amr.penman_files import AMREntry, read_amr
 from clew.rerankers.amr.penman_notation import parse_penman
-from clew.types import (
-    Failure,
-    Passage,
-)
+from clew.types import Failure, Passage
 
-if TYPE_CHECKING:
-    from clew.rerankers.amr.graph import AMRGraph
+
+class AMRParser(Protocol):
+    """Parses pairs of a question and a passage into one AMR graph each."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes if the graph of some pair would change."""
+        ...
+
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
+        """Return one graph per pair, in order, or a failure in its place, with the passage's id as its item.
+
+        Args:
+            questions: (n,) any strings, often the same one for several passages.
+            passages: (n,) passages.
+
+        Raises:
+            InputError: The lengths differ.
+            ProviderError: The parser cannot be used at all.
+        """
+        ...
 
 
 def pair_text(question: str, passage: Passage) -> str:
@@ -195,25 +211,3 @@ def _import_amrlib() -> Any:
         # amrlib imports unidecode without declaring it as a dependency.
         raise ProviderError(f"{message}: pip install amrlib unidecode, or give a file of AMR graphs") from error
     return amrlib
-
-
-class AMRParser(Protocol):
-    """Pairs of a question and a passage in, a graph of what both mean together out."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the graph of some pair would."""
-        ...
-
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> "list[AMRGraph | Failure]":
-        """Return one graph a pair, in order; a failure is returned in its place, with the passage's id as its item.
-
-        Args:
-            questions: (n,) any strings, the same one for several passages as a rule.
-            passages: (n,).
-
-        Raises:
-            InputError: There are not as many questions as passages.
-            ProviderError: The parser cannot be used at all.
-        """
-        ...
