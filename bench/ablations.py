@@ -53,7 +53,7 @@ def main() -> None:
         retrievers["synonyms linked"] = PageRankRetriever(Scope(link_synonyms(index)), lexical, SHIPPED)
         rows = []
         for variant, retriever in retrievers.items():
-            summary = score(execute(retriever, variant, questions, 10), questions, resamples=100).summary
+            summary = score(execute(retriever, variant, questions, 10), questions, resamples=100).summary.to_json()
             rows.append(
                 [variant, *(f"{100 * summary[m]:.1f}" for m in MEASURES), f"{1000 * summary['seconds_p50']:.1f}"]
             )

@@ -48,7 +48,9 @@ def main() -> None:
         benchmark = BENCHMARKS[name]
         index = indexes.open(build_index(benchmark))
         questions = limit_questions(DATA / benchmark.questions, arguments.questions)
-        report = evaluate_retrievers(index, questions, list(labels), (2, 5, 10), None, None, progress, positives=True)
+        report = evaluate_retrievers(
+            index, questions, list(labels), (2, 5, 10), None, None, progress, positives=True
+        ).to_json()
         print(f"\n{name}: {report['questions']} questions, the first {POOL} of fused reranked; in %")
         rows = []
         for spec, label in labels.items():

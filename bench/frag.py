@@ -138,7 +138,9 @@ def quality(folder: Path, count: int) -> None:
         selected = selected[:: max(1, len(selected) // count)][:count]
         routing, ranking = settings[name].split("|")
         retrievers = [f"frag:{routing},ranker=bi-encoder", f"frag:{routing},{ranking}", "frag"]
-        report = evaluate_path_retrievers(open_graph(name), selected, retrievers, ignore_progress)["retrievers"]
+        report = evaluate_path_retrievers(open_graph(name), selected, retrievers, ignore_progress).to_json()[
+            "retrievers"
+        ]
         for kind, retriever, wanted in zip(
             ("bi-encoder", "other family", "shipped weights"), retrievers, (plain, other, 0.0), strict=True
         ):
@@ -164,7 +166,7 @@ def variants(folder: Path, count: int) -> None:
     del folder
     held_out = test_questions(METAQA)
     balanced = [q for hops in (1, 2, 3) for q in [q for q in held_out if q.hops == hops][:count]]
-    report = evaluate_path_retrievers(open_graph(METAQA), balanced, VARIANTS, ignore_progress)
+    report = evaluate_path_retrievers(open_graph(METAQA), balanced, VARIANTS, ignore_progress).to_json()
     rows = [
         [
             name,

@@ -170,7 +170,7 @@ def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
             labels = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
             report = evaluate_retrievers(
                 index, questions, list(labels), (2, 5, 10), None, RUN / "runs", progress, positives=True
-            )
+            ).to_json()
             for spec, label in labels.items():
                 figures = report["retrievers"][spec]
                 cells = [f"{100 * figures[m]:.1f}" for m in MEASURES]

@@ -26,7 +26,7 @@ def main() -> None:
         questions = DATA / benchmark.questions
         report = evaluate_retrievers(
             index, questions, split_list(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None
-        )
+        ).to_json()
         (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))
         print(
             f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"

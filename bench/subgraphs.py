@@ -80,7 +80,7 @@ def times(seeds: int) -> None:
         recipe, runs = Recipe(), WORK / "subgraphs" / "times"
         report = compare_selections(
             config, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, ignore_progress
-        )
+        ).to_json()
         figures = report["selections"]
         print(f"\n{report['questions']} questions, first {order[0]}")
         rows = [[name, *(_with_interval(figures[name], measure, 1) for measure in TIMED)] for name in names]
@@ -113,7 +113,9 @@ def _compare(
 ) -> None:
     runs = WORK / "subgraphs" / name
     shutil.rmtree(runs, ignore_errors=True)
-    report = compare_selections(config, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress)
+    report = compare_selections(
+        config, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress
+    ).to_json()
     result = f"{report['questions']} questions, {report['learned_from']} for training"
     print(f"\n{result}, budget {config.budget}, {seeds} seeds")
     rows = []

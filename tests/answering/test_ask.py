@@ -1,4 +1,4 @@
-"""`clew ask --model` and `clew eval --answer --model` as a user runs them, with a model behind a server of the test."""
+"""`clew ask --model` and `clew eval --answer --model` end to end, with a scripted model server."""
 
 import json
 import sys
@@ -17,9 +17,9 @@ QUOTE = "Louis Palander was born in Karlskrona in 1842."
 
 
 def reply(request: Request, _: int) -> ServerReply:
-    """Answer the question about Palander, with one quote that stands and one that does not; abstain from others."""
-    shown = request["messages"][-1]["content"]
-    if QUESTION not in shown:
+    """Answer the question about Palander with one correct and one invented quote; abstain from others."""
+    content = request["messages"][-1]["content"]
+    if QUESTION not in content:
         return ServerReply(json.dumps({"answerable": False}), tokens=(900, 100))
     quotes = [{"passage": 1, "quote": QUOTE}, {"passage": 1, "quote": "Palander was born in Hamburg."}]
     return ServerReply(
@@ -29,20 +29,20 @@ def reply(request: Request, _: int) -> ServerReply:
 
 @pytest.fixture
 def server() -> Iterator[RunningServer]:
-    with model_server(reply) as played:
-        yield played
+    with model_server(reply) as running:
+        yield running
 
 
-def asked(folder: Path, server: RunningServer, question: str, *options: str) -> Outcome:
+def ask(folder: Path, server: RunningServer, question: str, *options: str) -> Outcome:
     return run_clew("ask", question, "--index", folder, "--model", "openai:test", "--base-url", server.url, *options)
 
 
 def test_an_answer_with_checked_quotes(small_folder: Path, server: RunningServer) -> None:
-    done = asked(small_folder, server, QUESTION, "--no-cache")
+    done = ask(small_folder, server, QUESTION, "--no-cache")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Karlskrona\n\n[1] Louis Palander (palander, characters 0-46)\n")
     assert f"“{QUOTE}”" in done.out
-    assert "note: dropped a quote that stands in no passage: 'Palander was born in Hamburg.'" in done.out
+    assert "note: dropped a quote that is in no passage: 'Palander was born in Hamburg.'" in done.out
     assert "spent: 1 calls, 900 + 100 tokens" in done.out
     (request,) = server.requests
     assert request["authorization"] == "Bearer none"
@@ -50,7 +50,7 @@ def test_an_answer_with_checked_quotes(small_folder: Path, server: RunningServer
 
 
 def test_the_same_as_json(small_folder: Path, server: RunningServer) -> None:
-    answer = json.loads(asked(small_folder, server, QUESTION, "--no-cache", "--json").out)
+    answer = json.loads(ask(small_folder, server, QUESTION, "--no-cache", "--json").out)
     (citation,) = answer["citations"]
     assert (answer["answer"], answer["weak"]) == ("Karlskrona", False)
     assert (citation["quote"], citation["document_id"], citation["start"]) == (QUOTE, "palander", 0)
@@ -59,13 +59,13 @@ def test_the_same_as_json(small_folder: Path, server: RunningServer) -> None:
 
 
 def test_no_answer(small_folder: Path, server: RunningServer) -> None:
-    done = asked(small_folder, server, "Who commanded the Fram?", "--no-cache")
+    done = ask(small_folder, server, "Who commanded the Fram?", "--no-cache")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("No answer: the evidence does not hold one.\n")
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (("--model", "nobody"), 2, "the language model is 'nobody'; wanted PROVIDER:NAME"),
         (("--model", "openai:gpt-4o-mini"), 2, "OPENAI_API_KEY is not set"),
@@ -83,13 +83,15 @@ def test_no_answer(small_folder: Path, server: RunningServer) -> None:
         ),
     ],
 )
-def test_what_cannot_be_asked_is_one_line(small_folder: Path, options: tuple[str, ...], code: int, said: str) -> None:
+def test_what_cannot_be_asked_is_one_line(
+    small_folder: Path, options: tuple[str, ...], code: int, message: str
+) -> None:
     done = run_clew("ask", QUESTION, "--index", small_folder, "--no-cache", *options)
     assert done.code == code
-    # What was found is shown all the same, where something was searched.
+    # The evidence is printed nevertheless, if a search ran.
     assert done.out.startswith("No answer: the language model gave none that can be used.\n" if code == 1 else "")
     assert ("\n1. " in done.out) == (code == 1)
-    assert said in done.err
+    assert message in done.err
     assert done.err.count("\n") == 1
 
 
@@ -112,13 +114,13 @@ def test_answers_are_scored_with_what_they_cost(small_folder: Path, server: Runn
     assert "answer_tokens" in done.out
 
 
-def test_a_growing_answer_is_shown_once_and_starts_anew_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_streamed_answer_is_printed_once_and_a_new_one_on_its_own_line(monkeypatch: pytest.MonkeyPatch) -> None:
     out = StringIO()
     monkeypatch.setattr(sys, "stdout", out)
-    grow = StreamingAnswer()
+    stream = StreamingAnswer()
     for text in ("Kar", "Karls", "Karls", "Karlskrona\x1b[31m"):
-        grow(text)
+        stream(text)
     assert out.getvalue() == "Karlskrona\\x1b[31m"
-    grow("Oslo")
+    stream("Oslo")
     assert out.getvalue() == "Karlskrona\\x1b[31m\nOslo"
-    assert grow.shown == "Oslo"
+    assert stream.shown == "Oslo"

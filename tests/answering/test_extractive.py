@@ -1,4 +1,4 @@
-"""The local answerer: exact quotations, nothing invented, honest about thin evidence, the same every time."""
+"""The extractive answerer: exact quotations, no invented text, a warning for weak evidence, deterministic."""
 
 import itertools
 
@@ -95,20 +95,20 @@ TEXTS = st.lists(WORDS, max_size=25).map(" ".join) | st.text(max_size=40)
 def test_nothing_is_invented(
     question: str, texts: list[tuple[str, str]], encoder: HashingEncoder | None, shift: int
 ) -> None:
-    held = passages(*texts, shift=shift)
-    found = Evidence(tuple(Scored(p, 1.0) for p in held))
-    answer = ExtractiveAnswerer(encoder, max_encoded=3).answer_one(question, found)
-    by_id = {passage.id: passage for passage in held}
+    source = passages(*texts, shift=shift)
+    result = Evidence(tuple(Scored(p, 1.0) for p in source))
+    answer = ExtractiveAnswerer(encoder, max_encoded=3).answer_one(question, result)
+    by_id = {passage.id: passage for passage in source}
     for citation in answer.citations:
         passage = by_id[citation.passage_id]
         assert passage.text[citation.start - passage.start : citation.end - passage.start] == citation.quote != ""
     assert len(set(answer.citations)) == len(answer.citations) <= 4
     assert answer.text in ("", "yes", "no") or any(answer.text in quote for quote in quotes(answer))
-    assert all(candidate.item and any(candidate.item in p.text for p in held) for candidate in answer.candidates)
+    assert all(candidate.item and any(candidate.item in p.text for p in source) for candidate in answer.candidates)
     assert len({candidate.item for candidate in answer.candidates}) == len(answer.candidates)
     assert answer.notes[0] == NO_MODEL_NOTE
     assert not (answer.weak and answer.text)
-    assert ExtractiveAnswerer(encoder, max_encoded=3).answer([question], [found]) == [answer]
+    assert ExtractiveAnswerer(encoder, max_encoded=3).answer([question], [result]) == [answer]
 
 
 def test_candidates_come_best_first() -> None:
@@ -141,7 +141,7 @@ def test_a_missing_name_leaves_no_answer_even_when_the_rest_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "held", "note"),
+    ("question", "source", "note"),
     [
         ("", TWO, "the question is empty"),
         (" \n", TWO, "the question is empty"),
@@ -149,9 +149,9 @@ def test_a_missing_name_leaves_no_answer_even_when_the_rest_is_found() -> None:
         (WHERE_BORN, evidence(("Polar Fox", " ")), "the evidence holds no passage with text"),
     ],
 )
-def test_nothing_to_answer_from_or_for(question: str, held: Evidence, note: str) -> None:
-    assert ExtractiveAnswerer().answer_one(question, held) == Answer(
-        "", (), (), held, weak=True, notes=(NO_MODEL_NOTE, note)
+def test_no_question_or_no_text(question: str, source: Evidence, note: str) -> None:
+    assert ExtractiveAnswerer().answer_one(question, source) == Answer(
+        "", (), (), source, weak=True, notes=(NO_MODEL_NOTE, note)
     )
 
 
@@ -183,16 +183,16 @@ def test_the_kind_of_answer_follows_the_question(question: str, answer: str) -> 
     ],
 )
 def test_comparisons_that_the_sentences_decide(question: str, answer: str) -> None:
-    found = ExtractiveAnswerer().answer_one(question, THREE)
-    assert found.text == answer
-    assert found.notes[-1] == COMPARISON_NOTE
-    assert {citation.title for citation in found.citations} >= {"Ragna Holm", "Otto Lind"}
+    result = ExtractiveAnswerer().answer_one(question, THREE)
+    assert result.text == answer
+    assert result.notes[-1] == COMPARISON_NOTE
+    assert {citation.title for citation in result.citations} >= {"Ragna Holm", "Otto Lind"}
 
 
 def test_two_of_one_nationality() -> None:
-    held = evidence(("Ragna Holm", CAPTAIN), ("Otto Lind", BAKER.replace("Swedish", "Norwegian")))
+    source = evidence(("Ragna Holm", CAPTAIN), ("Otto Lind", BAKER.replace("Swedish", "Norwegian")))
     assert (
-        ExtractiveAnswerer().answer_one("Do Ragna Holm and Otto Lind share the same nationality?", held).text == "yes"
+        ExtractiveAnswerer().answer_one("Do Ragna Holm and Otto Lind share the same nationality?", source).text == "yes"
     )
 
 
@@ -258,7 +258,7 @@ def test_a_mention_without_a_place_is_no_candidate() -> None:
 def test_questions_and_evidence_must_pair() -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces"):
         ExtractiveAnswerer().answer(["a", "b"], [TWO])
-    with pytest.raises(InputError, match="encoded is 0"):
+    with pytest.raises(InputError, match="max_encoded is 0"):
         ExtractiveAnswerer(max_encoded=0)
 
 
@@ -281,7 +281,7 @@ def test_questions_and_evidence_must_pair() -> None:
         ("Name the ship.", "", ""),
     ],
 )
-def test_what_is_asked(question: str, kind: str, noun: str) -> None:
+def test_answer_kinds_and_nouns(question: str, kind: str, noun: str) -> None:
     assert (classify_question(question).kind, classify_question(question).noun) == (kind, noun)
 
 
@@ -301,12 +301,12 @@ def test_which_options_are_offered(question: str, options: tuple[str, ...], comp
     assert (classify_question(question).options, classify_question(question).comparison) == (options, comparison)
 
 
-def test_a_long_question_is_read_in_little_time() -> None:
+def test_a_long_question_is_classified_quickly() -> None:
     question = "in or the " * 20_000 + ", x"
     assert classify_question(question).options == ()
 
 
-def test_fits() -> None:
+def test_type_fit() -> None:
     date, number = Mention("May 1880", "date"), Mention("14", "number")
     person, place = Mention("Ragna Holm"), Mention("Bank of Norway")
     town = Mention("Bergen")
@@ -330,7 +330,7 @@ def test_numbers_years_and_nationalities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "deed"),
+    ("question", "verb"),
     [
         ("Who founded the school where the boat is kept?", "founded"),
         ("Who is the father of the man who directed Fram?", "directed"),
@@ -340,11 +340,11 @@ def test_numbers_years_and_nationalities() -> None:
         ("What is the capital?", ""),
     ],
 )
-def test_what_was_done_is_read_from_the_question(question: str, deed: str) -> None:
-    assert find_asked_verb(question) == (stem(deed) if deed else "")
+def test_the_main_verb_is_read_from_the_question(question: str, verb: str) -> None:
+    assert find_asked_verb(question) == (stem(verb) if verb else "")
 
 
-def test_the_sentence_that_tells_the_deed_gives_the_answer() -> None:
+def test_the_sentence_with_the_asked_verb_gives_the_answer() -> None:
     text = "The school is in London. Visitors come to the school from South Georgia. It was founded by Edward Alleyn."
-    held = evidence(("Dulwich College", text))
-    assert ExtractiveAnswerer().answer_one("Who founded the school Dulwich College?", held).text == "Edward Alleyn"
+    source = evidence(("Dulwich College", text))
+    assert ExtractiveAnswerer().answer_one("Who founded the school Dulwich College?", source).text == "Edward Alleyn"

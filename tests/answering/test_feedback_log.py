@@ -1,4 +1,4 @@
-"""The log that teaches the router: a line for each answer that names its path, added to what is there."""
+"""The feedback log: one appended line for each answer that names its path."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def records(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
-def test_a_line_an_answer(tmp_path: Path) -> None:
+def test_one_line_per_answer(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     assert log_feedback(log, [QUESTION, QUESTION], [answer(), answer("Bo", PATHS[1:])]) == 2
     first, second = records(log)
@@ -47,7 +47,7 @@ def test_topics_are_those_of_the_search_where_the_question_names_none(tmp_path: 
     assert [record["topics"] for record in records(log)] == [["Ada", "of the evidence"], ["given"]]
 
 
-def test_what_is_there_stays(tmp_path: Path) -> None:
+def test_lines_are_appended(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     log.write_text('{"question": "old"}\n', encoding="utf-8")
     for _ in range(2):
@@ -55,7 +55,7 @@ def test_what_is_there_stays(tmp_path: Path) -> None:
     assert [record["question"] for record in records(log)] == ["old", QUESTION.text, QUESTION.text]
 
 
-def test_answers_that_name_no_path_are_not_noted(tmp_path: Path) -> None:
+def test_answers_that_name_no_path_are_not_logged(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     failed = Answer("", (), (), Evidence((), PATHS), failure=Failure("x", "no"))
     some = [answer("", PATHS), answer("Carl", ()), failed, answer()]
@@ -66,7 +66,7 @@ def test_answers_that_name_no_path_are_not_noted(tmp_path: Path) -> None:
     assert len(records(log)) == 1
 
 
-def test_the_path_that_a_model_names_is_noted(tmp_path: Path) -> None:
+def test_the_path_that_a_model_names_is_logged(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     model = ScriptedModel(lambda _: {"answerable": True, "answers": ["Bo"], "path": 2})
     given = LLMPathAnswerer(model).answer([QUESTION.text], [Evidence((), PATHS, topics=("Ada",))])
@@ -74,7 +74,7 @@ def test_the_path_that_a_model_names_is_noted(tmp_path: Path) -> None:
     assert [record["hops"] for record in records(log)] == [1]
 
 
-def test_an_answer_that_no_model_gave_teaches_nothing(tmp_path: Path) -> None:
+def test_an_answer_without_a_model_is_not_logged(tmp_path: Path) -> None:
     given = PathAnswerer().answer([QUESTION.text], [Evidence((), PATHS, topics=("Ada",))])
     assert log_feedback(tmp_path / "feedback.jsonl", [QUESTION], given) == 0
 
@@ -91,7 +91,7 @@ def test_any_name_is_one_line(name: str, tmp_path: Path) -> None:
     assert len(log.read_bytes().splitlines()) == 2
 
 
-def test_what_utf8_cannot_write_is_noted_all_the_same(tmp_path: Path) -> None:
+def test_lone_surrogates_are_logged(tmp_path: Path) -> None:
     log = tmp_path / "feedback.jsonl"
     assert log_answer(log, "Who is \udcff?", (), answer()) == 1
     assert records(log)[0]["answer"] == "Carl"
@@ -103,14 +103,14 @@ def test_folders_are_made(tmp_path: Path) -> None:
     assert len(records(log)) == 1
 
 
-def test_a_place_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for log in (tmp_path / "file" / "feedback.jsonl", tmp_path):
-        with pytest.raises(ProviderError, match=r"the feedback .* cannot be written .*choose another place") as told:
+        with pytest.raises(ProviderError, match=r"the feedback .* cannot be written .*choose another file") as error:
             log_feedback(log, [QUESTION], [answer()])
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(error.value)
 
 
-def test_an_answer_a_question(tmp_path: Path) -> None:
+def test_questions_and_answers_must_pair(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="zip"):
         log_feedback(tmp_path / "feedback.jsonl", [QUESTION], [])

@@ -1,4 +1,4 @@
-"""Answers from paths: the end of the best one, or what a model makes of them and the path that it names."""
+"""Answers from paths: the end of the best one, or the answer of a language model and the path that it names."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -32,13 +32,13 @@ def evidence(*paths: Path, topics: tuple[str, ...] = ("Ada",), best: float = 0.5
 THREE = evidence(LONG, SHORT, OTHER)
 
 
-def local(found: Evidence, question: str = QUESTION) -> Answer:
+def answer_locally(found: Evidence, question: str = QUESTION) -> Answer:
     (answer,) = PathAnswerer().answer([question], [found])
     return answer
 
 
 def test_the_answer_is_where_the_best_path_ends() -> None:
-    answer = local(THREE)
+    answer = answer_locally(THREE)
     assert (answer.text, answer.weak, answer.citations, answer.failure) == ("Tromsø", False, (), None)
     assert [(c.item, c.score) for c in answer.candidates] == [("Tromsø", 0.5), ("Bo", 0.25), ("Eva", 0.5 / 3)]
     assert answer.evidence is THREE
@@ -48,7 +48,7 @@ def test_the_answer_is_where_the_best_path_ends() -> None:
 
 def test_an_end_that_several_paths_reach_is_named_once_with_the_best_score() -> None:
     again = Triple("Ada", "best friend", "Bo")
-    answer = local(evidence(SHORT, OTHER, (again,)))
+    answer = answer_locally(evidence(SHORT, OTHER, (again,)))
     assert [(c.item, c.score) for c in answer.candidates] == [("Bo", 0.5), ("Eva", 0.25)]
 
 
@@ -63,21 +63,21 @@ def test_an_end_that_several_paths_reach_is_named_once_with_the_best_score() -> 
         ((Triple("Ada", "knows", "Ada"),), ("Ada",), "Ada"),
     ],
 )
-def test_paths_end_where_they_are_walked_to(path: Path, topics: tuple[str, ...], text: str) -> None:
-    assert local(evidence(path, topics=topics)).text == text
+def test_the_end_of_a_path_depends_on_its_direction(path: Path, topics: tuple[str, ...], text: str) -> None:
+    assert answer_locally(evidence(path, topics=topics)).text == text
 
 
-def test_a_path_that_hardly_stands_out_is_weak() -> None:
-    assert not local(evidence(LONG, best=WEAK_SHARE)).weak
-    assert local(evidence(LONG, best=WEAK_SHARE * 0.99)).weak
-    assert local(evidence(LONG, best=WEAK_SHARE * 0.99)).text == "Tromsø"
+def test_an_unlikely_best_path_is_weak() -> None:
+    assert not answer_locally(evidence(LONG, best=WEAK_SHARE)).weak
+    assert answer_locally(evidence(LONG, best=WEAK_SHARE * 0.99)).weak
+    assert answer_locally(evidence(LONG, best=WEAK_SHARE * 0.99)).text == "Tromsø"
 
 
-def test_nothing_to_answer_from() -> None:
-    none = local(Evidence(notes=("no path leads away",)))
+def test_no_paths_and_empty_questions() -> None:
+    none = answer_locally(Evidence(notes=("no path leads away",)))
     assert (none.text, none.weak, none.candidates) == ("", True, ())
     assert none.notes == (NO_PATHS_NOTE, "no path leads away")
-    empty = local(THREE, "  ")
+    empty = answer_locally(THREE, "  ")
     assert (empty.text, empty.weak) == ("", True)
     assert empty.notes[0] == "the question is empty"
     assert PathAnswerer().answer([], []) == []
@@ -89,17 +89,19 @@ def test_one_piece_of_evidence_a_question(answerer: PathAnswerer | LLMPathAnswer
         answerer.answer(["a", "b"], [THREE])
 
 
-def answered(
-    said: dict[str, object] | Failure, chosen: dict[str, object] | Failure | None = None, found: Evidence = THREE
+def run_model(
+    first_reply: dict[str, object] | Failure,
+    path_reply: dict[str, object] | Failure | None = None,
+    found: Evidence = THREE,
 ) -> tuple[Answer, ScriptedModel]:
-    """Return the answer of a model that replies and, if it is asked for the path alone, chooses."""
+    """Return the answer for a model's first reply and, if it is asked for the path alone, its second."""
 
     def script(prompt: Prompt) -> dict[str, object] | Failure:
         if prompt.name.startswith("path_choice@"):
-            assert chosen is not None, "it was asked for the path"
-            return chosen
+            assert path_reply is not None, "the path was asked for"
+            return path_reply
         assert prompt.name.startswith("path_answer@")
-        return said
+        return first_reply
 
     model = ScriptedModel(script)
     (answer,) = LLMPathAnswerer(model).answer([QUESTION], [found])
@@ -111,7 +113,7 @@ def reply(path: int, *answers: str) -> dict[str, object]:
 
 
 def test_the_path_that_is_named_comes_first() -> None:
-    answer, model = answered(reply(2, "Bo", "Eva"))
+    answer, model = run_model(reply(2, "Bo", "Eva"))
     assert (answer.text, answer.weak, answer.failure) == ("Bo", False, None)
     assert [path.item for path in answer.evidence.paths] == [SHORT, LONG, OTHER]
     assert named_path(answer) == SHORT
@@ -126,7 +128,7 @@ def test_the_path_that_is_named_comes_first() -> None:
 
 @pytest.mark.parametrize("number", [0, 4, -1, 10**6])
 def test_a_path_that_is_not_named_is_asked_for_once(number: int) -> None:
-    answer, model = answered(reply(number, "Eva"), {"path": 3})
+    answer, model = run_model(reply(number, "Eva"), {"path": 3})
     assert model.batch_sizes == [1, 1]
     assert model.prompts[1].content == model.prompts[0].content
     assert named_path(answer) == OTHER
@@ -135,7 +137,7 @@ def test_a_path_that_is_not_named_is_asked_for_once(number: int) -> None:
 
 @pytest.mark.parametrize("number", [0, 4, -2])
 def test_a_choice_of_no_path_names_none(number: int) -> None:
-    answer, _ = answered(reply(0, "Eva"), {"path": number})
+    answer, _ = run_model(reply(0, "Eva"), {"path": number})
     assert (answer.text, answer.weak) == ("Eva", True)
     assert named_path(answer) is None
     assert OUTSIDE_NOTE not in answer.notes
@@ -143,28 +145,28 @@ def test_a_choice_of_no_path_names_none(number: int) -> None:
 
 def test_a_choice_that_fails_leaves_the_answer() -> None:
     failed = Failure("path_choice", "it was: nonsense", COST)
-    answer, _ = answered(reply(0, "Eva"), failed)
+    answer, _ = run_model(reply(0, "Eva"), failed)
     assert (answer.text, answer.weak, answer.usage) == ("Eva", True, COST + COST)
     assert named_path(answer) is None
 
 
-def test_a_choice_that_fails_is_said() -> None:
-    answer, _ = answered(reply(0, "Eva"), Failure("path_choice", "it was: nonsense", COST))
+def test_a_choice_that_fails_is_noted() -> None:
+    answer, _ = run_model(reply(0, "Eva"), Failure("path_choice", "it was: nonsense", COST))
     assert any("it was: nonsense" in note for note in answer.notes)
 
 
-def test_an_answer_that_stands_on_no_path_is_weak() -> None:
-    answer, _ = answered(reply(1, "Oslo", "Tromsø"))
+def test_an_answer_on_no_path_is_weak() -> None:
+    answer, _ = run_model(reply(1, "Oslo", "Tromsø"))
     assert (answer.text, answer.weak) == ("Oslo", True)
     assert OUTSIDE_NOTE in answer.notes
     assert [c.item for c in answer.candidates] == ["Oslo", "Tromsø"]
-    for name in ("Ada", "Carl"):  # the start of a path and what it passes stand on it
-        answer, _ = answered(reply(1, name))
+    for name in ("Ada", "Carl"):  # the start and the middle of a path are on it
+        answer, _ = run_model(reply(1, name))
         assert (answer.text, answer.weak) == (name, False)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "first_reply",
     [
         {"answerable": False},
         {"answerable": False, "answers": ["Bo"], "path": 1},
@@ -173,8 +175,8 @@ def test_an_answer_that_stands_on_no_path_is_weak() -> None:
         {"answerable": True, "answers": [" ", "\n"], "path": 2},
     ],
 )
-def test_it_abstains(said: dict[str, object]) -> None:
-    answer, model = answered(said)
+def test_it_abstains(first_reply: dict[str, object]) -> None:
+    answer, model = run_model(first_reply)
     assert (answer.text, answer.weak, answer.candidates, answer.failure) == ("", True, (), None)
     assert ABSTAINED_NOTE in answer.notes
     assert named_path(answer) is None
@@ -183,7 +185,7 @@ def test_it_abstains(said: dict[str, object]) -> None:
 
 def test_a_failure_is_kept() -> None:
     over = BudgetError("spent")
-    answer, model = answered(Failure("path_answer", "spent", COST, over))
+    answer, model = run_model(Failure("path_answer", "spent", COST, over))
     assert (answer.text, answer.weak, answer.notes, answer.usage) == ("", True, ("spent",), COST)
     assert answer.failure is not None
     assert answer.failure.run_error is over
@@ -192,7 +194,7 @@ def test_a_failure_is_kept() -> None:
 
 
 def test_names_are_one_line_each_once_and_not_too_many() -> None:
-    answer, _ = answered(reply(1, " Tromsø\n ", "Tromsø", "", "Bo\x1b[31m", *(f"name {i}" for i in range(100))))
+    answer, _ = run_model(reply(1, " Tromsø\n ", "Tromsø", "", "Bo\x1b[31m", *(f"name {i}" for i in range(100))))
     assert answer.text == "Tromsø"
     names = [c.item for c in answer.candidates]
     assert names[:2] == ["Tromsø", "Bo [31m"]

@@ -1,4 +1,4 @@
-"""Answers by a model: its quotes are checked, its abstention is kept, and what it says is shown as it grows."""
+"""Answers of a language model: verified quotes, abstention, and streaming of a partial answer."""
 
 import pytest
 from hypothesis import given
@@ -15,15 +15,15 @@ PATH = (Triple("Vega", "was built in", "Bremerhaven"), Triple("Bremerhaven", "li
 EVIDENCE = Evidence((Scored(SHIP, 2.0), Scored(TOWN, 1.0)), (Scored(PATH, 1.0),))
 
 
-def answered(said: dict[str, object] | Failure) -> tuple[LLMAnswerer, ScriptedModel]:
-    model = ScriptedModel(lambda _: said)
+def make_answerer(reply: dict[str, object] | Failure) -> tuple[LLMAnswerer, ScriptedModel]:
+    model = ScriptedModel(lambda _: reply)
     return LLMAnswerer(model), model
 
 
-def test_quotes_are_found_where_they_stand() -> None:
+def test_quotes_are_located_in_the_passages() -> None:
     quotes = [{"passage": 1, "quote": 'The "Vega" was built in Bremerhaven - by Wencke'}]
     quotes += [{"passage": 1, "quote": "lies on the Weser"}, {"passage": 7, "quote": "lies on the Weser"}]
-    answerer, model = answered({"answerable": True, "answer": " Weser ", "quotations": quotes})
+    answerer, model = make_answerer({"answerable": True, "answer": " Weser ", "quotations": quotes})
     (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     first, second = answer.citations
     assert first.quote == "The “Vega”  was\nbuilt in Bremerhaven – by Wencke"
@@ -34,32 +34,32 @@ def test_quotes_are_found_where_they_stand() -> None:
     assert answer.evidence is EVIDENCE
 
 
-def test_a_quote_that_stands_nowhere_is_dropped_and_said_so() -> None:
+def test_a_quote_that_is_in_no_passage_is_dropped_with_a_note() -> None:
     quotes = [{"passage": 1, "quote": "Vega was built in Hamburg."}, {"passage": 2, "quote": "on the Weser"}]
-    answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
+    answerer, _ = make_answerer({"answerable": True, "answer": "Weser", "quotations": quotes})
     (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     assert [citation.quote for citation in answer.citations] == ["on the Weser"]
-    assert "dropped a quote that stands in no passage: 'Vega was built in Hamburg.'" in answer.notes
+    assert "dropped a quote that is in no passage: 'Vega was built in Hamburg.'" in answer.notes
     assert not answer.weak
 
 
 def test_an_answer_that_nothing_supports_is_weak() -> None:
     for quotes in ([], [{"passage": 1, "quote": "made up"}], [{"passage": 1, "quote": "  "}]):
-        answerer, _ = answered({"answerable": True, "answer": "Elbe", "quotations": quotes})
+        answerer, _ = make_answerer({"answerable": True, "answer": "Elbe", "quotations": quotes})
         (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
         assert (answer.text, answer.weak, answer.citations) == ("Elbe", True, ())
         assert UNSUPPORTED_NOTE in answer.notes
 
 
-@pytest.mark.parametrize("said", [{"answerable": False, "answer": "Elbe"}, {"answerable": True, "answer": " "}])
-def test_it_abstains(said: dict[str, object]) -> None:
-    (answer,) = answered(said)[0].answer(["On which river?"], [EVIDENCE])
+@pytest.mark.parametrize("reply", [{"answerable": False, "answer": "Elbe"}, {"answerable": True, "answer": " "}])
+def test_it_abstains(reply: dict[str, object]) -> None:
+    (answer,) = make_answerer(reply)[0].answer(["On which river?"], [EVIDENCE])
     assert (answer.text, answer.weak) == ("", True)
     assert ABSTAINED_NOTE in answer.notes
 
 
-def test_what_cannot_be_asked_or_used() -> None:
-    answerer, model = answered(Failure("cited_answer", "it was: nonsense", COST))
+def test_questions_that_cannot_be_asked_and_replies_that_cannot_be_used() -> None:
+    answerer, model = make_answerer(Failure("cited_answer", "it was: nonsense", COST))
     no_question, no_passage, failed = answerer.answer(["", "Who?", "Who?"], [EVIDENCE, Evidence(), EVIDENCE])
     assert model.batch_sizes == [1]
     assert no_question.notes == ("the question is empty",)
@@ -68,50 +68,50 @@ def test_what_cannot_be_asked_or_used() -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
         answerer.answer(["a", "b"], [EVIDENCE])
     over = BudgetError("spent")
-    (stopped,) = answered(Failure("x", "spent", run_error=over))[0].answer(["a"], [EVIDENCE])
+    (stopped,) = make_answerer(Failure("x", "spent", run_error=over))[0].answer(["a"], [EVIDENCE])
     assert (stopped.text, stopped.notes) == ("", ("spent",))
     assert stopped.failure is not None
     assert stopped.failure.run_error is over
 
 
-def test_quotes_that_prove_nothing_are_dropped() -> None:
+def test_too_short_quotes_are_dropped() -> None:
     quotes = [
         {"passage": 1, "quote": quote} for quote in ("a", "the", " Weser ", "emerhaven – by Wencke", "built in B")
     ]
-    answerer, _ = answered({"answerable": True, "answer": "Weser", "quotations": quotes})
+    answerer, _ = make_answerer({"answerable": True, "answer": "Weser", "quotations": quotes})
     (answer,) = answerer.answer(["On which river?"], [EVIDENCE])
     assert (answer.citations, answer.weak) == ((), True)
-    assert "dropped a quote that is too short to prove anything: 'Weser'" in answer.notes
-    (many,) = answered({"answerable": True, "answer": "x", "quotations": quotes * 1000})[0].answer(["?"], [EVIDENCE])
+    assert "dropped a quote that is too short to be evidence: 'Weser'" in answer.notes
+    (many,) = make_answerer({"answerable": True, "answer": "x", "quotations": quotes * 1000})[0].answer(
+        ["?"], [EVIDENCE]
+    )
     assert len(many.notes) < 30
     moved = [{"passage": 99, "quote": "lies on the Weser"}]
-    (answer,) = answered({"answerable": True, "answer": "x", "quotations": moved})[0].answer(["?"], [EVIDENCE])
-    assert "a quote ascribed to passage 99 stands in d2" in answer.notes
+    (answer,) = make_answerer({"answerable": True, "answer": "x", "quotations": moved})[0].answer(["?"], [EVIDENCE])
+    assert "a quote attributed to passage 99 is from d2" in answer.notes
 
 
-def test_what_a_model_writes_is_one_line_and_steers_no_terminal() -> None:
+def test_a_reply_becomes_one_line_without_control_characters() -> None:
     seen: list[str] = []
-    said = {"answerable": True, "answer": "Bob\n\n[1] Town (town.md)\n\u202e\x1b[31mforged"}
-    (answer,) = answered(said)[0].answer(["Who?"], [EVIDENCE], seen.append)
+    reply = {"answerable": True, "answer": "Bob\n\n[1] Town (town.md)\n\u202e\x1b[31mforged"}
+    (answer,) = make_answerer(reply)[0].answer(["Who?"], [EVIDENCE], seen.append)
     assert answer.text == seen[-1] == "Bob [1] Town (town.md) [31mforged"
     assert all("\n" not in text for text in seen)
 
 
-def test_the_answer_is_shown_as_it_grows_and_nothing_but_the_answer() -> None:
+def test_only_the_partial_answer_is_streamed() -> None:
     seen: list[str] = []
-    answered({"answerable": True, "answer": "the Weser"})[0].answer(["On which river?"], [EVIDENCE], seen.append)
+    make_answerer({"answerable": True, "answer": "the Weser"})[0].answer(["On which river?"], [EVIDENCE], seen.append)
     assert seen[-1] == "the Weser"
     assert all("the Weser".startswith(text) for text in seen)
     assert len(set(seen)) > 2
     seen.clear()
-    answered({"answerable": False, "answer": "guess"})[0].answer(["On which river?"], [EVIDENCE], seen.append)
+    make_answerer({"answerable": False, "answer": "guess"})[0].answer(["On which river?"], [EVIDENCE], seen.append)
     assert seen == []
 
 
 @given(st.text(max_size=40), st.text(max_size=40), st.text(min_size=1, max_size=20))
-def test_a_stretch_of_a_text_is_always_found_and_what_is_found_says_the_same(
-    before: str, after: str, quote: str
-) -> None:
+def test_a_substring_is_always_found_and_the_match_has_the_same_words(before: str, after: str, quote: str) -> None:
     text = f"{before} {quote} {after}"
     place = find_quote(quote, text)
     if not quote.split():

@@ -91,8 +91,8 @@ def test_questions_whose_topics_or_answers_the_graph_lacks_are_told(family: Path
     file.write_text(json.dumps(record) + "\n", encoding="utf-8")
     done = run_clew("eval", "--index", family, "--questions", file)
     assert done.code == 0, done
-    assert "1 questions are about nothing that the graph has" in done.err
-    assert "1 questions have no answer that the graph has" in done.err
+    assert "1 questions have no topic entity in the graph" in done.err
+    assert "1 questions have no answer in the graph" in done.err
 
 
 def answer_request(request: Request, _before: int) -> ServerReply:

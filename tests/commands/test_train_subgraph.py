@@ -240,7 +240,7 @@ def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, qu
     [
         (("--select", ""), "0 selections to compare"),
         (("--select", ","), "0 selections to compare"),
-        (("--select", "top-k,top-k"), "the selection 'top-k' is there 2 times"),
+        (("--select", "top-k,top-k"), "the selection 'top-k' is given 2 times"),
         (("--select", "gcn,best"), "no selection is called 'best'"),
         (("--select", "top-k,graphtoken"), "graphtoken reads graph tokens: give --reader"),
         (("--graph-token", "part"), "the local reader reads no tokens: give --reader"),

@@ -1,4 +1,4 @@
-"""What every parser of AMR promises."""
+"""Contract of every AMR parser; a new one is added to `MAKERS`."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ KNOWN = [(question, passage) for question, passage in PAIRS if passage.id != "mi
 
 
 def notation(question: str, passage: Passage) -> str:
-    return f'(q / question :ARG0 (s / said-01 :ARG1 "{question.strip()}" :ARG2 "{passage.id}"))'
+    return f'(q / question :ARG0 (s / notations-01 :ARG1 "{question.strip()}" :ARG2 "{passage.id}"))'
 
 
 def read_from_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
@@ -38,17 +38,17 @@ def read_from_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
     return FileAMRParser(path)
 
 
-def of_amrlib(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
+def amrlib_parser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
     provide_amrlib(folder, monkeypatch)
-    said = {pair_text(question, passage): notation(question, passage) for question, passage in KNOWN}
-    return AmrlibParser(write_scripted_model(said, folder / "model"))
+    notations = {pair_text(question, passage): notation(question, passage) for question, passage in KNOWN}
+    return AmrlibParser(write_scripted_model(notations, folder / "model"))
 
 
-def local(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
+def local_parser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AMRParser:
     return LocalAMRParser()
 
 
-MAKERS = {"file": read_from_file, "amrlib": of_amrlib, "local": local}
+MAKERS = {"file": read_from_file, "amrlib": amrlib_parser, "local": local_parser}
 
 
 @pytest.fixture(params=list(MAKERS))
@@ -62,9 +62,9 @@ def parser(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AMRPar
 
 
 def test_each_pair_has_a_result_in_its_place(parser: AMRParser, name: str) -> None:
-    found = parser.parse(QUESTIONS, GIVEN)
-    assert len(found) == len(PAIRS)
-    for (_, passage), graph in zip(PAIRS, found, strict=True):
+    graphs_or_failures = parser.parse(QUESTIONS, GIVEN)
+    assert len(graphs_or_failures) == len(PAIRS)
+    for (_, passage), graph in zip(PAIRS, graphs_or_failures, strict=True):
         assert isinstance(graph, Failure) == (name != "local" and passage.id == "missing")
         if isinstance(graph, Failure):
             assert graph.item == passage.id

@@ -1,4 +1,4 @@
-"""What every encoder promises; the default one where its weights are installed."""
+"""Contract of every encoder; the default one is tested if its weights are installed."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""What every extractor that `open_extractor` knows promises."""
+"""Contract of every extractor of `open_extractor`."""
 
 import json
 from pathlib import Path
@@ -22,12 +22,12 @@ TEXTS = {
 PASSAGES = [Passage(id_, "d", "Title", text, 5, 5 + len(text)) for id_, text in TEXTS.items()]
 
 
-def said(prompt: Prompt) -> dict[str, object]:
+def reply(prompt: Prompt) -> dict[str, object]:
     return make_reply(prompt.reply.__name__, prompt.content)
 
 
-def opened(name: str) -> Extractor:
-    return open_extractor(name, lambda _: ScriptedModel(said))
+def open_scripted(name: str) -> Extractor:
+    return open_extractor(name, lambda _: ScriptedModel(reply))
 
 
 @pytest.fixture(params=["rules", "published", "llm"])
@@ -43,26 +43,26 @@ def name(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def extractor(name: str) -> Extractor:
-    return opened(name)
+    return open_scripted(name)
 
 
 def test_each_passage_has_a_result_in_its_place(extractor: Extractor) -> None:
-    for passage, found in zip(PASSAGES, extractor.extract(PASSAGES), strict=True):
-        if isinstance(found, Failure):
-            assert found.item == passage.id
-            assert found.reason
+    for passage, result in zip(PASSAGES, extractor.extract(PASSAGES), strict=True):
+        if isinstance(result, Failure):
+            assert result.item == passage.id
+            assert result.reason
         else:
-            check(passage, found)
+            check(passage, result)
 
 
-def check(passage: Passage, found: Extraction) -> None:
-    for mention in found.mentions:
+def check(passage: Passage, result: Extraction) -> None:
+    for mention in result.mentions:
         assert mention.name
         assert mention.kind in ("name", "quoted", "acronym", "date", "number", "identifier")
         if (mention.start, mention.end) != (-1, -1):
-            # Places are in the passage, not in its document, which starts five characters earlier.
+            # Offsets are relative to the passage, not to its document, which starts five characters earlier.
             assert 0 <= mention.start < mention.end <= len(passage.text)
-    for head, relation, tail in found.triples:
+    for head, relation, tail in result.triples:
         assert head
         assert relation
         assert tail
@@ -76,13 +76,13 @@ def test_a_result_depends_on_its_own_passage_only(extractor: Extractor) -> None:
 
 
 def test_a_second_extractor_is_the_same(extractor: Extractor, name: str) -> None:
-    again = opened(name)
+    again = open_scripted(name)
     assert again.fingerprint == extractor.fingerprint
     assert again.extract(PASSAGES) == extractor.extract(PASSAGES)
 
 
 def test_fingerprints_tell_extractors_apart(tmp_path: Path) -> None:
-    prints = {open_extractor("rules").fingerprint, opened("llm:scripted:model").fingerprint}
+    prints = {open_extractor("rules").fingerprint, open_scripted("llm:scripted:model").fingerprint}
     for number in range(2):
         path = tmp_path / f"{number}.jsonl"
         path.write_text(json.dumps({"id": "a", "entities": [f"Name {number}"], "triples": []}) + "\n", encoding="utf-8")
@@ -90,12 +90,12 @@ def test_fingerprints_tell_extractors_apart(tmp_path: Path) -> None:
     assert len(prints) == 4
 
 
-def test_the_kinds_that_fail_and_those_that_do_not(extractor: Extractor, name: str) -> None:
-    failures = [found.item for found in extractor.extract(PASSAGES) if isinstance(found, Failure)]
+def test_which_extractors_fail(extractor: Extractor, name: str) -> None:
+    failures = [result.item for result in extractor.extract(PASSAGES) if isinstance(result, Failure)]
     assert failures == (["missing"] if name.startswith("published") else [])
 
 
 @pytest.mark.parametrize("wrong", ["", "RULES", "published", "published:", "published:/no/such/file", "llm:gpt"])
-def test_a_name_that_is_none_is_refused(wrong: str) -> None:
+def test_an_invalid_name_is_refused(wrong: str) -> None:
     with pytest.raises(InputError):
         open_extractor(wrong)

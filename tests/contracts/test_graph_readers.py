@@ -1,4 +1,4 @@
-"""What every reader of a part of a graph promises."""
+"""Contract of every graph reader; a new one is added to `READERS`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -37,8 +37,8 @@ def graph_token(folder: Path) -> GraphReader:
     reader = CausalReader(CausalModel(str(folder)), build_prompt, batch_size=2, max_new_tokens=4, with_text=False)
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        made = GraphToken(GraphTokenSettings(WIDTH, 32, width=16, tokens=3, pool="whole"))
-    return SoftPromptReader(reader, num_virtual_tokens=0, graph_token=made)
+        token = GraphToken(GraphTokenSettings(WIDTH, 32, width=16, tokens=3, pool="whole"))
+    return SoftPromptReader(reader, num_virtual_tokens=0, graph_token=token)
 
 
 def paths(folder: Path) -> GraphReader:
@@ -56,7 +56,7 @@ READERS: dict[str, Callable[[Path], GraphReader]] = {
     "soft prompt": soft_prompt,
     "graph token": graph_token,
     "local, along paths": paths,
-    "local, of choices": choices,
+    "local, by choices": choices,
 }
 
 
@@ -69,7 +69,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(params=READERS)
 def make(request: pytest.FixtureRequest, folder: Path) -> Callable[[], GraphReader]:
-    """Makes the same reader again and again."""
+    """A factory of equal readers."""
     return lambda: READERS[request.param](folder)
 
 
@@ -79,45 +79,45 @@ def test_a_fingerprint_is_that_of_what_it_reads_with(folder: Path) -> None:
     assert len(set(first)) == len(READERS)
 
 
-def test_losses_are_costs_one_an_example(make: Callable[[], GraphReader]) -> None:
-    found = make().loss(QUESTIONS, CONTEXTS, ANSWERS)
-    assert found.shape == (len(QUESTIONS),)
-    assert found.dtype == np.float32
-    assert np.isfinite(found).all()
-    assert (found >= 0.0).all()
+def test_losses_are_finite_and_one_per_example(make: Callable[[], GraphReader]) -> None:
+    losses = make().loss(QUESTIONS, CONTEXTS, ANSWERS)
+    assert losses.shape == (len(QUESTIONS),)
+    assert losses.dtype == np.float32
+    assert np.isfinite(losses).all()
+    assert (losses >= 0.0).all()
 
 
 def test_a_batch_is_its_examples_in_their_order(make: Callable[[], GraphReader]) -> None:
     reader = make()
-    together, said = reader.loss(QUESTIONS, CONTEXTS, ANSWERS), reader.generate(QUESTIONS, CONTEXTS)
+    together, answers = reader.loss(QUESTIONS, CONTEXTS, ANSWERS), reader.generate(QUESTIONS, CONTEXTS)
     for place, (question, context, answer) in enumerate(zip(QUESTIONS, CONTEXTS, ANSWERS, strict=True)):
         np.testing.assert_allclose(reader.loss([question], [context], [answer]), together[place : place + 1], rtol=1e-5)
-        assert reader.generate([question], [context]) == said[place : place + 1]
+        assert reader.generate([question], [context]) == answers[place : place + 1]
     turned = reader.loss(QUESTIONS[::-1], CONTEXTS[::-1], ANSWERS[::-1])
     np.testing.assert_allclose(turned[::-1], together, rtol=1e-5)
-    assert reader.generate(QUESTIONS[::-1], CONTEXTS[::-1]) == said[::-1]
+    assert reader.generate(QUESTIONS[::-1], CONTEXTS[::-1]) == answers[::-1]
 
 
 def test_the_same_again_is_the_same_bit_for_bit(make: Callable[[], GraphReader]) -> None:
     first, second = make(), make()
     expected = first.loss(QUESTIONS, CONTEXTS, ANSWERS).tobytes()
-    said = first.generate(QUESTIONS, CONTEXTS)
+    answers = first.generate(QUESTIONS, CONTEXTS)
     assert first.loss(QUESTIONS, CONTEXTS, ANSWERS).tobytes() == expected
     assert second.loss(QUESTIONS, CONTEXTS, ANSWERS).tobytes() == expected
-    assert second.generate(QUESTIONS, CONTEXTS) == said
+    assert second.generate(QUESTIONS, CONTEXTS) == answers
     assert second.name == first.name != ""
 
 
-def test_nothing_asked_is_nothing_answered(make: Callable[[], GraphReader]) -> None:
+def test_no_questions_give_no_answers(make: Callable[[], GraphReader]) -> None:
     reader = make()
     assert reader.loss([], [], []).shape == (0,)
     assert reader.generate([], []) == []
 
 
-def test_what_does_not_go_together_is_refused(make: Callable[[], GraphReader]) -> None:
+def test_lengths_must_match(make: Callable[[], GraphReader]) -> None:
     reader = make()
-    for asked in ((QUESTIONS[:2], CONTEXTS[:1], ANSWERS[:2]), (QUESTIONS[:2], CONTEXTS[:2], ANSWERS[:1])):
+    for arguments in ((QUESTIONS[:2], CONTEXTS[:1], ANSWERS[:2]), (QUESTIONS[:2], CONTEXTS[:2], ANSWERS[:1])):
         with pytest.raises(InputError, match="2 questions have 1"):
-            reader.loss(*asked)
+            reader.loss(*arguments)
     with pytest.raises(InputError, match="2 questions have 1"):
         reader.generate(QUESTIONS[:2], CONTEXTS[:1])

@@ -1,4 +1,4 @@
-"""What every retriever in `clew.retrievers.registry.RETRIEVERS` promises, whatever its method."""
+"""Contract of every retriever in `clew.retrievers.registry.RETRIEVERS`."""
 
 import json
 import shutil
@@ -125,7 +125,7 @@ def test_a_copy_of_the_folder_answers_the_same(small: Index, small_folder: Path,
 
 
 @pytest.mark.parametrize("question", ["", " ", "\n\t \u3000"])
-def test_an_empty_question_finds_nothing_and_says_so(small: Index, name: str, question: str) -> None:
+def test_an_empty_question_finds_nothing_and_gives_a_note(small: Index, name: str, question: str) -> None:
     evidence = search(small, name, question)
     assert not evidence.passages
     assert not evidence.paths
@@ -183,13 +183,13 @@ def _touch(one: Triple, other: Triple, homes: dict[str, str]) -> bool:
     return bool({one.head, one.tail} & {other.head, other.tail} or around[0] & around[1])
 
 
-def test_paths_hold_together(small: Index, name: str) -> None:
+def test_paths_are_connected(small: Index, name: str) -> None:
     homes = {document.title or document.id: document.id for document in DOCUMENTS}
     for question in QUESTIONS:
         check_paths(search(small, name, question, 100), ALL, homes)
 
 
-def test_a_passage_filtered_out_neither_appears_nor_lends_a_triple(small: Index, name: str) -> None:
+def test_a_filtered_passage_appears_neither_itself_nor_through_its_triples(small: Index, name: str) -> None:
     homes = {document.title or document.id: document.id for document in DOCUMENTS}
     for question in QUESTIONS:
         evidence = search(small, name, question, 100, WHERE)
@@ -199,7 +199,7 @@ def test_a_passage_filtered_out_neither_appears_nor_lends_a_triple(small: Index,
 
 
 def test_a_filter_leaves_k_passages_where_there_are_as_many(small: Index, name: str) -> None:
-    # Eight keepers in German come first without the filter, so a filter of the found would leave fewer than five.
+    # Without the filter eight German keepers rank first, so filtering the results would leave fewer than five.
     unfiltered = result_ids(search(small, name, "lighthouse keeper", 5))
     assert len(set(unfiltered) & ALLOWED) < 5
     evidence = search(small, name, "lighthouse keeper", 5, "lang = 'en' AND number >= 8")
@@ -209,8 +209,8 @@ def test_a_filter_leaves_k_passages_where_there_are_as_many(small: Index, name: 
 
 def test_a_filter_that_allows_all_changes_nothing(small: Index, name: str) -> None:
     for question in QUESTIONS:
-        every = search(small, name, question, 10, "lang = 'en' OR lang <> 'en'")
-        assert without_timing(every) == without_timing(search(small, name, question, 10))
+        unrestricted = search(small, name, question, 10, "lang = 'en' OR lang <> 'en'")
+        assert without_timing(unrestricted) == without_timing(search(small, name, question, 10))
 
 
 def test_a_filter_that_allows_none_finds_nothing(small: Index, name: str) -> None:

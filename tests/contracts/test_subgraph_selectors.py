@@ -1,4 +1,4 @@
-"""What every `SubgraphSelector` promises, whatever its method; another one is added to `SELECTORS`."""
+"""Contract of every `SubgraphSelector`; a new one is added to `SELECTORS`."""
 
 from collections.abc import Callable
 
@@ -27,7 +27,7 @@ WIDTH = 8
 
 
 def gcn(settings: ScorerSettings, gain: float) -> GCNSelector:
-    """Return the trained selection with weights that are drawn; with a gain of 0 they are those of no training."""
+    """Return a GCN selector with random weights; with a gain of 0, with the initial ones."""
     model = settings.build_network(WIDTH, 0)
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -54,16 +54,16 @@ pytestmark = pytest.mark.parametrize("name", SELECTORS)
 
 
 def make_question_graph(size: int, edges: list[tuple[int, int]], topics: list[int], seed: int = 0) -> GraphQuery:
-    """Return a question on a graph whose texts are drawn, some of them equal."""
-    chance = np.random.default_rng(seed)
+    """Return a question on a graph with random vectors, some of them equal."""
+    generator = np.random.default_rng(seed)
 
     def units(count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
-        rows = chance.standard_normal((count, WIDTH)).astype(np.float32)
+        rows = generator.standard_normal((count, WIDTH)).astype(np.float32)
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
     nodes, relations, question = units(size), units(4), units(1)[0]
     nodes[1::3] = nodes[:1]
-    relation_of = chance.integers(0, 4, len(edges)).astype(np.int32)
+    relation_of = generator.integers(0, 4, len(edges)).astype(np.int32)
     ends = np.array(edges, dtype=np.int32).reshape(-1, 2)
     graph = TextualGraph([f"node {i}" for i in range(size)], ends, [f"relation {i}" for i in relation_of])
     return GraphQuery(EncodedGraph(graph, nodes, relations, relation_of), question, np.array(topics, dtype=np.int32))
@@ -82,13 +82,13 @@ ODD_GRAPHS = {
 }
 
 
-def one(name: str, asked: GraphQuery, budget: int) -> Subgraph:
-    (part,) = SELECTORS[name]().select([asked], budget)
+def select_one(name: str, query: GraphQuery, budget: int) -> Subgraph:
+    (part,) = SELECTORS[name]().select([query], budget)
     return part
 
 
-def check(name: str, asked: GraphQuery, part: Subgraph, budget: int) -> None:
-    graph = asked.graph.graph
+def check(name: str, query: GraphQuery, part: Subgraph, budget: int) -> None:
+    graph = query.graph.graph
     nodes, edges = part.nodes.tolist(), part.edges.tolist()
     assert nodes == sorted(set(nodes))
     assert edges == sorted(set(edges))
@@ -100,18 +100,18 @@ def check(name: str, asked: GraphQuery, part: Subgraph, budget: int) -> None:
     assert set(edges) <= set(among) if name in TREES else edges == among
 
 
-def told(part: Subgraph) -> tuple[list[int], list[int]]:
+def as_lists(part: Subgraph) -> tuple[list[int], list[int]]:
     return part.nodes.tolist(), part.edges.tolist()
 
 
 @pytest.mark.parametrize("budget", [1, 2, 5, 1000])
 @pytest.mark.parametrize("kind", ODD_GRAPHS)
 def test_odd_graphs(name: str, kind: str, budget: int) -> None:
-    check(name, ODD_GRAPHS[kind], one(name, ODD_GRAPHS[kind], budget), budget)
+    check(name, ODD_GRAPHS[kind], select_one(name, ODD_GRAPHS[kind], budget), budget)
 
 
 @st.composite
-def drawn(draw: st.DrawFn) -> GraphQuery:
+def queries(draw: st.DrawFn) -> GraphQuery:
     size = draw(st.integers(1, 12))
     node = st.integers(0, size - 1)
     edges = draw(st.lists(st.tuples(node, node), max_size=20))
@@ -119,30 +119,30 @@ def drawn(draw: st.DrawFn) -> GraphQuery:
 
 
 @settings(max_examples=60, deadline=None)
-@given(asked=drawn(), budget=st.integers(1, 14))
-def test_any_graph(name: str, asked: GraphQuery, budget: int) -> None:
-    check(name, asked, one(name, asked, budget), budget)
+@given(query=queries(), budget=st.integers(1, 14))
+def test_any_graph(name: str, query: GraphQuery, budget: int) -> None:
+    check(name, query, select_one(name, query, budget), budget)
 
 
 def test_a_batch_equals_its_graphs_one_by_one_in_any_order(name: str) -> None:
-    asked = [
+    batch = [
         *ODD_GRAPHS.values(),
         *(make_question_graph(20, [(i, (7 * i + s) % 20) for i in range(20)], [s], s) for s in range(4)),
     ]
-    singles = [told(one(name, each, 4)) for each in asked]
-    assert [told(part) for part in SELECTORS[name]().select(asked, 4)] == singles
-    assert [told(part) for part in SELECTORS[name]().select(asked[::-1], 4)] == singles[::-1]
+    singles = [as_lists(select_one(name, each, 4)) for each in batch]
+    assert [as_lists(part) for part in SELECTORS[name]().select(batch, 4)] == singles
+    assert [as_lists(part) for part in SELECTORS[name]().select(batch[::-1], 4)] == singles[::-1]
     assert SELECTORS[name]().select([], 4) == []
 
 
-def test_it_says_what_it_is_called(name: str) -> None:
-    called = getattr(SELECTORS[name](), "name", "")
-    assert isinstance(called, str)
-    assert called
+def test_a_selector_has_a_name(name: str) -> None:
+    label = getattr(SELECTORS[name](), "name", "")
+    assert isinstance(label, str)
+    assert label
 
 
 @pytest.mark.parametrize("budget", [0, -3])
 def test_a_budget_below_one_is_refused(name: str, budget: int) -> None:
-    for asked in ([], [ODD_GRAPHS["a chain"]]):
+    for batch in ([], [ODD_GRAPHS["a chain"]]):
         with pytest.raises(InputError, match=f"{budget} nodes: ask for at least 1"):
-            SELECTORS[name]().select(asked, budget)
+            SELECTORS[name]().select(batch, budget)

@@ -1,5 +1,6 @@
-"""Ways of selecting side by side, on a task where it is known which of them can be right."""
+"""Comparison of subgraph selections, on a task where it is known which of them can be right."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,12 @@ from clew.datasets.graph_datasets import GraphDataset, GraphQuestion
 from clew.errors import InputError
 from clew.evaluation.compare_subgraphs import SELECTIONS, ComparisonConfig, compare_selections
 from clew.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
+from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.graph.subgraphs.textual_graph import GraphContext, TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings
 from clew.retrievers.subgraph.selectors import EgoGraph, WholeGraph
-from clew.training.data.graph_questions import encode_questions, train_test_split
+from clew.training.data.graph_questions import EncodedQuestion, encode_questions, train_test_split
 from clew.training.loop import Recipe
 from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 from clew.training.recipes.subgraph import local_reader
@@ -29,7 +31,7 @@ SMALL = ScorerSettings(width=8)
 
 
 def star(number: int) -> tuple[TextualGraph, GraphQuestion]:
-    """A person with four facts, one of which is asked for, and a chain that leads away."""
+    """Return a person with four facts, one of which is asked for, and a path that leads away."""
     nodes = [f"person {number}", f"town {number}", f"craft {number}", f"ship {number}", f"year {number}", "sea", "wind"]
     relations = ["born in", "works as", "sails on", "died in", "lies on", "blows over"]
     edges = np.array([[0, 1], [0, 2], [0, 3], [0, 4], [1, 5], [5, 6]], dtype=np.int32)
@@ -45,7 +47,7 @@ def stars(count: int) -> GraphDataset:
 
 
 class LearningReader:
-    """Costs what its one weight says, which learns to cost less; notes how often it was asked."""
+    """A reader whose loss depends on one trainable weight; it records the sizes of its batches."""
 
     name = "learning"
     fingerprint = "learning"
@@ -75,41 +77,48 @@ class LearningReader:
         return [self.weight]
 
 
-def on(count: int = 24, budget: int = 2) -> ComparisonConfig:
-    known, test = train_test_split(encode_questions(stars(count), ENCODER, ignore_progress), 0.7, 0)
-    learned, held = train_test_split(known, 0.8, 0)
-    return ComparisonConfig(learned, held, test, lambda _: local_reader(ENCODER, (), ()), ENCODER, budget)
+def make_config(count: int = 24, budget: int = 2) -> ComparisonConfig:
+    rest, test = train_test_split(encode_questions(stars(count), ENCODER, ignore_progress), 0.7, 0)
+    training, validation = train_test_split(rest, 0.8, 0)
+    return ComparisonConfig(training, validation, test, lambda _: local_reader(ENCODER, (), ()), ENCODER, budget)
 
 
-def report(folder: Path, names: tuple[str, ...], seeds: int = 2, epochs: int = 1) -> dict[str, Any]:
+def run_comparison(folder: Path, names: tuple[str, ...], seeds: int = 2, epochs: int = 1) -> SelectionReport:
     recipe = Recipe(epochs=epochs, rate=1e-2, average=0.0, warmup=1)
     return compare_selections(
-        on(), names, range(seeds), SMALL, FeedbackRecipe(budget=2), recipe, folder, ignore_progress
+        make_config(), names, range(seeds), SMALL, FeedbackRecipe(budget=2), recipe, folder, ignore_progress
     )
 
 
 def test_every_selection_is_measured_alike(tmp_path: Path) -> None:
-    found = report(tmp_path, SELECTIONS)
-    told = found["selections"]
-    assert list(told) == list(SELECTIONS)
-    for name, figures in told.items():
-        assert set(MEASURES) <= set(figures)
-        assert len(figures["by_seed"]) == 2
-        assert figures["nodes"] <= 2 or name == "whole"
-        assert 0 <= figures["accuracy"] <= 1
-    assert told["whole"]["gold"] == 1
-    assert told["whole"]["tokens"] > told["top-k"]["tokens"]
-    assert told["gcn"]["train_seconds"] > 0
-    assert told["steiner"]["train_seconds"] == 0
-    assert {c["b"] for c in found["comparisons"]} == set(SELECTIONS[1:])
+    report = run_comparison(tmp_path, SELECTIONS)
+    summaries = report.selections
+    assert list(summaries) == list(SELECTIONS)
+    for name, summary in summaries.items():
+        assert set(MEASURES) == set(summary.means)
+        assert len(summary.by_seed) == 2
+        assert summary.means["nodes"] <= 2 or name == "whole"
+        assert 0 <= summary.means["accuracy"] <= 1
+    assert summaries["whole"].means["gold"] == 1
+    assert summaries["whole"].means["tokens"] > summaries["top-k"].means["tokens"]
+    assert summaries["gcn"].train_seconds > 0
+    assert summaries["steiner"].train_seconds == 0
+    assert {comparison.b for comparison in report.comparisons} == set(SELECTIONS[1:])
+
+
+def test_the_json_of_a_report_keeps_its_keys(tmp_path: Path) -> None:
+    figures = run_comparison(tmp_path, ("top-k", "ego"), 1).to_json()
+    assert json.loads(json.dumps(figures, allow_nan=False)) == figures
+    assert list(figures) == [
+        *("questions", "learned_from", "budget", "seeds", "selections", "comparisons", "shortened")
+    ]
+    assert list(figures["selections"]["ego"]) == [*MEASURES, "intervals", "train_seconds", "by_seed"]
+    assert set(figures["comparisons"][0]) == {"a", "b", "measure", "difference", "low", "high", "p"}
 
 
 def test_the_same_seeds_give_the_same_figures(tmp_path: Path) -> None:
-    timed = ("select_ms", "read_ms", "train_seconds", "intervals")
-    both = [report(tmp_path / str(run), ("gcn", "random"), 1) for run in range(2)]
-    first, second = (
-        {n: {m: v for m, v in t.items() if m not in timed} for n, t in r["selections"].items()} for r in both
-    )
+    both = [run_comparison(tmp_path / str(run), ("gcn", "random"), 1) for run in range(2)]
+    first, second = ({name: untimed(summary) for name, summary in r.selections.items()} for r in both)
     assert first == second
 
 
@@ -125,43 +134,48 @@ def test_figures_are_those_of_the_parts() -> None:
     assert (near[:, place["gold"]] == 0).all()
     assert (near[:, place["accuracy"]] == 0).all()
     asks = [number for number in range(8) if number % 3]
-    assert whole[asks, place["accuracy"]].mean() == 1, "the asked relation has the likest name"
+    assert whole[asks, place["accuracy"]].mean() == 1, "the asked relation has the most similar name"
 
 
-UNTIMED = ("accuracy", "gold", "loss", "nodes", "tokens", "by_seed")
+def untimed(summary: SelectionSummary) -> dict[str, Any]:
+    """Return the figures that are not times."""
+    measures = ("accuracy", "gold", "loss", "nodes", "tokens")
+    return {measure: summary.means[measure] for measure in measures} | {"by_seed": summary.by_seed}
 
 
-def learning(folder: Path, names: Sequence[str], made: list[LearningReader] | None = None, **changed: Any) -> Any:
-    """Return the figures that are no times, of a reader that learns."""
+def compare_learning_readers(
+    folder: Path, names: Sequence[str], readers: list[LearningReader] | None = None, **changed: Any
+) -> dict[str, dict[str, Any]]:
+    """Return the figures that are not times, with a new learning reader for each selection."""
 
-    def reader(_: int) -> LearningReader:
-        one = LearningReader()
-        if made is not None:
-            made.append(one)
-        return one
+    def make_reader(_: int) -> LearningReader:
+        reader = LearningReader()
+        if readers is not None:
+            readers.append(reader)
+        return reader
 
-    compared = replace(on(), make_reader=reader, **changed)
+    config = replace(make_config(), make_reader=make_reader, **changed)
     recipe = Recipe(epochs=2, rate=0.1, average=0.0, warmup=1)
     feedback = FeedbackRecipe(budget=2)
-    told = compare_selections(compared, names, (0,), SMALL, feedback, recipe, folder, ignore_progress)["selections"]
-    return {name: {measure: told[name][measure] for measure in UNTIMED} for name in names}
+    report = compare_selections(config, names, (0,), SMALL, feedback, recipe, folder, ignore_progress)
+    return {name: untimed(report.selections[name]) for name in names}
 
 
 def test_the_order_of_selections_does_not_matter(tmp_path: Path) -> None:
     names = ("gcn", "top-k", "gcn-untrained", "ego")
-    first = learning(tmp_path / "first", names)
-    assert first == learning(tmp_path / "second", names[::-1])
-    alone = learning(tmp_path / "alone", names[1:2])
+    first = compare_learning_readers(tmp_path / "first", names)
+    assert first == compare_learning_readers(tmp_path / "second", names[::-1])
+    alone = compare_learning_readers(tmp_path / "alone", names[1:2])
     assert alone["top-k"] == first["top-k"]
 
 
 def test_a_reader_learns_on_selections_that_do_not(tmp_path: Path) -> None:
-    made: list[LearningReader] = []
-    told = learning(tmp_path, ("top-k", "whole", "gcn-untrained"), made)
-    assert len(made) == 3
-    assert all(float(reader.weight.detach()) < 1.9 for reader in made)
-    assert told["top-k"]["loss"] == pytest.approx(1 + float(made[0].weight.detach()) ** 2)
-    assert told["whole"]["loss"] == pytest.approx(1 + (float(made[1].weight.detach()) - 1) ** 2)
+    readers: list[LearningReader] = []
+    figures = compare_learning_readers(tmp_path, ("top-k", "whole", "gcn-untrained"), readers)
+    assert len(readers) == 3
+    assert all(float(reader.weight.detach()) < 1.9 for reader in readers)
+    assert figures["top-k"]["loss"] == pytest.approx(1 + float(readers[0].weight.detach()) ** 2)
+    assert figures["whole"]["loss"] == pytest.approx(1 + (float(readers[1].weight.detach()) - 1) ** 2)
 
 
 def test_a_selection_may_have_a_reader_of_its_own(tmp_path: Path) -> None:
@@ -171,18 +185,18 @@ def test_a_selection_may_have_a_reader_of_its_own(tmp_path: Path) -> None:
         own.append(LearningReader())
         return own[-1]
 
-    told = learning(tmp_path, ("steiner", "graphtoken"), readers={"graphtoken": reader})
+    figures = compare_learning_readers(tmp_path, ("steiner", "graphtoken"), own_readers={"graphtoken": reader})
     assert len(own) == 1
-    assert told["graphtoken"]["nodes"] == 7
-    with pytest.raises(InputError, match="g-retriever needs a reader of its own"):
-        learning(tmp_path, ("g-retriever",))
+    assert figures["graphtoken"]["nodes"] == 7
+    with pytest.raises(InputError, match="g-retriever needs a reader of graph tokens"):
+        compare_learning_readers(tmp_path, ("g-retriever",))
 
 
 def test_the_run_on_other_questions_is_refused(tmp_path: Path) -> None:
-    learning(tmp_path, ("gcn", "top-k"))
+    compare_learning_readers(tmp_path, ("gcn", "top-k"))
     for name in ("gcn", "top-k"):
         with pytest.raises(InputError, match="holds another run, with questions to learn from"):
-            learning(tmp_path, (name,), learned=on().training[1:])
+            compare_learning_readers(tmp_path, (name,), training=make_config().training[1:])
 
 
 def test_what_is_done_at_first_use_is_not_timed() -> None:
@@ -198,34 +212,35 @@ def test_what_is_done_at_first_use_is_not_timed() -> None:
 
 
 def test_gold_is_compared_where_it_is_known(tmp_path: Path) -> None:
-    some = on()
-    lacking = replace(some.test[0], question=replace(some.test[0].question, gold=()))
-    compared = replace(some, test=[lacking, *some.test[1:]])
+    config = make_config()
+    without_gold = replace(config.test[0], question=replace(config.test[0].question, gold=()))
     args = (SMALL, FeedbackRecipe(budget=2), Recipe(epochs=1), tmp_path, ignore_progress)
-    found = compare_selections(compared, ("top-k", "whole"), (0,), *args)
-    assert [c["measure"] for c in found["comparisons"]] == ["accuracy", "gold"]
-    known = list(some.test[1:])
-    without = compare_selections(replace(some, test=known), ("top-k", "whole"), (0,), *args)
-    assert found["comparisons"][1]["difference"] == without["comparisons"][1]["difference"]
-    nothing = [replace(one, question=replace(one.question, gold=())) for one in some.test]
-    bare = compare_selections(replace(some, test=nothing), ("top-k", "whole"), (0,), *args)
-    assert [c["measure"] for c in bare["comparisons"]] == ["accuracy"]
-    assert "gold" not in bare["selections"]["whole"]
+
+    def run(test: Sequence[EncodedQuestion]) -> SelectionReport:
+        return compare_selections(replace(config, test=test), ("top-k", "whole"), (0,), *args)
+
+    first = run([without_gold, *config.test[1:]])
+    assert [comparison.measure for comparison in first.comparisons] == ["accuracy", "gold"]
+    rest = run(list(config.test[1:]))
+    assert first.comparisons[1].difference == rest.comparisons[1].difference
+    bare = run([replace(item, question=replace(item.question, gold=())) for item in config.test])
+    assert [comparison.measure for comparison in bare.comparisons] == ["accuracy"]
+    assert "gold" not in bare.selections["whole"].means
 
 
 def test_all_figures_have_intervals(tmp_path: Path) -> None:
-    for told in report(tmp_path, ("gcn", "top-k"), 2)["selections"].values():
-        assert set(told["intervals"]) == {*MEASURES, "train_seconds"}
-        for measure, (low, high) in told["intervals"].items():
-            assert low <= told[measure] <= high or measure == "read_ms"
+    for summary in run_comparison(tmp_path, ("gcn", "top-k"), 2).selections.values():
+        assert set(summary.intervals) == {*MEASURES, "train_seconds"}
+        figures = {**summary.means, "train_seconds": summary.train_seconds}
+        for measure, (low, high) in summary.intervals.items():
+            assert low <= figures[measure] <= high or measure == "read_ms"
 
 
-def test_only_what_was_taught_an_end_may_end(tmp_path: Path) -> None:
+def test_only_a_network_trained_to_stop_may_stop_early(tmp_path: Path) -> None:
     args = (FeedbackRecipe(budget=4), Recipe(epochs=1, average=0.0, warmup=1), tmp_path, ignore_progress)
-    told = compare_selections(
-        on(budget=4), ("gcn", "gcn-paper", "gcn-untrained"), (0,), replace(SMALL, stops=True), *args
-    )["selections"]
-    assert told["gcn-paper"]["nodes"] == told["gcn-untrained"]["nodes"] == 4
+    names = ("gcn", "gcn-paper", "gcn-untrained")
+    summaries = compare_selections(make_config(budget=4), names, (0,), replace(SMALL, stops=True), *args).selections
+    assert summaries["gcn-paper"].means["nodes"] == summaries["gcn-untrained"].means["nodes"] == 4
 
 
 def test_a_question_without_answers_is_refused() -> None:
@@ -237,10 +252,10 @@ def test_a_question_without_answers_is_refused() -> None:
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no selection is called 'best'"):
-        report(tmp_path, ("gcn", "best"))
+        run_comparison(tmp_path, ("gcn", "best"))
     with pytest.raises(InputError, match="0 selections to compare"):
-        report(tmp_path, ())
-    with pytest.raises(InputError, match="'top-k' is there 2 times"):
-        report(tmp_path, ("top-k", "ego", "top-k"))
+        run_comparison(tmp_path, ())
+    with pytest.raises(InputError, match="'top-k' is given 2 times"):
+        run_comparison(tmp_path, ("top-k", "ego", "top-k"))
     with pytest.raises(InputError, match="0 seeds"):
-        report(tmp_path, ("top-k",), 0)
+        run_comparison(tmp_path, ("top-k",), 0)

@@ -1,4 +1,4 @@
-"""`clew eval --positives`: where every gold id stands, how deep it looks, and what stays as it was without it."""
+"""`clew eval --positives`: measures over all gold ids, the depth of the run, and the output without the option."""
 
 import json
 from pathlib import Path
@@ -15,53 +15,53 @@ QUESTIONS = Path(__file__).parents[2] / "examples" / "questions.jsonl"
 ADDED = ["positives_rr", "tied_rr", "tied_hits@2", "tied_hits@10"]
 
 
-def evaluated(index: str | Path, folder: Path, *options: str | Path) -> tuple[dict[str, Any], str]:
-    """The figures, and what was printed."""
-    out = folder / "figures.json"
-    done = run_clew("eval", "--index", index, "--questions", QUESTIONS, "--k", "2,10", "--json", out, *options)
+def run_eval(index: str | Path, folder: Path, *options: str | Path) -> tuple[dict[str, Any], str]:
+    """Return the figures and the printed text."""
+    file = folder / "figures.json"
+    done = run_clew("eval", "--index", index, "--questions", QUESTIONS, "--k", "2,10", "--json", file, *options)
     assert done.code == 0, done
-    figures: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    figures: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return figures, done.out
 
 
-def by_hand(run: Run) -> float:
-    """The mean over questions of the mean over gold documents of 1 / the rank of their first passage."""
+def mean_reciprocal_rank(run: Run) -> float:
+    """Return the mean over questions of the mean over gold documents of 1 / the rank of their first passage."""
     documents = {ranking.question_id: ranking.document_ids for ranking in run.rankings}
     means = []
     for question in load_questions(QUESTIONS):
         ranked = documents[question.id]
-        worth = [1 / (ranked.index(gold) + 1) if gold in ranked else 0.0 for gold in question.gold]
-        means.append(sum(worth) / len(worth))
+        reciprocal_ranks = [1 / (ranked.index(gold) + 1) if gold in ranked else 0.0 for gold in question.gold]
+        means.append(sum(reciprocal_ranks) / len(reciprocal_ranks))
     return sum(means) / len(means)
 
 
-def test_positives_are_looked_for_among_a_hundred(polar: Index, tmp_path: Path) -> None:
+def test_positives_use_a_depth_of_a_hundred(polar: Index, tmp_path: Path) -> None:
     location = polar.table.location.name
     options = ("--retriever", "bm25,pagerank", "--positives", "--runs", tmp_path / "runs")
-    figures, shown = evaluated(location, tmp_path, *options)
+    figures, out = run_eval(location, tmp_path, *options)
     assert figures["depth"] == 100
-    assert "60 questions over" in shown
-    assert "100 passages each" in " ".join(shown.split())
+    assert "60 questions over" in out
+    assert "100 passages each" in " ".join(out.split())
     runs = {run.retriever: run for run in map(Run.load, (tmp_path / "runs").iterdir())}
     for name in ("bm25", "pagerank"):
         scores = figures["retrievers"][name]
         assert [measure for measure in scores if measure in ADDED] == ADDED
-        assert scores["positives_rr"] == pytest.approx(by_hand(runs[name]))
+        assert scores["positives_rr"] == pytest.approx(mean_reciprocal_rank(runs[name]))
         assert scores["positives_rr"] < scores["mrr"]  # the second document of a chain stands lower than the first
         assert max(len(ranking.passage_ids) for ranking in runs[name].rankings) > 10
     for measure in ADDED:
-        assert f" {measure} " in shown
+        assert f" {measure} " in out
     assert {"recall@2", "all_gold@10", "positives_rr", "tied_rr"} <= {c["measure"] for c in figures["comparisons"]}
 
 
 def test_without_the_option_nothing_is_added(polar: Index, tmp_path: Path) -> None:
-    figures, shown = evaluated(polar.table.location.name, tmp_path, "--retriever", "bm25,pagerank")
+    figures, out = run_eval(polar.table.location.name, tmp_path, "--retriever", "bm25,pagerank")
     assert figures["depth"] == 10
     assert not set(ADDED) & set(figures["retrievers"]["bm25"])
     assert not set(ADDED) & {comparison["measure"] for comparison in figures["comparisons"]}
-    assert "positives" not in shown
+    assert "positives" not in out
 
 
-def test_a_smaller_index_is_looked_at_whole(small: Index, tmp_path: Path) -> None:
-    figures, _ = evaluated(small.table.location.name, tmp_path, "--retriever", "bm25", "--positives")
+def test_the_depth_is_limited_by_the_index(small: Index, tmp_path: Path) -> None:
+    figures, _ = run_eval(small.table.location.name, tmp_path, "--retriever", "bm25", "--positives")
     assert figures["depth"] == len(small.snapshot.passage_ids) < 100

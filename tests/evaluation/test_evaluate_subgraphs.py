@@ -1,4 +1,4 @@
-"""Tokens are counted as the reader counts them."""
+"""Token counts of an evaluation are those of the reader."""
 
 from pathlib import Path
 
@@ -27,11 +27,11 @@ def questions() -> list[EncodedQuestion]:
         TextualGraph([f"ship {i}" for i in range(size)], np.array([[0, 1]], dtype=np.int32), ["sails to"])
         for size in (2, 9)
     ]
-    asked = [GraphQuestion(f"q{place}", place, "ship 0 sails where", ("ship 1",), (0,)) for place in range(2)]
-    return encode_questions(GraphDataset(graphs, tuple(asked)), ENCODER, ignore_progress)
+    graph_questions = [GraphQuestion(f"q{place}", place, "ship 0 sails where", ("ship 1",), (0,)) for place in range(2)]
+    return encode_questions(GraphDataset(graphs, tuple(graph_questions)), ENCODER, ignore_progress)
 
 
-def test_tokens_are_those_that_the_reader_reads(questions: list[EncodedQuestion], tmp_path: Path) -> None:
+def test_tokens_are_counted_by_the_reader(questions: list[EncodedQuestion], tmp_path: Path) -> None:
     texts = [build_context(one.question_graph, full_subgraph(one.question_graph.graph.graph)).text for one in questions]
     column = MEASURES.index("tokens")
     local = local_reader(ENCODER, (), ())
@@ -40,7 +40,7 @@ def test_tokens_are_those_that_the_reader_reads(questions: list[EncodedQuestion]
     model = CausalModel(str(write_tiny_llama(tmp_path)))
     counts = [len(model.load().tokenize(text)) for text in texts]
     reader = CausalReader(model, build_prompt, max_context_tokens=counts[1] - 1, max_new_tokens=2)
-    found = evaluate_selector(WholeGraph(), reader, questions, 1)[:, column].tolist()
-    assert found[0] == counts[0]
-    assert counts[0] < found[1] < counts[1]
+    tokens = evaluate_selector(WholeGraph(), reader, questions, 1)[:, column].tolist()
+    assert tokens[0] == counts[0]
+    assert counts[0] < tokens[1] < counts[1]
     assert count_truncated(reader) == 1

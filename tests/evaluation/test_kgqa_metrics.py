@@ -1,4 +1,4 @@
-"""Measures of answers from a graph, against counting by hand, and Wilcoxon's test against every pattern of signs."""
+"""Measures of knowledge graph question answering, and Wilcoxon's test against every pattern of signs."""
 
 import itertools
 import math
@@ -7,21 +7,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats
 
 from clew.errors import InputError
 from clew.evaluation.kgqa_metrics import (
     answer_coverage,
-    compare_with_wilcoxon,
     hits_at_1,
     path_entity_names,
     path_recall,
+    wilcoxon_p,
 )
-from clew.evaluation.significance import mean_interval
+from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.types import Path, Triple
 
 SPOUSE, CHILD, BORN = Triple("Ada", "spouse", "Bo"), Triple("Carl", "child", "Bo"), Triple("Ada", "born in", "Vardø")
+Values = NDArray[np.float64]
 PATHS: tuple[Path, ...] = ((SPOUSE, CHILD), (BORN,), (SPOUSE,))
+
+
+def compare(
+    names: tuple[str, str], measure: str, first: Values, second: Values, generator: np.random.Generator
+) -> Comparison:
+    return compare_means(names, measure, first, second, generator, p_value=wilcoxon_p)
 
 
 def generator() -> np.random.Generator:
@@ -42,24 +50,24 @@ def generator() -> np.random.Generator:
         ("Oslo", [], 0),
     ],
 )
-def test_a_hit_is_one_of_the_gold_answers_after_folding(answer: str, gold: list[str], value: int) -> None:
+def test_a_hit_is_a_gold_answer_after_normalization(answer: str, gold: list[str], value: int) -> None:
     assert hits_at_1(answer, gold) == value
     assert isinstance(hits_at_1(answer, gold), float)
 
 
-def test_covered_is_any_name() -> None:
+def test_coverage_by_any_name() -> None:
     assert answer_coverage(["Bergen", "OSLO"], ["Oslo", "Vardø"]) == 1.0
     assert answer_coverage(iter(["Bergen", "Vardo"]), ["Oslo", "Vardø"]) == 0.0
     assert answer_coverage([], ["Oslo"]) == answer_coverage(["Oslo"], []) == 0.0
 
 
-def test_names_on_paths_come_once_as_they_are_walked() -> None:
+def test_path_entities_are_distinct_and_in_order() -> None:
     assert path_entity_names(PATHS, ["Ada"]) == ["Ada", "Bo", "Carl", "Vardø"]
     assert path_entity_names(PATHS[1:2], ["Vardø"]) == ["Vardø", "Ada"]
     assert path_entity_names([], ["Ada"]) == []
 
 
-def test_gold_paths_among_the_kept_ones() -> None:
+def test_path_recall() -> None:
     gold = [("Ada", "spouse", "Bo"), ("Carl", "child", "Bo")]
     assert path_recall(PATHS, [gold]) == 1.0
     assert path_recall(PATHS, [gold, gold[::-1]]) == 0.5, "in the order in which it is walked"
@@ -78,9 +86,11 @@ def test_without_gold_paths_there_is_nothing_to_recall() -> None:
 
 
 def signed_ranks(differences: list[float]) -> tuple[float, float, float]:
-    """The sum of the positive ranks, its mean and its deviation over all patterns of signs; zeros are left out."""
-    moved = [abs(d) for d in differences if d]
-    ranks = [sum(other < one for other in moved) + (sum(other == one for other in moved) + 1) / 2 for one in moved]
+    """Return the sum of the positive ranks, and its mean and deviation over all patterns of signs, without zeros."""
+    nonzero = [abs(d) for d in differences if d]
+    ranks = [
+        sum(other < one for other in nonzero) + (sum(other == one for other in nonzero) + 1) / 2 for one in nonzero
+    ]
     sums = [
         sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign)
         for signs in itertools.product((0, 1), repeat=len(ranks))
@@ -95,53 +105,53 @@ def signed_ranks(differences: list[float]) -> tuple[float, float, float]:
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=10))
 def test_p_is_that_of_the_normal_with_the_moments_of_all_patterns(differences: list[float]) -> None:
     first = np.array(differences)
-    found = compare_with_wilcoxon(("a", "b"), "hits@1", first, np.zeros(len(first)), generator())
+    comparison = compare(("a", "b"), "hits@1", first, np.zeros(len(first)), generator())
     if not any(differences):
-        assert found.p == 1.0
+        assert comparison.p == 1.0
         return
     observed, mean, deviation = signed_ranks(differences)
     wanted = math.erfc(abs(observed - mean) / deviation / math.sqrt(2))
-    assert found.p == pytest.approx(wanted, abs=1e-9)
+    assert comparison.p == pytest.approx(wanted, abs=1e-9)
 
 
 def test_a_small_case_by_hand() -> None:
     """Ranks 1 to 6 of the absolute differences; the second alone is below 0: 19 of 21, mean 10.5, variance 22.75."""
     differences = np.array([0.6, -0.2, 0.5, 0.3, 0.1, 0.4])
-    found = compare_with_wilcoxon(("frag", "frag-simple"), "hits@1", differences + 0.1, np.full(6, 0.1), generator())
+    comparison = compare(("frag", "frag-simple"), "hits@1", differences + 0.1, np.full(6, 0.1), generator())
     z = (19 - 10.5) / math.sqrt(22.75)
-    assert found.p == pytest.approx(2 * stats.norm.sf(z), abs=1e-9)
-    assert (found.a, found.b, found.measure) == ("frag", "frag-simple", "hits@1")
-    assert found.difference == pytest.approx(differences.mean())
-    assert (found.low, found.high) == pytest.approx(mean_interval(differences, generator()))
+    assert comparison.p == pytest.approx(2 * stats.norm.sf(z), abs=1e-9)
+    assert (comparison.a, comparison.b, comparison.measure) == ("frag", "frag-simple", "hits@1")
+    assert comparison.difference == pytest.approx(differences.mean())
+    assert (comparison.low, comparison.high) == pytest.approx(mean_interval(differences, generator()))
 
 
 def test_either_order_has_the_same_p_and_the_opposite_difference() -> None:
     random = generator()
     first, second = (random.integers(0, 2, 50).astype(np.float64) for _ in range(2))
-    one = compare_with_wilcoxon(("a", "b"), "m", first, second, generator())
-    other = compare_with_wilcoxon(("b", "a"), "m", second, first, generator())
+    one = compare(("a", "b"), "m", first, second, generator())
+    other = compare(("b", "a"), "m", second, first, generator())
     assert one.p == pytest.approx(other.p)
     assert one.difference == -other.difference
-    assert one == compare_with_wilcoxon(("a", "b"), "m", first, second, generator())
+    assert one == compare(("a", "b"), "m", first, second, generator())
 
 
 def test_what_is_always_better_is_significant_and_what_never_differs_is_not() -> None:
-    better = compare_with_wilcoxon(("a", "b"), "m", np.ones(40), np.zeros(40), generator())
+    better = compare(("a", "b"), "m", np.ones(40), np.zeros(40), generator())
     assert better.p < 1e-6
-    same = compare_with_wilcoxon(("a", "b"), "m", np.ones(40), np.ones(40), generator())
+    same = compare(("a", "b"), "m", np.ones(40), np.ones(40), generator())
     assert (same.p, same.difference, same.low, same.high) == (1.0, 0.0, 0.0, 0.0)
-    single = compare_with_wilcoxon(("a", "b"), "m", np.ones(1), np.zeros(1), generator())
+    single = compare(("a", "b"), "m", np.ones(1), np.zeros(1), generator())
     assert 0 < single.p <= 1
 
 
-def test_values_that_are_none_are_refused() -> None:
+def test_missing_values_are_refused() -> None:
     with pytest.raises(InputError, match="NaN"):
-        compare_with_wilcoxon(("a", "b"), "path_recall", np.array([np.nan, 1.0]), np.zeros(2), generator())
+        compare(("a", "b"), "path_recall", np.array([np.nan, 1.0]), np.zeros(2), generator())
     with pytest.raises(InputError, match="no values"):
-        compare_with_wilcoxon(("a", "b"), "m", np.zeros(0), np.zeros(0), generator())
+        compare(("a", "b"), "m", np.zeros(0), np.zeros(0), generator())
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_values_of_other_questions_are_refused(count: int) -> None:
     with pytest.raises(InputError):
-        compare_with_wilcoxon(("a", "b"), "m", np.ones(5), np.zeros(count), generator())
+        compare(("a", "b"), "m", np.ones(5), np.zeros(count), generator())

@@ -1,4 +1,4 @@
-"""Measures over all positives, against every order of the ties, and against the formulas as the paper prints them."""
+"""Measures over all gold ids, against every order of the ties, and against the formulas of the paper."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,19 +36,19 @@ class Case:
         return [row[0] for row in self.rows], [row[1] for row in self.rows], [row[2] for row in self.rows]
 
     def orders(self) -> Iterator["Case"]:
-        """The same passages in every order that their scores allow, each as likely as another."""
+        """Yield the passages in every order that their scores allow."""
         ties = [list(tie) for _, tie in groupby(self.rows, key=lambda row: row[2])]
-        for chosen in product(*(permutations(tie) for tie in ties)):
-            yield Case(tuple(row for tie in chosen for row in tie), self.gold)
+        for orders in product(*(permutations(tie) for tie in ties)):
+            yield Case(tuple(row for tie in orders for row in tie), self.gold)
 
     def ranks(self) -> list[int | None]:
-        """The rank of each gold id in this very order, by `judge`; None where it is not found."""
+        """The rank of each gold id in this very order, by `match_gold`; None if not retrieved."""
         passages, documents, _ = self.columns()
         hits = match_gold(passages, documents, self.gold).hits
         return [hits.index(number) + 1 if number in hits else None for number in range(len(set(self.gold)))]
 
 
-def measured(case: Case) -> dict[str, float]:
+def measure_case(case: Case) -> dict[str, float]:
     values = compute_multi_positive_measures([rank_positives(*case.columns(), case.gold)], KS)
     return {name: float(value[0]) for name, value in values.items()}
 
@@ -67,11 +67,11 @@ def cases(draw: st.DrawFn, distinct: bool = False) -> Case:
 @settings(max_examples=80, deadline=None)
 @given(cases())
 def test_tied_hits_are_the_hits_to_expect_over_every_order_of_the_ties(case: Case) -> None:
-    found = measured(case)
+    values = measure_case(case)
     orders = [order.ranks() for order in case.orders()]
     for k in KS:
         hits = [sum(rank is not None and rank <= k for rank in ranks) for ranks in orders]
-        assert found[f"tied_hits@{k}"] == pytest.approx(float(np.mean(hits)) / len(case.gold)), k
+        assert values[f"tied_hits@{k}"] == pytest.approx(float(np.mean(hits)) / len(case.gold)), k
 
 
 @settings(max_examples=80, deadline=None)
@@ -79,24 +79,24 @@ def test_tied_hits_are_the_hits_to_expect_over_every_order_of_the_ties(case: Cas
 def test_tied_rr_is_one_over_the_mean_rank_over_every_order_of_the_ties(case: Case) -> None:
     each = zip(*(order.ranks() for order in case.orders()), strict=True)
     means = [np.mean([rank for rank in ranks if rank is not None]) for ranks in each if ranks[0] is not None]
-    assert measured(case)["tied_rr"] == pytest.approx(sum(1 / mean for mean in means) / len(case.gold))
+    assert measure_case(case)["tied_rr"] == pytest.approx(sum(1 / mean for mean in means) / len(case.gold))
 
 
 @settings(deadline=None)
 @given(cases())
 def test_positives_rr_is_the_mean_of_one_over_each_rank(case: Case) -> None:
     wanted = sum(1 / rank for rank in case.ranks() if rank is not None) / len(case.gold)
-    assert measured(case)["positives_rr"] == pytest.approx(wanted)
+    assert measure_case(case)["positives_rr"] == pytest.approx(wanted)
 
 
 @settings(deadline=None)
 @given(cases(distinct=True))
 def test_without_ties_the_tied_forms_are_the_plain_ones(case: Case) -> None:
-    found = measured(case)
+    values = measure_case(case)
     recall = compute_measures([match_gold(*case.columns()[:2], case.gold)], KS)
-    assert found["tied_rr"] == found["positives_rr"]
+    assert values["tied_rr"] == values["positives_rr"]
     for k in KS:
-        assert found[f"tied_hits@{k}"] == pytest.approx(recall[f"recall@{k}"][0], abs=1e-6)
+        assert values[f"tied_hits@{k}"] == pytest.approx(recall[f"recall@{k}"][0], abs=1e-6)
 
 
 @settings(deadline=None)
@@ -105,9 +105,9 @@ def test_the_order_within_a_tie_never_shows(case: Case, random: Random) -> None:
     ties = [list(tie) for _, tie in groupby(case.rows, key=lambda row: row[2])]
     for tie in ties:
         random.shuffle(tie)
-    again = measured(Case(tuple(row for tie in ties for row in tie), case.gold))
+    again = measure_case(Case(tuple(row for tie in ties for row in tie), case.gold))
     del again["positives_rr"]  # it takes the order as it is
-    assert again == {name: value for name, value in measured(case).items() if name in again}
+    assert again == {name: value for name, value in measure_case(case).items() if name in again}
 
 
 @settings(deadline=None)
@@ -118,16 +118,16 @@ def test_a_higher_score_of_a_positive_never_lowers_a_figure(case: Case, place: i
     passage, document, before = case.rows[place % len(case.rows)]
     rest = [row for row in case.rows if row[0] != passage]
     rows = sorted([*rest, (passage, document, max(before, score))], key=lambda row: -row[2])
-    alone = Case(case.rows, (document,))
-    raised = measured(Case(tuple(rows), (document,)))
-    for name, value in measured(alone).items():
-        # `sorted` puts what was raised behind its new equals, as an id might.
+    single = Case(case.rows, (document,))
+    raised = measure_case(Case(tuple(rows), (document,)))
+    for name, value in measure_case(single).items():
+        # `sorted` puts the raised passage behind its new ties, as an id might.
         if name != "positives_rr":
             assert raised[name] >= value - 1e-12, name
 
 
 def printed_hits(better: int, tied: int) -> float | None:
-    """Hits@10 by the cases of equation 15 where these say what they mean; None elsewhere."""
+    """Return hits@10 by the cases of equation 15; None where these are wrong."""
     if better > 10:
         return 0.0
     if better == 0:
@@ -167,14 +167,14 @@ def test_a_document_counts_once_at_the_first_of_its_tied_passages() -> None:
     assert tied_hits([question], 3)[0] == 1
 
 
-def test_the_last_digit_does_not_tell_how_a_tie_was_ordered() -> None:
-    found = set()
+def test_the_last_digit_does_not_depend_on_the_order_of_a_tie() -> None:
+    values = set()
     for blocks in permutations(("a", "bb", "ccc", "xyz")):
         documents = "".join(blocks)
         passages = [f"{document}#{place}" for place, document in enumerate(documents)]
         question = rank_positives(passages, documents, [1.0] * 9, ["a", "b", "c"])
-        found.add(float(tied_reciprocal_rank([question])[0]))
-    assert len(found) == 1
+        values.add(float(tied_reciprocal_rank([question])[0]))
+    assert len(values) == 1
 
 
 def test_gold_given_twice_counts_once() -> None:
@@ -200,22 +200,22 @@ def test_a_long_tie_is_counted_exactly() -> None:
     names = [f"p{number}" for number in range(5000)]
     question = rank_positives(names, ["long"] * 1000 + names[1000:], [0.0] * 5000, ["long"])
     share = 1.0
-    for drawn in range(10):
-        share *= (4000 - drawn) / (5000 - drawn)
+    for place in range(10):
+        share *= (4000 - place) / (5000 - place)
     assert tied_hits([question], 10)[0] == pytest.approx(1 - share)
     assert tied_hits([question], 10**9)[0] == 1
 
 
 @pytest.mark.parametrize(
-    ("scores", "said"),
+    ("scores", "message"),
     [
         ([1.0], "2 passages, 2 documents and 1 scores"),
         ([1.0, 2.0], "rises from 1.0 at rank 1 to 2.0"),
         ([nan, 1], "NaN"),
     ],
 )
-def test_wrong_rankings_are_refused(scores: Sequence[float], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_wrong_rankings_are_refused(scores: Sequence[float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         rank_positives(["a", "b"], ["a", "b"], scores, ["a"])
 
 

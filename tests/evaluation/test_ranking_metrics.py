@@ -44,13 +44,13 @@ def expected(case: Case, k: int) -> dict[str, float]:
     gold = set(case[2])
     if not gold:
         return dict.fromkeys([f"recall@{k}", f"all_gold@{k}", f"ndcg@{k}", "mrr"], math.nan)
-    found = gold & (set(case[0][:k]) | set(case[1][:k]))
+    retrieved = gold & (set(case[0][:k]) | set(case[1][:k]))
     hits = hits_by_rank(case)
     gain = sum(1 / math.log2(rank + 2) for rank, hit in enumerate(hits[:k]) if hit)
     ideal = sum(1 / math.log2(rank + 2) for rank in range(min(k, len(gold))))
     return {
-        f"recall@{k}": len(found) / len(gold),
-        f"all_gold@{k}": float(found == gold),
+        f"recall@{k}": len(retrieved) / len(gold),
+        f"all_gold@{k}": float(retrieved == gold),
         f"ndcg@{k}": gain / ideal,
         "mrr": 1 / (hits.index(True) + 1) if True in hits else 0.0,
     }

@@ -1,4 +1,4 @@
-"""A run records what a retriever returned, survives the disk, and refuses what it could not be scored on."""
+"""Runs: recording of rankings, saving and loading, and refusal of invalid runs."""
 
 import json
 from collections.abc import Sequence
@@ -13,40 +13,40 @@ from clew.types import Evidence, Filter, Passage, Question, Scored, Usage
 
 
 @dataclass
-class Listed:
-    """A retriever that knows the ranking of each question, and what it was asked."""
+class ScriptedRetriever:
+    """A retriever with fixed rankings, which records its calls."""
 
     rankings: dict[str, list[tuple[str, float]]]
     usage: Usage = field(default_factory=lambda: Usage(99.0))
-    asked: list[tuple[tuple[str, ...], int, Filter | None]] = field(default_factory=list)
+    calls: list[tuple[tuple[str, ...], int, Filter | None]] = field(default_factory=list)
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        self.asked.append((tuple(questions), k, where))
+        self.calls.append((tuple(questions), k, where))
         return [self._evidence(question, k) for question in questions]
 
     def _evidence(self, question: str, k: int) -> Evidence:
-        found = [
+        scored = [
             Scored(Passage(f"{document}#0", document, "", "", 0, 0), score)
             for document, score in self.rankings[question][:k]
         ]
-        return Evidence(tuple(found), notes=("a note",), usage=self.usage)
+        return Evidence(tuple(scored), notes=("a note",), usage=self.usage)
 
 
 QUESTIONS = [Question("q1", "first?", gold=("a",)), Question("q2", "second?", gold=("b",))]
 
 
-def listed() -> Listed:
-    return Listed({"first?": [("a", 2.5), ("b", 1.0), ("c", 0.5)], "second?": []})
+def make_retriever() -> ScriptedRetriever:
+    return ScriptedRetriever({"first?": [("a", 2.5), ("b", 1.0), ("c", 0.5)], "second?": []})
 
 
 PAID = Usage(0.5, 1, 20, 3, 0.25)
 
 
 def test_questions_are_asked_one_at_a_time_after_a_warm_up() -> None:
-    retriever = listed()
+    retriever = make_retriever()
     seen: list[tuple[int, int]] = []
     run = execute(retriever, "listed", QUESTIONS, 2, "year > 3", lambda done, total: seen.append((done, total)))
-    assert retriever.asked == [((text,), 2, "year > 3") for text in ("first?", "first?", "second?")]
+    assert retriever.calls == [((text,), 2, "year > 3") for text in ("first?", "first?", "second?")]
     assert seen == [(1, 2), (2, 2)]
     assert (run.retriever, run.k, run.question_ids) == ("listed", 2, ("q1", "q2"))
     first, second = run.rankings
@@ -55,20 +55,20 @@ def test_questions_are_asked_one_at_a_time_after_a_warm_up() -> None:
     assert first.scores == (2.5, 1.0)
     assert first.notes == ("a note",)
     assert second.passage_ids == ()
-    assert 0 <= first.usage.seconds < 99  # measured here, not what the retriever says
+    assert 0 <= first.usage.seconds < 99  # measured here, not reported by the retriever
 
 
-def test_a_retriever_that_calls_a_model_is_asked_for_many_at_a_time_and_for_none_twice() -> None:
+def test_a_retriever_that_calls_a_model_runs_in_batches_and_asks_no_question_twice() -> None:
     many = [QUESTIONS[0], *(Question(f"n{i}", "second?", gold=("b",)) for i in range(100))]
-    retriever = replace(listed(), usage=PAID)
+    retriever = replace(make_retriever(), usage=PAID)
     run = execute(retriever, "listed", many, 2)
-    assert [len(texts) for texts, _, _ in retriever.asked] == [1, 64, 36]
+    assert [len(texts) for texts, _, _ in retriever.calls] == [1, 64, 36]
     assert [ranking.question_id for ranking in run.rankings] == [question.id for question in many]
     assert all(ranking.usage == PAID for ranking in run.rankings)
 
 
 def test_a_saved_run_is_read_back_equal(tmp_path: Path) -> None:
-    run = execute(replace(listed(), usage=PAID), "größe", QUESTIONS, 3)
+    run = execute(replace(make_retriever(), usage=PAID), "größe", QUESTIONS, 3)
     path = tmp_path / "run.json"
     path.write_text("older", encoding="utf-8")
     run.save(path)
@@ -81,15 +81,15 @@ def test_a_saved_run_is_read_back_equal(tmp_path: Path) -> None:
 
 def test_a_reader_keeps_the_run_it_opened(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    execute(listed(), "older", QUESTIONS, 3).save(path)
-    with path.open(encoding="utf-8") as opened:
-        execute(listed(), "newer", QUESTIONS, 3).save(path)
-        assert json.load(opened)["retriever"] == "older"
+    execute(make_retriever(), "older", QUESTIONS, 3).save(path)
+    with path.open(encoding="utf-8") as file:
+        execute(make_retriever(), "newer", QUESTIONS, 3).save(path)
+        assert json.load(file)["retriever"] == "older"
     assert Run.load(path).retriever == "newer"
 
 
 def test_a_run_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = execute(listed(), "listed", QUESTIONS, 3)
+    run = execute(make_retriever(), "listed", QUESTIONS, 3)
     path = tmp_path / "run.json"
     run.save(path)
     before = path.read_bytes()
@@ -99,7 +99,7 @@ def test_a_run_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeyp
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(ProviderError, match="No space left"):
-        execute(listed(), "other", QUESTIONS, 3).save(path)
+        execute(make_retriever(), "other", QUESTIONS, 3).save(path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
     with pytest.raises(ProviderError, match="could not be written"):
@@ -120,13 +120,13 @@ def test_a_run_that_cannot_be_written_leaves_the_old_one(tmp_path: Path, monkeyp
 )
 def test_a_file_that_holds_no_run_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = tmp_path / "run.json"
-    execute(listed(), "listed", QUESTIONS, 3).save(path)
+    execute(make_retriever(), "listed", QUESTIONS, 3).save(path)
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
     with pytest.raises(InputError, match=message):
         Run.load(path)
 
 
-def test_runs_that_make_no_sense_are_refused() -> None:
+def test_invalid_runs_are_refused() -> None:
     with pytest.raises(InputError, match="2 passages, 1 documents and 1 scores"):
         Ranking("q", ("a", "b"), ("a",), (1.0,), Usage())
     with pytest.raises(InputError, match="has score nan"):
@@ -135,4 +135,4 @@ def test_runs_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="question 'q' twice"):
         Run("r", 3, (ranking, ranking))
     with pytest.raises(InputError, match="no questions"):
-        execute(listed(), "r", [], 3)
+        execute(make_retriever(), "r", [], 3)

@@ -1,4 +1,4 @@
-"""Figures of a run and of a report, against means taken by hand."""
+"""Scores of a run and figures of a report, against means computed by hand."""
 
 import json
 
@@ -50,17 +50,17 @@ def scored(run: Run, questions: list[Question] = QUESTIONS) -> ScoredRun:
 
 def test_the_summary_is_the_mean_over_questions_with_gold() -> None:
     result = scored(good())
-    summary = dict(result.summary)
+    summary = result.summary.to_json()
     assert summary["recall@2"] == pytest.approx((1 + 1 + 2 / 4) / 3)
     assert summary["recall@5"] == pytest.approx((1 + 1 + 3 / 4) / 3)
     assert summary["all_gold@2"] == summary["all_gold@5"] == pytest.approx(2 / 3)
     assert summary["mrr"] == pytest.approx((1 + 1 / 2 + 1) / 3)
     assert summary["seconds_p50"] == pytest.approx(0.25)
     assert summary["seconds_p95"] == pytest.approx(0.385)
-    measured = [f"{name}@{k}" for k in (2, 5) for name in ("recall", "all_gold", "ndcg")] + ["mrr"]
-    assert list(summary) == [*measured, "seconds_p50", "seconds_p95", "intervals", "steps", "calls", "tokens", "cost"]
-    assert list(summary["intervals"]) == measured
-    for measure in measured:
+    measures = [f"{name}@{k}" for k in (2, 5) for name in ("recall", "all_gold", "ndcg")] + ["mrr"]
+    assert list(summary) == [*measures, "seconds_p50", "seconds_p95", "intervals", "steps", "calls", "tokens", "cost"]
+    assert list(summary["intervals"]) == measures
+    for measure in measures:
         low, high = summary["intervals"][measure]
         assert low <= summary[measure] <= high
     assert np.isnan(result.values["mrr"][2])
@@ -87,11 +87,11 @@ def test_the_report_is_plain_json() -> None:
     first, second = scored(good()), scored(bad())
     comparison = compare(first, second, "mrr", resamples=500)
     known = {"a", "b", "c#0", "c"}
-    result = build_report("index", QUESTIONS, [first, second], [comparison], known.__contains__)
+    result = build_report("index", QUESTIONS, [first, second], [comparison], known.__contains__).to_json()
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     assert (result["questions"], result["depth"]) == (4, 5)
     assert list(result) == ["index", "questions", "depth", "retrievers", "ceiling", "comparisons", "warnings"]
-    assert result["retrievers"] == {"good": first.summary, "bad": second.summary}
+    assert result["retrievers"] == {"good": first.summary.to_json(), "bad": second.summary.to_json()}
     assert result["ceiling"] == {"recall@2": pytest.approx((1 + 1 + 0.5) / 3), "recall@5": 1.0}
     assert result["comparisons"][0]["a"] == "good"
     assert set(result["comparisons"][0]) == {"a", "b", "measure", "difference", "low", "high", "p"}
@@ -103,7 +103,7 @@ def test_the_report_is_plain_json() -> None:
 def test_a_gold_id_that_many_questions_share_gives_one_warning() -> None:
     questions = [Question(f"q{number}", "?", gold=("lost",)) for number in range(5)]
     result = scored(run_of("r", dict.fromkeys((q.id for q in questions), "a")), questions)
-    (warning,) = build_report("index", questions, [result], known_ids=lambda _: False)["warnings"]
+    (warning,) = build_report("index", questions, [result], known_ids=lambda _: False).warnings
     assert "'q0', 'q1', 'q2' and more" in warning
 
 
@@ -112,11 +112,12 @@ def test_positives_are_measured_where_asked_for_and_only_there() -> None:
     result = score(good(), QUESTIONS, [2, 5], resamples=500, positives=True)
     added = ["positives_rr", "tied_rr", "tied_hits@2", "tied_hits@5"]
     assert [name for name in result.values if name not in plain.values] == added
-    assert result.summary["positives_rr"] == pytest.approx(((1 + 1 / 2) / 2 + 1 / 2 + (1 + 1 / 2 + 1 / 3) / 4) / 3)
-    assert [result.summary[f"tied_hits@{k}"] for k in (2, 5)] == [result.summary[f"recall@{k}"] for k in (2, 5)]
-    assert set(added) <= result.summary["intervals"].keys()
-    assert {name: result.summary[name] for name in ("recall@2", "mrr")} == {
-        n: plain.summary[n] for n in ("recall@2", "mrr")
+    means = result.summary.means
+    assert means["positives_rr"] == pytest.approx(((1 + 1 / 2) / 2 + 1 / 2 + (1 + 1 / 2 + 1 / 3) / 4) / 3)
+    assert [means[f"tied_hits@{k}"] for k in (2, 5)] == [means[f"recall@{k}"] for k in (2, 5)]
+    assert set(added) <= result.summary.intervals.keys()
+    assert {name: means[name] for name in ("recall@2", "mrr")} == {
+        name: plain.summary.means[name] for name in ("recall@2", "mrr")
     }
 
 
@@ -139,7 +140,7 @@ def test_wrong_arguments_are_refused() -> None:
         score(good(), QUESTIONS, [0])
     with pytest.raises(InputError, match="lacks 1 of 5 questions, first 'q5'"):
         scored(good(), [*QUESTIONS, Question("q5", "?")])
-    with pytest.raises(InputError, match="two questions have one id"):
+    with pytest.raises(InputError, match="two questions have the same id"):
         scored(good(), [QUESTIONS[0], QUESTIONS[0]])
     with pytest.raises(InputError, match="no question has gold"):
         scored(good(), [QUESTIONS[2]])
@@ -147,7 +148,7 @@ def test_wrong_arguments_are_refused() -> None:
         compare(scored(good()), scored(bad(), QUESTIONS[:2]), "mrr")
     with pytest.raises(InputError, match=r"'recall@3' is not in 'good'; it has recall@2"):
         compare(scored(good()), scored(bad()), "recall@3")
-    with pytest.raises(InputError, match="a name of its own"):
+    with pytest.raises(InputError, match="with distinct names"):
         build_report("index", QUESTIONS, [scored(good()), scored(good())])
     with pytest.raises(InputError, match="differ in questions, cut-offs or depth"):
         build_report("index", QUESTIONS[:2], [scored(good())])

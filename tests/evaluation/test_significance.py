@@ -37,8 +37,8 @@ def test_measures_share_their_resamples_and_batches_do_not_matter() -> None:
     assert both.shape == (2, 2)
     for column in range(2):
         assert mean_interval(values[:, column], generator(), resamples=150) == pytest.approx(tuple(both[column]))
-    drawn = generator()  # the resamples drawn one by one, with the same generator
-    means = [values[drawn.integers(0, 2_500, 2_500), 0].mean() for _ in range(150)]
+    random = generator()  # the resamples drawn one by one, with the same generator
+    means = [values[random.integers(0, 2_500, 2_500), 0].mean() for _ in range(150)]
     assert tuple(both[0]) == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])))
 
 

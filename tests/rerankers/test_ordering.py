@@ -1,4 +1,4 @@
-"""Scores put to passages, best first."""
+"""Sorting of passages by score."""
 
 import pytest
 from hypothesis import given
@@ -13,11 +13,11 @@ PASSAGES = tuple(Scored(Passage(id_, id_, "", "", 0, 0), 0.5) for id_ in "dacb")
 EVIDENCE = Evidence(PASSAGES, (), ("a note",), Usage(1.0))
 
 
-def test_best_first_and_equal_ones_as_they_came() -> None:
-    found = sort_by_score(EVIDENCE, [1.0, 2.0, 1.0, 3.0])
-    assert result_ids(found) == ["b", "a", "d", "c"]
-    assert [scored.score for scored in found.passages] == [3.0, 2.0, 1.0, 1.0]
-    assert (found.notes, found.usage) == (EVIDENCE.notes, EVIDENCE.usage)
+def test_descending_scores_with_stable_ties() -> None:
+    result = sort_by_score(EVIDENCE, [1.0, 2.0, 1.0, 3.0])
+    assert result_ids(result) == ["b", "a", "d", "c"]
+    assert [scored.score for scored in result.passages] == [3.0, 2.0, 1.0, 1.0]
+    assert (result.notes, result.usage) == (EVIDENCE.notes, EVIDENCE.usage)
     assert sort_by_score(Evidence(), []) == Evidence()
 
 
@@ -29,7 +29,7 @@ def test_it_is_a_stable_sort(scores: list[int]) -> None:
     )
 
 
-def test_a_question_each() -> None:
+def test_lengths_must_match() -> None:
     check_lengths([], [])
     with pytest.raises(InputError, match="1 questions, 2 pieces"):
         check_lengths(["who"], [EVIDENCE, EVIDENCE])

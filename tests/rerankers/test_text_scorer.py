@@ -1,4 +1,4 @@
-"""A reranker by words, with BM25 over the passages and with a cross-encoder of a few kilobytes."""
+"""The text reranker, with BM25 over the passages and with a tiny cross-encoder."""
 
 from pathlib import Path
 from typing import Any
@@ -14,37 +14,37 @@ from tests.small_index import result_ids
 
 
 def evidence(**texts: str) -> Evidence:
-    """Return passages in the order given, the title before a bar."""
+    """Return passages in the given order; a title is separated by a bar."""
     parts = {id_: text.rpartition("|") for id_, text in texts.items()}
     passages = [Passage(id_, id_, title, text, 0, len(text)) for id_, (title, _, text) in parts.items()]
     return Evidence(tuple(Scored(passage, 1.0 / n) for n, passage in enumerate(passages, 1)))
 
 
-FOUND = evidence(a="seals", b="the ship Vega", c="Vega|a ship", d="seals")
+EVIDENCE = evidence(a="seals", b="the ship Vega", c="Vega|a ship", d="seals")
 
 
 def test_title_and_text_are_read() -> None:
-    assert [text_with_title(scored.item) for scored in FOUND.passages] == [
+    assert [text_with_title(scored.item) for scored in EVIDENCE.passages] == [
         "seals",
         "the ship Vega",
         "Vega\na ship",
         "seals",
     ]
-    (found,) = TextReranker(BM25Scorer()).rerank(["Vega, a ship"], [FOUND])
+    (result,) = TextReranker(BM25Scorer()).rerank(["Vega, a ship"], [EVIDENCE])
     scores = BM25Scorer().score("Vega, a ship", ["seals", "the ship Vega", "Vega\na ship", "seals"]).tolist()
-    assert {scored.item.id: scored.score for scored in found.passages} == dict(zip("abcd", scores, strict=True))
-    assert result_ids(found)[2:] == ["a", "d"]
-    assert set(result_ids(found)[:2]) == {"b", "c"}
+    assert {scored.item.id: scored.score for scored in result.passages} == dict(zip("abcd", scores, strict=True))
+    assert result_ids(result)[2:] == ["a", "d"]
+    assert set(result_ids(result)[:2]) == {"b", "c"}
 
 
 def test_each_question_has_its_own_passages() -> None:
     other = evidence(x="nothing", y="seals and ice")
-    first, second = TextReranker(BM25Scorer()).rerank(["ship", "seals"], [FOUND, other])
+    first, second = TextReranker(BM25Scorer()).rerank(["ship", "seals"], [EVIDENCE, other])
     assert result_ids(second) == ["y", "x"]
     assert result_ids(first)[2:] == ["a", "d"]
 
 
-def test_the_fingerprint_is_the_scorers() -> None:
+def test_the_fingerprint_is_that_of_the_scorer() -> None:
     class Named:
         fingerprint = "weights-1"
         score = BM25Scorer().score
@@ -66,9 +66,9 @@ def test_a_cross_encoder_orders_by_its_own_scores(tmp_path: Path) -> None:
         scored.item.id: float(
             model(**tokenizer(question, text_with_title(scored.item), return_tensors="pt")).logits[0, 0].detach()
         )
-        for scored in FOUND.passages
+        for scored in EVIDENCE.passages
     }
-    (found,) = TextReranker(CrossEncoderScorer(folder)).rerank([question], [FOUND])
+    (result,) = TextReranker(CrossEncoderScorer(folder)).rerank([question], [EVIDENCE])
     distinct = sorted("abc", key=lambda id_: -logits[id_])
-    assert [id_ for id_ in result_ids(found) if id_ != "d"] == distinct
+    assert [id_ for id_ in result_ids(result) if id_ != "d"] == distinct
     assert len({round(logits[id_], 3) for id_ in "abc"}) == 3

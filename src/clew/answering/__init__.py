@@ -1,1 +1,1 @@
-"""Answers from evidence: quoted without a language model, or written by one with quotes that were checked."""
+"""Answers from evidence: quoted without a language model, or written by one with verified quotes."""

@@ -1,10 +1,10 @@
-"""A log of answers that name the path they stand on, from which the router learns (FRAG-F).
+"""Append-only log of answers that name the path supporting them, from which the hop predictor is adapted (FRAG-F).
 
-One line an answer: {"question", "topics", "hops", "path", "answer"}. It is only ever added to, so that it can be
-replayed: `clew train router --feedback LOG` always makes the same of it.
+One JSON line per answer: {"question", "topics", "hops", "path", "answer"}. The log can be replayed:
+`clew train router --feedback LOG` always gives the same result for the same log.
 
-Source: Gao et al., "FRAG" (2025), section 3.1.3. Differs from the source: the log stays, and adapting is a step of its
-own.
+Source: Gao et al., "FRAG" (2025), section 3.1.3. Differs from the source: the log is kept, and adaptation is a separate
+step.
 """
 
 import json
@@ -17,7 +17,7 @@ from clew.types import Answer, Question
 
 
 def log_feedback(log: Path, questions: Sequence[Question], answers: Sequence[Answer]) -> int:
-    """Add a line for each answer that names its path, and return how many did.
+    """Append a line for each answer that names its path; return the number of lines.
 
     Raises:
         ProviderError: The log cannot be written.
@@ -34,16 +34,16 @@ def log_feedback(log: Path, questions: Sequence[Question], answers: Sequence[Ans
             "path": [[triple.head, triple.relation, triple.tail] for triple in path],
             "answer": answer.text,
         }
-        lines.append(json.dumps(record) + "\n")  # in ASCII: a name may hold what ends a line, or half a character
+        lines.append(json.dumps(record) + "\n")  # ASCII: a name may hold a line break or a lone surrogate
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as stream:
             stream.writelines(lines)
     except OSError as error:
-        raise ProviderError(f"the feedback {log} cannot be written ({error}): choose another place") from error
+        raise ProviderError(f"the feedback {log} cannot be written ({error}): choose another file") from error
     return len(lines)
 
 
 def log_answer(log: Path, question: str, topics: Sequence[str], answer: Answer) -> int:
-    """Add a line for one answer that names its path; returns 0 where it names none."""
+    """Append a line for one answer; return 0 if it names no path."""
     return log_feedback(log, [Question("", question, topics=tuple(topics))], [answer])

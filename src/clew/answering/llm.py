@@ -1,7 +1,7 @@
-"""Answers that a language model writes from the passages, with quotes that are checked against their text.
+"""Answers written by a language model from the passages, with quotes that are verified against the passages' text.
 
-A quote that does not stand in its passage is dropped and said so; an answer that no quote supports is marked as weak; a
-model that finds no answer in the passages abstains.
+An unverified quote is dropped with a note, an answer without a verified quote is marked as weak, and a model that finds
+no answer in the passages abstains.
 """
 
 import re
@@ -10,19 +10,19 @@ from typing import cast, final
 
 from pydantic_core import from_json
 
-from clew.errors import InputError
+from clew.answering.replies import check_lengths, empty_answer, failed_answer, source_note
 from clew.models.llm.prompts import cited_answer
 from clew.models.llm.prompts.cited_answer import CitedAnswer, Quotation
 from clew.protocols import LanguageModel
 from clew.text.sanitize import to_single_line
 from clew.types import Answer, Citation, Evidence, Failure, Passage, Reply
 
-ABSTAINED_NOTE = "the model finds no answer in the passages"
+ABSTAINED_NOTE = "the model found no answer in the passages"
 UNSUPPORTED_NOTE = "no quote supports the answer: check it against the passages"
 _QUOTE_PREVIEW_LENGTH = 120
 _MAX_QUOTES = 20
 _MIN_QUOTE_LENGTH, _MIN_QUOTE_LENGTH_NON_ASCII = 8, 4
-"""Letters of a quote that can prove something; fewer in scripts where a letter is a word."""
+"""Minimum characters of a quote; lower outside ASCII, where a character may be a word."""
 _CHARACTER_VARIANTS = {
     "'": "['’‘ʼ]",
     "’": "['’‘ʼ]",
@@ -37,53 +37,49 @@ _CHARACTER_VARIANTS = {
 
 @final
 class LLMAnswerer:
-    """Asks a language model.
-
-    Args:
-        model: Any.
-    """
+    """Answers with a language model and verified quotes."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
     def answer(
-        self,
-        questions: Sequence[str],
-        evidence: Sequence[Evidence],
-        on_text: Callable[[str], None] | None = None,
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
     ) -> list[Answer]:
-        """Return one answer a question (see `Answerer`); all are asked for at once."""
-        if len(questions) != len(evidence):
-            raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one a question")
-        asked = [bool(question.strip() and found.passages) for question, found in zip(questions, evidence, strict=True)]
+        """Return one answer per question (see `Answerer`); all prompts are sent in one call."""
+        check_lengths(questions, evidence)
+        answerable = [i for i, item in enumerate(evidence) if item.passages and questions[i].strip()]
         prompts = [
-            cited_answer.build_prompt(question, _unique_passages(found), [path.item for path in found.paths])
-            for question, found, ask in zip(questions, evidence, asked, strict=True)
-            if ask
+            cited_answer.build_prompt(
+                questions[i], _unique_passages(evidence[i]), [path.item for path in evidence[i].paths]
+            )
+            for i in answerable
         ]
-        grow = None if on_text is None else _partial_answer_callback(on_text)
-        results = iter(self._model.complete(prompts, grow))
+        replies = self._model.complete(prompts, None if on_text is None else _partial_answer_callback(on_text))
+        results = dict(zip(answerable, replies, strict=True))
         return [
-            self._answer_from_reply(found, next(results)) if ask else _empty_answer(question, found)
-            for question, found, ask in zip(questions, evidence, asked, strict=True)
+            self._answer_from_reply(item, results[i]) if i in results else _unanswerable(questions[i], item)
+            for i, item in enumerate(evidence)
         ]
 
     def _answer_from_reply(self, evidence: Evidence, result: Reply | Failure) -> Answer:
         if isinstance(result, Failure):
-            notes = (result.reason,)
-            return Answer("", (), (), evidence, weak=True, notes=notes, usage=result.usage, failure=result)
+            return failed_answer(evidence, result, result.usage)
         reply = cast("CitedAnswer", result.value)
-        written = f"written by {self._model.name}{', from the cache' if result.cached else ''}"
+        written = source_note(self._model.name, result)
         text = to_single_line(reply.answer)
         if not reply.answerable or not text:
-            return Answer("", (), (), evidence, weak=True, notes=(written, ABSTAINED_NOTE), usage=result.usage)
+            return empty_answer(evidence, (written, ABSTAINED_NOTE), result.usage)
         citations, dropped = _check_quotes(reply.quotations, _unique_passages(evidence))
         notes = (written, *dropped, *(() if citations else (UNSUPPORTED_NOTE,)))
         return Answer(text, citations, (), evidence, weak=not citations, notes=notes, usage=result.usage)
 
 
 def find_quote(quote: str, text: str) -> tuple[int, int] | None:
-    """Return where a quote stands in a text; white space and the shape of quotation marks and dashes may differ."""
+    """Locate a quote in a text, tolerating other white space, quotation marks and dashes.
+
+    Returns:
+        Start and end offset of the first match that does not cut a word; None without one.
+    """
     words = quote.split()
     if not words:
         return None
@@ -104,49 +100,48 @@ def _cuts_word(text: str, place: int) -> bool:
 def _check_quotes(
     quotations: Sequence[Quotation], passages: Sequence[Passage]
 ) -> tuple[tuple[Citation, ...], list[str]]:
-    """Return the quotes that stand in a passage, as the passage has them, and a note for each that does not."""
+    """Return citations of the quotes found in a passage, in the passage's words, and a note per rejected quote."""
     citations: dict[Citation, None] = {}
     dropped: list[str] = []
     for quotation in quotations[:_MAX_QUOTES]:
         quote = to_single_line(quotation.quote)
         if len(quote) < (_MIN_QUOTE_LENGTH if quote.isascii() else _MIN_QUOTE_LENGTH_NON_ASCII):
-            dropped.append(f"dropped a quote that is too short to prove anything: {quote!r}")
+            dropped.append(f"dropped a quote that is too short to be evidence: {quote!r}")
             continue
-        # A model that miscounts the passages still quotes a real one: the words decide.
+        # The model may miscount the passages: the quoted words decide, its number only says where to look first.
         order = sorted(enumerate(passages, 1), key=lambda numbered: numbered[0] != quotation.passage)
-        places = ((passage, find_quote(quotation.quote, passage.text)) for _, passage in order)
-        passage, place = next(((p, place) for p, place in places if place is not None), (None, None))
-        if passage is None or place is None:
-            dropped.append(f"dropped a quote that stands in no passage: {quote[:_QUOTE_PREVIEW_LENGTH]!r}")
+        matches = ((number, passage, find_quote(quotation.quote, passage.text)) for number, passage in order)
+        match = next(((number, passage, span) for number, passage, span in matches if span is not None), None)
+        if match is None:
+            dropped.append(f"dropped a quote that is in no passage: {quote[:_QUOTE_PREVIEW_LENGTH]!r}")
             continue
-        if passage is not order[0][1] or order[0][0] != quotation.passage:
-            dropped.append(f"a quote ascribed to passage {quotation.passage} stands in {passage.title or passage.id}")
-        start, end = place
-        where = (passage.start + start, passage.start + end)
-        citations[Citation(passage.document_id, passage.id, passage.title, *where, passage.text[start:end])] = None
+        number, passage, (start, end) = match
+        if number != quotation.passage:
+            dropped.append(f"a quote attributed to passage {quotation.passage} is from {passage.title or passage.id}")
+        span = (passage.start + start, passage.start + end)
+        citations[Citation(passage.document_id, passage.id, passage.title, *span, passage.text[start:end])] = None
     return tuple(citations), dropped
 
 
 def _partial_answer_callback(on_text: Callable[[str], None]) -> Callable[[str], None]:
-    """Return what shows the answer inside a reply that is not whole yet."""
+    """Return a callback that passes the answer field of an incomplete JSON reply on to `on_text`."""
 
-    def grow(text: str) -> None:
+    def parse_partial(text: str) -> None:
         start = text.find("{")
         if start < 0:
             return
         try:
             value = from_json(text[start:].encode(errors="replace"), allow_partial="trailing-strings")
         except ValueError:
-            return  # not JSON, or not yet: the whole reply is judged when it is there
+            return  # not JSON, or not yet: the complete reply is validated later
         if isinstance(value, dict) and isinstance(value.get("answer"), str) and value.get("answerable", True) is True:
             on_text(to_single_line(value["answer"]))
 
-    return grow
+    return parse_partial
 
 
-def _empty_answer(question: str, evidence: Evidence) -> Answer:
-    lack = "the evidence holds no passage" if question.strip() else "the question is empty"
-    return Answer("", (), (), evidence, weak=True, notes=(lack,))
+def _unanswerable(question: str, evidence: Evidence) -> Answer:
+    return empty_answer(evidence, ("the evidence holds no passage" if question.strip() else "the question is empty",))
 
 
 def _unique_passages(evidence: Evidence) -> list[Passage]:

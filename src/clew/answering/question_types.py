@@ -1,4 +1,4 @@
-"""What a question asks for, read from its words: a date, a number, a person, a name, yes or no, or one of two options.
+"""Expected answer type of an English question: date, number, person, place, name, yes or no, or one of two options.
 
 Source: own rules. Differs from the source: nothing.
 """
@@ -21,7 +21,7 @@ _NOUN_PHRASE = re.compile(
 )
 _COPULA = re.compile(r"\s+(?:is|was|are|were)\b", re.I)
 _YES_OR_NO = re.compile(r"\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will)\b", re.I)
-# Bounded, or a long question full of "in" and "or" would take minutes.
+# Bounded lengths: unbounded ones would take minutes on a long question full of "in" and "or".
 _OPTION_PATTERNS = tuple(
     re.compile(
         rf"{start}\s(?:the\s)?(?P<first>[^\s{stop}][^{stop}]{{0,80}}?),?\sor\s(?:the\s)?(?P<second>[^{stop}]{{1,80}})\Z"
@@ -31,11 +31,11 @@ _OPTION_PATTERNS = tuple(
 _SAME_NATIONALITY = re.compile(r"\bsame (?:nationality|country)\b|\bshare\b.*\bnationality\b", re.I)
 _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.I)
 _LATER = re.compile(r"\b(?:later|latest|younger|youngest|newer|newest|recently)\b", re.I)
-# Nearness of words says nothing about these.
+# Similarity of question and sentence does not decide these comparisons.
 _QUANTITY_COMPARISON = re.compile(
     r"\b(?:more|most|less|fewer|higher|taller|larger|bigger|smaller|longer|shorter|further|closer|best|better)\b", re.I
 )
-# Of these a passage mostly gives a second date, after that of birth or foundation.
+# A passage mostly gives these dates second, after that of birth or foundation.
 _ENDING_VERB = re.compile(r"\b(?:die[ds]?|death|dissolved|closed|ended|disbanded)\b", re.I)
 _YEAR = re.compile(r"(?<![\d,.$£€])(?:1\d{3}|20\d{2})(?![\d%]|,\d)")
 _NUMBER = re.compile(
@@ -80,14 +80,14 @@ _AFTER_NOUN = (COMMON_WORDS - _DATES - _PERSONS - _PLACES) | _word_set("won name
 
 @dataclass(frozen=True, slots=True)
 class QuestionType:
-    """What kind of answer a question wants.
+    """The kind of answer that a question expects.
 
     Attributes:
-        kind: "date", "number", "person", "place", "name" or "yes or no"; "" when the words do not say.
-        noun: The folded noun after "which", "what", "how many" or "who is the", "" when there is none.
-        options: The two that "A or B" offers, as written, or none.
-        comparison: How the options are told apart: "earlier", "later", "description", "undecidable"; "" without them.
-        asks_same_nationality: Whether it asks if two are of one nationality.
+        kind: "date", "number", "person", "place", "name" or "yes or no"; "" when unknown.
+        noun: Folded noun after "which", "what", "how many" or "who is the"; "" without one.
+        options: The two alternatives of "A or B", as written; () without them.
+        comparison: Criterion between the options: "earlier", "later", "description", "undecidable"; "" without options.
+        asks_same_nationality: Whether it asks if two entities have the same nationality.
     """
 
     kind: str
@@ -106,13 +106,12 @@ _ASKED_VERB = re.compile(
 
 
 def classify_question(question: str) -> QuestionType:
-    """Return what `question` asks for; English question words only, any other question has kind ""."""
+    """Return the answer type of a question; kind "" for a question without English question words."""
     question = " ".join(question.split()).rstrip(" ?.")
     for pattern in _OPTION_PATTERNS:
         if options := pattern.search(question):
-            return QuestionType(
-                "name", "", (options["first"].strip(), options["second"].strip()), _comparison_kind(question)
-            )
+            pair = (options["first"].strip(), options["second"].strip())
+            return QuestionType("name", options=pair, comparison=_comparison_kind(question))
     if _YES_OR_NO.match(question):
         return QuestionType("yes or no", asks_same_nationality=_SAME_NATIONALITY.search(question) is not None)
     word = _find_question_word(question)
@@ -126,9 +125,9 @@ def classify_question(question: str) -> QuestionType:
 
 
 def find_asked_verb(question: str) -> str:
-    """Return the stem of what was done in `Who founded ...` or `When was ... founded`; "" for other questions."""
-    found = _ASKED_VERB.search(" ".join(question.split()).rstrip(" ?."))
-    return stem(fold(next(word for word in found.groups() if word))) if found else ""
+    """Return the stem of the main verb of `Who founded ...` or `When was ... founded`; "" for other questions."""
+    match = _ASKED_VERB.search(" ".join(question.split()).rstrip(" ?."))
+    return stem(fold(next(filter(None, match.groups())))) if match else ""
 
 
 def _comparison_kind(question: str) -> str:
@@ -139,7 +138,7 @@ def _comparison_kind(question: str) -> str:
 
 
 def _find_question_word(question: str) -> "re.Match[str] | None":
-    """Prefer the word that opens the question or follows a comma, then a late "what"; relative clauses come last."""
+    """Prefer the word that opens the question or follows a comma, then the last "what" or "how", then the last one."""
     words = list(_QUESTION_WORD.finditer(question))
     for word in words:
         if _OPENING_PREPOSITION.fullmatch(question[: word.start()]) or question[: word.start()].rstrip().endswith(","):
@@ -152,8 +151,8 @@ def _answer_noun(rest: str) -> str:
     match = _NOUN_PHRASE.match(rest)
     words = fold(match[1]).split() if match else []
     last = next((i for i, word in enumerate(words) if word in _AFTER_NOUN), len(words))
-    known = [word for word in words[:last] if word in _DATES | _NUMBERS | _PERSONS | _PLACES]
-    return (known or words[:last] or [""])[-1]
+    typed = [word for word in words[:last] if word in _DATES | _NUMBERS | _PERSONS | _PLACES]
+    return (typed or words[:last] or [""])[-1]
 
 
 def _answer_kind(word: str, noun: str) -> str:
@@ -169,7 +168,7 @@ def _answer_kind(word: str, noun: str) -> str:
 
 
 def score_type_fit(mention: Mention, kind: str) -> float:
-    """Return how well a mention suits a kind of answer: 1 well, 0 perhaps, -1 not at all."""
+    """Return how well a mention fits an answer kind, from 1 (fits) over 0 (undecided) to -1 (cannot be)."""
     literal = mention.kind if mention.kind in ("date", "number") else "name"
     if kind in ("date", "number"):
         return 1.0 if literal == kind else -1.0
@@ -186,13 +185,13 @@ def score_type_fit(mention: Mention, kind: str) -> float:
 
 
 def find_numbers(text: str, start: int, end: int) -> list[Mention]:
-    """Return the numbers in `text[start:end]` that are no years, also those written as words."""
-    found = [(m.start(), m.group().rstrip(".,")) for m in _NUMBER.finditer(text, start, end)]
-    return [Mention(name, "number", at, at + len(name)) for at, name in found if not _YEAR.fullmatch(name)]
+    """Return the numbers in `text[start:end]`, in digits or words; years are left out."""
+    numbers = [(m.start(), m.group().rstrip(".,")) for m in _NUMBER.finditer(text, start, end)]
+    return [Mention(name, "number", at, at + len(name)) for at, name in numbers if not _YEAR.fullmatch(name)]
 
 
 def extract_year(mention: Mention) -> Mention:
-    """Return the year of a date, in its place; the date itself when it has none."""
+    """Return the year inside a date mention, with its span; the mention itself without one."""
     match = _YEAR.search(mention.name) if mention.kind == "date" else None
     if match is None:
         return mention
@@ -200,34 +199,34 @@ def extract_year(mention: Mention) -> Mention:
 
 
 def find_first_year(text: str) -> int | None:
-    """Return the first year from 1000 to 2099 that a text names."""
+    """Return the first year from 1000 to 2099 in a text."""
     match = _YEAR.search(text)
     return int(match.group()) if match else None
 
 
 def find_nationality(text: str) -> str:
-    """Return the capitalised word of "is an American writer", "" where a text has no such words."""
+    """Return the capitalised word of a phrase like "is an American writer"; "" without one."""
     match = _NATIONALITY.search(text)
     return match["name"] if match else ""
 
 
 def find_content_stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
-    """Return the content words of a text without common endings, and pairs of unspaced letters, with their places."""
+    """Return the stems of the content words of a text, and bigrams of unspaced scripts, with their start offsets."""
     words = tokens(text)
-    found = []
+    stems = []
     for word, after in zip_longest(words, words[1:]):
         if len(word.key) == 1 and not word.key.isascii():
             if after and after.start == word.end:
-                found.append((word.key + after.key, offset + word.start))
+                stems.append((word.key + after.key, offset + word.start))
         elif (
             word.key not in COMMON_WORDS
             and word.key not in _QUESTION_WORDS
             and (len(word.key) > 1 or word.key.isdigit())
         ):
-            found.append((stem(word.key), offset + word.start))
-    return found
+            stems.append((stem(word.key), offset + word.start))
+    return stems
 
 
 def stem(word: str) -> str:
-    """Return a word without its common English ending, four letters at least."""
+    """Strip the first matching English suffix that leaves at least four letters."""
     return next((word[: -len(e)] for e in _SUFFIXES if word.endswith(e) and len(word) - len(e) >= 4), word)

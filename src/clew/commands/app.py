@@ -244,9 +244,10 @@ def evaluate(
             report = evaluate_retrievers(
                 opened, questions, chosen, ks, where, runs, progress, answerer, paths=paths, positives=positives
             )
+    figures = report.to_json()
     if json_ is not None:
-        _write_json(json_, report)
-    print_scores(report)
+        _write_json(json_, figures)
+    print_scores(figures)
     if ended := opened.llm_factory.budget.exceeded_message:  # what was measured before it is printed all the same
         raise BudgetError(ended)
 

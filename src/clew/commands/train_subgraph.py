@@ -200,7 +200,7 @@ def compare(
         on = _open_comparison(source, (split, test, test_split), choice, encoder, budget, progress)
         report = compare_selections(
             on, names, range(seeds), settings, feedback, recipe, runs or Path(scratch), progress
-        )
+        ).to_json()
     if json_:
         print(json.dumps(report, ensure_ascii=False, indent=2))
     else:

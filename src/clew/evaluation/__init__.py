@@ -1,17 +1,21 @@
-"""Measure retrievers and answers on questions whose evidence is known."""
+"""Evaluation of retrievers and answers on questions with gold evidence."""
 
 from clew.datasets.loaders import load_corpus, load_questions
-from clew.evaluation.answer_metrics import containment, exact_match, score_answers, token_f1
+from clew.evaluation.answer_metrics import AnswerScores, containment, exact_match, score_answers, token_f1
+from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.runs import Ranking, Run, execute
 from clew.evaluation.scoring import ScoredRun, build_report, compare, score, unknown_gold
 from clew.evaluation.significance import Comparison
 
 __all__ = [
-    "build_report",
+    "AnswerScores",
     "Comparison",
+    "EvaluationReport",
     "Ranking",
+    "RetrieverSummary",
     "Run",
     "ScoredRun",
+    "build_report",
     "compare",
     "containment",
     "exact_match",

@@ -1,11 +1,11 @@
-"""Measures of an answer against the gold answers: exact match, token F1, containment; the best over the gold answers.
+"""Answer measures: exact match, token F1 and containment, each the maximum over the gold answers.
 
 Source: Rajpurkar et al., "SQuAD: 100,000+ questions for machine comprehension of text" (2016), section 6.1.
 Differs from the source:
 - Text is folded by Unicode NFKC and casefold, and punctuation is every Unicode punctuation mark, not only ASCII's.
-- An answer that is nothing but articles or punctuation is kept as written, so it does not equal an empty reply.
+- An answer of only articles or punctuation stays as written, so it does not equal an empty reply.
 - In scripts written without spaces (Chinese, Japanese, Thai, ...) each character is a token.
-- Containment, which is not of the source: the gold answer's tokens stand in the reply, side by side.
+- Containment, not in the source: the gold answer's tokens occur in the reply as a contiguous sequence.
 """
 
 import re
@@ -13,6 +13,7 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from clew.errors import InputError
 from clew.types import Question
@@ -23,54 +24,65 @@ _UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
 
 
 def normalize_answer(text: str) -> str:
-    """Return `text` folded, without punctuation, English articles and superfluous space."""
+    """Fold case and Unicode forms, and drop punctuation, English articles and extra space."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     bare = "".join(c for c in folded if c not in _ASCII_MARKS and not unicodedata.category(c).startswith("P"))
-    kept = _ARTICLES.sub(" ", bare)
-    return " ".join((kept if kept.strip() else bare if bare.strip() else folded).split())
+    words = _ARTICLES.sub(" ", bare)
+    return " ".join((words if words.strip() else bare if bare.strip() else folded).split())
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Return the words of `text` after normalisation; a character is a word in scripts written without spaces."""
+    """Split a normalized text into words, and into characters in scripts written without spaces."""
     spaced = "".join(f" {c} " if _is_unspaced(c) else c for c in normalize_answer(text))
     return spaced.split()
 
 
 def exact_match(reply: str, answers: Sequence[str]) -> float:
-    """Return 1 when the reply equals one of the gold answers after normalisation, else 0."""
+    """Return 1 if the normalized reply equals a gold answer, else 0."""
     return _best_over_answers(answers, lambda answer: float(normalize_answer(reply) == normalize_answer(answer)))
 
 
 def token_f1(reply: str, answers: Sequence[str]) -> float:
-    """Return the best F1, 0 to 1, of the reply's tokens against one gold answer's, repeats counted."""
-    mine = answer_tokens(reply)
-    return _best_over_answers(answers, lambda answer: _f1(mine, answer_tokens(answer)))
+    """Return the best F1, 0 to 1, of the multisets of tokens of the reply and a gold answer."""
+    words = answer_tokens(reply)
+    return _best_over_answers(answers, lambda answer: _f1(words, answer_tokens(answer)))
 
 
 def containment(reply: str, answers: Sequence[str]) -> float:
-    """Return 1 when the tokens of one gold answer stand side by side in the reply, else 0."""
-    mine = answer_tokens(reply)
-    return _best_over_answers(answers, lambda answer: float(_contains_sequence(answer_tokens(answer), mine)))
+    """Return 1 if the tokens of a gold answer are a contiguous sequence of the reply, else 0."""
+    words = answer_tokens(reply)
+    return _best_over_answers(answers, lambda answer: float(_contains_sequence(answer_tokens(answer), words)))
 
 
-def score_answers(questions: Sequence[Question], answers: Sequence[str]) -> dict[str, float]:
-    """Return the means of exact match, F1 and containment, 0 to 1, as "em", "f1" and "containment".
+@dataclass(frozen=True, slots=True)
+class AnswerScores:
+    """Means of exact match, token F1 and containment over questions, 0 to 1."""
+
+    em: float
+    f1: float
+    containment: float
+
+
+def score_answers(questions: Sequence[Question], answers: Sequence[str]) -> AnswerScores:
+    """Score replies against gold answers.
 
     Args:
         questions: At least one, each with gold answers.
-        answers: One reply a question, in the same order; "" for none.
+        answers: One reply per question; "" for none.
 
     Raises:
-        InputError: The two differ in number, there is no question, or one has no gold answer.
+        InputError: The lengths differ, there is no question, or one has no gold answer.
     """
     if not questions or len(questions) != len(answers):
-        raise InputError(f"{len(answers)} answers to {len(questions)} questions; give one a question, and at least one")
+        raise InputError(
+            f"{len(answers)} answers to {len(questions)} questions; give one per question, and at least one"
+        )
     pairs = [(reply, question.answers) for question, reply in zip(questions, answers, strict=True)]
     for question in questions:
         if not question.answers:
             raise InputError(f"question {question.id!r} has no gold answer; leave such questions out before scoring")
-    named = {"em": exact_match, "f1": token_f1, "containment": containment}
-    return {name: sum(measure(*pair) for pair in pairs) / len(pairs) for name, measure in named.items()}
+    measures = (exact_match, token_f1, containment)
+    return AnswerScores(*(sum(measure(*pair) for pair in pairs) / len(pairs) for measure in measures))
 
 
 def _best_over_answers(answers: Sequence[str], measure: Callable[[str], float]) -> float:
@@ -83,11 +95,11 @@ def _is_unspaced(character: str) -> bool:
     return character > "\u0dff" and unicodedata.name(character, "").startswith(_UNSPACED)
 
 
-def _f1(mine: list[str], theirs: list[str]) -> float:
-    if not mine or not theirs:
-        return float(mine == theirs)
-    shared = (Counter(mine) & Counter(theirs)).total()
-    return 2 * shared / (len(mine) + len(theirs))
+def _f1(reply: list[str], gold: list[str]) -> float:
+    if not reply or not gold:
+        return float(reply == gold)
+    shared = (Counter(reply) & Counter(gold)).total()
+    return 2 * shared / (len(reply) + len(gold))
 
 
 def _contains_sequence(part: list[str], whole: list[str]) -> bool:

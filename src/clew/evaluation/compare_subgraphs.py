@@ -1,18 +1,20 @@
-"""Ways of selecting subgraphs side by side: the same questions, reader and budget of nodes, over seeds."""
+"""Comparison of subgraph selections with the same questions, reader and node budget, over several seeds."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_truncated, evaluate_selector
-from clew.evaluation.significance import compare_means, mean_intervals
+from clew.evaluation.reports import SelectionReport, SelectionSummary
+from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
 from clew.retrievers.subgraph.selectors import (
     EgoGraph,
     RandomNodes,
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from clew.evaluation.significance import Comparison
-    from clew.retrievers.subgraph.gcn_weights import ScorerSettings
     from clew.training.loop import Recipe
     from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 
@@ -44,32 +44,31 @@ UNTRAINED_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
     "random": RandomNodes,
     "whole": lambda _: WholeGraph(),
 }
-"""Selections that nothing is learned for, by name."""
+"""Selections without training, by name."""
 G_RETRIEVER, GRAPH_TOKEN = "g-retriever", "graphtoken"
 OWN_READER_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
     G_RETRIEVER: lambda _: SteinerSelector(),
     GRAPH_TOKEN: lambda _: WholeGraph(),
 }
-"""Selections that are what they are with a reader of their own (see `Comparing.readers`): the tree with a token made of
-it, and tokens made of the whole graph in the place of its text."""
+"""Selections with a reader of their own (`ComparisonConfig.own_readers`): the Steiner tree with a graph token of it;
+graph tokens of the whole graph in place of its text."""
 GCN, GCN_PAPER, GCN_UNTRAINED = "gcn", "gcn-paper", "gcn-untrained"
 SELECTIONS = (GCN, GCN_PAPER, GCN_UNTRAINED, *UNTRAINED_SELECTIONS)
-"""Selections that any reader will do for."""
+"""Selections for any reader."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonConfig:
-    """What ways of selecting are compared on.
+    """Questions, readers and budget of a comparison.
 
     Attributes:
-        training: What networks, and readers that are taught, learn from.
-        validation: What chooses their epoch.
-        test: What all are measured on.
-        make_reader: Gives for a seed a reader, fresh at every call: what one selection teaches it, the next must not
-            find.
-        encoder: Of the graphs' texts.
-        budget: Nodes of a selection, at most; the whole graph has none.
-        own_readers: The same for selections with a reader of their own, by name.
+        training: Questions to train networks and readers on.
+        validation: Questions that choose their epoch.
+        test: Questions that are evaluated.
+        make_reader: Returns a reader for a seed, a new one at every call, since selections train it.
+        encoder: Encoder of the graphs' texts.
+        budget: Maximum number of nodes of a selection; ignored for the whole graph.
+        own_readers: The same as `make_reader` for selections with a reader of their own, by name.
     """
 
     training: Sequence[EncodedQuestion]
@@ -82,81 +81,72 @@ class ComparisonConfig:
 
 
 def check_selection_names(names: Sequence[str]) -> None:
-    """Refuse names that are no selections to compare.
-
-    Raises:
-        InputError: There is none, one is not known, or one stands there twice.
-    """
-    known = (*SELECTIONS, *OWN_READER_SELECTIONS)
+    """Raise InputError for no names, unknown names or repeated names."""
+    available = (*SELECTIONS, *OWN_READER_SELECTIONS)
     if not names:
-        raise InputError(f"0 selections to compare: wanted at least one of {', '.join(known)}")
-    if unknown := [name for name in names if name not in known]:
-        raise InputError(f"no selection is called {unknown[0]!r}; choose of {', '.join(known)}")
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
-        raise InputError(f"the selection {twice[0]!r} is there {names.count(twice[0])} times: give each once")
+        raise InputError(f"0 selections to compare: wanted at least one of {', '.join(available)}")
+    if unknown := [name for name in names if name not in available]:
+        raise InputError(f"no selection is called {unknown[0]!r}; choose from {', '.join(available)}")
+    if repeated := [name for place, name in enumerate(names) if name in names[:place]]:
+        raise InputError(f"the selection {repeated[0]!r} is given {names.count(repeated[0])} times: give each once")
 
 
 def compare_selections(
     config: ComparisonConfig,
     names: Sequence[str],
     seeds: Sequence[int],
-    settings: "ScorerSettings",
+    settings: ScorerSettings,
     feedback: "FeedbackRecipe",
     recipe: "Recipe",
     runs_folder: Path,
     progress: Progress,
-) -> dict[str, Any]:
-    """Return the means of `MEASURES` for each way with 95 % intervals, and the first beside each other one.
+) -> SelectionReport:
+    """Evaluate subgraph selections, and compare the first with each other one.
 
-    And `shortened`, how many different parts of graphs were too long for the reader, where there were some.
-
-    A question's figure is the mean over the seeds; intervals and tests are over questions. A reader that has weights
-    to learn learns them with a network, or on what a selection without one gives, from the same questions.
+    The value of a question is the mean over the seeds; intervals and tests are over questions. A trainable reader is
+    trained with the selection's network, or on the output of a selection without one, on the same questions.
 
     Args:
-        config: The questions and their readers.
-        names: Of `SELECTIONS` and `WITH_READERS`, each once; the first is compared with the others.
-        seeds: Of what is random: teaching a reader, a network's start and draws, `random`.
-        settings: Of the networks; only a trained one of the objective `policy` may end a selection.
-        feedback: Their recipe; `gcn-paper` takes it with the printed loss.
-        recipe: Of the loop.
-        runs_folder: Folder of the networks' runs; a run that was killed goes on.
-        progress: Told what is done.
+        config: Questions and readers.
+        names: Distinct names of `SELECTIONS` and `OWN_READER_SELECTIONS`.
+        seeds: Random seeds of reader training, of networks' initial weights and samples, and of `random`.
+        settings: Settings of the networks; only one trained with the objective `policy` may stop a selection early.
+        feedback: Training objective of the networks; `gcn-paper` uses it with the loss as published.
+        recipe: Settings of the training loop.
+        runs_folder: Folder of the networks' runs, from which an interrupted run is resumed.
+        progress: Progress callback: `(stage, done, total)`.
 
     Raises:
-        InputError: A name is not known or has no reader, there is nothing to compare on or to learn from, or
-            `runs_folder`
-            holds the run of something else.
+        InputError: A name is unknown or lacks its reader, there are no test or training questions, or `runs_folder`
+            holds a run with other inputs.
     """
     check_selection_names(names)
     if lacking := [name for name in names if name in OWN_READER_SELECTIONS and name not in config.own_readers]:
-        raise InputError(f"{lacking[0]} needs a reader of its own, which reads graph tokens: give it one in readers")
+        raise InputError(f"{lacking[0]} needs a reader of graph tokens: add one to own_readers")
     if not config.test or not seeds:
         raise InputError(
             f"{len(config.test)} questions and {len(seeds)} seeds to compare on: wanted at least one of each"
         )
     values: dict[str, list[DoubleArray]] = {name: [] for name in names}
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    cut = dict.fromkeys(names, 0)
+    truncated = dict.fromkeys(names, 0)
     for place, seed in enumerate(seeds):
+        network = _NetworkConfig(settings, feedback, replace(recipe, seed=seed))
         for name in names:
             reader = config.own_readers.get(name, config.make_reader)(seed)
-            of, own = _NetworkConfig(settings, feedback, replace(recipe, seed=seed)), runs_folder / f"{name}-{seed}"
-            selector, took = _prepare_selector(config, name, reader, of, own, progress)
-            seconds[name].append(took)
+            selector, train_seconds = _prepare_selector(
+                config, name, reader, network, runs_folder / f"{name}-{seed}", progress
+            )
+            seconds[name].append(train_seconds)
             progress(f"measuring {name}", place, len(seeds))
             values[name].append(evaluate_selector(selector, reader, config.test, config.budget))
-            cut[name] += count_truncated(reader)
-    return _build_report(names, values, seconds, config) | {
-        "shortened": {name: count for name, count in cut.items() if count}
-    }
+            truncated[name] += count_truncated(reader)
+    return _build_report(names, values, seconds, {name: count for name, count in truncated.items() if count}, config)
 
 
 @dataclass(frozen=True, slots=True)
 class _NetworkConfig:
-    """How networks that select are made and trained."""
-
-    settings: "ScorerSettings"
+    settings: ScorerSettings
     feedback: "FeedbackRecipe"
     recipe: "Recipe"
 
@@ -164,39 +154,28 @@ class _NetworkConfig:
 def _prepare_selector(
     config: ComparisonConfig, name: str, reader: GraphReader, network: _NetworkConfig, run: Path, progress: Progress
 ) -> tuple[SubgraphSelector, float]:
-    """Return a selection, its network and its reader trained where they can be, and the seconds of that."""
-    ending = (
-        network.settings if name == GCN else replace(network.settings, stops=False)
-    )  # nothing taught the others where
+    """Return a selector, after training of its network and reader if they are trainable, and the training seconds."""
+    # Only the network of `gcn` is trained to stop early.
+    settings = network.settings if name == GCN else replace(network.settings, stops=False)
+    splits = config.training, config.validation
     if name in (GCN, GCN_PAPER):
         feedback = replace(network.feedback, objective="paper") if name == GCN_PAPER else network.feedback
-        trained, told = train_selection(
-            config.training, config.validation, reader, config.encoder, ending, feedback, network.recipe, run, progress
+        trained, result = train_selection(
+            *splits, reader, config.encoder, settings, feedback, network.recipe, run, progress
         )
-        return GCNSelector(trained), told.seconds
+        return GCNSelector(trained), result.seconds
     if name == GCN_UNTRAINED:
-        selector: SubgraphSelector = _untrained_selector(config, ending, network.recipe.seed)
+        selector: SubgraphSelector = _untrained_selector(config, settings, network.recipe.seed)
     else:
         selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](network.recipe.seed)
-    about = f"{name} {ending}" if name == GCN_UNTRAINED else name
-    took = tune_reader(
-        config.training,
-        config.validation,
-        reader,
-        config.encoder,
-        selector,
-        about,
-        config.budget,
-        network.recipe,
-        run,
-        progress,
+    identity = f"{name} {settings}" if name == GCN_UNTRAINED else name
+    train_seconds = tune_reader(
+        *splits, reader, config.encoder, selector, identity, config.budget, network.recipe, run, progress
     )
-    return selector, took
+    return selector, train_seconds
 
 
-def _untrained_selector(config: ComparisonConfig, settings: "ScorerSettings", seed: int) -> GCNSelector:
-    from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-
+def _untrained_selector(config: ComparisonConfig, settings: ScorerSettings, seed: int) -> GCNSelector:
     model = settings.build_network(config.encoder.dimension, seed).eval()
     return GCNSelector(TrainedScorer(model, settings, config.encoder.fingerprint, config.encoder.dimension))
 
@@ -205,47 +184,48 @@ def _build_report(
     names: Sequence[str],
     values: "Mapping[str, list[DoubleArray]]",
     seconds: Mapping[str, list[float]],
+    truncated: Mapping[str, int],
     config: ComparisonConfig,
-) -> dict[str, Any]:
+) -> SelectionReport:
     generator = np.random.default_rng(0)
     means = {name: np.mean(rows, axis=0) for name, rows in values.items()}
-    found = (
+    selections = {name: _summarize_selection(means[name], values[name], seconds[name], generator) for name in names}
+    comparisons = (
         _compare_measure((names[0], other), means[names[0]], means[other], measure, generator)
         for other in names[1:]
         for measure in ("accuracy", "gold")
     )
-    return {
-        "questions": len(config.test),
-        "learned_from": len(config.training),
-        "budget": config.budget,
-        "seeds": len(values[names[0]]),
-        "selections": {
-            name: _summarize_selection(means[name], values[name], seconds[name], generator) for name in names
-        },
-        "comparisons": [asdict(one) for one in found if one is not None],
-    }
+    return SelectionReport(
+        len(config.test),
+        len(config.training),
+        config.budget,
+        len(values[names[0]]),
+        selections,
+        tuple(comparison for comparison in comparisons if comparison is not None),
+        truncated,
+    )
 
 
 def _summarize_selection(
     means: "DoubleArray", by_seed: "Sequence[DoubleArray]", seconds: Sequence[float], generator: "Generator"
-) -> dict[str, Any]:
-    """Return the figures of one selection; the interval of its training is from the shortest to the longest."""
-    known = {measure: means[:, i][~np.isnan(means[:, i])] for i, measure in enumerate(MEASURES)}
-    known = {measure: of for measure, of in known.items() if len(of)}
-    told: dict[str, Any] = {measure: float(of.mean()) for measure, of in known.items()}
-    # Questions that were read together share one time, which is one observation and not eight.
-    drawn = known | {"read_ms": known["read_ms"][::BATCH_SIZE]}
-    told["intervals"] = {measure: mean_intervals(of[:, None], generator)[0].tolist() for measure, of in drawn.items()}
-    told["train_seconds"] = float(np.mean(seconds))
-    told["intervals"]["train_seconds"] = [min(seconds), max(seconds)]
-    told["by_seed"] = [float(rows[:, 0].mean()) for rows in by_seed]
-    return told
+) -> SelectionSummary:
+    columns = {measure: means[:, i][~np.isnan(means[:, i])] for i, measure in enumerate(MEASURES)}
+    columns = {measure: column for measure, column in columns.items() if len(column)}
+    # Questions read in one batch share one time, which is one observation and not eight.
+    independent = columns | {"read_ms": columns["read_ms"][::BATCH_SIZE]}
+    intervals = {measure: mean_interval(column, generator) for measure, column in independent.items()}
+    return SelectionSummary(
+        {measure: float(column.mean()) for measure, column in columns.items()},
+        intervals | {"train_seconds": (min(seconds), max(seconds))},
+        float(np.mean(seconds)),
+        tuple(float(rows[:, 0].mean()) for rows in by_seed),
+    )
 
 
 def _compare_measure(
     names: tuple[str, str], first: "DoubleArray", other: "DoubleArray", measure: str, generator: "Generator"
-) -> "Comparison | None":
-    """Return the difference in a measure over the questions that have it; None where none has."""
-    one, two = (rows[:, MEASURES.index(measure)] for rows in (first, other))
-    known = ~np.isnan(one)
-    return compare_means(names, measure, one[known], two[known], generator) if known.any() else None
+) -> Comparison | None:
+    """Compare two selections over the questions that have a measure; None if no question has it."""
+    first, other = (rows[:, MEASURES.index(measure)] for rows in (first, other))
+    has_value = ~np.isnan(first)
+    return compare_means(names, measure, first[has_value], other[has_value], generator) if has_value.any() else None

@@ -1,18 +1,18 @@
-"""Measures over every positive of a question: mean reciprocal rank of all gold ids, and hits and ranks fair to ties.
+"""Measures over all gold ids of a question: mean reciprocal rank of all, and ranks and hits that are fair to ties.
 
-Not the usual reciprocal rank ("mrr" of `ranking.py`), which looks at the first hit alone: here each gold id counts with
-its own rank, and one that was not retrieved counts 0. The paper's MHits@k is "recall@k" of `ranking.py`.
+This is not the usual reciprocal rank ("mrr" of `ranking_metrics`) of the first hit: each gold id counts with its own
+rank, and one that was not retrieved counts 0. The paper's MHits@k is "recall@k" of `ranking_metrics`.
 
-Among t passages of one score, a passages above them, a gold id has m: one, or more where it is a document of several.
-With ties broken at random its first one stands at rank a + (t + 1) / (m + 1) on average, and is among the first k with
-probability 1 - C(t - m, s) / C(t, s), s = clip(k - a, 0, t). For m = 1 these are a + (t + 1) / 2 and
+Let t passages be tied with a passages above them, and m of the t match a gold id (m > 1 for a document of several
+passages). With ties broken at random, the first match has the expected rank a + (t + 1) / (m + 1), and is among the
+first k with probability 1 - C(t - m, s) / C(t, s), s = clip(k - a, 0, t). For m = 1 these are a + (t + 1) / 2 and
 clip((k - a) / t, 0, 1).
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (arXiv 2405.18414), section
-4.1.1: MRR is `positives_rr`, MTRR `tied_rr`, TMHits@k `tied_hits`.
+4.1.1: MRR is "positives_rr", MTRR "tied_rr", TMHits@k "tied_hits@k".
 Differs from the source: the printed cases of TMHits@10 give 1 where exactly ten passages are better, and more than 1 to
 a tie below better passages that fits into the first ten; this form gives each its expected hit. Documents of several
-passages count once. A tie that the end of the ranking cuts is as long as what is left of it.
+passages count once. A tie that is cut by the end of the ranking has the length of its ranked part.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TiedRank:
-    """Where one gold id stands.
+    """Rank of one gold id.
 
     Attributes:
-        rank: Of its first passage, from 1, ties as the ranking broke them.
-        above: How many passages have a higher score.
-        tied: How many have the score of its first passage, that one included.
-        matching_ties: How many of the tied ones count for it.
+        rank: Rank of its first passage, from 1, with ties as the ranking broke them.
+        above: Number of passages with a higher score.
+        tied: Number of passages with the score of its first passage, including that one.
+        matching_ties: Number of the tied passages that match the gold id.
     """
 
     rank: int
@@ -50,23 +50,23 @@ class TiedRank:
 
     @property
     def mean_rank(self) -> float:
-        """The rank of its first passage, from 1, as a mean over all orders of the tie."""
+        """Expected rank of its first passage, from 1, over all orders of the tie."""
         return self.above + (self.tied + 1) / (self.matching_ties + 1)
 
     def hit(self, k: int) -> float:
-        """Return the share of all orders of the tie that have one of its passages among the first `k`."""
+        """Return the probability, over all orders of the tie, of a matching passage among the first `k`."""
         places = min(max(k - self.above, 0), self.tied)
-        whole = comb(self.tied, places)
-        return (whole - comb(self.tied - self.matching_ties, places)) / whole
+        orders = comb(self.tied, places)
+        return (orders - comb(self.tied - self.matching_ties, places)) / orders
 
 
 @dataclass(frozen=True, slots=True)
 class PositiveRanks:
-    """A ranking seen from the gold ids of its question.
+    """Ranks of the gold ids of one question.
 
     Attributes:
-        retrieved: Those that were retrieved, by rank.
-        gold: How many different gold ids the question has.
+        retrieved: Ranks of the retrieved gold ids, ascending.
+        gold: Number of distinct gold ids of the question.
     """
 
     retrieved: tuple[TiedRank, ...]
@@ -76,48 +76,48 @@ class PositiveRanks:
 def rank_positives(
     passage_ids: Sequence[str], document_ids: Sequence[str], scores: Sequence[float], gold: Sequence[str]
 ) -> PositiveRanks:
-    """Say where each gold id stands.
+    """Rank the gold ids of one question.
 
     Args:
-        passage_ids: (n,) the ranking, best first, each once.
-        document_ids: (n,) the document of each passage.
-        scores: (n,) of any scale, never rising; those equal at single precision are tied, since a reranked retriever
-            keeps ties in order by less than that.
-        gold: Ids of passages or documents; one given twice counts once.
+        passage_ids: (n,) the ranking, best first, distinct.
+        document_ids: (n,) document of each passage.
+        scores: (n,) on any scale, never rising; equal at single precision means tied, since a reranked retriever
+            separates its ties by less than that.
+        gold: Ids of passages or documents; duplicates count once.
 
     Raises:
-        InputError: Ids, documents and scores are not as many, or scores rise or are NaN.
+        InputError: The lengths differ, or scores rise or are NaN.
     """
     if not len(passage_ids) == len(document_ids) == len(scores):
         raise InputError(
             f"{len(passage_ids)} passages, {len(document_ids)} documents and {len(scores)} scores; "
-            "give one document and one score a passage"
+            "give one document and one score per passage"
         )
     ranks = Ranks.from_scores(np.array(scores, dtype=np.float32))
     _check_descending(scores)
-    wanted = frozenset(gold)
-    found: dict[str, TiedRank] = {}
+    gold_ids = frozenset(gold)
+    retrieved: dict[str, TiedRank] = {}
     for place, (passage, document) in enumerate(zip(passage_ids, document_ids, strict=True)):
-        identifier = creditable_id(passage, document, wanted)
-        if identifier not in wanted:
+        identifier = creditable_id(passage, document, gold_ids)
+        if identifier not in gold_ids:
             continue
-        above, first = int(ranks.optimistic[place]) - 1, found.get(identifier)
+        above, first = int(ranks.optimistic[place]) - 1, retrieved.get(identifier)
         if first is None:
-            found[identifier] = TiedRank(place + 1, above, int(ranks.tie_sizes[place]), 1)
+            retrieved[identifier] = TiedRank(place + 1, above, int(ranks.tie_sizes[place]), 1)
         elif first.above == above:
-            found[identifier] = replace(first, matching_ties=first.matching_ties + 1)
-    return PositiveRanks(tuple(found.values()), len(wanted))
+            retrieved[identifier] = replace(first, matching_ties=first.matching_ties + 1)
+    return PositiveRanks(tuple(retrieved.values()), len(gold_ids))
 
 
 def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> "dict[str, DoubleArray]":
-    """Return every measure of every question, (n,) each, NaN where a question has no gold.
+    """Return all measures (n,), NaN for a question without gold.
 
     Args:
-        questions: n questions.
+        questions: Ranks of n questions.
         ks: Cut-offs, each at least 1.
 
     Returns:
-        "positives_rr", "tied_rr", then "tied_hits@k" for each k: its form without ties is "recall@k".
+        "positives_rr", "tied_rr", then "tied_hits@k" for each k, which without ties equals "recall@k".
 
     Raises:
         InputError: A cut-off is below 1.
@@ -127,28 +127,28 @@ def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequ
 
 
 def mean_reciprocal_rank_all(questions: Sequence[PositiveRanks]) -> "DoubleArray":
-    """Return (n,) the mean of 1 / rank over all gold ids, 0 for one not retrieved, NaN without gold."""
-    return _mean_over_gold(questions, lambda standing: 1 / standing.rank)
+    """Return the mean of 1 / rank over all gold ids (n,), 0 for one not retrieved; NaN without gold."""
+    return _mean_over_gold(questions, lambda rank: 1 / rank.rank)
 
 
 def tied_reciprocal_rank(questions: Sequence[PositiveRanks]) -> "DoubleArray":
-    """Return (n,) the mean of 1 / mean rank over all gold ids, 0 for one not retrieved, NaN without gold."""
-    return _mean_over_gold(questions, lambda standing: 1 / standing.mean_rank)
+    """Return the mean of 1 / mean rank over all gold ids (n,), 0 for one not retrieved; NaN without gold."""
+    return _mean_over_gold(questions, lambda rank: 1 / rank.mean_rank)
 
 
 def tied_hits(questions: Sequence[PositiveRanks], k: int) -> "DoubleArray":
-    """Return (n,) the share of gold ids to expect among the first `k` with ties broken at random, NaN without gold.
+    """Return the expected share of gold ids among the first `k` with ties broken at random (n,); NaN without gold.
 
     Raises:
         InputError: `k` is below 1.
     """
     if k < 1:
         raise InputError(f"the cut-off is {k}; it must be at least 1")
-    return _mean_over_gold(questions, lambda standing: standing.hit(k))
+    return _mean_over_gold(questions, lambda rank: rank.hit(k))
 
 
 def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> "DoubleArray":
-    # An exact sum: the order of tied gold ids must not show in the last digit.
+    # An exact sum, so that the order of tied gold ids does not change the last digit.
     means = [fsum(map(value, item.retrieved)) / item.gold if item.gold else np.nan for item in questions]
     return np.array(means, dtype=np.float64)
 

@@ -1,9 +1,8 @@
-"""Measures of a ranking against the gold ids of a question: recall, all-gold, nDCG, reciprocal rank, and their ceiling.
+"""Ranking measures against the gold ids of a question: recall, all-gold, nDCG, reciprocal rank, and the recall ceiling.
 
-What counts as found is said in `clew.datasets.relevance`.
-
-Recall, nDCG and reciprocal rank come from `ir-measures` (its pytrec_eval provider), all-gold and the ceiling from here.
-Source of nDCG: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002); gain 1 a gold id.
+`clew.datasets.relevance` matches rankings with gold ids. Recall, nDCG and reciprocal rank come from `ir-measures` (its
+pytrec_eval provider), all-gold and the ceiling are computed here.
+Source of nDCG: Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002); gain 1 per gold id.
 Differs from the source: a question without gold is NaN, to be left out of a mean, never 0.
 """
 
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> "dict[str, DoubleArray]":
-    """Return every measure of every question, (n,) each, NaN where a question has no gold.
+    """Return all measures (n,), NaN for a question without gold.
 
     Args:
-        judgements: n questions.
+        judgements: Judgments of n questions.
         ks: Cut-offs, each at least 1.
 
     Returns:
@@ -35,23 +34,23 @@ def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]
         InputError: A cut-off is below 1.
     """
     _check_cutoffs(ks)
-    trusted = _compute_with_ir_measures(judgements, ks)
+    external = _compute_with_ir_measures(judgements, ks)
     values: dict[str, DoubleArray] = {}
     for k in ks:
-        values[f"recall@{k}"] = trusted[f"recall@{k}"]
+        values[f"recall@{k}"] = external[f"recall@{k}"]
         values[f"all_gold@{k}"] = all_gold(judgements, k)
-        values[f"ndcg@{k}"] = trusted[f"ndcg@{k}"]
-    values["mrr"] = trusted["mrr"]
+        values[f"ndcg@{k}"] = external[f"ndcg@{k}"]
+    values["mrr"] = external["mrr"]
     return values
 
 
 def all_gold(judgements: Sequence[RelevanceJudgments], k: int) -> "DoubleArray":
-    """Return (n,) 1 where every gold id is among the first `k`, else 0, NaN without gold."""
+    """Return (n,) 1 if all gold ids are among the first `k`, else 0; NaN without gold."""
     return _per_question(judgements, lambda judgement: float(judgement.hits_at(k) == judgement.gold_count))
 
 
 def recall_ceiling(judgements: Sequence[RelevanceJudgments], k: int) -> "DoubleArray":
-    """Return (n,) the best recall@k any ranking can reach: min(k, gold ids) / gold ids, NaN without gold."""
+    """Return the best possible recall@k (n,): min(k, gold ids) / gold ids, NaN without gold."""
     _check_cutoffs([k])
     return _per_question(judgements, lambda judgement: min(k, judgement.gold_count) / judgement.gold_count)
 
@@ -71,26 +70,26 @@ def _compute_with_ir_measures(judgements: Sequence[RelevanceJudgments], ks: Sequ
     from ir_measures import RR, R, nDCG  # 0.1 s to load
     from ir_measures.providers import registry
 
-    # Beyond the last rank and the last gold id nothing changes; trec_eval would count up to a cut-off of billions.
+    # Beyond the last rank and the last gold id nothing changes, but trec_eval would loop up to the cut-off.
     longest = max([1, *(max(len(item.hits), item.gold_count) for item in judgements)])
     cut = {k: min(k, longest) for k in ks}
-    named = {"mrr": RR} | {f"recall@{k}": R @ cut[k] for k in ks} | {f"ndcg@{k}": nDCG @ cut[k] for k in ks}
+    by_name = {"mrr": RR} | {f"recall@{k}": R @ cut[k] for k in ks} | {f"ndcg@{k}": nDCG @ cut[k] for k in ks}
     names: dict[str, list[str]] = {}
-    for name, measure in named.items():
+    for name, measure in by_name.items():
         names.setdefault(str(measure), []).append(name)
-    values = {name: np.full(len(judgements), np.nan) for name in named}
+    values = {name: np.full(len(judgements), np.nan) for name in by_name}
     qrels, run = {}, {}
     for number, item in enumerate(judgements):
         if item.gold_count:
             qrels[str(number)] = {f"gold {unit}": 1 for unit in range(item.gold_count)}
             run[str(number)] = _rank_scores(item.hits)
-    for metric in registry["pytrec_eval"].iter_calc(list(dict.fromkeys(named.values())), qrels, run):
+    for metric in registry["pytrec_eval"].iter_calc(list(dict.fromkeys(by_name.values())), qrels, run):
         for name in names[str(metric.measure)]:
             values[name][int(metric.query_id)] = metric.value
     return values
 
 
 def _rank_scores(hits: Sequence[int]) -> dict[str, float]:
-    """Return a score a rank; each is different, because trec_eval breaks ties by id in an order of its own."""
+    """Return a distinct score per rank, since trec_eval would reorder ties by id."""
     names = [f"gold {hit}" if hit >= 0 else f"rank {rank}" for rank, hit in enumerate(hits)]
     return {name: float(len(hits) - rank) for rank, name in enumerate(names)}

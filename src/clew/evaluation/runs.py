@@ -1,8 +1,9 @@
-"""A run: what one retriever ranked for each question and what that cost, saved as JSON to be scored later."""
+"""Runs: the rankings and costs of one retriever on a set of questions, saved as JSON for scoring."""
 
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,14 +21,14 @@ RUN_FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The passages of one question, best first, and what finding them cost.
+    """The ranked passages of one question, and the cost of the search.
 
     Attributes:
         passage_ids: (n,) best first.
-        document_ids: (n,) the document of each passage.
-        scores: (n,) finite, as the retriever gave them.
-        usage: Seconds measured around the call; calls, tokens and money as the retriever reports them.
-        steps: That an agent took; 1 for a retriever of one step.
+        document_ids: (n,) document of each passage.
+        scores: (n,) finite scores of the retriever.
+        usage: Seconds measured around the call; calls, tokens and money as reported by the retriever.
+        steps: Number of steps of an agent; 1 for other retrievers.
     """
 
     question_id: str
@@ -43,7 +44,7 @@ class Ranking:
         if len(set(sizes)) != 1:
             raise InputError(
                 f"question {self.question_id!r} has {sizes[0]} passages, {sizes[1]} documents and {sizes[2]} scores; "
-                "give one document and one score a passage"
+                "give one document and one score per passage"
             )
         for passage, score in zip(self.passage_ids, self.scores, strict=True):
             if not math.isfinite(score):
@@ -55,12 +56,12 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one retriever returned for each of some questions.
+    """Rankings of one retriever.
 
     Attributes:
-        retriever: The name it is reported under.
-        k: How many passages were asked for; no measure looks further down.
-        rankings: One a question, each question once, in the order they were asked.
+        retriever: Name of the retriever in reports.
+        k: Number of requested passages, the maximum cut-off of measures.
+        rankings: One per question, with distinct questions, in the order they were asked.
     """
 
     retriever: str
@@ -72,21 +73,17 @@ class Run:
             raise InputError(f"k is {self.k}; ask for at least 1 passage")
         if not self.rankings:
             raise InputError(f"the run of {self.retriever!r} holds no question; ask at least one")
-        met: set[str] = set()
-        for ranking in self.rankings:
-            if ranking.question_id in met:
-                raise InputError(
-                    f"the run of {self.retriever!r} holds question {ranking.question_id!r} twice; ask it once"
-                )
-            met.add(ranking.question_id)
+        repeated = [name for name, count in Counter(self.question_ids).items() if count > 1]
+        if repeated:
+            raise InputError(f"the run of {self.retriever!r} holds question {repeated[0]!r} twice; ask it once")
 
     @property
     def question_ids(self) -> tuple[str, ...]:
-        """The ids of the questions, in the order they were asked."""
+        """Ids of the questions, in order."""
         return tuple(ranking.question_id for ranking in self.rankings)
 
     def save(self, path: str | Path) -> None:
-        """Write the run as JSON; at any moment `path` holds either what it held before or the whole run.
+        """Write the run as JSON, replacing the file atomically.
 
         Raises:
             ProviderError: The file cannot be written.
@@ -96,7 +93,7 @@ class Run:
 
     @classmethod
     def load(cls, path: str | Path) -> "Run":
-        """Read a run that `save` wrote.
+        """Read a run written by `save`.
 
         Raises:
             InputError: The file cannot be read or does not hold a run of this format.
@@ -121,22 +118,21 @@ def execute(
     where: Filter | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Ask a retriever the questions, one at a time, so that the seconds of each are those a user would wait.
+    """Run a retriever on questions, one at a time, so that seconds are the latency of a single question.
 
-    The first question is asked once before all others, unmeasured: loading and compiling are no part of a question.
-    Where that calls a language model, questions are asked many at a time instead, none twice, and seconds are a
-    question's share.
+    The first question is asked once more beforehand, untimed, as a warm-up. If that calls a language model, questions
+    are asked in batches instead, none twice, and seconds are those reported per question.
 
     Args:
-        retriever: What is measured.
-        name: What to call it in the run.
-        questions: At least one, with different ids.
-        k: How many passages to ask for, at least 1.
-        where: Restricts the passages, as in `Retriever.retrieve`.
-        progress: Called after each question with the number asked so far and the number of all.
+        retriever: The retriever to run.
+        name: Its name in the run.
+        questions: At least one, with distinct ids.
+        k: Number of passages to retrieve, at least 1.
+        where: Filter of the passages, as in `Retriever.retrieve`.
+        progress: Progress callback: `(done, total)`.
 
     Raises:
-        InputError: There is no question, two have one id, `k` is below 1, or a score is not finite.
+        InputError: There is no question, two have the same id, `k` is below 1, or a score is not finite.
     """
     if not questions:
         raise InputError("there are no questions; give at least one")
@@ -161,26 +157,25 @@ def _run_batched(
     first: Evidence,
     progress: Callable[[int, int], None] | None,
 ) -> list[Ranking]:
-    """Ask all questions but the first, whose evidence is known, many at a time."""
+    """Ask all questions but the first, whose evidence is given, in batches."""
     rankings = [_make_ranking(questions[0].id, first, k, first.usage.seconds)]
     while len(rankings) < len(questions):
-        asked = questions[len(rankings) : len(rankings) + _BATCH_SIZE]
-        found = retriever.retrieve([question.text for question in asked], k, where)
-        rankings += [_make_ranking(q.id, e, k, e.usage.seconds) for q, e in zip(asked, found, strict=True)]
+        batch = questions[len(rankings) : len(rankings) + _BATCH_SIZE]
+        evidence = retriever.retrieve([question.text for question in batch], k, where)
+        rankings += [_make_ranking(q.id, e, k, e.usage.seconds) for q, e in zip(batch, evidence, strict=True)]
         if progress is not None:
             progress(len(rankings), len(questions))
     return rankings
 
 
 def _make_ranking(question_id: str, evidence: Evidence, k: int, seconds: float) -> Ranking:
-    found = evidence.passages[:k]
-    spent = evidence.usage
+    passages = evidence.passages[:k]
     return Ranking(
         question_id,
-        tuple(scored.item.id for scored in found),
-        tuple(scored.item.document_id for scored in found),
-        tuple(float(scored.score) for scored in found),
-        replace(spent, seconds=seconds),
+        tuple(scored.item.id for scored in passages),
+        tuple(scored.item.document_id for scored in passages),
+        tuple(float(scored.score) for scored in passages),
+        replace(evidence.usage, seconds=seconds),
         evidence.notes,
         max(len(evidence.steps), 1),
     )

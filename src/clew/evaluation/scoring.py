@@ -1,8 +1,8 @@
-"""Score runs against gold ids, compare two of them, and put the figures of an evaluation in one report."""
+"""Scoring of runs against gold ids, paired comparison of two runs, and the report of an evaluation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from clew.datasets.relevance import RelevanceJudgments, match_gold
 from clew.errors import InputError
 from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
+from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.runs import Run
-from clew.evaluation.significance import RESAMPLES, Comparison, compare_means, mean_intervals
+from clew.evaluation.significance import RESAMPLES, Comparison, compare_means
 from clew.types import Question, Usage
 
 if TYPE_CHECKING:
@@ -26,15 +27,15 @@ _SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class ScoredRun:
-    """The measures of one run.
+    """Scores of one run.
 
     Attributes:
         question_ids: n questions, in the order they were scored.
-        ks: The cut-offs of the measures.
-        depth: How many passages a question the run holds, at most; what lies below counts as not found.
-        values: For each measure and for "seconds" the figure of each question (n,); NaN where it has no gold.
-        summary: The mean of each measure, "seconds_p50", "seconds_p95", and "intervals": 95 % [low, high] of each mean.
-        usage: Seconds, calls and tokens of all questions together.
+        ks: Cut-offs of the measures.
+        depth: Maximum number of passages per question in the run; a lower rank counts as not found.
+        values: For each measure and for "seconds" the value of each question (n,); NaN without gold.
+        summary: Means, intervals and costs.
+        usage: Total seconds, calls and tokens of all questions.
     """
 
     retriever: str
@@ -42,7 +43,7 @@ class ScoredRun:
     ks: tuple[int, ...]
     depth: int
     values: "Mapping[str, DoubleArray]"
-    summary: Mapping[str, Any]
+    summary: RetrieverSummary
     usage: Usage
 
 
@@ -55,27 +56,27 @@ def score(
     *,
     positives: bool = False,
 ) -> ScoredRun:
-    """Measure a run against the gold ids of its questions.
+    """Score a run against the gold ids of its questions.
 
     Args:
-        run: Holds every question; what else it holds is not scored.
+        run: Holds every question; its other questions are ignored.
         questions: At least one with gold; those without are left out of the means of the ranking measures.
         ks: Cut-offs, each from 1 to the run's `k`.
-        generator: Draws the resamples of the intervals; `default_rng(0)` when None.
-        resamples: How many.
-        positives: Whether to add the measures over all positives. They look at the whole run: hold 100 passages.
+        generator: Random generator of the intervals; `default_rng(0)` if None.
+        resamples: Number of bootstrap resamples.
+        positives: Whether to add the measures over all positives, which use the whole run: it should hold 100 passages.
 
     Returns:
-        Measures "recall@k", "all_gold@k", "ndcg@k" for each k, and "mrr" over the run's first `k` passages; where asked
-        for, "positives_rr", "tied_rr" and "tied_hits@k" for each k; in the summary also steps, and calls, tokens and
-        money that a language model was paid, for a question.
+        Measures "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
+        `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k. The summary's costs are the means per
+        question of steps, and of a language model's calls, tokens and money.
 
     Raises:
-        InputError: A question is not in the run or given twice, none has gold, a cut-off is out of range, or scores
-            rise along a ranking whose positives are measured.
+        InputError: A question is repeated or not in the run, none has gold, a cut-off is out of range, or the scores of
+            a ranking rise where positives are measured.
     """
     if len({question.id for question in questions}) != len(questions):
-        raise InputError("two questions have one id; give each question once")
+        raise InputError("two questions have the same id; give each question once")
     if not ks or min(ks) < 1 or max(ks) > run.k or len(set(ks)) != len(ks):
         raise InputError(
             f"cut-offs are {list(ks)}, but the run of {run.retriever!r} holds the first {run.k} passages; "
@@ -88,23 +89,23 @@ def score(
             f"the run of {run.retriever!r} lacks {len(missing)} of {len(questions)} questions, first {missing[0]!r}; "
             "score it on the questions it was run on"
         )
-    asked = [rankings[question.id] for question in questions]
-    pairs = list(zip(asked, questions, strict=True))
-    values = compute_measures([match_gold(found.passage_ids, found.document_ids, q.gold) for found, q in pairs], ks)
+    scored = [rankings[question.id] for question in questions]
+    pairs = list(zip(scored, questions, strict=True))
+    values = compute_measures([match_gold(r.passage_ids, r.document_ids, q.gold) for r, q in pairs], ks)
     if positives:
-        standings = [rank_positives(found.passage_ids, found.document_ids, found.scores, q.gold) for found, q in pairs]
-        values |= compute_multi_positive_measures(standings, ks)
-    seconds = np.array([ranking.usage.seconds for ranking in asked], dtype=np.float64)
+        ranks = [rank_positives(r.passage_ids, r.document_ids, r.scores, q.gold) for r, q in pairs]
+        values |= compute_multi_positive_measures(ranks, ks)
+    seconds = np.array([ranking.usage.seconds for ranking in scored], dtype=np.float64)
     summary = _summarize(values, seconds, generator or np.random.default_rng(_SEED), resamples)
     ids = tuple(question.id for question in questions)
-    usage = sum((ranking.usage for ranking in asked), Usage())
-    each = {
-        "steps": sum(ranking.steps for ranking in asked),
+    usage = sum((ranking.usage for ranking in scored), Usage())
+    totals = {
+        "steps": sum(ranking.steps for ranking in scored),
         "calls": usage.calls,
         "tokens": usage.input_tokens + usage.output_tokens,
         "cost": usage.cost,
     }
-    summary |= {what: total / len(asked) for what, total in each.items()}
+    summary = replace(summary, costs={name: total / len(scored) for name, total in totals.items()})
     return ScoredRun(run.retriever, ids, tuple(ks), run.k, {**values, "seconds": seconds}, summary, usage)
 
 
@@ -115,17 +116,17 @@ def compare(
     generator: "Generator | None" = None,
     resamples: int = RESAMPLES,
 ) -> Comparison:
-    """Compare two scored runs in one measure, question by question, over the questions that have gold.
+    """Compare two scored runs in one measure, paired over the questions with gold.
 
     Args:
-        first: Its mean minus the second's is the difference.
+        first: The difference is its mean minus the second's.
         second: Scored on the same questions.
-        measure: A name from `ScoredRun.values`.
-        generator: Draws resamples and sign flips; `default_rng(0)` when None.
-        resamples: How many of each.
+        measure: A key of `ScoredRun.values`.
+        generator: Random generator of resamples and sign flips; `default_rng(0)` if None.
+        resamples: Number of resamples and of sign flips.
 
     Raises:
-        InputError: The questions differ, or the measure is not known.
+        InputError: The questions differ, or the measure is unknown.
     """
     if first.question_ids != second.question_ids:
         raise InputError(
@@ -134,12 +135,12 @@ def compare(
     for scored in (first, second):
         if measure not in scored.values:
             raise InputError(f"measure {measure!r} is not in {scored.retriever!r}; it has {', '.join(scored.values)}")
-    kept = ~np.isnan(first.values[measure]) & ~np.isnan(second.values[measure])
+    has_gold = ~np.isnan(first.values[measure]) & ~np.isnan(second.values[measure])
     return compare_means(
         (first.retriever, second.retriever),
         measure,
-        first.values[measure][kept],
-        second.values[measure][kept],
+        first.values[measure][has_gold],
+        second.values[measure][has_gold],
         generator or np.random.default_rng(_SEED),
         resamples,
     )
@@ -151,20 +152,15 @@ def build_report(
     scored: Sequence[ScoredRun],
     comparisons: Sequence[Comparison] = (),
     known_ids: Callable[[str], bool] | None = None,
-) -> dict[str, Any]:
-    """Return an evaluation as JSON values.
+) -> EvaluationReport:
+    """Assemble the report of an evaluation, with warnings of questions without gold and of unknown gold ids.
 
     Args:
-        index: What was searched, as the user named it.
-        questions: Those that were scored.
-        scored: At least one run, each of its own name, with the same cut-offs and depth.
-        comparisons: From `compare`.
-        known_ids: Whether an id is a passage or a document of the index; without it gold ids are not checked.
-
-    Returns:
-        "index", "questions": their number, "depth": how many passages were looked at for each,
-        "retrievers": the summary of each by name, "ceiling": the best possible mean recall@k by cut-off,
-        "comparisons", "warnings": gold ids that the index lacks and questions without gold.
+        index: Name of the index.
+        questions: The questions that were scored.
+        scored: At least one run, with distinct names and the same cut-offs and depth.
+        comparisons: Results of `compare`.
+        known_ids: Whether an id is a passage or a document of the index; None skips the check of gold ids.
 
     Raises:
         InputError: There is no run, two share a name, or cut-offs, depth or questions differ.
@@ -172,32 +168,34 @@ def build_report(
     ids = tuple(question.id for question in questions)
     names = [run.retriever for run in scored]
     if not scored or len(set(names)) != len(names):
-        raise InputError(f"the retrievers are {names}; give at least one, each with a name of its own")
+        raise InputError(f"the retrievers are {names}; give at least one, with distinct names")
     if any((run.ks, run.depth, run.question_ids) != (scored[0].ks, scored[0].depth, ids) for run in scored):
-        raise InputError(f"the runs of {', '.join(names)} differ in questions, cut-offs or depth; score them alike")
+        raise InputError(
+            f"the runs of {', '.join(names)} differ in questions, cut-offs or depth; score them with the same"
+        )
     judgements = [match_gold((), (), question.gold) for question in questions]
-    return {
-        "index": index,
-        "questions": len(questions),
-        "depth": scored[0].depth,
-        "retrievers": {run.retriever: dict(run.summary) for run in scored},
-        "ceiling": {f"recall@{k}": _mean_known(recall_ceiling(judgements, k)) for k in scored[0].ks},
-        "comparisons": [asdict(comparison) for comparison in comparisons],
-        "warnings": _missing_gold_warnings(judgements)
-        + ([] if known_ids is None else unknown_gold(questions, known_ids)),
-    }
+    unknown = [] if known_ids is None else unknown_gold(questions, known_ids)
+    return EvaluationReport(
+        index,
+        len(questions),
+        {run.retriever: run.summary for run in scored},
+        {f"recall@{k}": _mean_known(recall_ceiling(judgements, k)) for k in scored[0].ks},
+        tuple(comparisons),
+        (*_missing_gold_warnings(judgements), *unknown),
+        depth=scored[0].depth,
+    )
 
 
 def unknown_gold(questions: Sequence[Question], known_ids: Callable[[str], bool]) -> list[str]:
-    """Return one warning for each gold id that no retriever can find, with the questions that ask for it."""
-    asking: dict[str, list[str]] = {}
+    """Return one warning per gold id that is not in the index, naming up to three of its questions."""
+    question_ids: dict[str, list[str]] = {}
     for question in questions:
         for gold in dict.fromkeys(question.gold):
-            asking.setdefault(gold, []).append(question.id)
+            question_ids.setdefault(gold, []).append(question.id)
     return [
         f"gold id {gold!r} of question {', '.join(map(repr, ids[:3]))}{' and more' if len(ids) > 3 else ''} "
         "is neither a passage nor a document of the index; it counts as never found"
-        for gold, ids in asking.items()
+        for gold, ids in question_ids.items()
         if not known_ids(gold)
     ]
 
@@ -210,18 +208,14 @@ def _missing_gold_warnings(judgements: Sequence[RelevanceJudgments]) -> list[str
 
 def _summarize(
     values: "Mapping[str, DoubleArray]", seconds: "DoubleArray", generator: "Generator", resamples: int
-) -> dict[str, Any]:
-    table = np.stack(list(values.values()), axis=1)
-    table = table[~np.isnan(table).any(axis=1)]
-    if not len(table):
+) -> RetrieverSummary:
+    has_gold = ~np.isnan(np.stack(list(values.values()))).any(axis=0)
+    if not has_gold.any():
         raise InputError("no question has gold ids; give questions with at least one")
-    intervals = mean_intervals(table, generator, resamples=resamples).tolist()
-    return {
-        **dict(zip(values, table.mean(axis=0).tolist(), strict=True)),
-        "seconds_p50": float(np.percentile(seconds, 50)),
-        "seconds_p95": float(np.percentile(seconds, 95)),
-        "intervals": dict(zip(values, intervals, strict=True)),
-    }
+    table = np.stack(list(values.values()), axis=1)[has_gold]
+    columns = {name: table[:, column] for column, name in enumerate(values)}
+    means = dict(zip(values, table.mean(axis=0).tolist(), strict=True))
+    return RetrieverSummary.from_values(means, columns, seconds, generator, resamples)
 
 
 def _mean_known(values: "DoubleArray") -> float:

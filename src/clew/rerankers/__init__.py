@@ -1,1 +1,1 @@
-"""Evidence in, better-ordered evidence out; a reranker never adds a passage and never loses one."""
+"""Rerankers: reorder the passages of evidence, never adding or losing one."""

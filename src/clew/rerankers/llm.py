@@ -1,9 +1,9 @@
-"""Reranks by the score from 0 to 100 that a language model gives each passage.
+"""Pointwise reranking by the relevance score, 0 to 100, that a language model gives each passage.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), section 4: language
 models as rerankers, whose scores tie often.
-Differs from the source: words of our own (`models/llm/prompts/relevance.py`); passages that tie keep the order
-they came in; those that the model gives no score for keep their places.
+Differs from the source: our own prompt (`models/llm/prompts/relevance.py`); ties keep their order; passages without a
+score keep their places.
 """
 
 from collections.abc import Sequence
@@ -20,35 +20,34 @@ from clew.types import Evidence, Failure, Passage, Reply, Scored
 
 @final
 class LLMReranker:
-    """Asks a language model for a score of every passage alone; all passages of all questions are asked at once.
-
-    Args:
-        model: Any.
-    """
+    """Scores each passage on its own by a language model; all prompts of all questions are sent in one call."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
 
     @property
     def fingerprint(self) -> str:
-        """The model and the hash of its prompt."""
+        """Name of the model and hash of the prompt."""
         return f"{self._model.name}:{relevance.TEMPLATE.fingerprint}"
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        """Return the same passages of each question by descending score; those of one score keep their order.
+        """Return the passages of each question by descending score; ties keep their order.
 
-        A passage without a score, since the reply cannot be used or the budget is spent, keeps its place with the
-        score of the one before it, and a note counts such passages; where none has a score, those that came stay.
+        A passage without a score (unusable reply, or budget spent) keeps its place and gets the score of the one before
+        it; a note counts such passages. Without any score the evidence keeps its order and scores.
 
         Raises:
-            InputError: There are not as many questions as pieces of evidence.
+            InputError: The lengths of `questions` and `evidence` differ.
             ProviderError: The model cannot be used at all.
         """
         check_lengths(questions, evidence)
-        pairs = [(q, scored.item) for q, found in zip(questions, evidence, strict=True) for scored in found.passages]
-        prompts = [relevance.build_prompt(question, passage) for question, passage in pairs]
+        prompts = [
+            relevance.build_prompt(question, scored.item)
+            for question, item in zip(questions, evidence, strict=True)
+            for scored in item.passages
+        ]
         results = iter(self._model.complete(prompts) if prompts else ())
-        return [self._rerank_one(found, [next(results) for _ in found.passages]) for found in evidence]
+        return [self._rerank_one(item, [next(results) for _ in item.passages]) for item in evidence]
 
     def _rerank_one(self, evidence: Evidence, results: Sequence[Reply | Failure]) -> Evidence:
         failures = [result for result in results if isinstance(result, Failure)]
@@ -57,24 +56,21 @@ class LLMReranker:
                 raise failure.run_error
         notes = evidence.notes
         if failures:
-            counted = f"{len(failures)} of {len(results)} passages have no score and keep their places"
-            notes = (*notes, f"{self._model.name}: {counted}: {failures[0].reason}")
+            count = f"{len(failures)} of {len(results)} passages have no score and keep their places"
+            notes = (*notes, f"{self._model.name}: {count}: {failures[0].reason}")
         usage = sum((result.usage for result in results), evidence.usage)
-        passages = _order_by_score(evidence.passages, [_reply_score(result) for result in results])
+        scores = [cast("Relevance", r.value).score if isinstance(r, Reply) else None for r in results]
+        passages = _order_by_score(evidence.passages, scores)
         return replace(evidence, passages=passages, notes=notes, usage=usage)
 
 
-def _reply_score(result: Reply | Failure) -> float | None:
-    return None if isinstance(result, Failure) else cast("Relevance", result.value).score
-
-
 def _order_by_score(passages: Sequence[Scored[Passage]], scores: Sequence[float | None]) -> tuple[Scored[Passage], ...]:
-    """Return scored passages by descending score in the places that those without a score leave."""
-    known = [(-score, place) for place, score in enumerate(scores) if score is not None]
-    if not known:
+    """Sort the passages that have a score within their places; the others stay and repeat the score before them."""
+    ranking = sorted((-score, place) for place, score in enumerate(scores) if score is not None)
+    if not ranking:
         return tuple(passages)
-    ranked = iter(sorted(known))
-    last = -min(known)[0]
+    ranked = iter(ranking)
+    last = -ranking[0][0]
     ordered: list[Scored[Passage]] = []
     for scored, score in zip(passages, scores, strict=True):
         item = scored.item

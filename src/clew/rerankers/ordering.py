@@ -1,4 +1,4 @@
-"""What every reranker does with its scores: it puts them to the passages, best first."""
+"""Steps shared by all rerankers: the check of their arguments, and sorting passages by score."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,20 +8,16 @@ from clew.types import Evidence, Scored
 
 
 def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> None:
-    """Refuse questions and evidence that do not go together.
-
-    Raises:
-        InputError: There are not as many questions as pieces of evidence.
-    """
+    """Raise InputError unless there is one piece of evidence per question."""
     if len(questions) != len(evidence):
-        raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one a question")
+        raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one per question")
 
 
 def sort_by_score(evidence: Evidence, scores: Sequence[float]) -> Evidence:
-    """Return evidence with its passages by descending score; passages of one score keep their order.
+    """Return evidence with its passages by descending score; ties keep their order.
 
     Args:
-        evidence: With n passages.
+        evidence: Evidence with n passages.
         scores: (n,) finite, higher is better.
     """
     order = sorted(range(len(scores)), key=lambda place: -scores[place])

@@ -1,7 +1,7 @@
-"""Reranks by a score of each passage's words against the question, such as a cross-encoder's.
+"""Pointwise reranking by a text scorer, such as a cross-encoder.
 
 Source: Nogueira and Cho, "Passage Re-ranking with BERT" (2019).
-Differs from the source: any scorer of texts; the title is read before the text.
+Differs from the source: any scorer of texts; the title is scored with the text.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from clew.types import Evidence, Passage
 
 @final
 class TextReranker:
-    """Scores every passage alone, so a passage that names nothing of the question falls, whatever it is needed for.
+    """Scores each passage on its own, so a later hop's passage that shares nothing with the question drops.
 
     Args:
-        scorer: Is given a question and the titles and texts of its passages.
+        scorer: Scores titles and texts of passages against a question.
     """
 
     def __init__(self, scorer: TextScorer) -> None:
@@ -25,25 +25,25 @@ class TextReranker:
 
     @property
     def fingerprint(self) -> str:
-        """That of the scorer."""
+        """Fingerprint of the scorer."""
         return fingerprint_of(self._scorer)
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        """Return the same passages of each question by descending score; those of one score keep their order.
+        """Return the passages of each question by descending score; ties keep their order.
 
         Raises:
-            InputError: There are not as many questions as pieces of evidence.
+            InputError: The lengths of `questions` and `evidence` differ.
             ProviderError: The scorer's model cannot be used.
         """
         check_lengths(questions, evidence)
-        return [self._rerank_one(question, found) for question, found in zip(questions, evidence, strict=True)]
+        return [self._rerank_one(question, item) for question, item in zip(questions, evidence, strict=True)]
 
     def _rerank_one(self, question: str, evidence: Evidence) -> Evidence:
-        read = question.encode(errors="replace").decode()  # what UTF-8 cannot write no tokenizer takes
-        scores = self._scorer.score(read, [text_with_title(scored.item) for scored in evidence.passages])
+        valid = question.encode(errors="replace").decode()  # tokenizers refuse lone surrogates
+        scores = self._scorer.score(valid, [text_with_title(scored.item) for scored in evidence.passages])
         return sort_by_score(evidence, scores.tolist())
 
 
 def text_with_title(passage: Passage) -> str:
-    """Return the title of a passage, if it has one, and its text."""
+    """Return the title of a passage, if it has one, and its text on the next line."""
     return f"{passage.title}\n{passage.text}" if passage.title else passage.text

@@ -1,4 +1,4 @@
-"""Contexts of small graphs for readers."""
+"""Small graph contexts for reader tests."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -22,7 +22,7 @@ Edge = tuple[int, str, int]
 
 
 def unit_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Return unit rows that depend on their texts alone."""
+    """Return unit rows that depend on their text only."""
     rows = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for place, text in enumerate(texts):
         seed = int.from_bytes(blake2b(text.encode(), digest_size=4).digest(), "big")
@@ -31,16 +31,16 @@ def unit_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def make_context(names: Sequence[str], edges: Sequence[Edge], part: Sequence[int] | None = None) -> GraphContext:
-    """Return a graph as a context: all of it, or some nodes and the edges among them."""
+    """Return a graph, or an induced subgraph of it, as a context."""
     relations = [relation for _, relation, _ in edges]
     ends = np.asarray([(source, target) for source, _, target in edges], dtype=np.int32).reshape(-1, 2)
     graph = TextualGraph(names, ends, relations)
     distinct = sorted(set(relations))
     rows = np.asarray([distinct.index(relation) for relation in relations], dtype=np.int32)
     encoded = EncodedGraph(graph, unit_vectors(names), unit_vectors(distinct), rows)
-    asked = GraphQuery(encoded, unit_vectors(["question"])[0], np.zeros(0, dtype=np.int32))
-    chosen: Subgraph = full_subgraph(graph) if part is None else induced_subgraph(graph, part)
-    return build_context(asked, chosen)
+    query = GraphQuery(encoded, unit_vectors(["question"])[0], np.zeros(0, dtype=np.int32))
+    subgraph: Subgraph = full_subgraph(graph) if part is None else induced_subgraph(graph, part)
+    return build_context(query, subgraph)
 
 
 QUESTIONS = ("Where was the Fram built?", "Who loves?", "", "Кто?", "Where?")

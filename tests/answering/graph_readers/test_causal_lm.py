@@ -1,4 +1,4 @@
-"""A causal model as a reader, against its logits taken one example and one token at a time."""
+"""The causal reader, against logits computed one example and one token at a time."""
 
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,8 @@ KINDS = [("Llama", side, padded) for side in ("left", "right") for padded in (Tr
 ]
 
 
-def of_another_kind(kind: str, folder: Path) -> None:
-    """Put another model into a folder: GPT-2 counts places from the start, BLOOM is told of none."""
+def write_other_model(kind: str, folder: Path) -> None:
+    """Replace the model of a folder: GPT-2 has absolute positions, BLOOM none."""
     network: Any
     with torch.random.fork_rng():
         torch.manual_seed(7)
@@ -41,7 +41,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     kind, side, padded = request.param
     folder = write_tiny_llama(tmp_path_factory.mktemp("reader"), side=side, padded=padded, gain=16.0)
     if kind != "Llama":
-        of_another_kind(kind, folder)
+        write_other_model(kind, folder)
     model = CausalModel(str(folder))
     assert model.load().tokenizer.padding_side == side
     assert (model.load().tokenizer.pad_token_id is not None) == padded
@@ -49,14 +49,14 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def next_costs(model: LoadedModel, ids: list[int]) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
-    """What each token would cost after some, in nats."""
+    """Return the loss of each token as the next one, in nats."""
     with torch.no_grad():
         logits = model.network(input_ids=torch.tensor([ids])).logits[0, -1].double().numpy()
     return np.asarray(np.log(np.exp(logits - logits.max()).sum()) + logits.max() - logits)
 
 
-def by_hand(model: LoadedModel, asked: str, answer: str) -> float:
-    ids, costs = model.tokenize(asked), []
+def expected_loss(model: LoadedModel, prompt: str, answer: str) -> float:
+    ids, costs = model.tokenize(prompt), []
     for token in [*model.tokenize(answer), model.tokenizer.eos_token_id]:
         costs.append(next_costs(model, ids)[token])
         ids.append(token)
@@ -69,28 +69,28 @@ def prompts() -> list[str]:
 
 @pytest.fixture(scope="module")
 def expected(model: CausalModel) -> list[float]:
-    return [by_hand(model.load(), *pair) for pair in zip(prompts(), ANSWERS, strict=True)]
+    return [expected_loss(model.load(), *pair) for pair in zip(prompts(), ANSWERS, strict=True)]
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
 def test_the_loss_is_the_mean_cost_of_the_answers_tokens(
     model: CausalModel, expected: list[float], batch_size: int
 ) -> None:
-    found = CausalReader(model, build_prompt, batch_size=batch_size).loss(QUESTIONS, CONTEXTS, ANSWERS)
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    results = CausalReader(model, build_prompt, batch_size=batch_size).loss(QUESTIONS, CONTEXTS, ANSWERS)
+    assert results.dtype == np.float32
+    np.testing.assert_allclose(results, expected, rtol=1e-5)
     assert np.ptp(expected) > 0.4
 
 
-def test_what_it_writes_is_the_cheapest_token_after_another(model: CausalModel) -> None:
+def test_generation_takes_the_most_likely_token_each_time(model: CausalModel) -> None:
     loaded = model.load()
-    found = CausalReader(model, build_prompt, max_new_tokens=6, batch_size=3).generate(QUESTIONS, CONTEXTS)
-    for text, asked in zip(found, prompts(), strict=True):
-        ids = loaded.tokenize(asked)
+    results = CausalReader(model, build_prompt, max_new_tokens=6, batch_size=3).generate(QUESTIONS, CONTEXTS)
+    for text, prompt in zip(results, prompts(), strict=True):
+        ids = loaded.tokenize(prompt)
         for _ in range(6):
             ids.append(int(np.argmin(next_costs(loaded, ids))))
         assert text == loaded.decode(ids[-6:])
-    assert len(set(found)) > 1
+    assert len(set(results)) > 1
 
 
 def test_nothing_of_a_frozen_reader_can_be_trained(model: CausalModel) -> None:
@@ -104,22 +104,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_llama(tmp_path_factory.mktemp("trained"), chat=True)
 
 
-def test_a_model_that_is_taught_answers_and_stops(folder: Path) -> None:
+def test_a_trained_model_answers_and_stops(folder: Path) -> None:
     reader = CausalReader(CausalModel(str(folder), trainable=True), build_prompt)
     optimizer = torch.optim.Adam(reader.parameters(), lr=0.01)
-    asked = (QUESTIONS[:2], CONTEXTS[:2], ("Larvik", "卡尔斯"))
+    examples = (QUESTIONS[:2], CONTEXTS[:2], ("Larvik", "卡尔斯"))
     for _ in range(150):
         optimizer.zero_grad()
-        loss = reader.losses(*asked).mean()
+        loss = reader.losses(*examples).mean()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if loss.item() < 0.01:
             break
-    assert reader.generate(*asked[:2]) == ["Larvik", "卡尔斯"]
-    assert reader.loss(*asked).max() < 0.05
+    assert reader.generate(*examples[:2]) == ["Larvik", "卡尔斯"]
+    assert reader.loss(*examples).max() < 0.05
 
 
-def test_without_its_text_a_graph_counts_for_nothing(folder: Path) -> None:
+def test_without_its_text_a_graph_is_ignored(folder: Path) -> None:
     reader = CausalReader(CausalModel(str(folder)), build_prompt, with_text=False)
     other = [make_context(("some", "thing"), ()) for _ in CONTEXTS]
     assert reader.loss(QUESTIONS, CONTEXTS, ANSWERS).tolist() == reader.loss(QUESTIONS, other, ANSWERS).tolist()
@@ -132,7 +132,7 @@ def test_graphs_that_are_too_long_are_shortened_and_counted(folder: Path) -> Non
     assert reader.loss(["a"], [long], ["b"]) == reader.loss(["a"], [start], ["b"])
     assert reader.truncated_graphs == 2
     reader.generate(["c"], [long])
-    assert reader.truncated_graphs == 2, "graphs are counted, and not how often they are read"
+    assert reader.truncated_graphs == 2, "distinct graphs are counted, not readings"
 
 
 def test_what_a_model_cannot_read_is_refused(folder: Path) -> None:
@@ -148,7 +148,7 @@ def test_what_a_model_cannot_read_is_refused(folder: Path) -> None:
         reader.loss(["a"], [short], ["\ud800"])
 
 
-def test_there_are_places_for_the_answer_too(folder: Path) -> None:
+def test_positions_are_reserved_for_the_answer(folder: Path) -> None:
     reader = CausalReader(CausalModel(str(folder)), build_prompt, chat=False, max_new_tokens=20)
     count = reader.model.load().tokenize
     fits, long = (
@@ -165,7 +165,7 @@ def test_there_are_places_for_the_answer_too(folder: Path) -> None:
 
 @pytest.mark.parametrize("soft", [0, 40])
 def test_a_graph_that_the_model_has_no_places_for_is_shortened(folder: Path, soft: int) -> None:
-    """However many tokens of it are allowed; the same for an answer that is weighed and for one that is written."""
+    """Whatever `max_context_tokens` is, and alike for the loss and for generation."""
     options: dict[str, Any] = {"max_new_tokens": 64, "max_context_tokens": 10 * MAX_POSITIONS}
     reader = CausalReader(CausalModel(str(folder)), build_prompt, chat=False, **options)
     loaded = reader.model.load()
@@ -179,22 +179,24 @@ def test_a_graph_that_the_model_has_no_places_for_is_shortened(folder: Path, sof
     alone = CausalReader(
         reader.model, lambda question, _: build_prompt(question, "".join(lines[:fits])), chat=False, **options
     )
-    found = reader.loss(["who?"], [long], ["Bo"], before)
-    assert found == alone.loss(["who?"], [make_context((), ())], ["Bo"], before)
+    results = reader.loss(["who?"], [long], ["Bo"], before)
+    assert results == alone.loss(["who?"], [make_context((), ())], ["Bo"], before)
     assert reader.generate(["who?"], [long], before) == alone.generate(["who?"], [make_context((), ())], before)
     assert reader.truncated_graphs == 1
 
 
-def test_tokens_are_those_that_are_read(folder: Path) -> None:
+def test_token_counts_are_those_of_the_prompts(folder: Path) -> None:
     model = CausalModel(str(folder))
     long = make_context([f"ship number {number}" for number in range(50)], ())
-    some, asked = [*CONTEXTS, long], [*QUESTIONS, "a"]
-    whole = [len(model.load().tokenize(one.text)) for one in some]
-    assert CausalReader(model, build_prompt, max_context_tokens=MAX_POSITIONS).count_tokens(asked, some) == whole
-    few = CausalReader(model, build_prompt, max_context_tokens=60).count_tokens(asked, some)
+    contexts, questions = [*CONTEXTS, long], [*QUESTIONS, "a"]
+    whole = [len(model.load().tokenize(one.text)) for one in contexts]
+    assert (
+        CausalReader(model, build_prompt, max_context_tokens=MAX_POSITIONS).count_tokens(questions, contexts) == whole
+    )
+    few = CausalReader(model, build_prompt, max_context_tokens=60).count_tokens(questions, contexts)
     assert few[:-1] == [count if count <= 60 else few[place] for place, count in enumerate(whole[:-1])]
     assert 40 < few[-1] <= 60 < whole[-1]
-    assert CausalReader(model, build_prompt, with_text=False).count_tokens(asked, some) == [0] * len(some)
+    assert CausalReader(model, build_prompt, with_text=False).count_tokens(questions, contexts) == [0] * len(contexts)
 
 
 def test_questions_graphs_and_answers_go_together(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Graphs cut to whole lines, and prompts as turns of a chat."""
+"""Graphs truncated to whole lines, and prompts as turns of a chat."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.models.tiny_llama import write_tiny_llama
 GRAPH = "".join(f"{node},the {node}th ship\n" for node in range(40))
 
 
-def joined(question: str, graph: str) -> str:
+def join(question: str, graph: str) -> str:
     return f"{graph}Q {question}"
 
 
@@ -29,43 +29,43 @@ def chatting(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 
 
 @given(st.lists(st.text("ab \n", max_size=6), max_size=12).map("\n".join), st.integers(0, 30))
-def test_the_longest_run_of_first_lines_that_fits_is_kept(text: str, most: int) -> None:
+def test_the_longest_run_of_first_lines_that_fits_remains(text: str, limit: int) -> None:
     lines = text.splitlines(keepends=True)
     runs = ["".join(lines[:number]) for number in range(len(lines) + 1)]
-    assert truncate_lines(text, most, len) == max((run for run in runs if len(run) <= most), key=len)
+    assert truncate_lines(text, limit, len) == max((run for run in runs if len(run) <= limit), key=len)
 
 
-@pytest.mark.parametrize("most", [1, 50, 300])
-def test_a_graph_that_is_too_long_loses_its_last_lines_and_is_counted(plain: LoadedModel, most: int) -> None:
-    prompts = PromptTokenizer(joined, most, None)
+@pytest.mark.parametrize("limit", [1, 50, 300])
+def test_a_graph_that_is_too_long_loses_its_last_lines_and_is_counted(plain: LoadedModel, limit: int) -> None:
+    prompts = PromptTokenizer(join, limit, None)
     text = plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH))
-    graph, asked = text.split("Q ")
-    assert asked == "who?"
+    graph, question = text.split("Q ")
+    assert question == "who?"
     assert GRAPH.startswith(graph)
     assert graph == "" or graph.endswith("ship\n")
     rest = GRAPH[len(graph) :].splitlines(keepends=True)
-    assert len(plain.tokenize(graph)) <= most < len(plain.tokenize(graph + rest[0]))
+    assert len(plain.tokenize(graph)) <= limit < len(plain.tokenize(graph + rest[0]))
     assert prompts.truncated_graphs == 1
 
 
 def test_a_graph_that_fits_stays_whole(plain: LoadedModel) -> None:
-    prompts = PromptTokenizer(joined, len(plain.tokenize(GRAPH)), None)
-    assert plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH)) == joined("who?", GRAPH)
+    prompts = PromptTokenizer(join, len(plain.tokenize(GRAPH)), None)
+    assert plain.tokenizer.decode(prompts.encode(plain, "who?", GRAPH)) == join("who?", GRAPH)
     assert prompts.truncated_graphs == 0
 
 
 def test_a_chat_template_is_used_where_there_is_one(chatting: LoadedModel, plain: LoadedModel) -> None:
-    turn = f"<|user|>{joined('who?', GRAPH)}<|assistant|>"
+    turn = f"<|user|>{join('who?', GRAPH)}<|assistant|>"
     for chat in (None, True):
-        assert chatting.tokenizer.decode(PromptTokenizer(joined, 999, chat).encode(chatting, "who?", GRAPH)) == turn
-    bare = PromptTokenizer(joined, 999, chat=False).encode(chatting, "who?", GRAPH)
-    assert chatting.tokenizer.decode(bare) == joined("who?", GRAPH)
+        assert chatting.tokenizer.decode(PromptTokenizer(join, 999, chat).encode(chatting, "who?", GRAPH)) == turn
+    bare = PromptTokenizer(join, 999, chat=False).encode(chatting, "who?", GRAPH)
+    assert chatting.tokenizer.decode(bare) == join("who?", GRAPH)
     with pytest.raises(InputError, match="no chat template"):
-        PromptTokenizer(joined, 999, chat=True).encode(plain, "who?", GRAPH)
-    assert PromptTokenizer(joined, 999, None).encode(plain, "who?", GRAPH) == bare
+        PromptTokenizer(join, 999, chat=True).encode(plain, "who?", GRAPH)
+    assert PromptTokenizer(join, 999, None).encode(plain, "who?", GRAPH) == bare
 
 
-def test_a_tokenizers_own_mark_of_an_end_does_not_come_before_the_answer(tmp_path: Path) -> None:
+def test_the_tokenizers_end_token_does_not_come_before_the_answer(tmp_path: Path) -> None:
     from tokenizers.processors import TemplateProcessing
 
     loaded = CausalModel(str(write_tiny_llama(tmp_path))).load()

@@ -1,4 +1,4 @@
-"""Soft tokens before a prompt, against vectors put together by hand for one example at a time."""
+"""Soft tokens before a prompt, against vectors joined by hand for one example at a time."""
 
 import sys
 from pathlib import Path
@@ -33,10 +33,10 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def graph_token(seed: int = 0) -> GraphToken:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        made = GraphToken(SETTINGS)
+        token = GraphToken(SETTINGS)
         with torch.no_grad():
-            made.get_parameter("projector.2.weight").mul_(10.0)
-    return made
+            token.get_parameter("projector.2.weight").mul_(10.0)
+    return token
 
 
 @pytest.fixture(params=KINDS)
@@ -46,8 +46,8 @@ def soft(request: pytest.FixtureRequest, model: CausalModel) -> SoftPromptReader
     return SoftPromptReader(reader, num_virtual_tokens=tokens, graph_token=graph_token() if graph else None)
 
 
-def joined(soft: SoftPromptReader, place: int, ids: list[int]) -> Any:
-    """The vectors of one example: virtual tokens, graph tokens, words."""
+def embed_example(soft: SoftPromptReader, place: int, ids: list[int]) -> Any:
+    """Return the vectors of one example: virtual tokens, graph tokens, words."""
     embed = soft.reader.model.load().network.get_input_embeddings()
     parts = [embed(torch.tensor(ids))]
     if soft.graph_token is not None:
@@ -56,35 +56,35 @@ def joined(soft: SoftPromptReader, place: int, ids: list[int]) -> Any:
     return torch.cat([*virtual, *parts])[None]
 
 
-def by_hand(soft: SoftPromptReader) -> Any:
-    model, found = soft.reader.model.load(), []
+def expected_losses(soft: SoftPromptReader) -> Any:
+    model, losses = soft.reader.model.load(), []
     for place, answer in enumerate(ANSWERS):
         ids, costs = model.tokenize(build_prompt(QUESTIONS[place], CONTEXTS[place].text)), []
         for token in [*model.tokenize(answer), model.end_token]:
-            logits = model.network(inputs_embeds=joined(soft, place, ids)).logits[0, -1]
+            logits = model.network(inputs_embeds=embed_example(soft, place, ids)).logits[0, -1]
             costs.append(-logits.log_softmax(dim=0)[token])
             ids.append(token)
-        found.append(torch.stack(costs).mean())
-    return torch.stack(found)
+        losses.append(torch.stack(costs).mean())
+    return torch.stack(losses)
 
 
-def test_tokens_of_a_graph_are_those_of_its_text_and_those_made_of_it(soft: SoftPromptReader) -> None:
-    made = 0 if soft.graph_token is None else SETTINGS.tokens
+def test_token_counts_include_text_and_graph_tokens(soft: SoftPromptReader) -> None:
+    graph_tokens = 0 if soft.graph_token is None else SETTINGS.tokens
     assert soft.count_tokens(QUESTIONS, CONTEXTS) == [
-        made + count for count in soft.reader.count_tokens(QUESTIONS, CONTEXTS)
+        graph_tokens + count for count in soft.reader.count_tokens(QUESTIONS, CONTEXTS)
     ]
     assert soft.count_tokens([], []) == []
     assert soft.truncated_graphs == soft.reader.truncated_graphs == 0
 
 
 def test_losses_and_their_gradients_are_those_of_single_examples(soft: SoftPromptReader) -> None:
-    expected = by_hand(soft)
-    found = soft.losses(QUESTIONS, CONTEXTS, ANSWERS)
-    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    np.testing.assert_array_equal(soft.loss(QUESTIONS, CONTEXTS, ANSWERS), found.detach().numpy())
+    expected = expected_losses(soft)
+    losses = soft.losses(QUESTIONS, CONTEXTS, ANSWERS)
+    torch.testing.assert_close(losses, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(soft.loss(QUESTIONS, CONTEXTS, ANSWERS), losses.detach().numpy())
     weights = soft.parameters()
     wanted = torch.autograd.grad(expected.mean(), weights)
-    for got, right in zip(torch.autograd.grad(found.mean(), weights), wanted, strict=True):
+    for got, right in zip(torch.autograd.grad(losses.mean(), weights), wanted, strict=True):
         torch.testing.assert_close(got, right, rtol=1e-3, atol=1e-5 * max(1.0, float(right.abs().max())))
 
 
@@ -100,14 +100,14 @@ def test_gradients_reach_the_soft_tokens_and_never_the_model(soft: SoftPromptRea
     assert all(weight.grad is None for weight in soft.reader.model.load().network.parameters())
 
 
-def test_what_it_writes_is_the_likeliest_after_the_soft_tokens(soft: SoftPromptReader) -> None:
+def test_generation_is_greedy_after_the_soft_tokens(soft: SoftPromptReader) -> None:
     model = soft.reader.model.load()
-    found = soft.generate(QUESTIONS, CONTEXTS)
-    for place, text in enumerate(found):
+    answers = soft.generate(QUESTIONS, CONTEXTS)
+    for place, text in enumerate(answers):
         ids = model.tokenize(build_prompt(QUESTIONS[place], CONTEXTS[place].text))
         for _ in range(5):
             with torch.no_grad():
-                ids.append(int(model.network(inputs_embeds=joined(soft, place, ids)).logits[0, -1].argmax()))
+                ids.append(int(model.network(inputs_embeds=embed_example(soft, place, ids)).logits[0, -1].argmax()))
         assert text == model.decode(ids[-5:])
         assert text == soft.generate([QUESTIONS[place]], [CONTEXTS[place]])[0]
 
@@ -129,9 +129,9 @@ def test_a_trained_prompt_is_written_without_the_model_and_opened_again(soft: So
     )
     np.testing.assert_array_equal(again.loss(QUESTIONS, CONTEXTS, ANSWERS), expected)
     assert all(weight.requires_grad for weight in again.parameters())
-    fresh = SoftPromptReader(soft.reader, num_virtual_tokens=tokens, graph_token=soft.graph_token)
+    untrained = SoftPromptReader(soft.reader, num_virtual_tokens=tokens, graph_token=soft.graph_token)
     if tokens:
-        assert np.abs(fresh.loss(QUESTIONS, CONTEXTS, ANSWERS) - expected).max() > 1e-4
+        assert np.abs(untrained.loss(QUESTIONS, CONTEXTS, ANSWERS) - expected).max() > 1e-4
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def test_a_graph_token_of_another_width_is_refused(reader: CausalReader) -> None
 
 
 @pytest.mark.parametrize("broken", ["missing", "empty", "another kind", "another width", "torn"])
-def test_a_folder_without_a_fitting_prompt_says_why_in_one_line(
+def test_a_folder_without_a_matching_prompt_is_refused_in_one_line(
     reader: CausalReader, tmp_path: Path, broken: str
 ) -> None:
     folder = tmp_path / "soft"
@@ -229,7 +229,7 @@ def test_a_graph_token_that_does_not_fit_its_folder_is_refused(reader: CausalRea
     assert "\n" not in str(caught.value)
 
 
-def test_a_prompt_of_nothing_and_a_model_in_training_are_refused(reader: CausalReader) -> None:
+def test_an_empty_prompt_and_a_trainable_model_are_refused(reader: CausalReader) -> None:
     with pytest.raises(InputError, match="0 virtual tokens; wanted at least 1"):
         SoftPromptReader(reader, num_virtual_tokens=0)
     open_model = CausalModel(reader.name, trainable=True)

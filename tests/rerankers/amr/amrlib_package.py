@@ -1,4 +1,4 @@
-"""A package in the shape of amrlib, whose models weigh gigabytes: its models say what a file says."""
+"""A fake of the package amrlib, whose models have gigabytes: its models read their replies from a file."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# What of amrlib is used, and no more: a model is a folder, and says of each text what its file says.
+# Only the used part of amrlib: a model is a folder with a file of one notation per text.
 AMRLIB = """
 import json
 import pathlib
@@ -18,15 +18,15 @@ __version__ = "0.8.1"
 
 class Model:
     def __init__(self, folder, device):
-        self.said = json.loads((pathlib.Path(folder) / "said.json").read_text())
-        if self.said.get("device", device) != device:
+        self.notations = json.loads((pathlib.Path(folder) / "notations.json").read_text())
+        if self.notations.get("device", device) != device:
             raise RuntimeError(f"no such device: {device}")
 
     def parse_sents(self, sents, add_metadata=True):
         assert isinstance(sents, list) and not add_metadata
         if "fails" in sents[0]:
             raise RuntimeError("out of memory\\nat layer 3")
-        return [self.said.get(text) for text in sents]
+        return [self.notations.get(text) for text in sents]
 
 
 def load_stog_model(model_dir=None, device="cpu"):
@@ -45,8 +45,8 @@ def provide_amrlib(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
-def write_scripted_model(said: Mapping[str, str], folder: Path) -> Path:
+def write_scripted_model(notations: Mapping[str, str], folder: Path) -> Path:
     """Return the folder of a model with a graph in PENMAN notation for each text; none for others."""
     folder.mkdir(exist_ok=True)
-    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+    (folder / "notations.json").write_text(json.dumps(notations), encoding="utf-8")
     return folder

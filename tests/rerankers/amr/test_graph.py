@@ -16,8 +16,8 @@ VOYAGE = AMRGraph(
 
 
 @st.composite
-def meanings(draw: Callable[[st.SearchStrategy[int]], int]) -> AMRGraph:
-    """A few concepts, some of them twice and some that mean `question`, and edges between any two."""
+def amr_graphs(draw: Callable[[st.SearchStrategy[int]], int]) -> AMRGraph:
+    """A few concepts, some repeated and some that mean `question`, and any edges."""
     size = draw(st.integers(1, 7))
     names = ("question", "question-01", "a", "b-01", "b", '"Salt Lake"', '""', "c", "d")
     concepts = tuple(names[draw(st.integers(0, len(names) - 1))] for _ in range(size))
@@ -27,7 +27,7 @@ def meanings(draw: Callable[[st.SearchStrategy[int]], int]) -> AMRGraph:
 
 
 @pytest.mark.parametrize(
-    ("concept", "said"),
+    ("concept", "word"),
     [
         ("win-01", "win"),
         ("have-org-role-91", "have-org-role"),
@@ -45,12 +45,12 @@ def meanings(draw: Callable[[st.SearchStrategy[int]], int]) -> AMRGraph:
         ("", ""),
     ],
 )
-def test_a_concept_in_plain_words(concept: str, said: str) -> None:
-    assert plain_word(concept) == said
+def test_a_concept_in_plain_words(concept: str, word: str) -> None:
+    assert plain_word(concept) == word
 
 
-def test_words_stand_in_the_order_of_the_paths() -> None:
-    # sail-who is a path of its own; sail-ship-Fram is another, whose beginning question-sail is not said again.
+def test_words_are_in_path_order() -> None:
+    # sail-who is one path, sail-ship-Fram another, whose shared prefix question-sail is not repeated.
     assert path_words(VOYAGE) == ("question", "sail", "who", "ship", "Fram")
     assert path_words(VOYAGE, "ice") == ("ice", "1893")
 
@@ -61,25 +61,27 @@ def test_no_concept_that_means_the_start_gives_no_words() -> None:
     assert path_words(AMRGraph(("question-01",))) == ("question",)
 
 
-def test_of_equally_short_ways_the_smaller_positions_count() -> None:
-    # Two ways to `end`, and the edges say the later one first.
+def test_ties_of_shortest_paths_go_to_smaller_positions() -> None:
+    # Two paths to `end`; the edges name the larger one first.
     graph = AMRGraph(("question", "left", "right", "end"), ((2, "r", 3), (0, "r", 2), (1, "r", 3), (0, "r", 1)))
     assert path_words(graph) == ("question", "right", "left", "end")
     assert path_words(AMRGraph(graph.concepts, graph.edges[::-1])) == path_words(graph)
 
 
 def by_enumeration(graph: AMRGraph) -> tuple[str, ...]:
-    """All shortest paths from the nearest start, the smallest to each concept, those inside another struck out."""
+    """The smallest of all shortest paths from a start to each concept, without prefixes of others."""
     network = nx.Graph()
     network.add_nodes_from(range(len(graph.concepts)))
     network.add_edges_from((head, tail) for head, _, tail in graph.edges)
     starts = [place for place, concept in enumerate(graph.concepts) if concept in ("question", "question-01")]
-    found: list[list[int]] = []
+    shortest: list[list[int]] = []
     for end in range(len(graph.concepts)):
-        ways = [way for s in starts if nx.has_path(network, s, end) for way in nx.all_shortest_paths(network, s, end)]
-        found += [min(ways, key=lambda way: (len(way), way))] if ways else []
-    whole = [way for way in found if not any(way != other and way == other[: len(way)] for other in found)]
-    words = [plain(graph.concepts[node]) for way in sorted(whole, key=lambda way: (len(way), way)) for node in way]
+        paths = [
+            path for s in starts if nx.has_path(network, s, end) for path in nx.all_shortest_paths(network, s, end)
+        ]
+        shortest += [min(paths, key=lambda path: (len(path), path))] if paths else []
+    whole = [path for path in shortest if not any(path != other and path == other[: len(path)] for other in shortest)]
+    words = [plain(graph.concepts[node]) for path in sorted(whole, key=lambda path: (len(path), path)) for node in path]
     return tuple(dict.fromkeys(w for w in words if w))
 
 
@@ -87,13 +89,13 @@ def plain(concept: str) -> str:
     return concept.strip('"').removesuffix("-01")
 
 
-@given(meanings())
+@given(amr_graphs())
 def test_paths_are_those_of_an_enumeration(graph: AMRGraph) -> None:
     assert path_words(graph) == by_enumeration(graph)
 
 
-def counted(graphs: Sequence[AMRGraph], without: Sequence[str]) -> list[list[list[int]]]:
-    """Common concepts and edges of each two graphs, by comparing every two."""
+def count_by_sets(graphs: Sequence[AMRGraph], without: Sequence[str]) -> list[list[list[int]]]:
+    """Return the common concepts and edges of each pair of graphs, by sets."""
     names = [{c for c in graph.concepts if c not in without} for graph in graphs]
     facts = [
         {(g.concepts[h], r, g.concepts[t]) for h, r, t in g.edges if not {g.concepts[h], g.concepts[t]} & set(without)}
@@ -105,12 +107,12 @@ def counted(graphs: Sequence[AMRGraph], without: Sequence[str]) -> list[list[lis
     ]
 
 
-@given(st.lists(meanings(), max_size=5), st.lists(st.sampled_from(["question", "a", "b"]), max_size=2))
+@given(st.lists(amr_graphs(), max_size=5), st.lists(st.sampled_from(["question", "a", "b"]), max_size=2))
 def test_common_parts_are_those_of_sets(graphs: list[AMRGraph], without: list[str]) -> None:
-    found = count_common_parts(graphs, without)
-    assert found.shape == (len(graphs), len(graphs), 2)
-    assert found.dtype == np.int32
-    assert found.tolist() == counted(graphs, without)
+    counts = count_common_parts(graphs, without)
+    assert counts.shape == (len(graphs), len(graphs), 2)
+    assert counts.dtype == np.int32
+    assert counts.tolist() == count_by_sets(graphs, without)
 
 
 def test_common_parts_by_hand() -> None:

@@ -7,19 +7,19 @@ from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.local_parser import ASKS, HOLDS, SHARES_WORD, LocalAMRParser
 from clew.types import Extraction, Failure, Mention, Passage
 
-Named = set[tuple[str, str, str]]
+NamedEdges = set[tuple[str, str, str]]
 
 
 class CountingExtractor:
-    """The rules, with a list of what they were asked for; a passage without a title fails."""
+    """The rules, with a record of the passages; a passage without a title fails."""
 
     fingerprint = "counting"
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.seen: list[str] = []
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        self.asked += [passage.id for passage in passages]
+        self.seen += [passage.id for passage in passages]
         return [
             Failure(passage.id, "no title") if not passage.title else RuleExtractor().extract([passage])[0]
             for passage in passages
@@ -34,19 +34,19 @@ FRAM = passage("p1", "Fram", "The Fram was built by Colin Archer in Larvik.")
 LARVIK = passage("p2", "Larvik", "Larvik is a harbour town. It is small.")
 
 
-def edges(graph: AMRGraph) -> Named:
+def edges(graph: AMRGraph) -> NamedEdges:
     names = graph.concepts
     return {(names[head], relation, names[tail]) for head, relation, tail in graph.edges}
 
 
-def parsed(question: str, given: Passage, parser: LocalAMRParser | None = None) -> AMRGraph:
+def parse(question: str, given: Passage, parser: LocalAMRParser | None = None) -> AMRGraph:
     (graph,) = (parser or LocalAMRParser()).parse([question], [given])
     assert isinstance(graph, AMRGraph)
     return graph
 
 
 def test_question_and_passage_meet_in_equal_concepts() -> None:
-    graph = parsed("Who built the Fram?", FRAM)
+    graph = parse("Who built the Fram?", FRAM)
     assert graph.concepts == ("fram", "colin archer", "larvik", "built", "question")
     assert graph.concepts[graph.top] == "question"
     assert edges(graph) == {
@@ -60,30 +60,30 @@ def test_question_and_passage_meet_in_equal_concepts() -> None:
 
 
 def test_names_meet_by_a_word_they_share() -> None:
-    graph = parsed("Where was Colin born?", passage("p", "", "In 1861 Colin Archer moved with an archer."))
+    graph = parse("Where was Colin born?", passage("p", "", "In 1861 Colin Archer moved with an archer."))
     assert ("colin", SHARES_WORD, "colin archer") in edges(graph)
-    graph = parsed("Was Colin Archer a fisher?", passage("p", "", "Once an archer moved."))
+    graph = parse("Was Colin Archer a fisher?", passage("p", "", "Once an archer moved."))
     assert ("colin archer", SHARES_WORD, "archer") in edges(graph)
-    # `of` is shared as well, and says nothing.
-    graph = parsed("Was Gulf of Finland wide?", passage("p", "", "They saw the Bay of Biscay."))
+    # The stop word `of` is shared as well, without an edge.
+    graph = parse("Was Gulf of Finland wide?", passage("p", "", "They saw the Bay of Biscay."))
     assert not [edge for edge in edges(graph) if edge[1] == SHARES_WORD]
 
 
-def test_words_hang_on_the_sentence_s_first_name_or_the_title_or_the_first_word() -> None:
-    found = edges(parsed("", LARVIK))
-    assert {("larvik", HOLDS, word) for word in ("harbour", "town", "small")} <= found
-    found = edges(parsed("", passage("p", "", "some small towns")))
-    assert found == {("some", HOLDS, "small"), ("some", HOLDS, "towns")}
+def test_words_are_linked_to_the_first_name_or_the_title_or_the_first_word() -> None:
+    actual = edges(parse("", LARVIK))
+    assert {("larvik", HOLDS, word) for word in ("harbour", "town", "small")} <= actual
+    actual = edges(parse("", passage("p", "", "some small towns")))
+    assert actual == {("some", HOLDS, "small"), ("some", HOLDS, "towns")}
 
 
 def test_a_passage_that_shares_nothing_is_not_reached() -> None:
-    graph = parsed("When did Amundsen die?", LARVIK)
+    graph = parse("When did Amundsen die?", LARVIK)
     assert set(path_words(graph)) == {"question", "amundsen", "die"}
-    assert path_words(parsed("", FRAM)) == ("question",)
+    assert path_words(parse("", FRAM)) == ("question",)
 
 
 def test_the_word_question_of_a_text_is_not_where_paths_start() -> None:
-    graph = parsed(
+    graph = parse(
         "Is this a question of time?", passage("p", "Question", "The question was open. Question Time is a show.")
     )
     assert graph.concepts.count("question") == 1
@@ -91,38 +91,38 @@ def test_the_word_question_of_a_text_is_not_where_paths_start() -> None:
 
 
 def test_passages_that_share_a_name_have_it_in_common() -> None:
-    graphs = [parsed("", FRAM), parsed("", LARVIK)]
+    graphs = [parse("", FRAM), parse("", LARVIK)]
     # `question` and Larvik; no edge.
     assert count_common_parts(graphs)[0, 1].tolist() == [2, 0]
     assert count_common_parts(graphs, ["question"])[0, 1].tolist() == [1, 0]
 
 
-def test_a_passage_is_extracted_once_however_often_it_is_asked_for() -> None:
+def test_a_passage_is_extracted_once() -> None:
     extractor = CountingExtractor()
     parser = LocalAMRParser(extractor)
     first = parser.parse(["Who built the Fram?", "x", "x"], [FRAM, LARVIK, FRAM])
-    assert extractor.asked == ["p1", "p2"]
+    assert extractor.seen == ["p1", "p2"]
     assert parser.parse(["Who built the Fram?"], [FRAM]) == first[:1]
-    assert extractor.asked == ["p1", "p2"]
+    assert extractor.seen == ["p1", "p2"]
     parser.parse(["x"], [passage("p1", "Fram", "Another text.")])
-    assert extractor.asked == ["p1", "p2", "p1"]
+    assert extractor.seen == ["p1", "p2", "p1"]
 
 
-def test_the_first_passages_are_forgotten_first() -> None:
+def test_the_oldest_passages_are_evicted_first() -> None:
     extractor = CountingExtractor()
     parser = LocalAMRParser(extractor, cache_size=1)
     both = parser.parse(["x", "x"], [FRAM, LARVIK])
     assert parser.parse(["x", "x"], [LARVIK, FRAM]) == both[::-1]
-    assert extractor.asked == ["p1", "p2", "p1"]
+    assert extractor.seen == ["p1", "p2", "p1"]
 
 
-def test_a_failure_of_the_extractor_is_handed_on_and_tried_again() -> None:
+def test_a_failure_of_the_extractor_is_returned_and_retried() -> None:
     extractor = CountingExtractor()
     parser = LocalAMRParser(extractor)
     untitled = passage("p3", "", "A text.")
     assert parser.parse(["x", "x"], [untitled, FRAM])[0] == Failure("p3", "no title")
     assert parser.parse(["x"], [untitled]) == [Failure("p3", "no title")]
-    assert extractor.asked == ["p3", "p1", "p3"]
+    assert extractor.seen == ["p3", "p1", "p3"]
 
 
 def test_mentions_without_a_place_are_concepts() -> None:
@@ -130,10 +130,12 @@ def test_mentions_without_a_place_are_concepts() -> None:
         fingerprint = "published"
 
         def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-            found = Extraction((Mention("Oslo"), Mention("the Fram")), (("Fram", "left", "Oslo"), ("", "left", "Oslo")))
-            return [found for _ in passages]
+            extraction = Extraction(
+                (Mention("Oslo"), Mention("the Fram")), (("Fram", "left", "Oslo"), ("", "left", "Oslo"))
+            )
+            return [extraction for _ in passages]
 
-    graph = parsed("", FRAM, LocalAMRParser(Published()))
+    graph = parse("", FRAM, LocalAMRParser(Published()))
     assert {"oslo", "fram"} <= set(graph.concepts)
     assert ("fram", "left", "oslo") in edges(graph)
 

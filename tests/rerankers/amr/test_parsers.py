@@ -18,10 +18,10 @@ BUILT, LIES = AMRGraph(("build-01",)), AMRGraph(("town",))
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a model, with a package in the shape of amrlib that opens it."""
+    """Folder of a scripted model, with a fake package amrlib that opens it."""
     provide_amrlib(tmp_path, monkeypatch)
-    said = {"question:Who built the ship?Colin Archer built\nthe Fram.": "(b / build-01)", "question:x": "(a / "}
-    return write_scripted_model(said, tmp_path / "model_stog")
+    notations = {"question:Who built the ship?Colin Archer built\nthe Fram.": "(b / build-01)", "question:x": "(a / "}
+    return write_scripted_model(notations, tmp_path / "model_stog")
 
 
 def test_the_text_that_is_parsed() -> None:
@@ -36,7 +36,7 @@ def test_the_text_that_is_parsed() -> None:
         "# ::snt question:Who built the ship?Colin Archer built the Fram.\n",
     ],
 )
-def test_a_pair_is_found_by_id_by_text_and_by_what_was_parsed(metadata: str, tmp_path: Path) -> None:
+def test_a_pair_is_found_by_id_by_text_and_by_the_parsed_text(metadata: str, tmp_path: Path) -> None:
     path = tmp_path / "pairs"
     path.write_text(metadata + "(b / build-01)\n", encoding="utf-8")
     parser = FileAMRParser(path)
@@ -61,8 +61,8 @@ def test_a_malformed_graph_fails_its_own_pair_and_is_counted(tmp_path: Path) -> 
     path.write_text(pair.format("p1", "(b / build-01") + pair.format("p2", "(t / town)"), encoding="utf-8")
     parser = FileAMRParser(path)
     assert [failure.item for failure in parser.malformed] == [f"{path}:3"]
-    failed, found = parser.parse([QUESTION, QUESTION], [SHIP, TOWN])
-    assert found == LIES
+    failed, parsed = parser.parse([QUESTION, QUESTION], [SHIP, TOWN])
+    assert parsed == LIES
     assert failed == Failure("p1", f"{path}: {parser.malformed[0].reason}")
 
 
@@ -75,7 +75,7 @@ def test_two_graphs_of_one_pair_are_refused_where_they_differ(tmp_path: Path) ->
         FileAMRParser(tmp_path / "other")
 
 
-def test_a_file_of_graphs_has_the_fingerprint_of_what_it_says(tmp_path: Path) -> None:
+def test_the_fingerprint_of_a_file_depends_on_its_entries(tmp_path: Path) -> None:
     for name, notation in {"a": "(a / alpha)", "b": "\n\n(a / alpha)\n", "c": "(a / beta)"}.items():
         (tmp_path / name).write_text(notation, encoding="utf-8")
     a, b, c = (FileAMRParser(tmp_path / name).fingerprint for name in "abc")
@@ -93,21 +93,21 @@ def test_a_model_of_amrlib_parses_pairs(model: Path, given: bool) -> None:
     assert built == BUILT
     assert isinstance(town, Failure)
     assert isinstance(malformed, Failure)
-    assert town.reason.startswith("the model of amrlib gave no graph")
+    assert town.reason.startswith("the amrlib model returned no readable graph")
     assert (malformed.item, malformed.reason.split(":")[0]) == (
         "p3",
-        "the model of amrlib gave a graph that is malformed",
+        "the amrlib model returned a malformed graph",
     )
     assert parser.parse([], []) == []
 
 
-def test_what_a_model_says_can_be_kept_in_a_file(model: Path, tmp_path: Path) -> None:
+def test_notations_of_a_model_can_be_written_to_a_file(model: Path, tmp_path: Path) -> None:
     parser = AmrlibParser(model)
     (notation,) = parser.parse_notations([QUESTION], [SHIP])
     assert isinstance(notation, str)
-    write_amr(tmp_path / "kept", [amr_entry(notation, [("question", QUESTION), ("passage", SHIP.id)])])
-    assert len(read_amr(tmp_path / "kept")) == 1
-    assert FileAMRParser(tmp_path / "kept").parse([QUESTION], [SHIP]) == parser.parse([QUESTION], [SHIP])
+    write_amr(tmp_path / "graphs", [amr_entry(notation, [("question", QUESTION), ("passage", SHIP.id)])])
+    assert len(read_amr(tmp_path / "graphs")) == 1
+    assert FileAMRParser(tmp_path / "graphs").parse([QUESTION], [SHIP]) == parser.parse([QUESTION], [SHIP])
 
 
 def test_the_fingerprint_of_a_model_is_that_of_its_files(model: Path) -> None:
@@ -127,14 +127,14 @@ def test_models_that_cannot_be_used_are_named(model: Path) -> None:
         AmrlibParser(model / "none").parse([QUESTION], [SHIP])
     with pytest.raises(ProviderError, match=r"failed at 1 texts \(out of memory\)"):
         AmrlibParser(model).parse(["fails"], [SHIP])
-    (model / "said.json").write_text('{"device": "cuda:0"}', encoding="utf-8")
+    (model / "notations.json").write_text('{"device": "cuda:0"}', encoding="utf-8")
     with pytest.raises(ProviderError, match="no such device: cpu"):
         AmrlibParser(model, "cpu").parse([QUESTION], [SHIP])
     failed = AmrlibParser(model, "cuda:0").parse([QUESTION], [SHIP])
     assert isinstance(failed[0], Failure)
 
 
-def test_without_the_package_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "amrlib", None)
     with pytest.raises(ProviderError, match="pip install amrlib unidecode"):
         AmrlibParser("folder").parse([QUESTION], [SHIP])

@@ -104,9 +104,9 @@ def test_entries_made_by_hand_are_read_back_equal(
         AMREntry((), "", AMRGraph(())),
     ],
 )
-def test_what_would_be_read_back_otherwise_is_not_written(entry: AMREntry, tmp_path: Path) -> None:
+def test_entries_that_would_be_read_back_differently_are_refused(entry: AMREntry, tmp_path: Path) -> None:
     fine = amr_entry("(a / alpha)")
-    with pytest.raises(InputError, match="entry 1 of 2 would be read back otherwise: make it with amr_entry"):
+    with pytest.raises(InputError, match="entry 1 of 2 would be read back differently: make it with amr_entry"):
         write_amr(tmp_path / "file", [fine, entry])
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""Document graphs of graphs of meaning: what is counted, what is encoded, and what becomes of pairs without a graph."""
+"""Document graphs from AMR graphs: edge counts, encoded texts, and pairs without a graph."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.parsers import AMRParser
-from clew.rerankers.g_rag.amr_document_graph import EDGE_FEATURES, AMRDocumentGraphs
+from clew.rerankers.g_rag.amr_document_graph import EDGE_FEATURES, AMRDocumentGraphBuilder
 from clew.types import Failure, Passage, Scored
 from tests.small_index import DOCUMENTS, QUESTIONS
 
@@ -22,8 +22,8 @@ PASSAGES = [Passage(d.id, d.id, d.title, d.text, 0, len(d.text)) for d in DOCUME
 POOL = [Scored(passage, 1.0 / rank) for rank, passage in enumerate(PASSAGES, 1)]
 
 
-class Failing:
-    """The local parser, which fails at some passages."""
+class FailingParser:
+    """The local parser, failing for some passages."""
 
     fingerprint = "failing"
 
@@ -31,15 +31,15 @@ class Failing:
         self._ids = ids
 
     def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
-        parsed = LocalAMRParser().parse(questions, passages)
+        graphs = LocalAMRParser().parse(questions, passages)
         return [
             Failure(passage.id, f"no graph of {passage.id}") if passage.id in self._ids else graph
-            for passage, graph in zip(passages, parsed, strict=True)
+            for passage, graph in zip(passages, graphs, strict=True)
         ]
 
 
-class Encoded:
-    """An encoder that keeps what it was given, call by call."""
+class RecordingEncoder:
+    """An encoder that records its inputs, call by call."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
@@ -49,26 +49,26 @@ class Encoded:
         return ENCODER.encode(texts)
 
 
-def parsed(parser: AMRParser, question: str) -> list[AMRGraph]:
-    found = parser.parse([question] * len(PASSAGES), PASSAGES)
-    return [AMRGraph(()) if isinstance(graph, Failure) else graph for graph in found]
+def parse_graphs(parser: AMRParser, question: str) -> list[AMRGraph]:
+    graphs = parser.parse([question] * len(PASSAGES), PASSAGES)
+    return [AMRGraph(()) if isinstance(graph, Failure) else graph for graph in graphs]
 
 
-@pytest.mark.parametrize("parser", [LocalAMRParser(), Failing("palander")], ids=["local", "failing"])
+@pytest.mark.parametrize("parser", [LocalAMRParser(), FailingParser("palander")], ids=["local", "failing"])
 @pytest.mark.parametrize("question", QUESTIONS[:3])
 def test_edges_count_what_two_graphs_have_in_common(parser: AMRParser, question: str) -> None:
-    (graph,) = AMRDocumentGraphs(parser, ENCODER.encode).build([question], [POOL])
-    own = parsed(parser, question)
-    out = set.intersection(*(set(one.concepts) for one in own if one.concepts))
-    assert "question" in out
-    concepts = [set(one.concepts) - out for one in own]
+    (graph,) = AMRDocumentGraphBuilder(parser, ENCODER.encode).build([question], [POOL])
+    amr_graphs = parse_graphs(parser, question)
+    shared = set.intersection(*(set(one.concepts) for one in amr_graphs if one.concepts))
+    assert "question" in shared
+    concepts = [set(one.concepts) - shared for one in amr_graphs]
     edges = [
         {
             (one.concepts[head], name, one.concepts[tail])
             for head, name, tail in one.edges
-            if not {one.concepts[head], one.concepts[tail]} & out
+            if not {one.concepts[head], one.concepts[tail]} & shared
         }
-        for one in own
+        for one in amr_graphs
     ]
     for i in range(len(POOL)):
         for j in range(len(POOL)):
@@ -82,63 +82,63 @@ def test_passages_that_share_the_question_alone_are_not_joined() -> None:
     pool = [
         Scored(Passage(text, text, "", text, 0, len(text)), 1.0) for text in ("Cats purr.", "Dogs bark.", "Cats nap.")
     ]
-    (own,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Which pets sleep?"], [pool])
-    assert (own.edge_features[..., 0] > 0).tolist() == [
+    (graph,) = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).build(["Which pets sleep?"], [pool])
+    assert (graph.edge_features[..., 0] > 0).tolist() == [
         [False, False, True],
         [False, False, False],
         [True, False, False],
     ]
-    read = LocalAMRParser().parse(["Which pets sleep?"] * 3, [scored.item for scored in pool])
-    published = count_common_parts([graph for graph in read if isinstance(graph, AMRGraph)])
+    amr_graphs = LocalAMRParser().parse(["Which pets sleep?"] * 3, [scored.item for scored in pool])
+    published = count_common_parts([item for item in amr_graphs if isinstance(item, AMRGraph)])
     assert (published[..., 0] > 0).sum() == 6
 
 
-def test_texts_are_title_and_text_and_the_words_on_the_paths() -> None:
-    encoded, question = Encoded(), QUESTIONS[0]
-    (graph,) = AMRDocumentGraphs(LocalAMRParser(), encoded).build([question], [POOL])
+def test_encoded_texts_are_title_text_and_path_words() -> None:
+    encoder, question = RecordingEncoder(), QUESTIONS[0]
+    (graph,) = AMRDocumentGraphBuilder(LocalAMRParser(), encoder).build([question], [POOL])
     wanted = []
-    for passage, one in zip(PASSAGES, parsed(LocalAMRParser(), question), strict=True):
+    for passage, one in zip(PASSAGES, parse_graphs(LocalAMRParser(), question), strict=True):
         parts = [passage.title, passage.text, *path_words(one)]
         wanted.append(" ".join(part for part in parts if part))
-    assert [text for call in encoded.calls for text in call] == [question, *wanted]
+    assert [text for call in encoder.calls for text in call] == [question, *wanted]
     assert wanted[0].startswith("Vega (ship) Vega was built in Bremerhaven and commanded by Louis Palander. question ")
     assert wanted[6].startswith("The naval yard")  # it has no title
     assert np.array_equal(graph.vectors, ENCODER.encode(wanted))
     assert np.array_equal(graph.question, ENCODER.encode([question])[0])
 
 
-def test_pairs_without_a_graph_keep_their_passage_and_are_told() -> None:
-    made = AMRDocumentGraphs(Failing("palander", "bornholm"), ENCODER.encode)
-    told, silent = made.build(QUESTIONS[:2], [POOL, POOL[:1]])
-    lost = [place for place, passage in enumerate(PASSAGES) if passage.id in ("palander", "bornholm")]
-    assert told.notes == ("2 of 8 passages have no AMR graph: no graph of palander",)
-    assert silent.notes == ()
-    assert not told.edge_features[lost].any()
-    assert not told.edge_features[:, lost].any()
-    texts = [f"{PASSAGES[place].title} {PASSAGES[place].text}" for place in lost]
-    assert np.array_equal(told.vectors[lost], ENCODER.encode(texts))
+def test_pairs_without_a_graph_keep_their_passage_and_are_noted() -> None:
+    builder = AMRDocumentGraphBuilder(FailingParser("palander", "bornholm"), ENCODER.encode)
+    graph, complete = builder.build(QUESTIONS[:2], [POOL, POOL[:1]])
+    missing = [place for place, passage in enumerate(PASSAGES) if passage.id in ("palander", "bornholm")]
+    assert graph.notes == ("2 of 8 passages have no AMR graph: no graph of palander",)
+    assert complete.notes == ()
+    assert not graph.edge_features[missing].any()
+    assert not graph.edge_features[:, missing].any()
+    texts = [f"{PASSAGES[place].title} {PASSAGES[place].text}" for place in missing]
+    assert np.array_equal(graph.vectors[missing], ENCODER.encode(texts))
 
 
-def test_questions_together_are_questions_alone() -> None:
-    made = AMRDocumentGraphs(Failing("vega"), ENCODER.encode)
+def test_a_batch_equals_its_questions_one_by_one() -> None:
+    builder = AMRDocumentGraphBuilder(FailingParser("vega"), ENCODER.encode)
     pools = [POOL, POOL[3:4], [], POOL[2:], POOL[:5]]
-    for graph, question, pool in zip(made.build(QUESTIONS[:5], pools), QUESTIONS, pools, strict=False):
-        (alone,) = made.build([question], [pool])
-        assert graph.notes == alone.notes
-        for name in ("vectors", "numbers", "edges", "question"):
-            assert np.array_equal(getattr(graph, name), getattr(alone, name)), name
+    for graph, question, pool in zip(builder.build(QUESTIONS[:5], pools), QUESTIONS, pools, strict=False):
+        (single,) = builder.build([question], [pool])
+        assert graph.notes == single.notes
+        for name in ("vectors", "node_features", "edge_features", "question"):
+            assert np.array_equal(getattr(graph, name), getattr(single, name)), name
         assert graph.edge_features.shape == (len(pool), len(pool), len(EDGE_FEATURES))
 
 
 def test_what_utf_8_cannot_write_is_replaced() -> None:
-    (odd,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Vega \ud800 Karlskrona?"], [POOL])
-    (plain,) = AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).build(["Vega ? Karlskrona?"], [POOL])
+    (odd,) = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).build(["Vega \ud800 Karlskrona?"], [POOL])
+    (plain,) = AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).build(["Vega ? Karlskrona?"], [POOL])
     assert np.array_equal(odd.question, plain.question)
     assert np.isfinite(odd.vectors).all()
 
 
 def test_the_fingerprint_tells_the_parser() -> None:
-    made = [AMRDocumentGraphs(parser, ENCODER.encode) for parser in (LocalAMRParser(), Failing())]
-    assert len({graphs.fingerprint for graphs in made}) == 2
-    assert made[0].fingerprint == AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode).fingerprint
-    assert (made[0].node_features, made[0].edge_features) == ((), EDGE_FEATURES)
+    builders = [AMRDocumentGraphBuilder(parser, ENCODER.encode) for parser in (LocalAMRParser(), FailingParser())]
+    assert len({graphs.fingerprint for graphs in builders}) == 2
+    assert builders[0].fingerprint == AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode).fingerprint
+    assert (builders[0].node_features, builders[0].edge_features) == ((), EDGE_FEATURES)

@@ -1,4 +1,4 @@
-"""What passages bring and how they are connected, against sets and loops over what an index says of each passage."""
+"""Document graphs from an index, against sets and plain loops over its passages."""
 
 import math
 from dataclasses import replace
@@ -19,7 +19,7 @@ from clew.rerankers.g_rag.document_graph import (
     EDGE_FEATURES,
     NODE_FEATURES,
     DocumentGraph,
-    IndexDocumentGraphs,
+    IndexDocumentGraphBuilder,
     gather_neighbours,
 )
 from clew.types import Document, Passage, Scored
@@ -36,32 +36,35 @@ POLAR = (
 SYMMETRIC = ("common nodes", "common edges", "rare common nodes", "rare common nodes not named")
 
 
-def graphs_of(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexDocumentGraphs:
-    parts = index.context
-    given_ = snapshot or parts.scope.snapshot
-    return IndexDocumentGraphs(
-        given_, parts.lexical, parts.encode_questions, parts.text_vectors.relation_vectors, vectors=vectors
+def make_builder(index: Index, *, vectors: bool = False, snapshot: Snapshot | None = None) -> IndexDocumentGraphBuilder:
+    context = index.context
+    return IndexDocumentGraphBuilder(
+        snapshot or context.scope.snapshot,
+        context.lexical,
+        context.encode_questions,
+        context.text_vectors.relation_vectors,
+        vectors=vectors,
     )
 
 
-def pool_of(index: Index, positions: list[int]) -> Pool:
-    """Return passages as they might have been found, with falling scores, some of them equal."""
+def make_ranking(index: Index, positions: list[int]) -> Pool:
+    """Return scored passages with falling scores, some of them equal."""
     snapshot = index.context.scope.snapshot
     return [Scored(snapshot.passage(p), 9.0 - rank // 2) for rank, p in enumerate(positions)]
 
 
-def graph_of(index: Index, question: str, positions: list[int], **given_: Any) -> DocumentGraph:
-    return graphs_of(index, **given_).build([question], [pool_of(index, positions)])[0]
+def make_graph(index: Index, question: str, positions: list[int], **options: Any) -> DocumentGraph:
+    return make_builder(index, **options).build([question], [make_ranking(index, positions)])[0]
 
 
-class Slow:
-    """An index and a question, read passage by passage."""
+class PlainLoops:
+    """The same features for an index and a question, computed passage by passage."""
 
     def __init__(self, index: Index, question: str) -> None:
-        self.s, self.parts = index.context.scope.snapshot, index.context
+        self.s, self.context = index.context.scope.snapshot, index.context
         self.linked = link_question(self.s, question)
-        self.vector = self.parts.encode_questions([question])[0]
-        self.relations = self.parts.text_vectors.relation_vectors()
+        self.vector = self.context.encode_questions([question])[0]
+        self.relations = self.context.text_vectors.relation_vectors()
         named: dict[int, float] = {}
         for name in self.linked.linked_names:
             for entity in name.entities:
@@ -69,16 +72,16 @@ class Slow:
                 named[node] = named.get(node, 0.0) + self.rarity(node) / len(name.entities)
         self.named = {node: weight / sum(named.values()) for node, weight in named.items()}
 
-    def own(self, place: int) -> int:
-        """The node that a passage is called by."""
+    def title_node(self, place: int) -> int:
+        """The node of a passage's title entity, else of the passage."""
         title = int(self.s.title_entities[place])
         return int(self.s.entity_nodes[title]) if title >= 0 else place
 
     def nodes(self, place: int) -> set[int]:
-        return {int(self.s.entity_nodes[e]) for e in self.s.mentions.row(place)} | {self.own(place)}
+        return {int(self.s.entity_nodes[e]) for e in self.s.mentions.row(place)} | {self.title_node(place)}
 
     def rarity(self, node: int) -> float:
-        """1 for a node of one neighbour or none, less the more it has, and above 0."""
+        """1 for a node of at most one neighbour, less with more neighbours, above 0."""
         neighbours = set(self.s.walk.row(node).tolist())
         return 1.0 - math.log(max(len(neighbours), 1)) / math.log(self.s.walk.row_count + 1)
 
@@ -86,11 +89,11 @@ class Slow:
         return float(self.relations[self.s.triples[triple, 1]] @ self.vector)
 
     def about(self, one: int, other: int) -> list[int]:
-        """The triples that a passage states about what another is called by, if that is not its own name."""
-        if self.own(one) == self.own(other):
+        """The triples that a passage states about the other's title node, if that is not its own."""
+        if self.title_node(one) == self.title_node(other):
             return []
         ends = {int(t): {int(self.s.entity_nodes[e]) for e in self.s.triples[t, [0, 2]]} for t in self.stated(one)}
-        return [triple for triple, nodes in ends.items() if self.own(other) in nodes]
+        return [triple for triple, nodes in ends.items() if self.title_node(other) in nodes]
 
     def stated(self, place: int) -> list[int]:
         return [int(triple) for triple in self.s.passage_triples.row(place)]
@@ -98,57 +101,61 @@ class Slow:
     def edge(self, one: int, other: int) -> dict[str, float]:
         shared = self.nodes(one) & self.nodes(other)
         there, back = self.about(one, other), self.about(other, one)
-        apart = self.own(one) != self.own(other)
+        differ = self.title_node(one) != self.title_node(other)
         return {
             "common nodes": len(shared),
             "common edges": len(there) + len(back),
             "rare common nodes": sum(self.rarity(node) for node in shared),
             "rare common nodes not named": sum(self.rarity(node) for node in shared if node not in self.named),
-            "link to": apart and self.own(other) in self.nodes(one),
-            "link from": apart and self.own(one) in self.nodes(other),
+            "link to": differ and self.title_node(other) in self.nodes(one),
+            "link from": differ and self.title_node(one) in self.nodes(other),
             "asked link to": max(0.0, *map(self.cosine, there), 0.0),
             "asked link from": max(0.0, *map(self.cosine, back), 0.0),
         }
 
-    def numbers(self, pool: Pool) -> dict[str, list[float]]:
+    def node_features(self, pool: Pool) -> dict[str, list[float]]:
         places = [self.s.position(scored.item.id) for scored in pool]
         scores = [scored.score for scored in pool]
-        likeness = [float(self.s.vectors[place] @ self.vector) for place in places]
+        similarities = [float(self.s.vectors[place] @ self.vector) for place in places]
         words, others = (
-            [float(self.parts.lexical.scores(text)[place]) for place in places]
+            [float(self.context.lexical.scores(text)[place]) for place in places]
             for text in (self.linked.text, self.linked.remainder)
         )
-        held = {node for place in places for node in self.nodes(place)} & set(self.named)
+        mentioned = {node for place in places for node in self.nodes(place)} & set(self.named)
         return {
-            "score": spread(scores),
+            "score": min_max_scale(scores),
             "reciprocal rank": [1 / (rank + 1) for rank in range(len(pool))],
             "rank": [1 / math.log2(rank + 2) for rank in range(len(pool))],
             "words": [word / max(words) if max(words) else 0.0 for word in words],
             "other words": [word / max(others) if max(others) else 0.0 for word in others],
-            "likeness": likeness,
-            "likeness in the pool": spread([float(np.float32(value)) for value in likeness]),
-            "named": [self.named.get(self.own(place), 0.0) for place in places],
+            "likeness": similarities,
+            "likeness in the pool": min_max_scale([float(np.float32(value)) for value in similarities]),
+            "named": [self.named.get(self.title_node(place), 0.0) for place in places],
             "mentions what is named": [sum(self.named.get(n, 0.0) for n in self.nodes(place)) for place in places],
-            "share of what is named": [len(self.nodes(p) & held) / max(len(held), 1) for p in places],
+            "share of what is named": [len(self.nodes(p) & mentioned) / max(len(mentioned), 1) for p in places],
             "nearest relation": [max(0.0, *map(self.cosine, self.stated(place)), 0.0) for place in places],
         }
 
 
-def spread(values: list[float]) -> list[float]:
+def min_max_scale(values: list[float]) -> list[float]:
     low, high = min(values), max(values)
     return [(value - low) / (high - low) if high > low else 1.0 for value in values]
 
 
 def check(index: Index, question: str, positions: list[int]) -> DocumentGraph:
-    """Compare a graph with the slow one, and return it."""
-    slow, graph, pool = Slow(index, question), graph_of(index, question, positions), pool_of(index, positions)
-    wanted = slow.numbers(pool)
+    """Compare a graph with the plain loops, and return it."""
+    loops, graph, pool = (
+        PlainLoops(index, question),
+        make_graph(index, question, positions),
+        make_ranking(index, positions),
+    )
+    wanted = loops.node_features(pool)
     assert tuple(wanted) == NODE_FEATURES
     for column, (name, values) in enumerate(wanted.items()):
         np.testing.assert_allclose(graph.node_features[:, column], values, atol=2e-5, err_msg=f"{question!r}: {name}")
     for i, one in enumerate(positions):
         for j, other in enumerate(positions):
-            edge = slow.edge(one, other) if i != j else dict.fromkeys(EDGE_FEATURES, 0.0)
+            edge = loops.edge(one, other) if i != j else dict.fromkeys(EDGE_FEATURES, 0.0)
             assert tuple(edge) == EDGE_FEATURES
             np.testing.assert_allclose(
                 graph.edge_features[i, j], list(edge.values()), atol=2e-5, err_msg=f"{one} to {other}"
@@ -157,25 +164,25 @@ def check(index: Index, question: str, positions: list[int]) -> DocumentGraph:
 
 
 @cache
-def every_place(index: Index) -> int:
+def passage_count(index: Index) -> int:
     return len(index.context.scope.snapshot.passage_ids)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_all_passages_of_a_small_index_are_as_loops_say(small: Index, question: str) -> None:
-    check(small, question, list(range(every_place(small))))
+def test_a_small_index_equals_plain_loops(small: Index, question: str) -> None:
+    check(small, question, list(range(passage_count(small))))
 
 
 @pytest.mark.parametrize("question", POLAR)
-def test_all_passages_of_a_corpus_of_chains_are_as_loops_say(plain_polar: Index, question: str) -> None:
-    graph = check(plain_polar, question, list(range(0, every_place(plain_polar), 3)))
+def test_a_corpus_of_chains_equals_plain_loops(plain_polar: Index, question: str) -> None:
+    graph = check(plain_polar, question, list(range(0, passage_count(plain_polar), 3)))
     assert all(graph.edge_features[..., channel].any() for channel in range(6))
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_any_pool_is_as_loops_say(plain_polar: Index, data: st.DataObject) -> None:
-    places = st.integers(0, every_place(plain_polar) - 1)
+def test_any_ranking_equals_plain_loops(plain_polar: Index, data: st.DataObject) -> None:
+    places = st.integers(0, passage_count(plain_polar) - 1)
     positions = data.draw(st.lists(places, min_size=1, max_size=9, unique=True))
     graph = check(plain_polar, data.draw(st.sampled_from(POLAR)), positions)
     for name in SYMMETRIC:
@@ -192,27 +199,27 @@ def test_any_pool_is_as_loops_say(plain_polar: Index, data: st.DataObject) -> No
 
 def test_a_relation_that_is_asked_for_marks_its_link(plain_polar: Index) -> None:
     """Some pair is linked by a triple whose relation shares words with the question."""
-    s, asked = plain_polar.context.scope.snapshot, EDGE_FEATURES.index("asked link to")
-    slow = Slow(plain_polar, "")
+    s, column = plain_polar.context.scope.snapshot, EDGE_FEATURES.index("asked link to")
+    loops = PlainLoops(plain_polar, "")
     pairs = [
         (one, other, triple)
-        for one in range(0, every_place(plain_polar), 3)
-        for other in range(every_place(plain_polar))
+        for one in range(0, passage_count(plain_polar), 3)
+        for other in range(passage_count(plain_polar))
         if one != other
-        for triple in slow.about(one, other)[:1]
+        for triple in loops.about(one, other)[:1]
     ]
     assert pairs
     for one, other, triple in pairs[:20]:
         relation = s.relations[int(s.triples[triple, 1])]
         near, far = (
-            graph_of(plain_polar, text, [one, other]).edge_features[0, 1, asked] for text in (relation, "zzz qqq")
+            make_graph(plain_polar, text, [one, other]).edge_features[0, 1, column] for text in (relation, "zzz qqq")
         )
         assert near == pytest.approx(1.0, abs=1e-5)
         assert far < 0.5
 
 
 def test_a_question_that_names_nothing(plain_polar: Index) -> None:
-    graph = graph_of(plain_polar, "who led it, and when?", [3, 1, 4])
+    graph = make_graph(plain_polar, "who led it, and when?", [3, 1, 4])
     naming = [NODE_FEATURES.index(name) for name in ("named", "mentions what is named", "share of what is named")]
     assert not graph.node_features[:, naming].any()
     rare, not_named = (graph.edge_features[..., EDGE_FEATURES.index(name)] for name in SYMMETRIC[2:])
@@ -220,13 +227,13 @@ def test_a_question_that_names_nothing(plain_polar: Index) -> None:
 
 
 def test_what_is_named_counts_and_sums_to_one_over_all_nodes(plain_polar: Index) -> None:
-    slow = Slow(plain_polar, POLAR[0])
-    assert len(slow.named) > 0
-    everything = list(range(every_place(plain_polar)))
-    graph = graph_of(plain_polar, POLAR[0], everything)
-    place = next(p for p in everything if slow.own(p) in slow.named)
+    loops = PlainLoops(plain_polar, POLAR[0])
+    assert len(loops.named) > 0
+    everything = list(range(passage_count(plain_polar)))
+    graph = make_graph(plain_polar, POLAR[0], everything)
+    place = next(p for p in everything if loops.title_node(p) in loops.named)
     assert graph.node_features[place, NODE_FEATURES.index("named")] == pytest.approx(
-        slow.named[slow.own(place)], abs=1e-6
+        loops.named[loops.title_node(place)], abs=1e-6
     )
     assert graph.node_features[:, NODE_FEATURES.index("mentions what is named")].max() <= 1 + 1e-6
     rare, not_named = (graph.edge_features[..., EDGE_FEATURES.index(name)] for name in SYMMETRIC[2:])
@@ -235,9 +242,9 @@ def test_what_is_named_counts_and_sums_to_one_over_all_nodes(plain_polar: Index)
 
 def test_a_name_of_several_shares_its_weight_among_them(small: Index) -> None:
     question = "Did Louis Palander command the Vega?"
-    slow = Slow(small, question)
-    assert sorted(len(name.entities) for name in slow.linked.linked_names) == [1, 2]
-    check(small, question, list(range(every_place(small))))
+    loops = PlainLoops(small, question)
+    assert sorted(len(name.entities) for name in loops.linked.linked_names) == [1, 2]
+    check(small, question, list(range(passage_count(small))))
 
 
 def test_passages_of_one_document_share_its_name_and_are_not_linked_by_it(tmp_path: Path) -> None:
@@ -248,19 +255,19 @@ def test_passages_of_one_document_share_its_name_and_are_not_linked_by_it(tmp_pa
         tmp_path / "index", [Document("oslo", "Oslo", text), Document("d", "Drammen", "Drammen is a town.")]
     )
     s = index.context.scope.snapshot
-    own = [p for p in range(len(s.passage_ids)) if s.document_ids[p] == "oslo"]
+    places = [p for p in range(len(s.passage_ids)) if s.document_ids[p] == "oslo"]
     other = next(p for p in range(len(s.passage_ids)) if s.document_ids[p] == "d")
-    assert len(own) > 1
-    assert all(len(s.passage_triples.row(p)) for p in own[:2])
-    graph = check(index, "Where do ferries from Oslo go?", [*own, other])
-    within = graph.edge_features[: len(own), : len(own)]
-    away = ~np.eye(len(own), dtype=bool)
+    assert len(places) > 1
+    assert all(len(s.passage_triples.row(p)) for p in places[:2])
+    graph = check(index, "Where do ferries from Oslo go?", [*places, other])
+    within = graph.edge_features[: len(places), : len(places)]
+    away = ~np.eye(len(places), dtype=bool)
     assert (within[away][:, EDGE_FEATURES.index("common nodes")] >= 1).all()
     assert not within[..., [EDGE_FEATURES.index(name) for name in ("common edges", *EDGE_FEATURES[4:])]].any()
-    assert graph.edge_features[: len(own), -1, EDGE_FEATURES.index("link to")].all()
+    assert graph.edge_features[: len(places), -1, EDGE_FEATURES.index("link to")].all()
 
 
-def test_twins_are_called_alike_and_apart_from_the_rest(small: Index) -> None:
+def test_passages_of_equal_titles_are_not_linked(small: Index) -> None:
     ids = [f"twin-{letter}" for letter in "abc"]
     s = small.context.scope.snapshot
     places = [p for p in range(len(s.passage_ids)) if s.document_ids[p] in ids]
@@ -280,53 +287,55 @@ def test_a_pool_of_one(small: Index, question: str) -> None:
 def test_the_order_of_the_pool_changes_the_order_alone(plain_polar: Index) -> None:
     positions = [5, 40, 12, 77, 3, 60]
     order = [4, 2, 0, 5, 1, 3]
-    before = graph_of(plain_polar, POLAR[0], positions, vectors=True)
-    after = graph_of(plain_polar, POLAR[0], [positions[place] for place in order], vectors=True)
+    before = make_graph(plain_polar, POLAR[0], positions, vectors=True)
+    after = make_graph(plain_polar, POLAR[0], [positions[place] for place in order], vectors=True)
     assert np.array_equal(after.edge_features, before.edge_features[order][:, order])
     assert np.array_equal(after.vectors, before.vectors[order])
-    stood = NODE_FEATURES.index("rank") + 1  # what comes before says where a passage stood
-    np.testing.assert_allclose(after.node_features[:, stood:], before.node_features[order][:, stood:], atol=1e-6)
+    first = NODE_FEATURES.index("rank") + 1  # the features before are of the rank
+    np.testing.assert_allclose(after.node_features[:, first:], before.node_features[order][:, first:], atol=1e-6)
 
 
-def test_questions_together_are_questions_alone(plain_polar: Index) -> None:
-    graphs = graphs_of(plain_polar, vectors=True)
-    pools = [pool_of(plain_polar, list(range(n, n + 7))) for n in range(len(POLAR))]
+def test_a_batch_equals_its_questions_one_by_one(plain_polar: Index) -> None:
+    graphs = make_builder(plain_polar, vectors=True)
+    pools = [make_ranking(plain_polar, list(range(n, n + 7))) for n in range(len(POLAR))]
     for one, question, pool in zip(graphs.build(POLAR, pools), POLAR, pools, strict=True):
-        (alone,) = graphs.build([question], [pool])
-        for name in ("vectors", "numbers", "edges", "question"):
-            assert np.array_equal(getattr(one, name), getattr(alone, name)), name
+        (single,) = graphs.build([question], [pool])
+        for name in ("vectors", "node_features", "edge_features", "question"):
+            assert np.array_equal(getattr(one, name), getattr(single, name)), name
     assert graphs.build([], []) == []
 
 
-def test_vectors_are_there_where_they_are_asked_for(small: Index) -> None:
-    with_, without = (graph_of(small, QUESTIONS[0], [2, 0], vectors=read) for read in (True, False))
+def test_vectors_are_optional(small: Index) -> None:
+    with_, without = (make_graph(small, QUESTIONS[0], [2, 0], vectors=read) for read in (True, False))
     assert np.array_equal(with_.vectors, small.context.scope.snapshot.vectors[[2, 0]])
     assert np.array_equal(with_.question, small.context.encode_questions([QUESTIONS[0]])[0])
     assert (without.vectors.shape, without.question.shape) == ((2, 0), (0,))
     assert with_.node_features.dtype == with_.edge_features.dtype == np.float32
 
 
-def only(whole: Adjacency, places: list[int]) -> Adjacency:
-    """Return rows of which all but some are empty."""
-    kept = [(p, int(other)) for p in places for other in whole.row(p)]
-    return build_adjacency([one for one, _ in kept], [other for _, other in kept], np.ones(len(kept)), whole.row_count)
+def keep_rows(whole: Adjacency, places: list[int]) -> Adjacency:
+    """Return an adjacency with all other rows emptied."""
+    pairs = [(p, int(other)) for p in places for other in whole.row(p)]
+    return build_adjacency(
+        [one for one, _ in pairs], [other for _, other in pairs], np.ones(len(pairs)), whole.row_count
+    )
 
 
 @pytest.mark.parametrize("question", POLAR)
-def test_passages_that_were_not_found_lend_nothing(plain_polar: Index, question: str) -> None:
-    """Neither what they mention nor what they state nor their words: they may be kept from who asks."""
-    s, positions = plain_polar.context.scope.snapshot, list(range(1, every_place(plain_polar), 4))
+def test_other_passages_do_not_matter(plain_polar: Index, question: str) -> None:
+    """Neither mentions nor triples nor vectors of other passages matter: a filter may hide them."""
+    s, positions = plain_polar.context.scope.snapshot, list(range(1, passage_count(plain_polar), 4))
     vectors = np.full_like(s.vectors, np.nan)
     vectors[positions] = s.vectors[positions]
     hidden = replace(
         s,
         vectors=vectors,
-        mentions=only(s.mentions, positions),
-        passage_triples=only(s.passage_triples, positions),
-        triple_passages=only(s.triple_passages, []),
-        mentioned_in=s.mentioned_in if question else only(s.mentioned_in, []),
+        mentions=keep_rows(s.mentions, positions),
+        passage_triples=keep_rows(s.passage_triples, positions),
+        triple_passages=keep_rows(s.triple_passages, []),
+        mentioned_in=s.mentioned_in if question else keep_rows(s.mentioned_in, []),
     )
-    before, after = (graph_of(plain_polar, question, positions, snapshot=snapshot) for snapshot in (s, hidden))
+    before, after = (make_graph(plain_polar, question, positions, snapshot=snapshot) for snapshot in (s, hidden))
     assert np.array_equal(before.edge_features, after.edge_features)
     assert np.array_equal(before.node_features, after.node_features)
 
@@ -341,14 +350,14 @@ def test_a_fact_that_only_a_hidden_passage_states_joins_nobody(tmp_path: Path) -
     assert len(index.context.scope.snapshot.triples)
     graph = check(index, "Who founded Aker Yard?", [0, 1])
     assert not graph.edge_features.any()
-    told = check(index, "Who founded Aker Yard?", [0, 1, 2])
-    assert told.edge_features[2, :2, EDGE_FEATURES.index("link to")].all()
-    assert not told.edge_features[:2, :2].any()
+    linked = check(index, "Who founded Aker Yard?", [0, 1, 2])
+    assert linked.edge_features[2, :2, EDGE_FEATURES.index("link to")].all()
+    assert not linked.edge_features[:2, :2].any()
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.integers(0, 5), max_size=4), min_size=1, max_size=6), st.data())
-def test_rows_together_are_rows_one_by_one(lists: list[list[int]], data: st.DataObject) -> None:
+def test_gathered_rows_equal_single_rows(lists: list[list[int]], data: st.DataObject) -> None:
     pairs = [(row, other) for row, others in enumerate(lists) for other in others]
     whole = build_adjacency([one for one, _ in pairs], [other for _, other in pairs], np.ones(len(pairs)), len(lists))
     positions = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=8))
@@ -359,9 +368,9 @@ def test_rows_together_are_rows_one_by_one(lists: list[list[int]], data: st.Data
 
 
 def test_the_names_are_those_of_the_columns(small: Index) -> None:
-    graphs = graphs_of(small)
+    graphs = make_builder(small)
     assert (graphs.node_features, graphs.edge_features) == (NODE_FEATURES, EDGE_FEATURES)
-    graph = graph_of(small, QUESTIONS[1], [0, 1, 2])
+    graph = make_graph(small, QUESTIONS[1], [0, 1, 2])
     assert (graph.node_features.shape, graph.edge_features.shape) == (
         (3, len(NODE_FEATURES)),
         (3, 3, len(EDGE_FEATURES)),

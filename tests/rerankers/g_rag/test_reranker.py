@@ -1,4 +1,4 @@
-"""The reranker over a graph of passages: the same passages, each question for itself, in the network's order."""
+"""The document graph reranker: the same passages, questions independent of each other, in the network's order."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +14,9 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.penman_files import amr_entry, write_amr
-from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
-from clew.rerankers.g_rag import document_graph
-from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
-from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphs
+from clew.rerankers.g_rag import amr_document_graph, document_graph
+from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
+from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
 from clew.rerankers.g_rag.factory import open_amr_parser
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs, save_reranker
@@ -27,58 +26,60 @@ from tests.small_index import QUESTIONS, result_ids
 
 ENCODER = HashingEncoder(32)
 KINDS = ("index", "index with text", "amr")
-every = pytest.mark.parametrize("kind", KINDS)
+all_kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-def graphs_of(index: Index, kind: str) -> DocumentGraphBuilder:
-    parts = index.context
+def make_builder(index: Index, kind: str) -> DocumentGraphBuilder:
+    context = index.context
     if kind == "amr":
-        return AMRDocumentGraphs(LocalAMRParser(), ENCODER.encode)
-    relations = parts.text_vectors.relation_vectors
+        return AMRDocumentGraphBuilder(LocalAMRParser(), ENCODER.encode)
+    relations = context.text_vectors.relation_vectors
     text = kind == "index with text"
-    return IndexDocumentGraphs(parts.scope.snapshot, parts.lexical, parts.encode_questions, relations, vectors=text)
+    return IndexDocumentGraphBuilder(
+        context.scope.snapshot, context.lexical, context.encode_questions, relations, vectors=text
+    )
 
 
 def make_trained_gnn(kind: str, network: str = "relational", seed: int = 0) -> TrainedDocumentGNN:
-    """Return a network whose weights are drawn, the line through the numbers too."""
-    numbers, edges = (
-        ((), meaning_graphs.EDGE_FEATURES)
+    """Return a network with random weights, also for the score of the node features."""
+    nodes, edges = (
+        ((), amr_document_graph.EDGE_FEATURES)
         if kind == "amr"
         else (document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES)
     )
     text = {"index": 0, "index with text": 256, "amr": 32}[kind]
     torch.manual_seed(seed)
-    model = DocumentGNN(DocumentGNNSettings(text, len(numbers), len(edges), network, 8)).eval()
-    if numbers:
+    model = DocumentGNN(DocumentGNNSettings(text, len(nodes), len(edges), network, 8)).eval()
+    if nodes:
         torch.nn.init.normal_(model.number_score.weight)
-    return TrainedDocumentGNN(model, "amr" if kind == "amr" else "index", numbers, edges, "hashing")
+    return TrainedDocumentGNN(model, "amr" if kind == "amr" else "index", nodes, edges, "hashing")
 
 
 def reranker(index: Index, kind: str, network: str = "relational") -> DocumentGraphReranker:
-    return DocumentGraphReranker(graphs_of(index, kind), make_trained_gnn(kind, network))
+    return DocumentGraphReranker(make_builder(index, kind), make_trained_gnn(kind, network))
 
 
-def found(index: Index, question: str, k: int = 12) -> Evidence:
+def search(index: Index, question: str, k: int = 12) -> Evidence:
     evidence = index.search(question or "Vega", k, "fused")
     return replace(
-        evidence, notes=("found",), steps=(AgentStep("a query"),), topics=("Vega",), usage=Usage(1.0, 1, 2, 3, 4.0)
+        evidence, notes=("a note",), steps=(AgentStep("a query"),), topics=("Vega",), usage=Usage(1.0, 1, 2, 3, 4.0)
     )
 
 
-@every
+@all_kinds
 @pytest.mark.parametrize("network", ["relational", "g-rag", "sage"])
 def test_a_batch_is_its_questions_one_by_one_bit_for_bit(small: Index, kind: str, network: str) -> None:
     rerank = reranker(small, kind, network).rerank
-    pools = [found(small, question, 4 + place) for place, question in enumerate(QUESTIONS)]
+    pools = [search(small, question, 4 + place) for place, question in enumerate(QUESTIONS)]
     together = rerank(QUESTIONS, pools)
     assert together == [rerank([question], [pool])[0] for question, pool in zip(QUESTIONS, pools, strict=True)]
     assert together == reranker(small, kind, network).rerank(QUESTIONS, pools)
     assert rerank([], []) == []
 
 
-@every
+@all_kinds
 def test_the_same_passages_best_first_and_all_else_as_it_was(small: Index, kind: str) -> None:
-    pools = [found(small, question) for question in QUESTIONS]
+    pools = [search(small, question) for question in QUESTIONS]
     moved = 0
     for before, after in zip(pools, reranker(small, kind).rerank(QUESTIONS, pools), strict=True):
         assert sorted(result_ids(after)) == sorted(result_ids(before))
@@ -90,10 +91,10 @@ def test_the_same_passages_best_first_and_all_else_as_it_was(small: Index, kind:
     assert moved
 
 
-@every
+@all_kinds
 def test_scores_are_the_network_s_of_the_question_s_graph(small: Index, kind: str) -> None:
-    before, network = found(small, QUESTIONS[1]), make_trained_gnn(kind)
-    (graph,) = graphs_of(small, kind).build([QUESTIONS[1]], [before.passages])
+    before, network = search(small, QUESTIONS[1]), make_trained_gnn(kind)
+    (graph,) = make_builder(small, kind).build([QUESTIONS[1]], [before.passages])
     wide = FeatureColumns(tuple(range(len(network.node_features))), tuple(range(len(network.edge_features))))
     with torch.inference_mode():
         scores = network.model(collate_graphs([graph], wide, text=kind != "index"))[0].tolist()
@@ -108,8 +109,8 @@ def test_the_network_reads_its_own_columns_in_its_own_order(small: Index) -> Non
     torch.manual_seed(1)
     model = DocumentGNN(DocumentGNNSettings(0, len(numbers), len(edges), "relational", 8)).eval()
     torch.nn.init.normal_(model.number_score.weight)
-    before = found(small, QUESTIONS[0])
-    (graph,) = graphs_of(small, "index").build([QUESTIONS[0]], [before.passages])
+    before = search(small, QUESTIONS[0])
+    (graph,) = make_builder(small, "index").build([QUESTIONS[0]], [before.passages])
     picked = replace(
         graph,
         node_features=graph.node_features[:, [document_graph.NODE_FEATURES.index(name) for name in numbers]],
@@ -119,52 +120,52 @@ def test_the_network_reads_its_own_columns_in_its_own_order(small: Index) -> Non
         wanted = model(collate_graphs([picked], FeatureColumns(tuple(range(len(numbers))), (0, 1)), text=False))[
             0
         ].tolist()
-    given = DocumentGraphReranker(graphs_of(small, "index"), TrainedDocumentGNN(model, "index", numbers, edges, ""))
+    given = DocumentGraphReranker(make_builder(small, "index"), TrainedDocumentGNN(model, "index", numbers, edges, ""))
     (after,) = given.rerank([QUESTIONS[0]], [before])
     assert [scored.score for scored in after.passages] == sorted(wanted, reverse=True)
 
 
-@every
+@all_kinds
 def test_evidence_without_passages_stays_as_it_is(small: Index, kind: str) -> None:
-    nothing, some = Evidence(notes=("the question is empty",)), found(small, QUESTIONS[0])
+    empty, some = Evidence(notes=("the question is empty",)), search(small, QUESTIONS[0])
     rerank = reranker(small, kind).rerank
-    assert rerank(["", ""], [nothing, nothing]) == [nothing, nothing]
-    first, second, third = rerank(["", QUESTIONS[0], "x"], [nothing, some, nothing])
-    assert (first, third) == (nothing, nothing)
+    assert rerank(["", ""], [empty, empty]) == [empty, empty]
+    first, second, third = rerank(["", QUESTIONS[0], "x"], [empty, some, empty])
+    assert (first, third) == (empty, empty)
     assert second == rerank([QUESTIONS[0]], [some])[0]
 
 
-@every
+@all_kinds
 def test_ties_keep_their_order(small: Index, kind: str) -> None:
     flat = make_trained_gnn(kind)
     for parameter in flat.model.parameters():
         torch.nn.init.zeros_(parameter)
-    before = found(small, QUESTIONS[0])
-    (after,) = DocumentGraphReranker(graphs_of(small, kind), flat).rerank([QUESTIONS[0]], [before])
+    before = search(small, QUESTIONS[0])
+    (after,) = DocumentGraphReranker(make_builder(small, kind), flat).rerank([QUESTIONS[0]], [before])
     assert result_ids(after) == result_ids(before)
     assert {scored.score for scored in after.passages} == {0.0}
 
 
-@every
+@all_kinds
 @pytest.mark.parametrize("question", ["", "?!...", "Vega \ud800\0", "卡尔斯克鲁纳 🚢", "Vega " * 3000])
 def test_any_string_is_a_question(small: Index, kind: str, question: str) -> None:
-    pool = found(small, QUESTIONS[0])
+    pool = search(small, QUESTIONS[0])
     (after,) = reranker(small, kind).rerank([question], [pool])
     assert sorted(result_ids(after)) == sorted(result_ids(pool))
     assert np.isfinite([scored.score for scored in after.passages]).all()
 
 
-def test_what_the_graphs_say_is_handed_on(small: Index) -> None:
+def test_notes_of_the_graphs_are_added(small: Index) -> None:
     class Silent:
         fingerprint = "silent"
 
         def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[Failure]:
-            return [Failure(passage.id, "it said nothing") for passage in passages]
+            return [Failure(passage.id, "no reply") for passage in passages]
 
-    graphs = AMRDocumentGraphs(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
-    pool = found(small, QUESTIONS[0], 3)
+    graphs = AMRDocumentGraphBuilder(Silent(), ENCODER.encode)  # type: ignore[arg-type]  # a list of failures is one of both
+    pool = search(small, QUESTIONS[0], 3)
     (after,) = DocumentGraphReranker(graphs, make_trained_gnn("amr")).rerank([QUESTIONS[0]], [pool])
-    assert after.notes == ("found", "3 of 3 passages have no AMR graph: it said nothing")
+    assert after.notes == ("a note", "3 of 3 passages have no AMR graph: no reply")
     assert sorted(result_ids(after)) == sorted(result_ids(pool))
 
 
@@ -177,28 +178,28 @@ def test_the_fingerprint_tells_weights_and_parsers(
     assert one.fingerprint == same.fingerprint
     with torch.no_grad():
         next(same._trained.model.parameters()).view(-1)[0] += 1.0
-    other = AMRDocumentGraphs(open_amr_parser("file:~/graphs"), ENCODER.encode)
+    other = AMRDocumentGraphBuilder(open_amr_parser("file:~/graphs"), ENCODER.encode)
     others = {same.fingerprint, DocumentGraphReranker(other, make_trained_gnn("amr")).fingerprint}
     assert len(others | {one.fingerprint}) == 3
 
 
 def test_graphs_that_lack_what_the_network_reads_are_refused(small: Index) -> None:
-    with pytest.raises(InputError, match="'score' is no part of these graphs, which have none"):
-        DocumentGraphReranker(graphs_of(small, "amr"), make_trained_gnn("index"))
-    with pytest.raises(InputError, match="'wings' is no part"):
+    with pytest.raises(InputError, match="'score' is no feature of these graphs, which have none"):
+        DocumentGraphReranker(make_builder(small, "amr"), make_trained_gnn("index"))
+    with pytest.raises(InputError, match="'wings' is no feature"):
         DocumentGraphReranker(
-            graphs_of(small, "amr"), replace(make_trained_gnn("amr"), edge_features=("common nodes", "wings"))
+            make_builder(small, "amr"), replace(make_trained_gnn("amr"), edge_features=("common nodes", "wings"))
         )
 
 
-def test_as_many_questions_as_evidence(small: Index) -> None:
+def test_questions_and_evidence_must_pair(small: Index) -> None:
     with pytest.raises(InputError, match="2 questions, 1 pieces of evidence"):
         reranker(small, "index").rerank(["one", "two"], [Evidence((Scored(Passage("a", "a", "", "", 0, 0), 1.0),))])
 
 
-def test_weights_that_learned_from_a_parser_s_amr_want_one(small: Index, tmp_path: Path) -> None:
-    learned = replace(make_trained_gnn("amr"), encoder=small.context.encoder.fingerprint, about={"parser": "file"})
-    save_reranker(tmp_path, learned)
+def test_weights_trained_with_a_parser_need_one(small: Index, tmp_path: Path) -> None:
+    trained = replace(make_trained_gnn("amr"), encoder=small.context.encoder.fingerprint, about={"parser": "file"})
+    save_reranker(tmp_path, trained)
     with pytest.raises(InputError, match="learned from AMR of file; give amr=file"):
         small.search("Vega", 3, parse_retriever(f"fused:rerank=g-rag:{tmp_path}"))
     with pytest.raises(InputError, match="cannot be read"):

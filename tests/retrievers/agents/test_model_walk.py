@@ -131,7 +131,7 @@ def test_evaluation_reports_steps_calls_and_tokens_and_refuses_half_a_run(
     given = ("--reader", "openai:test", "--base-url", server.url, "--no-cache", "--runs", tmp_path / "runs")
     stopped = run_clew(*command, *given, "--max-tokens", "3000")
     assert (stopped.code, stopped.out) == (1, "")
-    assert "figures need all questions" in stopped.err
+    assert "an evaluation needs all questions" in stopped.err
     assert not list((tmp_path / "runs").iterdir())
     done = run_clew(*command, *given, "--json", tmp_path / "out.json")
     assert done.code == 0, done

@@ -1,17 +1,18 @@
-"""A causal language model as the reader of a part of a graph: what an answer costs it, and what it would answer.
+"""Graph reader on a causal language model: the loss of a given answer, and greedy generation of an answer.
 
 Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
-(2024), section 5.4, for a prompt of graph and question and teacher forcing on the answer, and the authors' settings.
-Differs from the source: the loss is the mean over an answer's tokens for each example, where the source's is over all
-tokens of a batch; a graph is cut at the end of a line; the wording is our own.
+(2024), section 5.4, for the prompt of graph and question, teacher forcing on the answer and the default settings.
+Differs from the source: the loss is the mean over each answer's tokens, where the source's is over all tokens of a
+batch; a graph is cut at the end of a line; the wording is our own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar, final
 
 import numpy as np
 
 from clew.answering.graph_readers.prompt_tokens import GraphPrompt, PromptTokenizer
+from clew.answering.graph_readers.protocols import check_counts
 from clew.errors import InputError
 from clew.models.causal_lm.batching import PaddingSide, TokenBatch, TokenizedExample, answer_losses, collate, generate
 from clew.models.validation import require_unicode
@@ -35,16 +36,17 @@ _T = TypeVar("_T")
 class CausalReader:
     """Reads with a causal language model, whose weights are loaded on first use.
 
-    Prompt and answer are cut into tokens apart, so that an answer is weighed after the same tokens it is generated
-    after; an answer ends with the tokenizer's token for that.
+    Prompt and answer are tokenized separately, so that the loss of an answer follows the same tokens as its generation.
+    An answer ends with the tokenizer's end token.
 
     Args:
-        model: Shared by as many readers as wanted.
-        prompt: Joins question and graph, as `clew.models.llm.prompts.graph_answer.prompt`.
-        batch_size: Examples in one forward pass, at least 1.
-        max_context_tokens: A longer graph loses lines of its end, and so does one that the model has no places for.
-        max_new_tokens: The longest generated answer.
-        chat: Whether prompts are turns of a chat; None where the tokenizer has a template.
+        model: May be shared by several readers.
+        prompt: Joins question and graph, such as `clew.models.llm.prompts.graph_answer.build_prompt`.
+        batch_size: Examples per forward pass, at least 1.
+        max_context_tokens: Limit of the graph's text, which loses whole lines at its end; the model's own limit of
+            positions applies as well.
+        max_new_tokens: Limit of a generated answer.
+        chat: Whether prompts are turns of a chat; None: if the tokenizer has a chat template.
         with_text: False leaves the graph's text out of the prompt.
 
     Raises:
@@ -80,29 +82,25 @@ class CausalReader:
 
     @property
     def fingerprint(self) -> str:
-        """The model's, and how it is asked; loads the model.
+        """Fingerprint of the model and the prompt settings; loads the model.
 
         Raises:
             InputError: `transformers` is not installed.
             ProviderError: The model cannot be opened.
         """
-        asked = f"{self._prompts.fingerprint}-{self._max_new_tokens}-{self._with_text}"
-        return f"{self.model.load().fingerprint}-{asked}"
+        settings = f"{self._prompts.fingerprint}-{self._max_new_tokens}-{self._with_text}"
+        return f"{self.model.load().fingerprint}-{settings}"
 
     @property
     def truncated_graphs(self) -> int:
-        """How many different graphs were too long so far, and lost lines of their end."""
+        """Number of distinct graphs that were truncated so far."""
         return self._prompts.truncated_graphs
 
     def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return how many tokens of each graph's text it reads.
-
-        Args:
-            questions: Any strings.
-            contexts: One a question.
+        """Return the number of tokens of each graph's text in its prompt (see `TokenCounter`).
 
         Raises:
-            InputError: The numbers differ, or a text has no UTF-8 form.
+            InputError: The lengths differ, or a text has no UTF-8 form.
             ProviderError: The model cannot be used.
         """
         model, texts = self.model.load(), self._context_texts(questions, contexts)
@@ -118,7 +116,7 @@ class CausalReader:
         answers: Sequence[str],
         soft_tokens: "SoftTokenEncoder | None" = None,
     ) -> "FloatArray":
-        """Return (n,) what `losses` returns, without gradients."""
+        """Return `losses` (n,) without gradients."""
         import torch
 
         with torch.no_grad():
@@ -131,34 +129,30 @@ class CausalReader:
         answers: Sequence[str],
         soft_tokens: "SoftTokenEncoder | None" = None,
     ) -> "Tensor":
-        """Return (n,) the negative log-likelihood of each answer in nats, the mean over its tokens and its end.
+        """Return (n,) mean negative log-likelihoods in nats over the tokens of each answer and its end token.
 
         Args:
-            questions: Any strings.
-            contexts: One a question.
-            answers: One a question; an empty one is weighed by its end alone.
-            soft_tokens: Gives vectors to be read before each prompt.
+            questions: n strings.
+            contexts: One per question.
+            answers: One per question; an empty one consists of its end token.
+            soft_tokens: Vectors placed before each prompt.
 
         Raises:
-            InputError: The numbers differ, a text has no UTF-8 form, or question and answer are longer than the model
-                reads.
+            InputError: The lengths differ, a text has no UTF-8 form, or question and answer exceed the model's
+                positions.
             ProviderError: The model cannot be used.
         """
         import torch
 
-        if len(answers) != len(questions):
-            raise InputError(f"{len(questions)} questions have {len(answers)} answers; wanted one each")
+        check_counts(questions, contexts, answers)
         require_unicode(answers)
         model = self.model.load()
-        told = [(*model.tokenize(answer), model.end_token) for answer in answers]
-        rows = self._build_rows(model, questions, contexts, told)
+        answer_ids = [(*model.tokenize(answer), model.end_token) for answer in answers]
         side: PaddingSide = "left" if model.tokenizer.padding_side == "left" else "right"
-        found = torch.zeros(len(rows), device=model.network.device)
-        for places in self._length_sorted_batches(rows):
-            some = _take(questions, places), _take(contexts, places), _take(told, places)
-            batch = self._collate(model, _take(rows, places), some, soft_tokens, side)
-            found = found.index_put((torch.tensor(places, device=found.device),), answer_losses(model, batch))
-        return found
+        losses = torch.zeros(len(questions), device=model.network.device)
+        for places, batch in self._batches(model, questions, contexts, answer_ids, soft_tokens, side):
+            losses = losses.index_put((torch.tensor(places, device=losses.device),), answer_losses(model, batch))
+        return losses
 
     def generate(
         self,
@@ -166,42 +160,55 @@ class CausalReader:
         contexts: Sequence["GraphContext"],
         soft_tokens: "SoftTokenEncoder | None" = None,
     ) -> list[str]:
-        """Return what the model finds likeliest word by word after each prompt, up to its end.
+        """Return the greedy continuation of each prompt, up to its end token.
 
         Args:
-            questions: Any strings.
-            contexts: One a question.
-            soft_tokens: Gives vectors to be read before each prompt.
+            questions: n strings.
+            contexts: One per question.
+            soft_tokens: Vectors placed before each prompt.
 
         Raises:
-            InputError: The numbers differ, a text has no UTF-8 form, or a question is longer than the model reads.
+            InputError: The lengths differ, a text has no UTF-8 form, or a question exceeds the model's positions.
             ProviderError: The model cannot be used.
         """
         import torch
 
         model = self.model.load()
-        told: list[tuple[int, ...]] = [()] * len(questions)
-        rows = self._build_rows(model, questions, contexts, told)
-        found, most = [""] * len(rows), self._max_new_tokens
-        for places in self._length_sorted_batches(rows):
-            with torch.no_grad():
-                some = _take(questions, places), _take(contexts, places), _take(told, places)
-                batch = self._collate(model, _take(rows, places), some, soft_tokens, "left")
-            for place, text in zip(places, generate(model, batch, most), strict=True):
-                found[place] = text
-        return found
+        answers = [""] * len(questions)
+        no_answers: list[tuple[int, ...]] = [()] * len(questions)
+        with torch.no_grad():
+            for places, batch in self._batches(model, questions, contexts, no_answers, soft_tokens, "left"):
+                for place, text in zip(places, generate(model, batch, self._max_new_tokens), strict=True):
+                    answers[place] = text
+        return answers
 
     def parameters(self) -> "list[Parameter]":
-        """Return the model's weights where it was opened to be trained, else nothing."""
+        """Return the weights of a model that was opened for training, else []."""
         return self.model.parameters()
 
     def _context_texts(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
-        if len(contexts) != len(questions):
-            raise InputError(f"{len(questions)} questions have {len(contexts)} graphs; wanted one each")
+        check_counts(questions, contexts)
         texts = [context.text if self._with_text else "" for context in contexts]
         require_unicode(questions)
         require_unicode(texts)
         return texts
+
+    def _batches(
+        self,
+        model: "LoadedModel",
+        questions: Sequence[str],
+        contexts: Sequence["GraphContext"],
+        answer_ids: Sequence[tuple[int, ...]],
+        soft_tokens: "SoftTokenEncoder | None",
+        side: PaddingSide,
+    ) -> Iterator[tuple[list[int], TokenBatch]]:
+        """Yield batches with the places of their rows, longest first: rows of similar length need little padding."""
+        rows = self._build_rows(model, questions, contexts, answer_ids)
+        order = sorted(range(len(rows)), key=lambda place: (-len(rows[place]), place))
+        for start in range(0, len(order), self._batch_size):
+            places = order[start : start + self._batch_size]
+            examples = _take(questions, places), _take(contexts, places), _take(answer_ids, places)
+            yield places, self._collate(model, _take(rows, places), examples, soft_tokens, side)
 
     def _build_rows(
         self,
@@ -213,20 +220,14 @@ class CausalReader:
     ) -> list[TokenizedExample]:
         """Return prompts with answer tokens, shortened so that `reserved` more tokens and an answer fit the model.
 
-        That is the same for an answer that is weighed and one that is generated, so that both stand after one prompt.
+        At least `max_new_tokens` are left for the answer, so that loss and generation see the same prompt.
         """
+        rows = []
         texts = self._context_texts(questions, contexts)
-        return [
-            TokenizedExample(
-                self._prompts.encode(model, question, text, reserved + max(self._max_new_tokens, len(answer))), answer
-            )
-            for question, text, answer in zip(questions, texts, answer_ids, strict=True)
-        ]
-
-    def _length_sorted_batches(self, rows: Sequence[TokenizedExample]) -> list[list[int]]:
-        """Return places in batches, the longest first: rows of like length need little padding."""
-        order = sorted(range(len(rows)), key=lambda place: (-len(rows[place]), place))
-        return [order[start : start + self._batch_size] for start in range(0, len(order), self._batch_size)]
+        for question, text, answer in zip(questions, texts, answer_ids, strict=True):
+            needed = reserved + max(self._max_new_tokens, len(answer))
+            rows.append(TokenizedExample(self._prompts.encode(model, question, text, needed), answer))
+        return rows
 
     def _collate(
         self,
@@ -236,23 +237,23 @@ class CausalReader:
         soft_tokens: "SoftTokenEncoder | None",
         side: PaddingSide,
     ) -> TokenBatch:
-        """Return a batch; its graphs lose more lines where soft tokens take their places."""
-        before = None if soft_tokens is None else soft_tokens(examples[1])
-        if before is not None and before.shape[::2] != (len(rows), model.width):
+        """Return a padded batch; graphs are truncated further where soft tokens take positions."""
+        prefix = None if soft_tokens is None else soft_tokens(examples[1])
+        if prefix is not None and prefix.shape[::2] != (len(rows), model.width):
             raise InputError(
-                f"soft tokens for {len(rows)} graphs have the shape {tuple(before.shape)}; wanted ({len(rows)}, "
+                f"soft tokens for {len(rows)} graphs have the shape {tuple(prefix.shape)}; wanted ({len(rows)}, "
                 f"tokens, {model.width}), the width of the model's own tokens"
             )
-        taken = 0 if before is None else before.shape[1]
-        if taken and model.max_positions:
-            rows = self._build_rows(model, *examples, taken)
-        longest = taken + max(len(row.prompt) + max(self._max_new_tokens, len(row.answer)) for row in rows)
+        prefix_length = 0 if prefix is None else prefix.shape[1]
+        if prefix_length and model.max_positions:
+            rows = self._build_rows(model, *examples, prefix_length)
+        longest = prefix_length + max(len(row.prompt) + max(self._max_new_tokens, len(row.answer)) for row in rows)
         if model.max_positions and longest > model.max_positions:
             raise InputError(
                 f"question and answer need up to {longest:,} tokens without any of the graph; the model reads "
                 f"{model.max_positions:,} at most: give shorter ones, lower max_new_tokens, or choose another model"
             )
-        return collate(model, rows, before, side)
+        return collate(model, rows, prefix, side)
 
 
 def _take(items: Sequence[_T], places: Sequence[int]) -> list[_T]:

@@ -1,7 +1,7 @@
-"""A reader of textual graphs for questions whose possible answers are few and known, without a language model.
+"""Reader of textual graphs for questions with a small fixed set of answers, without a language model.
 
-It was taught what the relations of a part say for each answer: every edge's relation, as the encoder has it, is brought
-to a few numbers, these are summed over the part's edges, and each answer is a weighing of the sums.
+A trained bag-of-relations classifier: each edge's relation vector is projected to h numbers, these are summed over the
+edges of the subgraph, and a linear layer scores the answers.
 
 Source: none; the sum over a set of edges is that of Zaheer et al., "Deep Sets" (2017).
 Differs from the source: nothing.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from clew.answering.graph_readers.path_reader import check_counts
+from clew.answering.graph_readers.protocols import check_counts
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChoiceWeights:
-    """What was learned.
+    """Weights of `ChoiceGraphReader`.
 
     Attributes:
         choices: The c possible answers.
-        edge: (h, d) what makes a relation's vector h numbers, of which the hyperbolic tangent is taken.
-        edge_bias: (h,) is added before the tangent.
-        choice: (c, h) what the sums over edges say for each answer.
-        choice_bias: (c,) what speaks for each answer without an edge.
+        edge: (h, d) projection of a relation vector, before the hyperbolic tangent.
+        edge_bias: (h,) bias of the projection.
+        choice: (c, h) weights of the sums over edges for each answer.
+        choice_bias: (c,) bias of each answer.
     """
 
     choices: tuple[str, ...]
@@ -43,26 +43,19 @@ class ChoiceWeights:
 
 @final
 class ChoiceGraphReader:
-    """Reads the relations of a part.
+    """Scores the possible answers by the relations of a subgraph."""
 
-    Args:
-        weights: Taught on parts of other graphs.
-    """
+    name = "local"
 
     def __init__(self, weights: ChoiceWeights) -> None:
         self._weights = weights
 
     @property
-    def name(self) -> str:
-        """As a user asks for it."""
-        return "local"
-
-    @property
     def fingerprint(self) -> str:
-        """What it was taught."""
-        told = self._weights
-        digest = blake2b(repr(told.choices).encode(errors="surrogatepass"), digest_size=8)
-        for array in (told.edge, told.edge_bias, told.choice, told.choice_bias):
+        """Hash of the weights."""
+        weights = self._weights
+        digest = blake2b(repr(weights.choices).encode(errors="surrogatepass"), digest_size=8)
+        for array in (weights.edge, weights.edge_bias, weights.choice, weights.choice_bias):
             digest.update(repr(array.shape).encode() + np.ascontiguousarray(array).tobytes())
         return f"choices-{digest.hexdigest()}"
 
@@ -70,21 +63,19 @@ class ChoiceGraphReader:
         """Return losses (n,) in nats (see `GraphReader`).
 
         Raises:
-            InputError: An answer is none of the choices, or there are not as many of each.
+            InputError: An answer is not among the choices, or the lengths differ.
         """
         check_counts(questions, contexts, answers)
-        known = {choice: place for place, choice in enumerate(self._weights.choices)}
-        if unknown := [answer for answer in answers if answer not in known]:
-            raise InputError(f"the answer {unknown[0]!r} is none of {', '.join(known)}: teach a reader that knows it")
+        columns = {choice: column for column, choice in enumerate(self._weights.choices)}
+        if unknown := [answer for answer in answers if answer not in columns]:
+            raise InputError(
+                f"the answer {unknown[0]!r} is none of {', '.join(columns)}: train a reader with this choice"
+            )
         logs = self._log_probabilities(contexts)
-        return np.asarray(-logs[np.arange(len(answers)), [known[answer] for answer in answers]], dtype=np.float32)
+        return np.asarray(-logs[np.arange(len(answers)), [columns[answer] for answer in answers]], dtype=np.float32)
 
     def generate(self, questions: Sequence[str], contexts: Sequence[GraphContext]) -> list[str]:
-        """Return the likeliest choice for each, the first of equal ones (see `GraphReader`).
-
-        Raises:
-            InputError: There are not as many contexts as questions.
-        """
+        """Return the most likely choice for each question, the first one on ties (see `GraphReader`)."""
         check_counts(questions, contexts)
         return [self._weights.choices[place] for place in self._log_probabilities(contexts).argmax(axis=1)]
 

@@ -1,12 +1,12 @@
-"""A reader of textual graphs that needs no language model: it follows paths from what the question names.
+"""Reader of textual graphs without a language model: it scores the paths from the topic entities.
 
-Every node to which a path leads within the part that it is given is a candidate; the path's relations in words are
-compared with the question, and the best path of a candidate is what the candidate is worth. So a part is worth as much
-as the paths it keeps whole, and what else it holds costs as far as it draws the reader away. Of a part that has nothing
-of what the question names, paths lead from the node that is likest to the question.
+Every node that a path reaches within the given subgraph is a candidate answer. The texts of a path's relations are
+compared with the question, and a candidate's score is that of its best path. A subgraph is thus worth the complete
+paths it holds, and other edges only add distractors. In a subgraph without a topic entity, paths start from the node
+most similar to the question.
 
-Source: none; it stands where Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering
-with LLMs" (2024), have Llama 2.
+Source: none; it takes the place of Llama 2 in Engel and Park, "Training Retrieval Augmented Generation for Text-Graph
+Question Answering with LLMs" (2024).
 Differs from the source: nothing.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
+from clew.answering.graph_readers.protocols import check_counts
 from clew.errors import InputError
 from clew.graph.paths.relation_paths import first_level, next_level
 from clew.graph.subgraphs.fact_graph import symmetric_rows
@@ -27,25 +28,27 @@ if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray, LongArray
 
 TEMPERATURE = 0.05
-"""What cosines of texts, which are near each other, are divided by to be logarithms of a likelihood."""
+"""Divisor that turns cosines, which differ little between texts, into log-likelihoods."""
 MIN_LIKELIHOOD = 1e-3
-"""Likelihood of an answer to which no path leads."""
-_BEAM_WIDTH, _MAX_ENDS = 256, 200  # chains of relations that go on, the best; ends from which each does, the first
+"""Likelihood of an answer that no path reaches."""
+_BEAM_WIDTH, _MAX_ENDS = 256, 200  # best relation paths that are extended per hop; end nodes each is extended from
 
 
 @final
 class PathGraphReader:
-    """Reads a part of a graph along its paths, whichever way their edges point; none goes straight back over an edge.
+    """Reads a subgraph along its paths, in either direction of an edge but never straight back over one.
 
     Args:
-        encode: Gives unit rows (n, d) of texts; those of relations come back often, so it had better remember them.
-        hops: Of a path, at least 1 and at most so many.
-        temperature: What cosines are divided by, above 0.
-        min_likelihood: Likelihood of an answer to which no path leads, above 0 and below 1.
+        encode: Returns unit rows (n, d) of texts; relation texts repeat, so it should cache them.
+        hops: Maximum length of a path, at least 1.
+        temperature: Divisor of cosines, above 0.
+        min_likelihood: Likelihood of an answer that no path reaches, above 0 and below 1.
 
     Raises:
-        InputError: A number is out of its range.
+        InputError: A number is out of range.
     """
+
+    name = "local"
 
     def __init__(
         self,
@@ -55,116 +58,89 @@ class PathGraphReader:
         min_likelihood: float = MIN_LIKELIHOOD,
     ) -> None:
         if hops < 1 or not temperature > 0 or not 0 < min_likelihood < 1:
-            seen = f"hops {hops}, temperature {temperature}, floor {min_likelihood}"
-            raise InputError(f"{seen}: wanted 1 hop or more, a temperature above 0, a floor between 0 and 1")
+            seen = f"hops {hops}, temperature {temperature}, min_likelihood {min_likelihood}"
+            raise InputError(f"{seen}: wanted hops of at least 1, temperature above 0, min_likelihood between 0 and 1")
         self._encode = encode
         self._hops = hops
         self._temperature = temperature
-        self._floor = min_likelihood
-
-    @property
-    def name(self) -> str:
-        """As a user asks for it."""
-        return "local"
+        self._min_likelihood = min_likelihood
 
     @property
     def fingerprint(self) -> str:
-        """The numbers that it weighs paths by."""
-        return f"paths-{self._hops}-{self._temperature}-{self._floor}"
+        """The settings of the path scores."""
+        return f"paths-{self._hops}-{self._temperature}-{self._min_likelihood}"
 
     def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
-        """Return losses (n,) in nats (see `GraphReader`); an answer is told as any node that is called so.
-
-        Raises:
-            InputError: There are not as many contexts or answers as questions.
-        """
+        """Return losses (n,) in nats (see `GraphReader`); an answer's likelihood sums over all nodes of its name."""
         check_counts(questions, contexts, answers)
         losses = np.empty(len(questions), dtype=np.float32)
         for row, (context, answer) in enumerate(zip(contexts, answers, strict=True)):
-            nodes, shares = self._probabilities(context)
-            wanted, texts = name_key(answer), context.query.graph.graph.nodes
-            right = [name_key(texts[node]) == wanted for node in nodes.tolist()]
-            likelihood = self._floor + (1.0 - self._floor) * float(shares[right].sum())
+            nodes, probabilities = self._probabilities(context)
+            key, texts = name_key(answer), context.query.graph.graph.nodes
+            correct = [name_key(texts[node]) == key for node in nodes.tolist()]
+            likelihood = self._min_likelihood + (1.0 - self._min_likelihood) * float(probabilities[correct].sum())
             losses[row] = -np.log(min(likelihood, 1.0))
         return losses
 
     def generate(self, questions: Sequence[str], contexts: Sequence[GraphContext]) -> list[str]:
-        """Return the likeliest candidate of each, "" where no path leads anywhere (see `GraphReader`).
-
-        Raises:
-            InputError: There are not as many contexts as questions.
-        """
+        """Return the most likely candidate per question, "" without a path (see `GraphReader`)."""
         check_counts(questions, contexts)
-        found: list[str] = []
+        answers: list[str] = []
         for context in contexts:
-            nodes, shares = self._probabilities(context)
-            found.append(context.query.graph.graph.nodes[int(nodes[shares.argmax()])] if len(nodes) else "")
-        return found
+            nodes, probabilities = self._probabilities(context)
+            answers.append(context.query.graph.graph.nodes[int(nodes[probabilities.argmax()])] if len(nodes) else "")
+        return answers
 
     def _probabilities(self, context: GraphContext) -> "tuple[IntArray, FloatArray]":
-        """Return candidates (c,) as nodes of the graph, ascending, and their shares of the likelihood (c,)."""
-        worth = self._path_scores(context)
-        candidates = np.flatnonzero(np.isfinite(worth))
+        """Return the candidates (c,) as ascending nodes of the graph, and their probabilities (c,)."""
+        scores = self._path_scores(context)
+        candidates = np.flatnonzero(np.isfinite(scores))
         if not len(candidates):
             return context.subgraph.nodes[:0], np.zeros(0, dtype=np.float32)
-        shares = np.exp(worth[candidates] - worth[candidates].max())
-        return context.subgraph.nodes[candidates], (shares / shares.sum()).astype(np.float32)
+        weights = np.exp(scores[candidates] - scores[candidates].max())
+        return context.subgraph.nodes[candidates], (weights / weights.sum()).astype(np.float32)
 
     def _path_scores(self, context: GraphContext) -> "FloatArray":
-        """Return the logarithm (k,) of how likely the best path makes each node of the part, -inf where none leads."""
-        worth = np.full(len(context.subgraph.nodes), -np.inf, dtype=np.float32)
+        """Return the log-likelihood (k,) of each node of the subgraph by its best path, -inf without one."""
+        best = np.full(len(context.subgraph.nodes), -np.inf, dtype=np.float32)
         starts = _start_nodes(context)
         if not len(starts) or not len(context.subgraph.edges):
-            return worth
+            return best
         (local, codes), names = _local_graph(context), _relation_texts(context)
-        levels, on = [first_level(starts)], np.zeros(1, dtype=np.int64)
+        levels, beam = [first_level(starts)], np.zeros(1, dtype=np.int64)
         for hop in range(self._hops):
-            level = next_level(local, codes, levels, on, _MAX_ENDS)
+            level = next_level(local, codes, levels, beam, _MAX_ENDS)
             if not len(level.relation_paths):
                 break
-            texts = [", ".join([names[code >> 1] for code in chain]) for chain in level.relation_paths.tolist()]
+            texts = [", ".join([names[code >> 1] for code in path]) for path in level.relation_paths.tolist()]
             scores = self._encode(texts) @ context.query.question_vector / self._temperature
-            np.maximum.at(worth, level.positions, np.repeat(scores, np.diff(level.indptr)))
+            np.maximum.at(best, level.positions, np.repeat(scores, np.diff(level.indptr)))
             if hop + 1 < self._hops:
                 levels.append(level)
-                on = top_order(scores, _BEAM_WIDTH)
-        return worth
-
-
-def check_counts(
-    questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str] | None = None
-) -> None:
-    """Refuse questions that have not each a context and, where answers are given, an answer.
-
-    Raises:
-        InputError: There are more or fewer.
-    """
-    if len(contexts) != len(questions):
-        raise InputError(f"{len(questions)} questions have {len(contexts)} graphs; give one each")
-    if answers is not None and len(answers) != len(questions):
-        raise InputError(f"{len(questions)} questions have {len(answers)} answers; give one each")
+                beam = top_order(scores, _BEAM_WIDTH)
+        return best
 
 
 def _start_nodes(context: GraphContext) -> "LongArray":
-    """Return the places in the part of what the question names, or of the node that is likest to it."""
-    graph, part = context.query, context.subgraph
-    named = np.flatnonzero(np.isin(part.nodes, graph.topics))
-    if len(named) or not len(part.nodes):
-        return named
-    return np.array([np.argmax(graph.graph.node_vectors[part.nodes] @ graph.question_vector)], dtype=np.int64)
+    """Return the positions in the subgraph of the topic entities, else of the node most similar to the question."""
+    query, nodes = context.query, context.subgraph.nodes
+    topics = np.flatnonzero(np.isin(nodes, query.topics))
+    if len(topics) or not len(nodes):
+        return topics
+    return np.array([np.argmax(query.graph.node_vectors[nodes] @ query.question_vector)], dtype=np.int64)
 
 
 def _local_graph(context: GraphContext) -> "tuple[LocalGraph, IntArray]":
-    """Return the part as a graph of its own, and for each of its edges twice its relation, one more when reversed."""
-    graph, part = context.query.graph, context.subgraph
-    ends = np.searchsorted(part.nodes, graph.graph.edges[part.edges]).astype(np.int32)
-    local = LocalGraph(part.nodes, *symmetric_rows(ends[:, 0], ends[:, 1], 2 * part.edges, len(part.nodes)))
+    """Return the subgraph with local node ids, and for each directed edge twice its relation, plus 1 if reversed."""
+    graph, nodes, edges = context.query.graph, context.subgraph.nodes, context.subgraph.edges
+    ends = np.searchsorted(nodes, graph.graph.edges[edges]).astype(np.int32)
+    local = LocalGraph(nodes, *symmetric_rows(ends[:, 0], ends[:, 1], 2 * edges, len(nodes)))
     codes = 2 * graph.edge_relations[local.edges >> 1] + (local.edges & 1)
     return local, codes.astype(np.int32)
 
 
 def _relation_texts(context: GraphContext) -> dict[int, str]:
-    """Return the texts of the part's relations by their rows."""
+    """Return the texts of the subgraph's relations by their rows."""
     graph, edges = context.query.graph, context.subgraph.edges
     rows = graph.edge_relations[edges].tolist()
     return {row: graph.graph.relations[edge] for row, edge in zip(rows, edges.tolist(), strict=True)}

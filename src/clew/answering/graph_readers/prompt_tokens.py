@@ -1,4 +1,4 @@
-"""The tokens of a prompt: a question and a graph's tables, cut to what is allowed, as a chat's turn where asked."""
+"""Token ids of a prompt of question and graph tables, truncated to the limits, optionally as a turn of a chat."""
 
 from collections.abc import Callable
 from hashlib import blake2b
@@ -10,67 +10,69 @@ if TYPE_CHECKING:
     from clew.models.causal_lm.model import LoadedModel
 
 GraphPrompt = Callable[[str, str], str]
-"""A question and a graph's text in, the text that an answer follows out."""
+"""Maps a question and a graph's text to the prompt text that the answer follows."""
 
 
 @final
 class PromptTokenizer:
-    """Makes the prompts of one reader.
+    """Builds and tokenizes the prompts of one reader.
 
     Args:
         prompt: Joins question and graph.
-        max_context_tokens: A longer graph loses lines of its end, so that edges go before nodes.
-        chat: Whether the prompt is a user's turn in the tokenizer's chat template; None where it has one.
+        max_context_tokens: Limit of the graph's text; lines are dropped at its end, so edges before nodes.
+        chat: Whether to apply the tokenizer's chat template; None: if it has one.
     """
 
     def __init__(self, prompt: GraphPrompt, max_context_tokens: int, chat: bool | None) -> None:
         self._prompt = prompt
-        self._most = max_context_tokens
+        self._max_context_tokens = max_context_tokens
         self._chat = chat
-        self._shortened: set[bytes] = set()
+        self._truncated: set[bytes] = set()
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever the prompt of some question would."""
         example = self._prompt("question", "node_id,node_attr\n")
         wording = blake2b(example.encode(errors="surrogatepass"), digest_size=8).hexdigest()
-        return f"{wording}-{self._most}-{self._chat}"
+        return f"{wording}-{self._max_context_tokens}-{self._chat}"
 
     @property
     def truncated_graphs(self) -> int:
-        """How many different graphs have lost lines so far."""
-        return len(self._shortened)
+        """Number of distinct graphs that were truncated so far."""
+        return len(self._truncated)
 
     def encode(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> tuple[int, ...]:
         """Return the token ids of a prompt, at least one.
 
         Args:
-            model: Whose tokens they are.
-            question: Any.
-            graph: Its text; as much of it as `fitting` says is in the prompt.
-            reserved: Tokens beside the prompt that the model is to have places for.
+            model: Provides the tokenizer and the number of positions.
+            question: Any string.
+            graph: Text of the graph, truncated to fit.
+            reserved: Positions of the model to leave free beside the prompt.
 
         Raises:
-            InputError: A chat was asked for and the tokenizer has no template.
+            InputError: `chat` is set and the tokenizer has no chat template.
         """
         return self._fit_graph(model, question, graph, reserved)[1]
 
     def count_graph_tokens(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> int:
-        """Return how many tokens of a graph's text are in the prompt (see `encode`)."""
-        return len(model.tokenize(fits)) if (fits := self._fit_graph(model, question, graph, reserved)[0]) else 0
+        """Return the number of tokens of the graph's text that are in the prompt (see `encode`)."""
+        text, _ = self._fit_graph(model, question, graph, reserved)
+        return len(model.tokenize(text)) if text else 0
 
     def _fit_graph(self, model: "LoadedModel", question: str, graph: str, reserved: int) -> tuple[str, tuple[int, ...]]:
-        """Return as many first lines of a graph's text as are allowed and the model has places for, and the prompt."""
-        fits = truncate_lines(graph, self._most, lambda text: len(model.tokenize(text)))
-        ids = self._encode_prompt(model, question, fits)
-        if model.max_positions and len(ids) + reserved > model.max_positions:
-            fits = truncate_lines(
-                fits, model.max_positions - reserved, lambda text: len(self._encode_prompt(model, question, text))
+        """Return the truncated text of the graph, and the token ids of its prompt."""
+        limit = model.max_positions
+        text = truncate_lines(graph, self._max_context_tokens, lambda lines: len(model.tokenize(lines)))
+        ids = self._encode_prompt(model, question, text)
+        if limit and len(ids) + reserved > limit:
+            text = truncate_lines(
+                text, limit - reserved, lambda lines: len(self._encode_prompt(model, question, lines))
             )
-            ids = self._encode_prompt(model, question, fits)
-        if fits != graph:
-            self._shortened.add(blake2b(graph.encode(errors="surrogatepass"), digest_size=8).digest())
-        return fits, ids
+            ids = self._encode_prompt(model, question, text)
+        if text != graph:
+            self._truncated.add(blake2b(graph.encode(errors="surrogatepass"), digest_size=8).digest())
+        return text, ids
 
     def _encode_prompt(self, model: "LoadedModel", question: str, graph: str) -> tuple[int, ...]:
         text = self._prompt(question, graph)
@@ -82,18 +84,18 @@ class PromptTokenizer:
             )
         if template and self._chat is not False:
             turn = [{"role": "user", "content": text}]
-            written = model.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
-            return tuple(model.tokenize(written))
+            chat = model.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+            return tuple(model.tokenize(chat))
         return tuple(model.tokenize(text, special=True))
 
 
 def truncate_lines(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Return as many whole lines from a text's start as have at most `max_tokens` tokens.
+    """Return the longest run of first lines with at most `max_tokens` tokens.
 
     Args:
-        text: Any.
+        text: Any string.
         max_tokens: At least 0.
-        count_tokens: Gives the number of tokens of a text, which does not fall as lines are added.
+        count_tokens: Number of tokens of a text; must not fall as lines are added.
     """
     if count_tokens(text) <= max_tokens:
         return text

@@ -1,47 +1,47 @@
-"""The seams of a reader whose loss something can be trained by, and of what it reads beside words."""
+"""Protocols of graph readers, with and without differentiable losses, and of the soft tokens that they read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from clew.graph.subgraphs.textual_graph import GraphContext
-    from clew.types import FloatArray
-
+from clew.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Parameter
 
     from clew.graph.subgraphs.textual_graph import GraphContext
+    from clew.types import FloatArray
 
 
 class GraphReader(Protocol):
-    """A question and a part of a graph in, how well it leads to an answer out; one result each, in order."""
+    """Reads a question and a subgraph, and returns losses of given answers or an answer; one result each, in order."""
 
     @property
     def name(self) -> str:
-        """The name a user gives to ask for this reader."""
+        """The name of this reader on the command line."""
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever a loss or an answer would, an encoder that it was given left aside."""
+        """Changes if a loss or an answer would change, apart from the encoder that was passed in."""
         ...
 
     def loss(
         self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
     ) -> "FloatArray":
-        """Return (n,) the negative log-likelihood of each answer in nats, the mean over its tokens.
+        """Return the negative log-likelihood of each answer (n,) in nats, the mean over its tokens.
 
         Raises:
+            InputError: The lengths differ.
             ProviderError: The model cannot be used.
         """
         ...
 
     def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
-        """Return an answer to each question.
+        """Return one answer per question.
 
         Raises:
+            InputError: The lengths differ.
             ProviderError: The model cannot be used.
         """
         ...
@@ -51,7 +51,7 @@ class TrainableGraphReader(GraphReader, Protocol):
     """A reader whose losses keep their gradients."""
 
     def losses(self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]) -> "Tensor":
-        """Return (n,) the losses of `loss` in the order of the questions, to be differentiated.
+        """Return `loss` (n,) as a differentiable tensor.
 
         Raises:
             ProviderError: The model cannot be used.
@@ -59,27 +59,41 @@ class TrainableGraphReader(GraphReader, Protocol):
         ...
 
     def parameters(self) -> "list[Parameter]":
-        """Return what training may change, always in one order; nothing of a frozen reader."""
+        """Return the trainable parameters in a fixed order; [] for a frozen reader."""
+        ...
+
+
+@runtime_checkable
+class TokenCounter(Protocol):
+    """A reader that tokenizes the text of graphs and truncates long ones."""
+
+    @property
+    def truncated_graphs(self) -> int:
+        """Number of distinct graphs that were truncated so far, at the end of a line."""
+        ...
+
+    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
+        """Return the number of tokens it reads of each graph.
+
+        Raises:
+            ProviderError: The model cannot be used.
+        """
         ...
 
 
 class SoftTokenEncoder(Protocol):
-    """Contexts in, vectors out that a reader takes for tokens."""
+    """Encodes graph contexts as vectors that a reader takes for tokens."""
 
     def __call__(self, contexts: Sequence["GraphContext"], /) -> "Tensor":
-        """Return (n, tokens, width) vectors to be read before the prompts; a row depends on its own context only."""
+        """Return (n, tokens, width) vectors to place before the prompts; a row depends on its own context only."""
         ...
 
 
-class TrainableSoftTokenEncoder(Protocol):
-    """Soft tokens with weights of their own; any `torch.nn.Module` that is called so."""
-
-    def __call__(self, contexts: Sequence["GraphContext"], /) -> "Tensor":
-        """Return (n, tokens, width) vectors to be read before the prompts; a row depends on its own context only."""
-        ...
+class TrainableSoftTokenEncoder(SoftTokenEncoder, Protocol):
+    """A soft token encoder with weights, such as a `torch.nn.Module` with a matching `forward`."""
 
     def parameters(self) -> "Iterator[Parameter]":
-        """Return what can be trained."""
+        """Return the trainable parameters."""
         ...
 
     def state_dict(self) -> "Mapping[str, Tensor]":
@@ -87,23 +101,14 @@ class TrainableSoftTokenEncoder(Protocol):
         ...
 
     def load_state_dict(self, state_dict: "Mapping[str, Tensor]", /) -> Any:
-        """Take weights by name; raises RuntimeError where they do not fit."""
+        """Load weights by name; raises RuntimeError if names or shapes do not match."""
         ...
 
 
-@runtime_checkable
-class TokenCounter(Protocol):
-    """A reader of graphs whose text is cut into tokens, and may be too long."""
-
-    @property
-    def truncated_graphs(self) -> int:
-        """How many different graphs were too long so far, and lost lines of their end."""
-        ...
-
-    def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return how many tokens it reads of each graph.
-
-        Raises:
-            ProviderError: The model cannot be used.
-        """
-        ...
+def check_counts(
+    questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str] | None = None
+) -> None:
+    """Raise InputError unless there is one context, and one answer if any are given, per question."""
+    for name, items in (("graphs", contexts), ("answers", answers)):
+        if items is not None and len(items) != len(questions):
+            raise InputError(f"{len(questions)} questions have {len(items)} {name}; give one each")

@@ -1,9 +1,9 @@
-"""A causal reader that also reads vectors which were trained: virtual tokens, and tokens made from the graph.
+"""A causal reader with a trained soft prompt: virtual tokens of prompt tuning, and tokens encoded from the graph.
 
-Source: He et al., "G-Retriever" (2024), section 5.4: a soft prompt that a graph encoder makes, read by a frozen model
-together with the graph's text; Perozzi et al., "Let Your Graph Do the Talking" (2024), for one in the text's place.
-Differs from the source: virtual tokens of `peft` may stand before the graph's; both stand before the prompt, also
-before a mark that begins it.
+Source: He et al., "G-Retriever" (2024), section 5.4: a soft prompt from a graph encoder, read by a frozen model
+together with the graph's text; Perozzi et al., "Let Your Graph Do the Talking" (2024): the same in place of the text.
+Differs from the source: virtual tokens of `peft` may stand before the graph's; both precede the whole prompt, also its
+begin-of-text token.
 """
 
 import threading
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from clew.errors import InputError, ProviderError
-from clew.models.causal_lm import prompt_tuning as virtual_tokens
+from clew.models.causal_lm import prompt_tuning
 from clew.models.causal_lm.model import weights_digest
 
 if TYPE_CHECKING:
@@ -30,18 +30,18 @@ _GRAPH_ENCODER_FILE = "graph_token.safetensors"
 
 @final
 class SoftPromptReader:
-    """Gives a reader soft tokens and leaves its model as it is.
+    """Adds soft tokens to a reader of a frozen model.
 
     Args:
-        reader: Of a model that is frozen; it says whether the graph's text is read too.
-        num_virtual_tokens: Virtual tokens of `peft`, before all else; 0 for none, where `graph_token` is given.
-        graph_token: Makes tokens from the graph, such as `clew.nn.graph_prompt_encoder.GraphToken`.
-        seed: Of the virtual tokens' start.
-        folder: What `save` wrote, to go on from; the folder says how many tokens there are, unless
+        reader: Of a frozen model; decides whether the graph's text is read too.
+        num_virtual_tokens: Virtual tokens of `peft`, before all others; 0 for none, if `graph_token` is given.
+        graph_token: Encodes graphs as tokens, such as `clew.nn.graph_prompt_encoder.GraphToken`.
+        seed: Random seed of the initial virtual tokens.
+        folder: Folder written by `save`, to load from; its number of virtual tokens applies, unless
             `num_virtual_tokens` is 0.
 
     Raises:
-        InputError: Nothing is to be read, or the model is not frozen.
+        InputError: There are no soft tokens, or the model is not frozen.
     """
 
     def __init__(
@@ -58,75 +58,75 @@ class SoftPromptReader:
                 f"a soft prompt has {num_virtual_tokens} virtual tokens; wanted at least 1, or 0 and a graph token"
             )
         if reader.model.trainable:
-            raise InputError("a soft prompt stands before a frozen model; wanted CausalModel(..., trainable=False)")
+            raise InputError("a soft prompt needs a frozen model; wanted CausalModel(..., trainable=False)")
         self.reader = reader
         self.graph_token = graph_token
-        self._tokens = num_virtual_tokens
+        self._num_virtual_tokens = num_virtual_tokens
         self._seed = seed
         self._folder = folder
-        self._tuned: Any = None
+        self._peft_model: Any = None
         self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
-        """The model's name, and that it has a soft prompt."""
+        """The reader's name with the suffix `+soft-prompt`."""
         return f"{self.reader.name}+soft-prompt"
 
     @property
     def fingerprint(self) -> str:
-        """The reader's, and what stands before its prompts; loads the model.
+        """Fingerprint of the reader and the soft prompt; loads the model.
 
         Raises:
             InputError: `peft` is not installed.
             ProviderError: The model or the folder cannot be opened.
         """
-        # What a graph token reads of a graph is a setting, and no weight says it.
+        # The graph token's settings choose its inputs, which its weights do not show.
         settings = repr(getattr(self.graph_token, "settings", None))
-        digest = weights_digest([(str(place), one) for place, one in enumerate(self.parameters())])
-        return f"{self.reader.fingerprint}+soft-prompt-{self._tokens}-{settings}-{digest}"
+        digest = weights_digest([(str(place), weight) for place, weight in enumerate(self.parameters())])
+        return f"{self.reader.fingerprint}+soft-prompt-{self._num_virtual_tokens}-{settings}-{digest}"
 
     def loss(
         self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
     ) -> "FloatArray":
-        """Return (n,) what `losses` returns, without gradients."""
+        """Return `losses` (n,) without gradients."""
         return self.reader.loss(questions, contexts, answers, self._soft_tokens)
 
     def losses(self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]) -> "Tensor":
-        """Return (n,) what answers cost the reader (`CausalReader.losses`); gradients reach `parameters` alone."""
+        """Return `CausalReader.losses` (n,) with the soft prompt; gradients reach `parameters` only."""
         return self.reader.losses(questions, contexts, answers, self._soft_tokens)
 
     def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
-        """Return an answer to each question (`CausalReader.generate`)."""
+        """Return `CausalReader.generate` with the soft prompt."""
         return self.reader.generate(questions, contexts, self._soft_tokens)
 
     def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return how many tokens it reads of each graph: those of its text, and those made of it."""
+        """Return the number of tokens per graph: those of its text and those of the graph token."""
         import torch
 
-        made = 0
+        graph_tokens = 0
         if self.graph_token is not None and contexts:
             with torch.no_grad():
-                made = self.graph_token(contexts[:1]).shape[1]
-        return [made + count for count in self.reader.count_tokens(questions, contexts)]
+                graph_tokens = self.graph_token(contexts[:1]).shape[1]
+        return [graph_tokens + count for count in self.reader.count_tokens(questions, contexts)]
 
     @property
     def truncated_graphs(self) -> int:
-        """How many different graphs were too long so far (`CausalReader.shortened`)."""
+        """Number of distinct graphs that were truncated so far."""
         return self.reader.truncated_graphs
 
     def parameters(self) -> "list[Parameter]":
-        """Return the virtual tokens, then the weights of the graph token; loads the model.
+        """Return the virtual tokens, then the graph token's weights; loads the model.
 
         Raises:
             InputError: `peft` is not installed.
             ProviderError: The model or the folder cannot be opened.
         """
-        tuned = self._open_prompt()
-        virtual = [] if tuned is None else [virtual_tokens.soft_prompt_weight(tuned)]
+        peft_model = self._open_prompt()
+        virtual = [] if peft_model is None else [prompt_tuning.soft_prompt_weight(peft_model)]
         return [*virtual, *(() if self.graph_token is None else self.graph_token.parameters())]
 
     def save(self, folder: str | Path) -> None:
-        """Write what was trained and nothing of the model: `peft`'s files, and the graph token's weights.
+        """Write the soft prompt without the model: `peft`'s files and the graph token's weights.
 
         Raises:
             ProviderError: The folder cannot be written.
@@ -134,11 +134,11 @@ class SoftPromptReader:
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 
-        tuned = self._open_prompt()
+        peft_model = self._open_prompt()
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)
-            if tuned is not None:
-                tuned.save_pretrained(str(folder), safe_serialization=True, save_embedding_layers=False)
+            if peft_model is not None:
+                peft_model.save_pretrained(str(folder), safe_serialization=True, save_embedding_layers=False)
             if self.graph_token is not None:
                 weights = {name: value.detach().contiguous() for name, value in self.graph_token.state_dict().items()}
                 save_file(weights, Path(folder, _GRAPH_ENCODER_FILE))
@@ -146,29 +146,29 @@ class SoftPromptReader:
             raise ProviderError(f"cannot write the soft prompt to {folder}: {error}; choose another folder") from error
 
     def _soft_tokens(self, contexts: Sequence["GraphContext"]) -> "Tensor":
-        """Return (n, tokens, width) virtual tokens and those of the graphs."""
+        """Return the virtual tokens and those of the graphs (n, tokens, width)."""
         import torch
 
-        tuned = self._open_prompt()
-        parts = [] if tuned is None else [tuned.get_prompt(len(contexts))]
+        peft_model = self._open_prompt()
+        parts = [] if peft_model is None else [peft_model.get_prompt(len(contexts))]
         if self.graph_token is not None:
-            made = self.graph_token(contexts)
-            parts.append(made.to(device=parts[0].device, dtype=parts[0].dtype) if parts else made)
+            encoded = self.graph_token(contexts)
+            parts.append(encoded.to(device=parts[0].device, dtype=parts[0].dtype) if parts else encoded)
         return torch.cat(parts, dim=1)
 
     def _open_prompt(self) -> Any:
-        """Return the `peft` model, opened once; None where there are no virtual tokens."""
+        """Return the `peft` model, opened once; None without virtual tokens."""
         with self._lock:
             if self._folder is not None and self.graph_token is not None:
                 _load_graph_token(self.graph_token, Path(self._folder, _GRAPH_ENCODER_FILE))
-            if self._tokens and self._tuned is None:
+            if self._num_virtual_tokens and self._peft_model is None:
                 model = self.reader.model.load()
                 if self._folder is None:
-                    self._tuned = virtual_tokens.init_prompt_tuning(model, self._tokens, self._seed)
+                    self._peft_model = prompt_tuning.init_prompt_tuning(model, self._num_virtual_tokens, self._seed)
                 else:
-                    self._tuned = virtual_tokens.load_prompt_tuning(model, self._folder)
+                    self._peft_model = prompt_tuning.load_prompt_tuning(model, self._folder)
             self._folder = None
-            return self._tuned
+            return self._peft_model
 
 
 def _load_graph_token(module: "TrainableSoftTokenEncoder", file: Path) -> None:
@@ -179,6 +179,6 @@ def _load_graph_token(module: "TrainableSoftTokenEncoder", file: Path) -> None:
         module.load_state_dict(load_file(file))
     except (OSError, RuntimeError, SafetensorError) as error:
         raise ProviderError(
-            f"the graph token {file} cannot be opened ({' '.join(str(error).split())}): give the folder that it was "
+            f"the graph token {file} cannot be opened ({' '.join(str(error).split())}): give the folder it was "
             "saved to, and a graph token of the same settings"
         ) from error

@@ -1,12 +1,12 @@
-"""Graphs of question-passage pairs without a model of AMR: by the extractor that also builds an index.
+"""AMR-like graphs of question-passage pairs from an extractor, without an AMR model.
 
-A concept is the key of an entity or a content word; equal keys are one concept, so that question and passage meet where
-they share one. Edges: the extractor's triples; within a sentence, from its first entity (else the passage's title, else
-its first word) to its content words; and from `question` to all that the question holds. A concept of the question is
-linked to the passage's entities that share a content word with it, and to such a word alone.
+A concept is the key of an entity or a content word; equal keys are one concept, so question and passage meet where they
+share one. Edges: the extractor's triples; within a sentence, from its first entity (else the passage's title, else its
+first word) to its content words; and from `question` to all concepts of the question. A concept of the question is also
+linked to passage entities that share a content word with it, and to that word itself.
 
 Source: none; it stands in for the AMR parser of Dong et al., "Don't Forget to Connect!" (2024).
-Differs from the source: the graph may be in several parts; the word "question" is no concept of a text, since paths
+Differs from the source: the graph may be disconnected; the word "question" is never a concept of a text, since paths
 start there.
 """
 
@@ -30,7 +30,7 @@ VERSION = "local-amr-1"
 
 @dataclass(frozen=True, slots=True)
 class _TextGraph:
-    """The concepts of one text by their positions, its edges, and the entities of several words by each word."""
+    """Graph of one text: positions of the concepts, edges, and multi-word entities by each of their words."""
 
     concepts: dict[str, int]
     edges: tuple[tuple[int, str, int], ...]
@@ -39,57 +39,56 @@ class _TextGraph:
 
 @final
 class LocalAMRParser:
-    """Parses by rules or by whatever extracts entities and triples; what a passage gives is remembered.
+    """Builds graphs from extracted entities and triples, and caches them per passage.
 
     Args:
-        extractor: Of the passages, by rules where it is None; questions are always read by rules.
-        cache_size: Passages whose part of the graph is kept, at most; the first read is forgotten first.
+        extractor: Extractor for passages; None for `RuleExtractor`, which questions always use.
+        cache_size: Maximum number of cached passages; the oldest are evicted first.
     """
 
     def __init__(self, extractor: Extractor | None = None, cache_size: int = 20_000) -> None:
         self._extractor = extractor or RuleExtractor()
-        self._most = cache_size
-        self._parts: dict[tuple[str, str, str], _TextGraph] = {}
+        self._cache_size = cache_size
+        self._cache: dict[tuple[str, str, str], _TextGraph] = {}
 
     @property
     def fingerprint(self) -> str:
-        """That of the extractor, and the version of these rules."""
+        """Version of these rules and fingerprint of the extractor."""
         return f"{VERSION}:{self._extractor.fingerprint}"
 
     def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
-        """Return the graph of each pair: the passage's concepts first, then `question` and what it alone holds."""
+        """Return the graph of each pair: the passage's concepts, then `question` and the concepts it alone has."""
         check_pairs(questions, passages)
-        asked = {question: self._parse_question(question) for question in dict.fromkeys(questions)}
-        parts = self._parse_passages(passages)
+        parsed_questions = {question: self._parse_question(question) for question in dict.fromkeys(questions)}
+        parsed_passages = self._parse_passages(passages)
         return [
-            part if isinstance(part, Failure) else _join_graphs(asked[question], part)
-            for question, part in zip(questions, parts, strict=True)
+            graph if isinstance(graph, Failure) else _join_graphs(parsed_questions[question], graph)
+            for question, graph in zip(questions, parsed_passages, strict=True)
         ]
 
     def _parse_question(self, question: str) -> _TextGraph:
-        asked = Passage("", "", "", question, 0, len(question))
-        found = RuleExtractor().extract([asked])[0]
-        return _build_text_graph(asked, Extraction() if isinstance(found, Failure) else found)
+        passage = Passage("", "", "", question, 0, len(question))
+        extraction = RuleExtractor().extract([passage])[0]
+        return _build_text_graph(passage, Extraction() if isinstance(extraction, Failure) else extraction)
 
     def _parse_passages(self, passages: Sequence[Passage]) -> list[_TextGraph | Failure]:
         keys = [(passage.id, passage.title, passage.text) for passage in passages]
-        # Apart from what all threads share, of which another may forget a passage meanwhile.
-        known = ((key, self._parts.get(key)) for key in keys)
-        parts: dict[tuple[str, str, str], _TextGraph | Failure] = {key: part for key, part in known if part is not None}
-        fresh = {key: passage for key, passage in zip(keys, passages, strict=True) if key not in parts}
-        found = self._extractor.extract(list(fresh.values())) if fresh else []
-        for (key, passage), extraction in zip(fresh.items(), found, strict=True):
+        # A copy, since another thread may evict entries from the shared cache meanwhile.
+        cached = ((key, self._cache.get(key)) for key in keys)
+        graphs: dict[tuple[str, str, str], _TextGraph | Failure] = {key: g for key, g in cached if g is not None}
+        missing = {key: passage for key, passage in zip(keys, passages, strict=True) if key not in graphs}
+        extractions = self._extractor.extract(list(missing.values())) if missing else []
+        for (key, passage), extraction in zip(missing.items(), extractions, strict=True):
             if isinstance(extraction, Failure):
-                parts[key] = extraction
+                graphs[key] = extraction
             else:
-                parts[key] = self._parts[key] = _build_text_graph(passage, extraction)
-        for key in list(self._parts)[: max(len(self._parts) - self._most, 0)]:
-            self._parts.pop(key, None)
-        return [parts[key] for key in keys]
+                graphs[key] = self._cache[key] = _build_text_graph(passage, extraction)
+        for key in list(self._cache)[: max(len(self._cache) - self._cache_size, 0)]:
+            self._cache.pop(key, None)
+        return [graphs[key] for key in keys]
 
 
 def _build_text_graph(passage: Passage, extraction: Extraction) -> _TextGraph:
-    """Return the part of a graph that one text gives."""
     places: dict[str, int] = {}
     edges: list[tuple[str, str, str]] = []
     title = _concept_key(passage.title)
@@ -113,40 +112,40 @@ def _build_text_graph(passage: Passage, extraction: Extraction) -> _TextGraph:
 
 
 def _content_words(text: str, start: int, end: int, entities: Sequence[tuple[int, int, str]]) -> list[str]:
-    """Return the different content words of a sentence that stand outside its entities, in order."""
-    inside = [range(first - start, last - start) for first, last, _ in entities]
-    found = (token.key for token in tokens(text[start:end]) if not any(token.start in span for span in inside))
-    return [key for key in dict.fromkeys(found) if key not in STOP_WORDS and key != QUESTION]
+    """Return the distinct content words of a sentence outside its entities, in order."""
+    spans = [range(first - start, last - start) for first, last, _ in entities]
+    keys = (token.key for token in tokens(text[start:end]) if not any(token.start in span for span in spans))
+    return [key for key in dict.fromkeys(keys) if key not in STOP_WORDS and key != QUESTION]
 
 
 def _names_by_word(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the names of several words, by each word."""
-    found: dict[str, list[str]] = {}
+    """Return the multi-word names by each of their words."""
+    by_word: dict[str, list[str]] = {}
     for name in names:
         words = name.split(" ")
         for word in dict.fromkeys(words) if len(words) > 1 else ():
-            found.setdefault(word, []).append(name)
-    return found
+            by_word.setdefault(word, []).append(name)
+    return by_word
 
 
 def _concept_key(name: str) -> str:
-    """Return the concept that a name stands for, "" where it stands for none."""
+    """Return the concept of a name, "" for the reserved word."""
     key = name_key(name)
     return "" if key == QUESTION else key
 
 
-def _join_graphs(asked: _TextGraph, part: _TextGraph) -> AMRGraph:
-    """Return the graph of a question and a passage: what both hold is one concept, at the passage's place."""
-    places = part.concepts
-    own = [QUESTION, *(concept for concept in asked.concepts if concept not in places)]
-    numbers = {concept: place for place, concept in enumerate(own, len(places))}
-    at = [places[concept] if concept in places else numbers[concept] for concept in asked.concepts]
+def _join_graphs(question: _TextGraph, passage: _TextGraph) -> AMRGraph:
+    """Return the graph of a question and a passage; shared concepts are merged at the passage's position."""
+    places = passage.concepts
+    new = [QUESTION, *(concept for concept in question.concepts if concept not in places)]
+    numbers = places | {concept: place for place, concept in enumerate(new, len(places))}
+    positions = [numbers[concept] for concept in question.concepts]
     top = numbers[QUESTION]
-    edges = [(top, ASKS, place) for place in at]
-    edges += [(at[head], relation, at[tail]) for head, relation, tail in asked.edges]
-    for concept, place in zip(asked.concepts, at, strict=True):
+    edges = [(top, ASKS, place) for place in positions]
+    edges += [(positions[head], relation, positions[tail]) for head, relation, tail in question.edges]
+    for concept, place in zip(question.concepts, positions, strict=True):
         for word in concept.split(" "):
-            alike = (word, *part.names_by_word.get(word, ())) if word not in STOP_WORDS else ()
-            near = (places[name] for name in alike if name in places)
-            edges += [(place, SHARES_WORD, other) for other in near if other != place]
-    return AMRGraph((*places, *own), (*part.edges, *dict.fromkeys(edges)), top)
+            similar = (word, *passage.names_by_word.get(word, ())) if word not in STOP_WORDS else ()
+            others = (places[name] for name in similar if name in places)
+            edges += [(place, SHARES_WORD, other) for other in others if other != place]
+    return AMRGraph((*places, *new), (*passage.edges, *dict.fromkeys(edges)), top)

@@ -1,39 +1,51 @@
-"""AMR graphs of question-passage pairs: read from a file, or from a model of `amrlib`.
+"""Parsers of question-passage pairs into AMR graphs: a lookup in a file, or a model of `amrlib`.
 
 Source: Dong et al., "Don't Forget to Connect!" (2024), section 3.1, for one graph of question and passage together, and
-for the text that is parsed. Differs from the source: any model of `amrlib` parses, or a file stands for one.
+for the text that is parsed. Differs from the source: any model of `amrlib`, or a file in its place.
 """
 
 from collections.abc import Sequence
 from hashlib import blake2b, file_digest
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import Any, Protocol, final
 
 from clew.errors import InputError, ProviderError
 from clew.rerankers.amr.graph import AMRGraph
 from clew.rerankers.amr.penman_files import AMREntry, read_amr
 from clew.rerankers.amr.penman_notation import parse_penman
-from clew.types import (
-    Failure,
-    Passage,
-)
+from clew.types import Failure, Passage
 
-if TYPE_CHECKING:
-    from clew.rerankers.amr.graph import AMRGraph
+
+class AMRParser(Protocol):
+    """Parses pairs of a question and a passage into one AMR graph each."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes if the graph of some pair would change."""
+        ...
+
+    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
+        """Return one graph per pair, in order, or a failure in its place, with the passage's id as its item.
+
+        Args:
+            questions: (n,) any strings, often the same one for several passages.
+            passages: (n,) passages.
+
+        Raises:
+            InputError: The lengths differ.
+            ProviderError: The parser cannot be used at all.
+        """
+        ...
 
 
 def pair_text(question: str, passage: Passage) -> str:
-    """Return the text that a model of AMR parses: the question after the word that paths start from, and the text."""
+    """Return the text that an AMR model parses: the word that paths start from, the question and the passage."""
     return f"question:{question}{passage.text}"
 
 
 def check_pairs(questions: Sequence[str], passages: Sequence[Passage]) -> None:
-    """Refuse what is not one question a passage.
-
-    Raises:
-        InputError: The numbers differ.
-    """
+    """Raise InputError unless there is one question per passage."""
     if len(questions) != len(passages):
         raise InputError(
             f"{len(questions)} questions for {len(passages)} passages: wanted pairs; repeat a question for each passage"
@@ -42,13 +54,13 @@ def check_pairs(questions: Sequence[str], passages: Sequence[Passage]) -> None:
 
 @final
 class FileAMRParser:
-    """Finds the graphs of pairs in a file, by question and passage or by the text that was parsed.
+    """Looks the graphs of pairs up in a file, by question and passage or by the parsed text.
 
     Args:
-        path: As of `clew.rerankers.amr.penman_files`.
+        path: File in the format of `clew.rerankers.amr.penman_files`.
 
     Raises:
-        InputError: The file cannot be read, holds no graph, or two different ones of a pair.
+        InputError: The file cannot be read, holds no graph, or holds two different graphs of one pair.
         ProviderError: The package `penman` is not installed.
     """
 
@@ -61,66 +73,61 @@ class FileAMRParser:
         self.malformed = tuple(entry.graph for entry in entries if isinstance(entry.graph, Failure))
         if len(self.malformed) == len(entries):
             raise InputError(f"{self.malformed[0].item}: {self.malformed[0].reason}; no graph of the file can be read")
-        read = blake2b(digest_size=16)
+        digest = blake2b(digest_size=16)
         for entry in entries:
-            read.update(repr((entry.metadata, entry.notation)).encode("utf-8", "surrogatepass"))
+            digest.update(repr((entry.metadata, entry.notation)).encode("utf-8", "surrogatepass"))
             for key in _lookup_keys(entry):
-                known = self._graphs.setdefault(key, entry)
-                if known.notation != entry.notation:
+                first = self._graphs.setdefault(key, entry)
+                if first.notation != entry.notation:
                     raise InputError(
-                        f"{self._path}: lines {known.line} and {entry.line} hold different graphs of one pair "
-                        f"({key[1][:60]}): leave one out"
+                        f"{self._path}: lines {first.line} and {entry.line} hold different graphs of one pair "
+                        f"({key[1][:60]}): remove one"
                     )
-        self._fingerprint = f"amr-file:{read.hexdigest()}"
+        self._fingerprint = f"amr-file:{digest.hexdigest()}"
 
     @property
     def fingerprint(self) -> str:
-        """A hash of what was read."""
+        """Hash of the file's entries."""
         return self._fingerprint
 
     def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
-        """Return the graph of each pair; a pair that the file lacks is a failure, and so is a malformed graph."""
+        """Return the graph of each pair; a missing or malformed graph is a failure."""
         check_pairs(questions, passages)
         return [self._find_graph(question, passage) for question, passage in zip(questions, passages, strict=True)]
 
     def _find_graph(self, question: str, passage: Passage) -> AMRGraph | Failure:
-        asked, parsed = _collapse_spaces(question), _collapse_spaces(pair_text(question, passage))
-        for key in ((asked, _collapse_spaces(passage.id)), (asked, _collapse_spaces(passage.text)), ("", parsed)):
+        text, parsed = _collapse_spaces(question), _collapse_spaces(pair_text(question, passage))
+        for key in ((text, _collapse_spaces(passage.id)), (text, _collapse_spaces(passage.text)), ("", parsed)):
             if key in self._graphs:
-                found = self._graphs[key].graph
-                return Failure(passage.id, f"{self._path}: {found.reason}") if isinstance(found, Failure) else found
+                graph = self._graphs[key].graph
+                return Failure(passage.id, f"{self._path}: {graph.reason}") if isinstance(graph, Failure) else graph
         wanted = f"the question {question[:60]!r} and the passage {passage.id}"
         return Failure(passage.id, f"{self._path} holds no graph of {wanted}: add one with ::question and ::passage")
 
 
 def _lookup_keys(entry: AMREntry) -> list[tuple[str, str]]:
-    """Return what pairs may ask for an entry by: question and passage, or ("", the text that was parsed)."""
-    named = {key for key, _ in entry.metadata}
-    keys = (
-        [(_collapse_spaces(entry.value("question")), _collapse_spaces(entry.value("passage")))]
-        if "passage" in named
-        else []
-    )
-    return [*keys, *([("", _collapse_spaces(entry.value("snt")))] if "snt" in named else [])]
+    """Return the lookup keys of an entry: (question, passage), and ("", parsed text)."""
+    values = {key: _collapse_spaces(entry.value(key)) for key in dict(entry.metadata)}
+    keys = [(values.get("question", ""), values["passage"])] if "passage" in values else []
+    return [*keys, ("", values["snt"])] if "snt" in values else keys
 
 
 def _collapse_spaces(text: str) -> str:
-    """Return a text on one line, as a file of graphs holds it."""
     return " ".join(text.split())
 
 
 @final
 class AmrlibParser:
-    """Parses by a model of `amrlib`, which is loaded on first use.
+    """Parses with a model of `amrlib`, which is loaded on first use.
 
     Args:
-        model: The folder of a model that parses ("" for the one that `amrlib` was set up with).
-        device: Where it runs, such as `cpu` or `cuda:0`; "" for what `amrlib` chooses.
+        model: Folder of a parsing model; "" for amrlib's installed one.
+        device: Torch device, such as `cpu` or `cuda:0`; "" for amrlib's default.
     """
 
     def __init__(self, model: str | Path = "", device: str = "") -> None:
         self._model = str(model)
-        self._shown = self._model or "model_stog"
+        self._label = self._model or "model_stog"
         self._device = device
         self._loaded: Any = None
         self._fingerprint = ""
@@ -128,32 +135,32 @@ class AmrlibParser:
 
     @property
     def fingerprint(self) -> str:
-        """The version of `amrlib` and a hash of the model's files, which are read once.
+        """Version of `amrlib` and hash of the model's files, computed once.
 
         Raises:
             ProviderError: `amrlib` is not installed, or the folder cannot be read.
         """
         if not self._fingerprint:
             amrlib = _import_amrlib()
-            read = _hash_folder(Path(self._model or Path(amrlib.defaults.data_dir) / "model_stog"))
-            self._fingerprint = f"amrlib-{amrlib.__version__}:{read}"
+            digest = _hash_folder(Path(self._model or Path(amrlib.defaults.data_dir) / "model_stog"))
+            self._fingerprint = f"amrlib-{amrlib.__version__}:{digest}"
         return self._fingerprint
 
     def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
-        """Return the graph of each pair; one that the model finds none of, or a malformed one, is a failure."""
+        """Return the graph of each pair; a missing or malformed graph is a failure."""
         results: list[AMRGraph | Failure] = []
         for passage, notation in zip(passages, self.parse_notations(questions, passages), strict=True):
             try:
                 results.append(notation if isinstance(notation, Failure) else parse_penman(notation))
             except InputError as error:
-                results.append(Failure(passage.id, f"the model of amrlib gave a graph that is malformed: {error}"))
+                results.append(Failure(passage.id, f"the amrlib model returned a malformed graph: {error}"))
         return results
 
     def parse_notations(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[str | Failure]:
-        """Return the graph of each pair in PENMAN notation, as `amr_entry` takes it for a file.
+        """Return the graph of each pair in PENMAN notation, for `amr_entry`.
 
         Raises:
-            InputError: There are not as many questions as passages.
+            InputError: The lengths of `questions` and `passages` differ.
             ProviderError: The model cannot be opened, or fails.
         """
         check_pairs(questions, passages)
@@ -163,11 +170,11 @@ class AmrlibParser:
         with self._lock:
             model = self._loaded = self._loaded or self._open()
             try:
-                found = model.parse_sents(texts, add_metadata=False)
+                notations = model.parse_sents(texts, add_metadata=False)
             except (RuntimeError, ValueError, IndexError, KeyError, TypeError) as error:
-                raise _model_error(f"{self._shown} failed at {len(texts)} texts", error) from error
-        none = "the model of amrlib gave no graph that can be read; ask another model"
-        return [notation or Failure(passage.id, none) for notation, passage in zip(found, passages, strict=True)]
+                raise _model_error(f"{self._label} failed at {len(texts)} texts", error) from error
+        reason = "the amrlib model returned no readable graph; use another model"
+        return [notation or Failure(passage.id, reason) for notation, passage in zip(notations, passages, strict=True)]
 
     def _open(self) -> Any:
         amrlib = _import_amrlib()
@@ -175,25 +182,25 @@ class AmrlibParser:
         try:
             return amrlib.load_stog_model(self._model or None, **options)
         except (OSError, ImportError, RuntimeError, ValueError, KeyError, AttributeError, TypeError) as error:
-            raise _model_error(f"{self._shown} cannot be opened", error) from error
+            raise _model_error(f"{self._label} cannot be opened", error) from error
 
 
 def _model_error(what: str, error: Exception) -> ProviderError:
     reason = (str(error).strip() or repr(error)).splitlines()[0]
-    return ProviderError(f"the AMR model {what} ({reason}): give the folder of a model of amrlib that parses")
+    return ProviderError(f"the AMR model {what} ({reason}): give the folder of a parsing model of amrlib")
 
 
 def _hash_folder(folder: Path) -> str:
-    """Return a hash of the names and contents of a folder's files."""
-    read = blake2b(digest_size=16)
+    """Hash the names and contents of a folder's files."""
+    digest = blake2b(digest_size=16)
     try:
         for path in sorted(path for path in folder.iterdir() if path.is_file()):
             with path.open("rb") as stream:
                 content = file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
-            read.update(f"{path.name} {content}\n".encode())
+            digest.update(f"{path.name} {content}\n".encode())
     except OSError as error:
         raise ProviderError(f"{folder}: {error.strerror}; give the folder of a model of amrlib") from error
-    return read.hexdigest()
+    return digest.hexdigest()
 
 
 def _import_amrlib() -> Any:
@@ -201,28 +208,6 @@ def _import_amrlib() -> Any:
         import amrlib
     except ImportError as error:
         message = f"parsing AMR needs the package amrlib, which cannot be imported ({error})"
-        # It imports unidecode and does not ask for it.
+        # amrlib imports unidecode without declaring it as a dependency.
         raise ProviderError(f"{message}: pip install amrlib unidecode, or give a file of AMR graphs") from error
     return amrlib
-
-
-class AMRParser(Protocol):
-    """Pairs of a question and a passage in, a graph of what both mean together out."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes whenever the graph of some pair would."""
-        ...
-
-    def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> "list[AMRGraph | Failure]":
-        """Return one graph a pair, in order; a failure is returned in its place, with the passage's id as its item.
-
-        Args:
-            questions: (n,) any strings, the same one for several passages as a rule.
-            passages: (n,).
-
-        Raises:
-            InputError: There are not as many questions as passages.
-            ProviderError: The parser cannot be used at all.
-        """
-        ...

@@ -1,12 +1,12 @@
-"""Files of AMR graphs in PENMAN notation: lines `# ::key value`, then a graph, then an empty line.
+"""Files of AMR graphs in PENMAN notation: metadata lines `# ::key value`, then a graph, then an empty line.
 
-A graph of a question and a passage says so by `::question`, the question's text, and `::passage`, the passage's id or
-text; or by `::snt`, the text that was parsed. Several keys may share a line, but `snt`, `question` and `passage` take
-the rest of theirs. Comments without a key are passed over. A graph begins where a line begins with a bracket.
+The graph of a question-passage pair is identified by `::question` (the question's text) and `::passage` (the passage's
+id or text), or by `::snt` (the parsed text). A line may hold several keys, but `snt`, `question` and `passage` take the
+rest of theirs. Comments without a key are ignored. A graph starts at a line that starts with a bracket.
 
 Source: the guidelines of AMR (Banarescu et al., 2013), for metadata in comments before a graph; Dong et al., "Don't
-Forget to Connect!" (2024), for one graph a question-passage pair. Differs from the source: the keys of a pair are
-Clew's own; a malformed graph is kept as it stands, with what is wrong with it.
+Forget to Connect!" (2024), for one graph per question-passage pair. Differs from the source: the keys of a pair are our
+own; a malformed graph is kept as written, with its fault.
 """
 
 import re
@@ -27,13 +27,13 @@ _KEY = re.compile(r"(?:^|(?<=\s))::(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class AMREntry:
-    """A graph of a file.
+    """An entry of a file.
 
     Attributes:
-        metadata: Keys with their values, in order; a key may stand there twice.
-        notation: The graph as written; "" where metadata stand alone.
-        graph: What the notation stands for, or why it stands for nothing: the `item` is the file and the line.
-        line: The number of its first line in the file.
+        metadata: Keys and values, in order; a key may repeat.
+        notation: The graph as written; "" for metadata without a graph.
+        graph: The parsed graph, or a failure whose `item` is the file and line.
+        line: Number of its first line in the file.
     """
 
     metadata: tuple[tuple[str, str], ...]
@@ -42,26 +42,24 @@ class AMREntry:
     line: int = field(default=1, compare=False)
 
     def value(self, key: str) -> str:
-        """Return the first value of a key, "" when there is none."""
-        return next((value for known, value in self.metadata if known == key), "")
+        """Return the first value of a key, "" without one."""
+        return next((value for name, value in self.metadata if name == key), "")
 
 
 def amr_entry(notation: str, metadata: Sequence[tuple[str, str]] = ()) -> AMREntry:
-    """Return an entry to be written: the notation laid out anew, each value on one line.
+    """Return an entry to write, with the notation reformatted and each value on one line.
 
     Raises:
         InputError: The notation is malformed.
         ProviderError: The package `penman` is not installed.
     """
-    laid_out = format_penman(notation)
-    return AMREntry(tuple((key, " ".join(value.split())) for key, value in metadata), laid_out, parse_penman(laid_out))
+    notation = format_penman(notation)
+    values = tuple((key, " ".join(value.split())) for key, value in metadata)
+    return AMREntry(values, notation, parse_penman(notation))
 
 
 def read_amr(path: str | Path) -> list[AMREntry]:
-    """Return the entries of a file, in order; a malformed graph is one whose `graph` is a `Failure`.
-
-    Args:
-        path: UTF-8.
+    """Return the entries of a UTF-8 file, in order; the `graph` of a malformed one is a `Failure`.
 
     Raises:
         InputError: The file cannot be read.
@@ -78,18 +76,18 @@ def read_amr(path: str | Path) -> list[AMREntry]:
 
 
 def write_amr(path: str | Path, entries: Sequence[AMREntry]) -> None:
-    """Write entries that are read back equal, in one step: a file that is there stays as it is until then.
+    """Write entries atomically, after checking that they are read back equal.
 
     Raises:
-        InputError: An entry would be read back otherwise: a value holds a line's end, or a graph is cut in two.
-        ProviderError: The disk refused, or the package `penman` is not installed.
+        InputError: An entry would be read back differently: a value holds a line break, or a graph an empty line.
+        ProviderError: The file cannot be written, or the package `penman` is not installed.
     """
     path = Path(path)
     text = "\n".join(_format_entry(entry) for entry in entries)
     for number, (entry, again) in enumerate(zip_longest(entries, _parse_entries(text, ""))):
         if entry != again:
-            message = f"entry {number} of {len(entries)} would be read back otherwise"
-            raise InputError(f"{message}: make it with amr_entry, which puts values and graphs in order")
+            message = f"entry {number} of {len(entries)} would be read back differently"
+            raise InputError(f"{message}: make it with amr_entry, which normalizes values and graphs")
     write_text(path, text)
 
 
@@ -110,7 +108,7 @@ def _parse_entries(text: str, place: str) -> Iterator[AMREntry]:
 
 def _parse_graph(notation: str, place: str, line: int) -> AMRGraph | Failure:
     if not notation:
-        return Failure(f"{place}:{line}", f"line {line}: metadata without a graph: add the graph after them")
+        return Failure(f"{place}:{line}", f"line {line}: metadata without a graph: add the graph after it")
     try:
         return parse_penman(notation, line)
     except InputError as error:
@@ -121,10 +119,10 @@ _Lines = list[tuple[int, str]]
 
 
 def _split_blocks(text: str) -> Iterator[tuple[_Lines, _Lines]]:
-    """Yield the numbered comments before each graph, and the graph's own lines; either may be missing."""
+    """Yield the numbered comments before each graph, and the graph's lines; either may be empty."""
     comments: _Lines = []
     graph: _Lines = []
-    ended = False  # by an empty line
+    ended = False  # whether the line before was empty
     for number, line in enumerate(text.split("\n"), 1):
         content = line.rstrip()
         comment = content.startswith("#")
@@ -140,11 +138,11 @@ def _split_blocks(text: str) -> Iterator[tuple[_Lines, _Lines]]:
 
 def _parse_metadata(line: str) -> list[tuple[str, str]]:
     """Return the keys and values of a comment."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     rest = line.lstrip("#").strip()
     keys = list(_KEY.finditer(rest))
     for key, after in zip_longest(keys, keys[1:]):
         if key[1] in TEXT_KEYS:
-            return [*found, (key[1], rest[key.end() :].strip())]
-        found.append((key[1], rest[key.end() : after.start() if after else None].strip()))
-    return found
+            return [*pairs, (key[1], rest[key.end() :].strip())]
+        pairs.append((key[1], rest[key.end() : after.start() if after else None].strip()))
+    return pairs

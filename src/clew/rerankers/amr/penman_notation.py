@@ -1,12 +1,11 @@
-"""One AMR graph in PENMAN notation, as a `AMRGraph`.
+"""Conversion of one AMR graph in PENMAN notation to an `AMRGraph`.
 
 A name such as `:name (n / name :op1 "Salt" :op2 "Lake")` becomes one concept, `"Salt Lake"`, under the same relation;
-inverse relations (`:ARG0-of`) are turned round; each constant is a concept of its own; `:wiki`, which says where to
-look a thing up, is left out.
+inverse relations (`:ARG0-of`) are inverted; each constant is a concept of its own; `:wiki` links are dropped.
 
-Source: Goodman, "Penman: an open-source library and tool for AMR graphs" (2020), whose package reads the notation.
-Differs from the source: what the package lets pass with a warning or none is refused: a variable without a concept or
-with two, a letter that is no variable's, a relation without an end, text after the graph.
+Source: Goodman, "Penman: an open-source library and tool for AMR graphs" (2020), whose package parses the notation.
+Differs from the source: faults that the package accepts, with a warning or without, are errors: a variable without a
+concept or with two, an undefined variable, a relation without a target, text after the graph.
 """
 
 import logging
@@ -19,21 +18,21 @@ from clew.rerankers.amr.graph import AMRGraph, plain_word
 _OP = re.compile(r":op(\d+)")
 _VARIABLE = re.compile(r"[a-z]\d*")
 _INSTANCE, _WIKI, _NAME = ":instance", ":wiki", "name"
-# The package stops at what is no graph without a word: that this one is reached shows that nothing else stood before.
+# The package silently stops at text that is no graph: reaching this end mark shows that there was none.
 _END = "(end / end)"
 
 _Triples = list[tuple[str, str, str]]
 
 
 def parse_penman(notation: str, line: int = 1) -> AMRGraph:
-    """Return the graph that a notation stands for, its concepts in the order in which they stand there, the top first.
+    """Parse a notation; concepts are in its order, the top first.
 
     Args:
         notation: One graph, from its first bracket to its last.
-        line: The number of its first line, for messages.
+        line: Number of its first line, for messages.
 
     Raises:
-        InputError: It is malformed; the message begins with the number of the line.
+        InputError: It is malformed; the message starts with the line number.
         ProviderError: The package `penman` is not installed.
     """
     penman = import_penman()
@@ -47,7 +46,7 @@ def parse_penman(notation: str, line: int = 1) -> AMRGraph:
 
 
 def format_penman(notation: str) -> str:
-    """Return a graph's notation as the package lays it out: a relation a line.
+    """Reformat a notation in the package's layout, one relation per line.
 
     Raises:
         InputError: It is malformed.
@@ -58,7 +57,7 @@ def format_penman(notation: str) -> str:
 
 
 def import_penman() -> Any:
-    """Return the package `penman`, whose warnings are kept off the screen.
+    """Import the package `penman` and silence its warnings.
 
     Raises:
         ProviderError: It is not installed.
@@ -75,13 +74,13 @@ def import_penman() -> Any:
 
 
 def _parse_tree(penman: Any, notation: str, line: int) -> Any:
-    # The package would break a text at more than line feeds, and number its lines otherwise than an editor does.
+    # The package would also split at other separators, so that its line numbers differ from an editor's.
     lines = notation.split("\n")
     try:
         try:
             trees = list(penman.iterparse([*lines, _END]))
         except penman.DecodeError:
-            trees = list(penman.iterparse(lines))  # for a message about these lines alone
+            trees = list(penman.iterparse(lines))  # so that the message is about these lines only
     except penman.DecodeError as error:
         place = line + max((error.lineno or 1) - 1, 0)
         raise InputError(f"line {place}: no PENMAN notation ({error.message}): correct the graph") from error
@@ -95,7 +94,7 @@ def _parse_tree(penman: Any, notation: str, line: int) -> Any:
 
 
 def _find_fault(triples: _Triples) -> str:
-    """Say what is wrong with a graph's triples, "" when nothing is."""
+    """Describe the first fault of a graph's triples, "" without one."""
     defined: set[str] = set()
     for source, role, target in triples:
         if role == _INSTANCE:
@@ -103,10 +102,10 @@ def _find_fault(triples: _Triples) -> str:
                 return f"a variable, {source}, with {'no concept' if target is None else 'two concepts'}"
             defined.add(source)
         elif target is None:
-            return f"a relation, {role} of {source}, without an end"
+            return f"a relation, {role} of {source}, without a target"
     for source, role, target in triples:
         if role != _INSTANCE and target not in defined and _VARIABLE.fullmatch(target):
-            return f"a relation, {role} of {source}, to {target}, which is no variable"
+            return f"a relation, {role} of {source}, to {target}, which is not defined"
     return ""
 
 
@@ -123,7 +122,7 @@ def _build_graph(triples: _Triples) -> AMRGraph:
             continue
         end = target
         if target not in concepts:
-            # Two constants are two concepts: a second `-` denies something else. No variable holds a space.
+            # Equal constants are separate concepts, as a second `-` negates something else. No variable has a space.
             end = f"constant {number}"
             concepts[end] = target
         places.setdefault(end, len(places))
@@ -132,14 +131,14 @@ def _build_graph(triples: _Triples) -> AMRGraph:
 
 
 def _merge_names(triples: _Triples, concepts: dict[str, str]) -> dict[str, str]:
-    """Return what each variable of a name stands for, in quotes, where all its parts are constants."""
+    """Return the quoted text of each name variable whose parts are all constants."""
     parts: dict[str, list[tuple[int, str]]] = {}
-    unsaid: set[str] = set()
+    not_constant: set[str] = set()
     for source, role, target in triples:
         part = _OP.fullmatch(role)
         if part and concepts[source] == _NAME:
             parts.setdefault(source, []).append((int(part[1]), plain_word(target)))
             if target in concepts:
-                unsaid.add(source)
-    texts = {name: " ".join(text for _, text in sorted(found)) for name, found in parts.items() if name not in unsaid}
+                not_constant.add(source)
+    texts = {name: " ".join(text for _, text in sorted(ops)) for name, ops in parts.items() if name not in not_constant}
     return {name: '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for name, text in texts.items()}

@@ -1,15 +1,14 @@
-"""The passages found for a question as a graph: what each brings, and how any two of them are connected.
+"""Document graphs of a question's passages: features of each passage, and of each pair of connected passages.
 
-A passage's part of the graph is what the index knows of it: the entities that it mentions or is called by, and the
-triples that it states. Two passages are joined where they share an entity, or where one states a triple about what the
-other is called by. All that needs no model is there beforehand; the question's vector is compared with the vectors of
-passages and relations that the index keeps.
+A passage's nodes are the entities that it mentions or is titled by, its facts the triples extracted from it. Two
+passages are connected if they share an entity, or if one states a triple about the other's title entity. No model runs
+for that at query time; the question's vector is compared with the index's vectors of passages and relations.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), section 3.1 and 3.2.2,
 for an edge between passages with common nodes, and its two features.
-Differs from the source: entities and triples of the index stand where the paper has AMR (`meaning_graphs` has that);
-shared entities are also counted by how rare they are; links have a direction, and how near the words of their relation
-are to the question; passages bring numbers of how they match the question and where they stood.
+Differs from the source: entities and triples of the index replace AMR (`amr_document_graph` has the published form);
+shared entities are also weighted by rarity; links have a direction, and the similarity of their relation to the
+question; passages have features of their match with the question and of their rank.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +41,7 @@ NODE_FEATURES = (
     "share of what is named",
     "nearest relation",
 )
-"""What a passage brings, in order; all between about -1 and 1."""
+"""Names of the node features, in order; values are between about -1 and 1."""
 
 EDGE_FEATURES = (
     "common nodes",
@@ -54,19 +53,19 @@ EDGE_FEATURES = (
     "asked link to",
     "asked link from",
 )
-"""The features of an edge, in order; the first two are the source's."""
+"""Names of the edge features, in order; the first two are the source's."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentGraph:
-    """A question's passages as a network reads them. n passages, d wide vectors, l features of an edge.
+    """Input of the reranking network for one question, with n passages.
 
     Attributes:
-        vectors: (n, d) unit rows of the passages' texts; (n, 0) where they are not read.
-        node_features: (n, f) what each brings.
-        edge_features: (n, n, l) at least 0; [i, j] is what joins passage i to passage j, zeros on the diagonal.
-        question: (d,) its unit vector; (0,) where vectors are not read.
-        notes: For people.
+        vectors: (n, d) unit rows of the passage texts; (n, 0) if they are not used.
+        node_features: (n, f) features of the passages.
+        edge_features: (n, n, l) at least 0; [i, j] connects passage i to passage j, zeros on the diagonal.
+        question: (d,) unit vector of the question; (0,) if vectors are not used.
+        notes: Notes for the user.
     """
 
     vectors: "FloatArray"
@@ -77,41 +76,44 @@ class DocumentGraph:
 
 
 class DocumentGraphBuilder(Protocol):
-    """Questions and the passages found for them in, graphs out."""
+    """Builds the document graphs of questions."""
 
     @property
     def node_features(self) -> tuple[str, ...]:
-        """The names of what each passage brings, in order."""
+        """Names of the node features, in order."""
         ...
 
     @property
     def edge_features(self) -> tuple[str, ...]:
-        """The names of the features of an edge, in order."""
+        """Names of the edge features, in order."""
         ...
 
     def build(
         self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
     ) -> list[DocumentGraph]:
-        """Return one graph a question; each depends on its own question and passages only.
+        """Return one graph per question, which depends on that question and its passages only.
 
         Args:
             questions: Any strings.
-            ranked_passages: For each its passages, best first, each once.
+            ranked_passages: Passages of each question, best first, each once.
         """
         ...
 
 
 @final
-class IndexDocumentGraphs:
-    """Makes the graphs of questions from what an index holds.
+class IndexDocumentGraphBuilder:
+    """Builds document graphs from an index.
 
     Args:
-        snapshot: The index, with vectors.
-        lexical: The words of the same passages.
-        encode: Gives unit rows (n, d) of questions.
-        relations: Gives unit rows (R, d) of the index's relations.
-        vectors: Whether the passages' vectors go into the graph.
+        snapshot: Snapshot of the index, with vectors.
+        lexical: BM25 index of the same passages.
+        encode: Returns unit rows (n, d) of questions.
+        relations: Returns unit rows (R, d) of the index's relations.
+        vectors: Whether the graphs hold the passages' vectors.
     """
+
+    node_features = NODE_FEATURES
+    edge_features = EDGE_FEATURES
 
     def __init__(
         self,
@@ -130,26 +132,18 @@ class IndexDocumentGraphs:
         titles = np.asarray(snapshot.title_entities)
         self._nodes = np.asarray(snapshot.entity_nodes).astype(np.int64)
         places = np.arange(len(titles), dtype=np.int64)
-        self._own = np.where(titles >= 0, self._nodes[np.maximum(titles, 0)], places) if len(self._nodes) else places
+        self._title_nodes = (
+            np.where(titles >= 0, self._nodes[np.maximum(titles, 0)], places) if len(self._nodes) else places
+        )
         degrees = np.maximum(snapshot.walk.degrees(), 1)
         self._rarity = (1.0 - np.log(degrees) / np.log(len(degrees) + 1.0)).astype(np.float32)
-
-    @property
-    def node_features(self) -> tuple[str, ...]:
-        """See `NUMBERS`."""
-        return NODE_FEATURES
-
-    @property
-    def edge_features(self) -> tuple[str, ...]:
-        """See `EDGES`."""
-        return EDGE_FEATURES
 
     def build(
         self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
     ) -> list[DocumentGraph]:
-        """Return one graph a question (see `DocumentGraphBuilder`)."""
-        vectors = self._encode(questions)
-        return [self._build_one(*asked) for asked in zip(questions, vectors, ranked_passages, strict=True)]
+        """Return one graph per question (see `DocumentGraphBuilder`)."""
+        inputs = zip(questions, self._encode(questions), ranked_passages, strict=True)
+        return [self._build_one(*each) for each in inputs]
 
     def _build_one(self, question: str, vector: "FloatArray", passages: Sequence[Scored[Passage]]) -> DocumentGraph:
         linked = link_question(self._snapshot, question)
@@ -161,39 +155,38 @@ class IndexDocumentGraphs:
         members = np.zeros((len(positions), len(columns)), dtype=np.float32)
         members[owners, places] = 1.0
         named = self._named_weights(linked, columns)
-        own = self._own[positions]
-        asked, stated, nearest = self._passage_links(positions, own, vector)
-        linked_to = members[:, np.searchsorted(columns, own)] * (own[:, None] != own[None, :])
+        titles = self._title_nodes[positions]
+        relevant_links, links, nearest = self._passage_links(positions, titles, vector)
+        mentions_title = members[:, np.searchsorted(columns, titles)] * (titles[:, None] != titles[None, :])
         rare = members * self._rarity[columns]
         edges = np.stack(
             (
                 members @ members.T,
-                stated + stated.T,
+                links + links.T,
                 rare @ members.T,
                 (rare * (named == 0)) @ members.T,
-                linked_to,
-                linked_to.T,
-                asked,
-                asked.T,
+                mentions_title,
+                mentions_title.T,
+                relevant_links,
+                relevant_links.T,
             ),
             axis=-1,
         )
-        edges[np.arange(len(own)), np.arange(len(own))] = 0.0
-        numbers = self._match_features(linked, positions, scores, texts @ vector)
-        naming = np.stack(
-            (named[np.searchsorted(columns, own)], members @ named, _named_share(members, named), nearest), 1
-        )
-        read = (texts, vector) if self._vectors else (texts[:, :0], vector[:0])
-        return DocumentGraph(read[0], np.concatenate((numbers, naming), 1).astype(np.float32), edges, read[1])
+        edges[np.arange(len(titles)), np.arange(len(titles))] = 0.0
+        match = self._match_features(linked, positions, scores, texts @ vector)
+        title_weights = named[np.searchsorted(columns, titles)]
+        naming = np.stack((title_weights, members @ named, _named_share(members, named), nearest), 1)
+        texts, vector = (texts, vector) if self._vectors else (texts[:, :0], vector[:0])
+        return DocumentGraph(texts, np.concatenate((match, naming), 1).astype(np.float32), edges, vector)
 
     def _member_nodes(self, positions: "LongArray") -> "tuple[LongArray, LongArray]":
-        """Return the nodes of the walk that belong to some passages: positions among them, and nodes."""
+        """Return the walk-graph nodes of passages as two columns: place in `positions`, and node."""
         owners, entities = gather_neighbours(self._snapshot.mentions, positions)
         places = np.arange(len(positions), dtype=np.int64)
-        return np.concatenate((owners, places)), np.concatenate((self._nodes[entities], self._own[positions]))
+        return np.concatenate((owners, places)), np.concatenate((self._nodes[entities], self._title_nodes[positions]))
 
     def _named_weights(self, linked: LinkedQuestion, columns: "LongArray") -> "FloatArray":
-        """Return the weight of each node (c,) that the question names, rare ones more; they sum to 1 over all nodes."""
+        """Return the weights (c,) of nodes named by the question, by rarity; they sum to 1 over all nodes."""
         weights: dict[int, float] = {}
         for name in linked.linked_names:
             for entity in name.entities:
@@ -201,59 +194,58 @@ class IndexDocumentGraphs:
                 weights[node] = weights.get(node, 0.0) + float(self._rarity[node]) / len(name.entities)
         shares = np.zeros(len(columns), dtype=np.float32)
         total = sum(weights.values())
-        for node, weight in weights.items():  # few, where the columns are thousands
+        for node, weight in weights.items():  # a few nodes, but thousands of columns
             place = int(np.searchsorted(columns, node))
             if place < len(columns) and columns[place] == node:
                 shares[place] = weight / total if total else 0.0
         return shares
 
     def _passage_links(
-        self, positions: "LongArray", own: "LongArray", vector: "FloatArray"
+        self, positions: "LongArray", titles: "LongArray", vector: "FloatArray"
     ) -> "tuple[FloatArray, FloatArray, FloatArray]":
-        """Return what passages state about each other.
+        """Compare the triples that passages state about each other's title entity with the question.
 
         Returns:
-            (n, n) the greatest cosine of question and relation of a triple that one states about the other, (n, n) how
-            many there are, and (n,) the greatest cosine of any triple that one states.
+            (n, n) maximum cosine of the question and the relation of a triple that one passage states about the other,
+            (n, n) the number of such triples, and (n,) the maximum cosine over all triples of a passage.
         """
         n = len(positions)
         owners, triples = gather_neighbours(self._snapshot.passage_triples, positions)
         heads, relations, tails = np.asarray(self._snapshot.triples)[triples].T.astype(np.int64)
-        kinds, places = np.unique(relations, return_inverse=True)
-        near = (np.asarray(self._relations()[kinds], dtype=np.float32) @ vector)[places] if len(kinds) else places * 0.0
+        distinct, places = np.unique(relations, return_inverse=True)
+        cosines = places * 0.0
+        if len(distinct):
+            cosines = (np.asarray(self._relations()[distinct], dtype=np.float32) @ vector)[places]
         nearest = np.zeros(n, dtype=np.float32)
-        np.maximum.at(nearest, owners, near)
-        asked, stated = np.zeros((n, n), dtype=np.float32), np.zeros((n, n), dtype=np.float32)
-        order = np.argsort(own, kind="stable")
+        np.maximum.at(nearest, owners, cosines)
+        relevant, counts = np.zeros((n, n), dtype=np.float32), np.zeros((n, n), dtype=np.float32)
+        order = np.argsort(titles, kind="stable")
         for ends in (self._nodes[heads], self._nodes[tails]):
-            first, last = (np.searchsorted(own[order], ends, side=side) for side in ("left", "right"))
-            count = last - first  # several where passages of one document are called alike
-            one = np.repeat(np.arange(len(ends)), count)
-            other = order[np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)]
-            proper = own[owners[one]] != own[other]
-            one, other = one[proper], other[proper]
-            np.maximum.at(asked, (owners[one], other), near[one])
-            np.add.at(stated, (owners[one], other), 1.0)
-        return asked, stated, nearest
+            first, last = (np.searchsorted(titles[order], ends, side=side) for side in ("left", "right"))
+            count = last - first  # several where passages of one document share a title
+            stated = np.repeat(np.arange(len(ends)), count)
+            offsets = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+            about = order[offsets + np.repeat(first, count)]
+            differ = titles[owners[stated]] != titles[about]
+            stated, about = stated[differ], about[differ]
+            np.maximum.at(relevant, (owners[stated], about), cosines[stated])
+            np.add.at(counts, (owners[stated], about), 1.0)
+        return relevant, counts, nearest
 
     def _match_features(
         self, linked: LinkedQuestion, positions: "LongArray", scores: "FloatArray", similarity: "FloatArray"
     ) -> "FloatArray":
-        """Return (n, 7): where passages stood, and how they match the question."""
+        """Return the first seven node features (n, 7): ranks, BM25 scores and similarities."""
         ranks = np.arange(1, len(positions) + 1)
-        words, others = (self._lexical.scores(text)[positions] for text in (linked.text, linked.remainder))
-        columns = (
-            _min_max_scale(scores),
-            1.0 / ranks,
-            1.0 / np.log2(ranks + 1),
-            _scale_to_max(words),
-            _scale_to_max(others),
+        full, remainder = (
+            _scale_to_max(self._lexical.scores(text)[positions]) for text in (linked.text, linked.remainder)
         )
+        columns = (_min_max_scale(scores), 1.0 / ranks, 1.0 / np.log2(ranks + 1), full, remainder)
         return np.stack((*columns, similarity, _min_max_scale(similarity)), axis=1).astype(np.float32)
 
 
 def gather_neighbours(adjacency: Adjacency, positions: "NDArray[np.integer]") -> "tuple[LongArray, LongArray]":
-    """Return the neighbours of some rows together: for each the place among `positions`, and the neighbour."""
+    """Return the neighbours of rows as two columns: place in `positions`, and neighbour."""
     starts, counts = adjacency.indptr[positions], np.diff(adjacency.indptr)[positions]
     owners = np.repeat(np.arange(len(positions), dtype=np.int64), counts)
     within = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -261,21 +253,21 @@ def gather_neighbours(adjacency: Adjacency, positions: "NDArray[np.integer]") ->
 
 
 def _min_max_scale(values: "FloatArray") -> "FloatArray":
-    """Return values (n,) moved and scaled to 0 to 1; ones where all are equal."""
+    """Scale values (n,) to 0 to 1; ones if all are equal."""
     low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
     if not high > low:
         return np.ones_like(values)
-    spread: FloatArray = (values - low) / (high - low)
-    return spread
+    scaled: FloatArray = (values - low) / (high - low)
+    return scaled
 
 
 def _scale_to_max(values: "FloatArray") -> "FloatArray":
-    """Return values (n,) of at least 0 as shares of the greatest."""
+    """Divide non-negative values (n,) by their maximum."""
     shares: FloatArray = values / np.float32(max(float(values.max(initial=0.0)), 1e-9))
     return shares
 
 
 def _named_share(members: "FloatArray", named: "FloatArray") -> "FloatArray":
-    """Return which share of the named nodes that any passage holds each passage (n,) does."""
-    found: FloatArray = members @ (named > 0).astype(np.float32) / np.float32(max(1, int((named > 0).sum())))
-    return found
+    """Return for each passage (n,) its share of the named nodes that any passage has."""
+    shares: FloatArray = members @ (named > 0).astype(np.float32) / np.float32(max(1, int((named > 0).sum())))
+    return shares

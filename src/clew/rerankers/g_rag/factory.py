@@ -6,8 +6,8 @@ from clew.errors import InputError
 from clew.query.context import IndexContext
 from clew.rerankers.amr.local_parser import LocalAMRParser
 from clew.rerankers.amr.parsers import AmrlibParser, AMRParser, FileAMRParser
-from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphs
-from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphs
+from clew.rerankers.g_rag.amr_document_graph import AMRDocumentGraphBuilder
+from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder, IndexDocumentGraphBuilder
 from clew.rerankers.g_rag.reranker import DocumentGraphReranker
 from clew.rerankers.g_rag.settings import GRag
 from clew.rerankers.g_rag.weights import load_reranker
@@ -60,9 +60,9 @@ def make_document_graphs(
         text: Whether passage embeddings are features, for "index".
     """
     if kind == "amr":
-        return AMRDocumentGraphs(open_amr_parser(parser), context.encoder.encode)
+        return AMRDocumentGraphBuilder(open_amr_parser(parser), context.encoder.encode)
     relations = context.text_vectors.relation_vectors
-    return IndexDocumentGraphs(
+    return IndexDocumentGraphBuilder(
         context.scope.snapshot, context.lexical, context.encode_questions, relations, vectors=text
     )
 

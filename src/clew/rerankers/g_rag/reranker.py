@@ -1,11 +1,11 @@
-"""Reranks the passages found for a question by a network over the graph that connects them.
+"""Listwise reranking by a graph neural network over the document graph of a question's passages.
 
-A passage that says nothing of the question itself rises where passages that do are connected with it, so the second
-passage of a chain is not lost, as it is to rerankers that read each passage alone.
+A passage that shares nothing with the question rises if relevant passages are connected with it. So the second passage
+of a chain is not lost, unlike with rerankers that score each passage on its own.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024).
-Differs from the source: see `document_graph`, `meaning_graphs` and `clew.nn.document_gnn`; a passage without edges is
-ranked with the others.
+Differs from the source: see `document_graph`, `amr_document_graph` and `clew.nn.document_gnn`; a passage without edges
+is ranked with the others.
 """
 
 from collections.abc import Sequence
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @final
 class DocumentGraphReranker:
-    """Ranks each question's passages together.
+    """Ranks each question's passages jointly.
 
     Args:
-        graphs: Makes the graph of a question's passages.
-        trained: The network.
+        graphs: Builds the document graphs.
+        trained: The network with its features.
 
     Raises:
-        InputError: The network reads what the graphs do not have.
+        InputError: The graphs lack a feature of the network.
     """
 
     def __init__(self, graphs: DocumentGraphBuilder, trained: TrainedDocumentGNN) -> None:
@@ -46,28 +46,28 @@ class DocumentGraphReranker:
 
     @property
     def fingerprint(self) -> str:
-        """Those of the network and of what makes the graphs."""
+        """Fingerprints of the network and the graph builder."""
         return fingerprint_of(self._trained, self._graphs)
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        """Return the same passages of each question by descending score; those of one score keep their order.
+        """Return the passages of each question by descending score; ties keep their order.
 
         Raises:
-            InputError: There are not as many questions as pieces of evidence.
+            InputError: The lengths of `questions` and `evidence` differ.
         """
         check_lengths(questions, evidence)
         ranked = list(evidence)
-        places = [place for place, found in enumerate(evidence) if found.passages]
+        places = [place for place, item in enumerate(evidence) if item.passages]
         if not places:
             return ranked
         graphs = self._graphs.build([questions[i] for i in places], [evidence[i].passages for i in places])
         for place, graph in zip(places, graphs, strict=True):
-            found = sort_by_score(evidence[place], self._scores(graph).tolist())
-            ranked[place] = replace(found, notes=(*found.notes, *graph.notes))
+            item = sort_by_score(evidence[place], self._scores(graph).tolist())
+            ranked[place] = replace(item, notes=(*item.notes, *graph.notes))
         return ranked
 
     def _scores(self, graph: "DocumentGraph") -> "FloatArray":
-        """Return the score of each passage (n,): questions one by one, so that none depends on its company."""
+        """Return the passages' scores (n,); one question at a time, so that scores do not depend on the batch."""
         model = self._trained.model
         with torch.inference_mode():
             scores: FloatArray = model(collate_graphs([graph], self._columns, text=model.settings.text > 0))[0].numpy()

@@ -1,0 +1,136 @@
+"""Selection of the sentences to quote, by a greedy search over weighted features.
+
+Source: own rules, see `extractive`. Differs from the source: nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.answering.question_types import QuestionType
+from clew.text.normalization import name_key
+from clew.types import Citation, Evidence, Mention, Passage
+
+SENTENCE_WEIGHTS = {"similarity": 0.4, "overlap": 0.2, "rank": 0.05, "path": 0.2}
+NEXT_SENTENCE_WEIGHTS = {"continues": 0.3, "new words": 0.2, "new passage": 0.1}
+STOP_SHARE = 0.3
+"""Selection stops when the gain of the next sentence is below this share of the first one's score."""
+
+PathNames = Sequence[tuple[frozenset[str], frozenset[str]]]  # of each path, keys of all names and of those at its end
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of a passage, analyzed for matching."""
+
+    passage: Passage
+    rank: int
+    start: int
+    end: int
+    stem_positions: tuple[tuple[str, int], ...]
+    stem_set: frozenset[str]  # stems of the sentence and of the passage's title
+    mentions: tuple[Mention, ...]
+    name_keys: frozenset[str]  # keys of the mentions and of the title
+    title_key: str
+
+    @property
+    def text(self) -> str:
+        """The sentence as written."""
+        return self.passage.text[self.start : self.end]
+
+    @property
+    def citation(self) -> Citation:
+        """The sentence as a citation of its document."""
+        passage, shift = self.passage, self.passage.start
+        place = (shift + self.start, shift + self.end)
+        return Citation(passage.document_id, passage.id, passage.title, *place, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionTerms:
+    """A question, analyzed for matching."""
+
+    question_type: QuestionType
+    text_key: str
+    names: tuple[str, ...]
+    weights: Mapping[str, float]  # of the question's words: rarity in the evidence, summing to 1
+
+    def mentions_name(self, key: str) -> bool:
+        """Whether the question has this name, a shorter form of it, or all its words but one."""
+        if f" {key} " in self.text_key or any(f" {name_key(name)} " in f" {key} " for name in self.names):
+            return True
+        words = key.split(" ")
+        return len(words) > 2 and sum(f" {word} " in self.text_key for word in words) >= len(words) - 1
+
+    def overlap(self, sentence: Sentence) -> float:
+        """Return the total weight of the question's words in a sentence."""
+        return sum(weight for word, weight in self.weights.items() if word in sentence.stem_set)
+
+
+def preselect_sentences(query: QuestionTerms, sentences: Sequence[Sentence], count: int) -> list[Sentence]:
+    """Return the `count` sentences with the largest overlap, in their order."""
+    scores = [query.overlap(s) + SENTENCE_WEIGHTS["rank"] / (1 + s.rank) for s in sentences]
+    best = sorted(range(len(sentences)), key=lambda i: (-scores[i], i))[:count]
+    return [sentences[i] for i in sorted(best)]
+
+
+def path_names(evidence: Evidence) -> PathNames:
+    """Return the name keys of each path, best first."""
+    names = []
+    for scored in evidence.paths:
+        links = [frozenset((name_key(t.head), name_key(t.tail))) for t in scored.item]
+        if links:
+            ends = links[-1] - links[-2] if len(links) > 1 else frozenset((name_key(scored.item[-1].tail),))
+            names.append((frozenset().union(*links), ends))
+    return names
+
+
+def score_sentence(query: QuestionTerms, sentence: Sentence, similarity: float, paths: PathNames) -> float:
+    """Return the score of a sentence on its own."""
+    shares = [(len(sentence.name_keys & names) / len(names), i) for i, (names, _) in enumerate(paths)]
+    on_path = max((share / (1 + i) for share, i in shares), default=0.0)
+    overlap = query.overlap(sentence)
+    features = {"similarity": similarity, "overlap": overlap, "rank": 1 / (1 + sentence.rank), "path": on_path}
+    return weighted_sum(SENTENCE_WEIGHTS, features)
+
+
+def is_continuation(query: QuestionTerms, sentence: Sentence, selected: Iterable[Sentence]) -> bool:
+    """Whether it shares a name that is not in the question with a selected sentence of another passage."""
+    return any(
+        not query.mentions_name(key)
+        for other in selected
+        if other.passage.id != sentence.passage.id
+        for key in sentence.name_keys & other.name_keys
+    )
+
+
+def select_sentences(
+    query: QuestionTerms, sentences: Sequence[Sentence], scores: Sequence[float], count: int
+) -> list[Sentence]:
+    """Select up to `count` sentences greedily, each by its score and its gain over those before it."""
+    selected: list[Sentence] = []
+    first = 0.0
+    while len(selected) < min(count, len(sentences)):
+        gains = {
+            i: scores[i] + _selection_gain(query, s, selected) for i, s in enumerate(sentences) if s not in selected
+        }
+        best, gain = max(gains.items(), key=lambda item: (item[1], -item[0]))
+        if selected and gain < STOP_SHARE * first:
+            break
+        first = first if selected else gain
+        selected.append(sentences[best])
+    return selected
+
+
+def _selection_gain(query: QuestionTerms, sentence: Sentence, selected: Sequence[Sentence]) -> float:
+    new = sentence.stem_set.difference(*(s.stem_set for s in selected))
+    features = {
+        "continues": float(is_continuation(query, sentence, selected)),
+        "new words": sum(weight for word, weight in query.weights.items() if word in new),
+        "new passage": float(all(s.passage.id != sentence.passage.id for s in selected)),
+    }
+    return weighted_sum(NEXT_SENTENCE_WEIGHTS, features)
+
+
+def weighted_sum(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    """Return the weighted sum of named features."""
+    return sum(weights[name] * value for name, value in features.items())

@@ -1,0 +1,153 @@
+"""Records of evaluation and comparison results, and their JSON form."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.evaluation.significance import RESAMPLES, Comparison, mean_intervals
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    DoubleArray = NDArray[np.float64]
+
+Interval = tuple[float, float]
+"""Lower and upper end."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverSummary:
+    """Figures of one retriever.
+
+    Attributes:
+        means: Mean of each measure over the questions.
+        seconds_p50: Median of the seconds per question.
+        seconds_p95: 95th percentile of the seconds per question.
+        intervals: 95 % interval of the means that have one.
+        costs: Means per question of steps, calls, tokens and money, and the figures of answers.
+    """
+
+    means: Mapping[str, float]
+    seconds_p50: float
+    seconds_p95: float
+    intervals: Mapping[str, Interval]
+    costs: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_values(
+        cls,
+        means: Mapping[str, float],
+        values: "Mapping[str, DoubleArray]",
+        seconds: "DoubleArray",
+        generator: "Generator",
+        resamples: int = RESAMPLES,
+    ) -> "RetrieverSummary":
+        """Summarize measures with intervals of their `values`, each (n,), and `seconds` (m,) of m >= n questions."""
+        table = np.stack(list(values.values()), axis=1)
+        intervals = [(low, high) for low, high in mean_intervals(table, generator, resamples=resamples).tolist()]
+        p50, p95 = (float(np.percentile(seconds, percent)) for percent in (50, 95))
+        return cls(means, p50, p95, dict(zip(values, intervals, strict=True)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures as one JSON object, with the intervals under "intervals"."""
+        seconds = {"seconds_p50": self.seconds_p50, "seconds_p95": self.seconds_p95}
+        return {**self.means, **seconds, "intervals": _intervals_json(self.intervals), **self.costs}
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationReport:
+    """Result of an evaluation of retrievers.
+
+    Attributes:
+        index: Name of the index.
+        questions: Number of questions.
+        retrievers: Summary of each retriever by name.
+        ceiling: Best possible mean recall@k by measure.
+        comparisons: Paired comparisons of the first retriever with the others.
+        warnings: Warnings for the user.
+        depth: Number of ranked passages per question; None for retrievers of paths.
+    """
+
+    index: str
+    questions: int
+    retrievers: Mapping[str, RetrieverSummary]
+    ceiling: Mapping[str, float]
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[str, ...]
+    depth: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values, as printed by `clew eval`."""
+        return {
+            "index": self.index,
+            "questions": self.questions,
+            **({} if self.depth is None else {"depth": self.depth}),
+            "retrievers": {name: summary.to_json() for name, summary in self.retrievers.items()},
+            "ceiling": dict(self.ceiling),
+            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionSummary:
+    """Figures of one subgraph selection.
+
+    Attributes:
+        means: Mean of each measure over the questions.
+        intervals: 95 % interval of each mean; for "train_seconds" the minimum and the maximum.
+        train_seconds: Mean training time over the seeds.
+        by_seed: Accuracy with each seed.
+    """
+
+    means: Mapping[str, float]
+    intervals: Mapping[str, Interval]
+    train_seconds: float
+    by_seed: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all figures as one JSON object."""
+        rest = {"train_seconds": self.train_seconds, "by_seed": list(self.by_seed)}
+        return {**self.means, "intervals": _intervals_json(self.intervals), **rest}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionReport:
+    """Result of a comparison of subgraph selections.
+
+    Attributes:
+        questions: Number of test questions.
+        training_questions: Number of training questions.
+        budget: Maximum number of nodes of a selection.
+        seeds: Number of seeds.
+        selections: Summary of each selection by name.
+        comparisons: Paired comparisons of the first selection with the others.
+        truncated: By selection, the number of distinct graphs that were too long for the reader, if any.
+    """
+
+    questions: int
+    training_questions: int
+    budget: int
+    seeds: int
+    selections: Mapping[str, SelectionSummary]
+    comparisons: tuple[Comparison, ...]
+    truncated: Mapping[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values, as printed by `clew compare`."""
+        return {
+            "questions": self.questions,
+            "learned_from": self.training_questions,
+            "budget": self.budget,
+            "seeds": self.seeds,
+            "selections": {name: summary.to_json() for name, summary in self.selections.items()},
+            "comparisons": [asdict(comparison) for comparison in self.comparisons],
+            "shortened": dict(self.truncated),
+        }
+
+
+def _intervals_json(intervals: Mapping[str, Interval]) -> dict[str, list[float]]:
+    return {name: [low, high] for name, (low, high) in intervals.items()}
