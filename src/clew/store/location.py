@@ -71,9 +71,6 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
-CACHE_FILE = "calls.sqlite"
-
-
-def reply_cache_path(place: Location) -> Path:
-    """Return where the replies of language models are kept for an index."""
-    return place.derived.parent / CACHE_FILE
+def reply_cache_path(location: Location) -> Path:
+    """Return the file that caches the replies of language models for an index."""
+    return location.derived.parent / "calls.sqlite"

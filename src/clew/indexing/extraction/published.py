@@ -15,12 +15,13 @@ it was written as; a part that is neither a name nor a triple is left out and co
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, final
 
 from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
+from clew.store.atomic import file_hash
 from clew.text.normalization import fold
 from clew.types import Extraction, Failure, Passage
 
@@ -46,11 +47,9 @@ class PublishedExtractor:
         self._path = Path(path)
         self._dropped_by_passage: dict[str, int] = {}
         try:
-            with self._path.open("rb") as stream:
-                self._fingerprint = f"published:{file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()}"
-            self._entries: _EntryIndex = (
-                _TextEntries(self._path) if _is_single_object(self._path) else _LineEntries(self._path)
-            )
+            self._fingerprint = f"published:{file_hash(self._path)}"
+            entries = _TextEntries if _is_single_object(self._path) else _LineEntries
+            self._entries: _EntryIndex = entries(self._path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error}); give a file of {_LAYOUTS}") from error
 
@@ -61,7 +60,7 @@ class PublishedExtractor:
 
     @property
     def dropped_count(self) -> int:
-        """Number of parts, in the entries looked up so far, that were left out as neither a name nor a triple."""
+        """Number of parts left out as neither a name nor a triple, in the entries looked up so far."""
         return sum(self._dropped_by_passage.values())
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:

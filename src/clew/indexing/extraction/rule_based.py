@@ -38,9 +38,9 @@ class RuleExtractor:
         mentions: list[Mention] = []
         triples: list[tuple[str, str, str]] = []
         for start, end in sentence_spans(passage.text):
-            found = find_mentions(passage.text, start, end)
-            mentions.extend(found)
-            triples.extend(relate_mentions(passage.text, (start, end), found, passage.title))
+            sentence_mentions = find_mentions(passage.text, start, end)
+            mentions.extend(sentence_mentions)
+            triples.extend(relate_mentions(passage.text, (start, end), sentence_mentions, passage.title))
         return Extraction(tuple(mentions), tuple(dict.fromkeys(triples)))
 
 

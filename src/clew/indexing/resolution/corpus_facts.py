@@ -50,7 +50,7 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
         facts.append(_passage_facts(passage, extraction, matches, resolver))
     for passage in passages:
         if key := name_key(passage.title):
-            # A title is shown as its document writes it, however often others shorten it.
+            # A title is shown as its own document writes it, even if others often shorten it.
             surfaces[key] = Counter({passage.title: 1 << 40}) + surfaces.get(key, Counter())
     names: dict[int, tuple[str, ...]] = {key_hash(key): (key,) for key in surfaces}
     names |= {key_hash(name): keys for name, keys in links.keys_by_name.items()}

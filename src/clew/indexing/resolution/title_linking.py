@@ -114,9 +114,11 @@ def _index_names(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[st
     for key, variants in zip(keys, names, strict=True):
         for variant in dict.fromkeys(map(name_key, variants)):
             keys_of_name.setdefault(variant, []).append(key)
-    full = set(keys)
-    unique = {name: ((name,) if name in full else tuple(of)) for name, of in keys_of_name.items() if name}
-    return {name: of for name, of in unique.items() if len(of) <= MAX_CANDIDATES}
+    full_titles = set(keys)
+    candidates = {
+        name: (name,) if name in full_titles else tuple(titles) for name, titles in keys_of_name.items() if name
+    }
+    return {name: title_keys for name, title_keys in candidates.items() if len(title_keys) <= MAX_CANDIDATES}
 
 
 def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[str]:
