@@ -387,11 +387,11 @@ def test_a_shard_is_bounded_in_characters_too(tmp_path: Path, monkeypatch: pytes
 
 def test_progress_is_reported_in_triples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kg_import, "SHARD_TRIPLES", 10)
-    heard: list[tuple[str, int, int]] = []
-    index = clew.create(tmp_path / "index", Settings(encoder="none"), lambda *told: heard.append(told))
+    reports: list[tuple[str, int, int]] = []
+    index = clew.create(tmp_path / "index", Settings(encoder="none"), lambda *report: reports.append(report))
     index.import_graph(write_triples(tmp_path / "g.tsv", [(f"a{n}", "b", "c") for n in range(45)]))
-    assert [counts for stage, counts, total in heard if (stage, total) == ("importing", 0)] == [10, 20, 30, 40, 45]
-    assert ("reading graphs", 45, 0) in heard
+    assert [counts for stage, counts, total in reports if (stage, total) == ("importing", 0)] == [10, 20, 30, 40, 45]
+    assert ("reading graphs", 45, 0) in reports
 
 
 def test_searching_finds_the_same_with_a_graph_of_other_things(tmp_path: Path, films_file: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_leftover_with_this_process_pid_is_removed(tmp_path: Path) -> None:
         assert remove_leftovers(tmp_path) == [earlier.name]
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="processes are told of otherwise")
+@pytest.mark.skipif(not Path("/proc/self/stat").is_file(), reason="there is no /proc")
 def test_a_leftover_of_a_zombie_process_is_removed(tmp_path: Path) -> None:
     with atomic_folder(tmp_path / "snapshot") as folder:
         parts = folder.name.split(".")

@@ -180,7 +180,7 @@ def test_damaged_known_pairs_are_refused(tmp_path: Path) -> None:
         load_pairs(tmp_path)
     save_pairs(cache, tmp_path)
     np.save(tmp_path / "left.npy", np.asarray([7], dtype=np.int32))
-    with pytest.raises(IndexFormatError, match="do not fit"):
+    with pytest.raises(IndexFormatError, match="do not match"):
         load_pairs(tmp_path)
     save_pairs(cache, tmp_path)
     (tmp_path / "keys.npy").write_bytes(b"")

@@ -55,9 +55,7 @@ def save_pairs(cache: PairCache, folder: Path) -> None:
         for name, kind in _ARRAYS.items():
             np.save(folder / f"{name}.npy", getattr(cache, name).astype(kind))
     except OSError as error:
-        raise ProviderError(
-            f"cannot write the known pairs to {folder}: {error}; make room or permit writing"
-        ) from error
+        raise ProviderError(f"cannot write the pair cache to {folder}: {error}; free space or permit writing") from error
 
 
 def load_pairs(folder: Path) -> PairCache:
@@ -68,22 +66,22 @@ def load_pairs(folder: Path) -> PairCache:
     """
     advice = "delete the folder: it is made again from the vectors"
     try:
-        number, tau, limit = np.load(folder / "settings.npy", allow_pickle=False).tolist()
+        number, threshold, limit = np.load(folder / "settings.npy", allow_pickle=False).tolist()
         arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
     except (OSError, ValueError, EOFError, TypeError) as error:
-        raise IndexFormatError(f"cannot read the known pairs in {folder}: {error}; {advice}") from error
+        raise IndexFormatError(f"cannot read the pair cache in {folder}: {error}; {advice}") from error
     if number != _FORMAT:
-        raise IndexFormatError(f"the known pairs in {folder} have format {number}; wanted {_FORMAT}; {advice}")
-    known = PairCache(threshold=tau, limit=int(limit), **arrays)
-    count, pairs = len(known.keys), len(known.left)
-    ends = np.concatenate([known.left, known.right])
-    fits = (
+        raise IndexFormatError(f"the pair cache in {folder} has format {number}; wanted {_FORMAT}; {advice}")
+    cache = PairCache(threshold=threshold, limit=int(limit), **arrays)
+    count, pairs = len(cache.keys), len(cache.left)
+    ends = np.concatenate([cache.left, cache.right])
+    is_consistent = (
         all(arrays[name].dtype == np.dtype(kind) for name, kind in _ARRAYS.items())
-        and known.keys.shape == (count, KEY_BYTES)
-        and known.left.shape == known.right.shape == known.score.shape == (pairs,)
-        and known.floor.shape == (count,)
+        and cache.keys.shape == (count, KEY_BYTES)
+        and cache.left.shape == cache.right.shape == cache.score.shape == (pairs,)
+        and cache.floor.shape == (count,)
         and (not pairs or (ends.min() >= 0 and ends.max() < count))
     )
-    if not fits:
-        raise IndexFormatError(f"the known pairs in {folder} do not fit each other; {advice}")
-    return known
+    if not is_consistent:
+        raise IndexFormatError(f"the arrays of the pair cache in {folder} do not match; {advice}")
+    return cache

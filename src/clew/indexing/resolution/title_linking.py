@@ -115,10 +115,8 @@ def _index_names(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[st
         for variant in dict.fromkeys(map(name_key, variants)):
             keys_of_name.setdefault(variant, []).append(key)
     full_titles = set(keys)
-    candidates = {
-        name: (name,) if name in full_titles else tuple(titles) for name, titles in keys_of_name.items() if name
-    }
-    return {name: title_keys for name, title_keys in candidates.items() if len(title_keys) <= MAX_CANDIDATES}
+    candidates = {name: (name,) if name in full_titles else tuple(ids) for name, ids in keys_of_name.items()}
+    return {name: ids for name, ids in candidates.items() if name and len(ids) <= MAX_CANDIDATES}
 
 
 def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[str]:
