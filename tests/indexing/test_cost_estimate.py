@@ -69,9 +69,9 @@ def test_the_arithmetic_for_one_passage(tmp_path: Path) -> None:
     assert estimate_indexing(tmp_path / "i", [Document("a", "Fram", text)], LLM, make_llm_clients()) == expected
 
 
-def test_one_call_a_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLEW_EXTRACTION_CALLS", "1")
-    estimate = estimate_indexing(tmp_path / "i", DOCUMENTS, LLM, make_llm_clients())
+def test_one_call_a_passage(tmp_path: Path) -> None:
+    defaults = Settings(extraction_calls=1)
+    estimate = estimate_indexing(tmp_path / "i", DOCUMENTS, LLM, make_llm_clients(), defaults=defaults)
     assert (estimate.calls, estimate.passages) == (8, 8)
     content = "<title>\nTown 0\n</title>\n<passage>\nAnnaa met Boris in Oslo.\n</passage>"
     assert estimate.input_tokens == 8 * prompt_tokens(joint_extraction.TEMPLATE, content)

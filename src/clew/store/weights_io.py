@@ -9,11 +9,12 @@ import numpy as np
 
 from clew.errors import ProviderError
 from clew.store.atomic import atomic_file
+from clew.store.pretrained import CONFIG_FILE
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-CONFIG_FILE, ARRAYS_FILE = "config.json", "model.safetensors"
+ARRAYS_FILE = "model.safetensors"
 T = TypeVar("T")
 
 
