@@ -142,7 +142,7 @@ def test_a_failed_request_is_retried_and_then_a_failure(
 @pytest.mark.parametrize("part", FAILED_REPLIES.values(), ids=FAILED_REPLIES)
 def test_a_request_that_fails_once_loses_no_prompt(part: Callable[[], ServerReply]) -> None:
     with model_server(lambda _, number: part() if number == 1 else ServerReply(OSLO)) as server:
-        assert names(open_model(server, at_once=1).complete(prompts(3))) == [["Oslo"]] * 3
+        assert names(open_model(server, max_concurrency=1).complete(prompts(3))) == [["Oslo"]] * 3
         assert len(server.requests) == 4
 
 
@@ -207,7 +207,7 @@ def test_a_server_that_does_not_count_is_counted_for(tokens: tuple[int, int] | N
 def test_a_count_beyond_any_number_ends_the_budget_and_crashes_nothing() -> None:
     budget = Budget(max_tokens=100_000)
     with model_server(lambda *_: ServerReply(OSLO, tokens=(10**40, 10**40))) as server:
-        results = open_model(server, budget=budget, at_once=1).complete(prompts(3))
+        results = open_model(server, budget=budget, max_concurrency=1).complete(prompts(3))
         assert len(server.requests) == 1
     assert isinstance(results[0], Reply)
     assert all(isinstance(result, Failure) and result.run_error is not None for result in results[1:])
@@ -232,7 +232,7 @@ def test_all_kinds_of_replies_together_lose_no_prompt_and_keep_the_budget() -> N
 @pytest.mark.parametrize("status", [401, 403, 404, 402])
 def test_an_error_of_every_call_ends_the_run_with_one_error(status: int) -> None:
     with model_server(lambda *_: ServerReply("no", status=status)) as server:
-        results = open_model(server, at_once=2).complete(prompts(20))
+        results = open_model(server, max_concurrency=2).complete(prompts(20))
         assert len(server.requests) <= 2
     errors = {id(result.run_error) for result in results if isinstance(result, Failure)}
     assert len(errors) == 1
@@ -244,7 +244,7 @@ def test_an_error_of_every_call_ends_the_run_with_one_error(status: int) -> None
 def test_an_exhausted_quota_ends_the_run() -> None:
     body = json.dumps({"error": {"message": "pay first", "code": "insufficient_quota", "type": "insufficient_quota"}})
     with model_server(lambda *_: ServerReply(status=429, body=body)) as server:
-        results = open_model(server, at_once=1).complete(prompts(5))
+        results = open_model(server, max_concurrency=1).complete(prompts(5))
         assert len(server.requests) == 1
     assert all(isinstance(result, Failure) and "pay first" in result.reason for result in results)
 
