@@ -55,7 +55,7 @@ def save_pairs(cache: PairCache, folder: Path) -> None:
         for name, kind in _ARRAYS.items():
             np.save(folder / f"{name}.npy", getattr(cache, name).astype(kind))
     except OSError as error:
-        raise ProviderError(f"cannot write the pair cache to {folder}: {error}; free space or permit writing") from error
+        raise ProviderError(f"cannot write pairs to {folder}: {error}; free space or allow writing") from error
 
 
 def load_pairs(folder: Path) -> PairCache:
