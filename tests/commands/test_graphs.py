@@ -103,7 +103,7 @@ def test_names_and_formats(tmp_path: Path) -> None:
     ("name", "content", "options", "said"),
     [
         ("absent.tsv", None, (), "is no file"),
-        ("g.doc", "a\tb\tc", (), "no suffix that tells its kind"),
+        ("g.doc", "a\tb\tc", (), "no suffix of a known format"),
         ("g.tsv", "", (), "states no triple"),
         ("g.tsv", "nothing here\n", (), "the first fault: g.tsv:1: 1 cell, wanted 3"),
         ("g.tsv", "a\tb\tc", ("--format", "parquet"), "--format is 'parquet'"),

@@ -15,7 +15,7 @@ from clew.models.llm.reply_cache import ReplyCache
 from clew.store.location import CACHE_FILE
 from tests.faults.commands import Outcome, run_clew, start_process, write_lines
 from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
-from tests.indexing.extraction.playing_model import answer_request, find_passage, parse_request
+from tests.indexing.extraction.scripted_model import answer_request, find_passage, parse_request
 
 NAMES = ("Ada", "Bea", "Cid", "Dan", "Eva", "Fay", "Gus", "Hal", "Ida", "Jon", "Kit", "Lea")
 

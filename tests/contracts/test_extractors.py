@@ -9,7 +9,7 @@ from clew.errors import InputError
 from clew.indexing.extraction.registry import open_extractor
 from clew.protocols import Extractor
 from clew.types import Extraction, Failure, Passage, Prompt
-from tests.indexing.extraction.playing_model import make_reply
+from tests.indexing.extraction.scripted_model import make_reply
 from tests.models.llm.scripted_model import ScriptedModel
 
 TEXTS = {

@@ -1,4 +1,4 @@
-"""The command line run inside the test's process or in a cheap process of its own, and small corpora for it."""
+"""Run the command line in the test's process or in a forked one, and small corpora for it."""
 
 import json
 import multiprocessing
@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from hashlib import blake2b
 from io import BytesIO, StringIO, TextIOWrapper
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -13,13 +14,15 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from unittest.mock import patch
 
-from clew.commands import app as cli
-from clew.indexing import kg_import as importing
-from clew.indexing import pipeline as updating
+from clew.commands import app
+from clew.errors import IndexFormatError
+from clew.indexing import kg_import, pipeline
+from clew.indexing.snapshot_builder import snapshot_folder
+from clew.store.passage_table import PassageTable
 
 SERVER = multiprocessing.get_context("forkserver")
-# Everything a command imports, imported once: a process then costs a fork and not a second of imports. None of these
-# opens a table, so the server has no threads of Lance to lose.
+# Imported once, so that a process costs a fork and not a second of imports. None of these opens a table, so the server
+# has no threads of Lance that a fork would lose.
 SERVER.set_forkserver_preload(
     [
         "lance",
@@ -42,27 +45,32 @@ class Outcome(NamedTuple):
 
 
 def run_clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:
-    """Run a command in this process; whatever is raised but not reported is raised here."""
+    """Run a command in this process; exceptions that it does not report are raised here."""
     out, err, code = StringIO(), StringIO(), None
-    given = TextIOWrapper(BytesIO(stdin), encoding="utf-8")
+    input_stream = TextIOWrapper(BytesIO(stdin), encoding="utf-8")
     argv = ["clew", *map(str, arguments)]
-    with patch.object(sys, "argv", argv), patch.object(sys, "stdin", given), redirect_stdout(out), redirect_stderr(err):
+    with (
+        patch.object(sys, "argv", argv),
+        patch.object(sys, "stdin", input_stream),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         try:
-            cli.main()
+            app.main()
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)
     return Outcome(code, out.getvalue(), err.getvalue())
 
 
-def start_process(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES) -> ForkServerProcess:
-    """Start a command in a process of its own with commits every `batch` passages or triples; it is not heard."""
+def start_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES) -> ForkServerProcess:
+    """Start a command in its own process, which commits every `batch` passages or triples; its output is discarded."""
     process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, None))
     process.start()
     return process
 
 
-def run_process(*arguments: str | Path, batch: int = updating.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
+def run_process(*arguments: str | Path, batch: int = pipeline.BATCH_PASSAGES, file_bytes: int | None = None) -> Outcome:
     """Run a command to its end in a process of its own, which may not write a file longer than `file_bytes`."""
     with TemporaryDirectory() as folder:
         process = SERVER.Process(target=_run_command, args=([*map(str, arguments)], batch, folder, file_bytes))
@@ -88,21 +96,45 @@ def _run_command(arguments: list[str], batch: int, folder: str | None, file_byte
         resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, resource.RLIM_INFINITY))
     sys.argv = ["clew", *arguments]
     with (
-        patch.multiple(updating, BATCH_PASSAGES=batch, BATCH_LIMIT=batch),
-        patch.multiple(importing, PART_TRIPLES=batch, COMMIT_TRIPLES=2 * batch),
+        patch.multiple(pipeline, BATCH_PASSAGES=batch, BATCH_LIMIT=batch),
+        patch.multiple(kg_import, SHARD_TRIPLES=batch, COMMIT_TRIPLES=2 * batch),
     ):
-        cli.main()
+        app.main()
 
 
 def make_voyage(number: int, state: int = 1) -> dict[str, object]:
-    """Return a document that names the two before it, so that every document changes the graph of others."""
-    place, other = PLACES[number % len(PLACES)], PLACES[number * 3 % len(PLACES)]
+    """Return a document that names two earlier ones, so that every document changes the graph of others."""
+    place, other_place = PLACES[number % len(PLACES)], PLACES[number * 3 % len(PLACES)]
     text = (
         f"Voyage {number} left {place} in {1800 + number} under Captain Ole Berg{number % 11}. "
-        f"It followed [[Voyage {number // 2}]] and met the crew of Voyage {max(number - 1, 0)} off {other}. "
+        f"It followed [[Voyage {number // 2}]] and met the crew of Voyage {max(number - 1, 0)} off {other_place}. "
         f"The log of state {state} was kept by the Society of {place}."
     )
     return {"id": f"v{number:04d}", "title": f"Voyage {number}", "text": text, "metadata": {"year": 1800 + number}}
+
+
+def folder_hash(path: Path) -> str:
+    """Return a hash of the relative names and contents of all files under a folder."""
+    digest = blake2b(digest_size=16)
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        name, data = file.relative_to(path).as_posix().encode(), file.read_bytes()
+        digest.update(len(name).to_bytes(8, "little") + name + len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+def snapshot_hash(index: Path) -> str:
+    """Return the hash of the snapshot of an index's newest version, which must exist."""
+    folder = snapshot_folder(PassageTable.open(index))
+    assert folder.is_dir()
+    return folder_hash(folder)
+
+
+def stored_documents(index: Path) -> dict[str, str]:
+    """Return the hashes of the documents that a reader sees now; {} where there is no index yet."""
+    try:
+        return PassageTable.open(index).document_hashes()
+    except IndexFormatError:
+        return {}
 
 
 def write_lines(path: Path, records: Iterable[Mapping[str, object]]) -> Path:

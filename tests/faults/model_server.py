@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's protocol on this machine and plays whatever part a test writes for it."""
+"""A local server with OpenAI's protocol, whose replies are scripted by a test."""
 
 import json
 import sys
@@ -15,20 +15,20 @@ Request = dict[str, Any]
 
 @dataclass(frozen=True)
 class ServerReply:
-    """What the server does with one request.
+    """The server's reaction to one request.
 
     Attributes:
-        text: Of the reply.
-        status: Of HTTP; other than 200 sends an error.
-        headers: Sent besides the usual ones.
-        delay: Seconds before anything is sent, unless the server is closed before.
-        truncate: Close the connection in the middle of the body.
+        text: Text of the reply.
+        status: HTTP status; one other than 200 sends an error.
+        headers: Additional headers.
+        delay: Seconds before anything is sent, unless the server is closed earlier.
+        truncate: Whether to close the connection in the middle of the body.
         byte_delay: Seconds after each byte of the body.
-        finish_reason: Why the reply ends: "stop", "length", "content_filter".
-        refusal: Said in the place of a text.
-        tokens: In and out, as the server claims; None for a server that does not count.
-        body: Sent as it is in the place of a reply, bytes too.
-        content_type: The content type.
+        finish_reason: "stop", "length" or "content_filter".
+        refusal: Refusal that is sent in place of a text.
+        tokens: Input and output tokens that the server states; None for a server that does not count.
+        body: Body that is sent in place of a reply, text or bytes.
+        content_type: Content type of the body.
     """
 
     text: str = "{}"
@@ -45,7 +45,7 @@ class ServerReply:
 
 
 Script = Callable[[Request, int], ServerReply]
-"""Given a request and how many came before it, the part to play."""
+"""Function of a request and the number of requests before it, returning the reply."""
 
 
 @dataclass
@@ -53,10 +53,10 @@ class RunningServer:
     """A running server.
 
     Attributes:
-        url: To be given as the base URL.
-        requests: In the order in which they came.
-        times: When each came, by the monotonic clock.
-        max_concurrent: Requests under way together, at most.
+        url: Base URL.
+        requests: Requests in the order in which they came.
+        times: Time of each request, by the monotonic clock.
+        max_concurrent: Maximum number of concurrent requests.
         closing: Set when the block ends.
     """
 
@@ -69,7 +69,7 @@ class RunningServer:
     closing: threading.Event = field(default_factory=threading.Event)
 
     def sent_texts(self) -> list[str]:
-        """All that was sent to the model, a text a request."""
+        """Return the text sent to the model in each request."""
         return ["\n".join(str(message["content"]) for message in request["messages"]) for request in self.requests]
 
 
@@ -84,7 +84,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def model_server(script: Script) -> Iterator[RunningServer]:
-    """Run a server for the time of the block."""
+    """Run a server during the block."""
     played = RunningServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -152,7 +152,7 @@ def model_server(script: Script) -> Iterator[RunningServer]:
 
 
 def completion_body(request: Request, part: ServerReply) -> dict[str, Any]:
-    """A whole reply."""
+    """Return the body of a whole reply."""
     message: dict[str, Any] = {"role": "assistant", "content": part.text}
     if part.refusal:
         message |= {"content": None, "refusal": part.refusal}
@@ -167,10 +167,10 @@ def completion_body(request: Request, part: ServerReply) -> dict[str, Any]:
 
 
 def stream_body(request: Request, part: ServerReply) -> str:
-    """A reply in pieces of a few letters."""
+    """Return the body of a reply streamed in pieces of a few letters."""
     head = {"id": "reply-1", "object": "chat.completion.chunk", "created": 1, "model": request["model"]}
-    said, text = ("refusal", part.refusal) if part.refusal else ("content", part.text)
-    deltas = [{"role": "assistant", said: text[i : i + 7]} for i in range(0, len(text), 7)]
+    field_name, text = ("refusal", part.refusal) if part.refusal else ("content", part.text)
+    deltas = [{"role": "assistant", field_name: text[i : i + 7]} for i in range(0, len(text), 7)]
     chunks: list[dict[str, Any]] = [
         head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas
     ]

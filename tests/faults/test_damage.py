@@ -1,4 +1,4 @@
-"""Flipped bits anywhere in an index: the right answer or a clear error, never a wrong answer, and a way back."""
+"""Flipped bits anywhere in an index: the right answer or a clear error, never a wrong answer, and repair works."""
 
 import json
 import random
@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from clew.indexing.snapshot_builder import snapshot_folder
-from clew.store.atomic import folder_hash
 from clew.store.passage_table import PassageTable
-from tests.faults.commands import Outcome, make_voyage, run_clew, run_process, write_lines
+from tests.faults.commands import Outcome, folder_hash, make_voyage, run_clew, run_process, snapshot_hash, write_lines
 
 QUESTION = "Which captain took Voyage 12 to Hobart?"
 
@@ -25,7 +24,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def sound_index(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
-    """Return an index of two commits with vectors, names compared, and every derived file."""
+    """Return an index of two commits with vectors, compared names, and all derived files."""
     index = tmp_path_factory.mktemp("sound") / "index"
     assert run_clew("index", corpus, "--index", index, "--encoder", "hashing:16").code == 0
     more = write_lines(corpus.parent / "more.jsonl", [make_voyage(number) for number in range(40, 50)])
@@ -39,15 +38,15 @@ def search_index(index: Path, retriever: str = "pagerank") -> Outcome:
 
 
 def parse_answer(outcome: Outcome) -> object:
-    found = json.loads(outcome.out)
-    return {name: found[name] for name in ("passages", "paths", "notes")}
+    result = json.loads(outcome.out)
+    return {name: result[name] for name in ("passages", "paths", "notes")}
 
 
-def damage(file: Path, moments: random.Random) -> None:
+def damage(file: Path, rng: random.Random) -> None:
     """Flip one bit in each of a few bytes."""
     data = bytearray(file.read_bytes())
     for _ in range(1 + len(data) // 2000):
-        data[moments.randrange(len(data))] ^= 1 << moments.randrange(8)
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     file.write_bytes(bytes(data))
 
 
@@ -57,93 +56,102 @@ def find_files(index: Path, *patterns: str) -> Iterator[Path]:
 
 
 def is_clear(outcome: Outcome) -> bool:
-    """Whether the last line is ours; Lance prints lines of its own before, when a damaged version makes it panic."""
+    """Return whether the last line of stderr is Clew's; Lance prints lines before it when a damaged version makes it
+    panic.
+    """
     own = [line for line in outcome.err.splitlines() if line.startswith("clew: ")]
     return outcome.code in (1, 2) and own == outcome.err.splitlines()[-1:] and "Traceback" not in outcome.err
 
 
-def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound: Path, tmp_path: Path) -> None:
-    moments = random.Random(1)
+def test_a_flipped_bit_in_a_file_of_the_snapshot_is_an_error_and_repaired(sound_index: Path, tmp_path: Path) -> None:
+    rng = random.Random(1)
     index = tmp_path / "index"
-    shutil.copytree(sound, index)
-    right = parse_answer(search_index(index))
-    truth = folder_hash(index / "passages.lance")
+    shutil.copytree(sound_index, index)
+    expected = parse_answer(search_index(index))
+    table_hash = folder_hash(index / "passages.lance")
     current = snapshot_folder(PassageTable.open(index))
     for file in [*find_files(index, "derived/snapshots/*/*", "derived/snapshots/*/lexical/*")]:
-        whole = file.read_bytes()
-        damage(file, moments)
+        original = file.read_bytes()
+        damage(file, rng)
         outcome = run_clew("search", QUESTION, "--index", index, "--json")
         if current in file.parents:
             assert outcome.code == 2, file
             assert is_clear(outcome)
             assert "clew repair" in outcome.err
         else:
-            assert parse_answer(outcome) == right
-        file.write_bytes(whole)
-    damage(current / "triples.npy", moments)
-    found = run_clew("verify", "--index", index)
-    assert (found.code, found.out) == (1, f"{current.name}/triples.npy is not as it was written: run `clew repair`\n")
+            assert parse_answer(outcome) == expected
+        file.write_bytes(original)
+    damage(current / "triples.npy", rng)
+    verification = run_clew("verify", "--index", index)
+    assert (verification.code, verification.out) == (
+        1,
+        f"{current.name}/triples.npy is not as it was written: run `clew repair`\n",
+    )
     assert run_clew("repair", "--index", index).code == 0
     assert run_clew("verify", "--index", index).code == 0
-    assert parse_answer(search_index(index)) == right
-    assert folder_hash(index / "passages.lance") == truth
+    assert parse_answer(search_index(index)) == expected
+    assert folder_hash(index / "passages.lance") == table_hash
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("derived", [True, False])
-def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(sound: Path, tmp_path: Path, derived: bool) -> None:
-    moments = random.Random(2)
-    right = parse_answer(search_index(sound))
-    noticed = 0
-    for file in find_files(sound, "passages.lance/**/*"):
+def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(
+    sound_index: Path, tmp_path: Path, derived: bool
+) -> None:
+    rng = random.Random(2)
+    expected = parse_answer(search_index(sound_index))
+    error_count = 0
+    for file in find_files(sound_index, "passages.lance/**/*"):
         index = tmp_path / "index"
-        shutil.copytree(sound, index)
+        shutil.copytree(sound_index, index)
         if not derived:
             shutil.rmtree(index / "derived")
-        damage(index / file.relative_to(sound), moments)
-        truth = folder_hash(index / "passages.lance")
+        damage(index / file.relative_to(sound_index), rng)
+        table_hash = folder_hash(index / "passages.lance")
         outcome = search_index(index)
-        assert is_clear(outcome) or (outcome.code == 0 and parse_answer(outcome) == right), (file, outcome)
-        noticed += outcome.code != 0
-        assert folder_hash(index / "passages.lance") == truth
+        assert is_clear(outcome) or (outcome.code == 0 and parse_answer(outcome) == expected), (file, outcome)
+        error_count += outcome.code != 0
+        assert folder_hash(index / "passages.lance") == table_hash
         shutil.rmtree(index)
-    assert derived or noticed >= 3  # two data files and the newest version
+    assert derived or error_count >= 3  # two data files and the newest version
 
 
-def test_damage_in_the_table_is_found_repaired_and_indexed_again(sound: Path, corpus: Path, tmp_path: Path) -> None:
-    whole = folder_hash(snapshot_folder(PassageTable.open(sound)))
-    for file in find_files(sound, "passages.lance/data/*"):
+def test_damage_in_the_table_is_found_repaired_and_indexed_again(
+    sound_index: Path, corpus: Path, tmp_path: Path
+) -> None:
+    expected = snapshot_hash(sound_index)
+    for file in find_files(sound_index, "passages.lance/data/*"):
         index = tmp_path / "index"
-        shutil.copytree(sound, index)
-        damage(index / file.relative_to(sound), random.Random(3))
-        found = run_process("verify", "--index", index)
-        assert found.code == 1
-        assert found.out.strip()
+        shutil.copytree(sound_index, index)
+        damage(index / file.relative_to(sound_index), random.Random(3))
+        verification = run_process("verify", "--index", index)
+        assert verification.code == 1
+        assert verification.out.strip()
         assert run_process("repair", "--index", index).code == 0
         assert run_process("verify", "--index", index).code == 0
         assert run_process("index", corpus, corpus.parent / "more.jsonl", "--index", index).code == 0
-        assert folder_hash(snapshot_folder(PassageTable.open(index))) == whole
+        assert snapshot_hash(index) == expected
         shutil.rmtree(index)
 
 
 @pytest.mark.slow
-def test_damaged_vectors_and_pairs_are_made_again(sound: Path, tmp_path: Path) -> None:
+def test_damaged_vectors_and_pairs_are_made_again(sound_index: Path, tmp_path: Path) -> None:
     last = write_lines(tmp_path / "last.jsonl", [make_voyage(number) for number in range(50, 56)])
-    shutil.copytree(sound, tmp_path / "whole")
+    shutil.copytree(sound_index, tmp_path / "whole")
     assert run_clew("index", last, "--index", tmp_path / "whole").code == 0
-    expected = folder_hash(snapshot_folder(PassageTable.open(tmp_path / "whole")))
-    for file in find_files(sound, "derived/equivalences/*", "derived/vectors.lance/**/*"):
+    expected = snapshot_hash(tmp_path / "whole")
+    for file in find_files(sound_index, "derived/equivalences/*", "derived/vectors.lance/**/*"):
         index = tmp_path / "index"
-        shutil.copytree(sound, index)
-        damage(index / file.relative_to(sound), random.Random(4))
+        shutil.copytree(sound_index, index)
+        damage(index / file.relative_to(sound_index), random.Random(4))
         assert run_clew("index", last, "--index", index).code == 0, file
-        assert folder_hash(snapshot_folder(PassageTable.open(index))) == expected, file
+        assert snapshot_hash(index) == expected, file
         shutil.rmtree(index)
 
 
-def test_a_changed_word_in_the_manifest_is_noticed(sound: Path, tmp_path: Path) -> None:
+def test_a_changed_word_in_the_manifest_is_noticed(sound_index: Path, tmp_path: Path) -> None:
     index = tmp_path / "index"
-    shutil.copytree(sound, index)
+    shutil.copytree(sound_index, index)
     manifest = snapshot_folder(PassageTable.open(index)) / "manifest.json"
     manifest.write_text(manifest.read_text(encoding="utf-8").replace('"documents": 50', '"documents": 51'), "utf-8")
     for command in ("stats", "verify"):
@@ -152,12 +160,12 @@ def test_a_changed_word_in_the_manifest_is_noticed(sound: Path, tmp_path: Path) 
         assert "not as it was written" in outcome.out + outcome.err
 
 
-def test_verify_reads_the_weights_adapted_to_an_index(sound: Path, tmp_path: Path) -> None:
+def test_verify_reads_the_weights_adapted_to_an_index(sound_index: Path, tmp_path: Path) -> None:
     folder = tmp_path / "index"
-    shutil.copytree(sound, folder)
+    shutil.copytree(sound_index, folder)
     (folder / "weights" / "gfm").mkdir(parents=True)
     assert run_clew("verify", "--index", folder).code == 0
     (folder / "weights" / "gfm" / "config.json").write_text("{}", encoding="utf-8")
-    done = run_clew("verify", "--index", folder)
-    assert done.code == 1
-    assert "is not of format" in done.out
+    outcome = run_clew("verify", "--index", folder)
+    assert outcome.code == 1
+    assert "is not of format" in outcome.out

@@ -1,4 +1,4 @@
-"""A disk that is full or cannot be written: a clear error, nothing lost, and the same command goes on later."""
+"""A disk that is full or read-only: a clear error, nothing lost, and the same command continues later."""
 
 import shutil
 import subprocess
@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import IndexFormatError
-from clew.indexing.snapshot_builder import snapshot_folder
-from clew.store.atomic import folder_hash
-from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from tests.faults.commands import Outcome, make_voyage, run_process, write_lines
+from tests.faults.commands import (
+    Outcome,
+    folder_hash,
+    make_voyage,
+    run_process,
+    snapshot_hash,
+    stored_documents,
+    write_lines,
+)
 
 BATCH = 64
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="no limits of this kind")]
@@ -35,7 +39,7 @@ def expected_hash(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> str
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a small disk of its own where that is allowed."""
+    """Mount a small disk where that is allowed."""
     if not sys.platform.startswith("linux") or shutil.which("mount") is None:
         pytest.skip("no mount")
     folder = tmp_path / "disk"
@@ -55,17 +59,6 @@ def add_documents(corpus: Path, index: Path, file_bytes: int | None = None) -> O
     return run_process(*arguments, batch=BATCH, file_bytes=file_bytes)
 
 
-def snapshot_hash(index: Path) -> str:
-    return folder_hash(snapshot_folder(PassageTable.open(index)))
-
-
-def stored_documents(index: Path) -> dict[str, str]:
-    try:
-        return PassageTable.open(index).document_hashes()
-    except IndexFormatError:
-        return {}  # the first commit did not fit
-
-
 def check_one_line(outcome: Outcome) -> str:
     assert outcome.code == 1
     assert outcome.err.count("\n") == 1
@@ -74,28 +67,28 @@ def check_one_line(outcome: Outcome) -> str:
 
 
 @pytest.mark.parametrize("kilobytes", [40, 120, 300, 500, 700, 900])
-def test_a_full_disk(disk: Path, corpus: Path, undisturbed: str, kilobytes: int) -> None:
+def test_a_full_disk(disk: Path, corpus: Path, expected_hash: str, kilobytes: int) -> None:
     assert mount("-o", f"remount,size={kilobytes}k", disk)
     message = check_one_line(add_documents(corpus, disk / "index"))
     assert "free some space" in message
     committed = stored_documents(disk / "index")
-    again = check_one_line(add_documents(corpus, disk / "index"))
-    assert "free some space" in again
+    second_message = check_one_line(add_documents(corpus, disk / "index"))
+    assert "free some space" in second_message
     assert committed.items() <= stored_documents(disk / "index").items()
     assert mount("-o", "remount,size=64m", disk)
     if committed:
         assert verify(disk / "index") == []
     assert add_documents(corpus, disk / "index").code == 0
-    assert snapshot_hash(disk / "index") == undisturbed
+    assert snapshot_hash(disk / "index") == expected_hash
 
 
 @pytest.mark.parametrize("kilobytes", [1, 8, 24, 60, 100])
-def test_a_file_that_may_not_grow(tmp_path: Path, corpus: Path, undisturbed: str, kilobytes: int) -> None:
+def test_a_file_that_may_not_grow(tmp_path: Path, corpus: Path, expected_hash: str, kilobytes: int) -> None:
     check_one_line(add_documents(corpus, tmp_path / "index", file_bytes=kilobytes * 1024))
     if stored_documents(tmp_path / "index"):
         assert verify(tmp_path / "index") == []
     assert add_documents(corpus, tmp_path / "index").code == 0
-    assert snapshot_hash(tmp_path / "index") == undisturbed
+    assert snapshot_hash(tmp_path / "index") == expected_hash
 
 
 def test_a_disk_that_cannot_be_written(disk: Path, corpus: Path) -> None:

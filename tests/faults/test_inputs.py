@@ -1,4 +1,4 @@
-"""What people feed to a command: each either works or is one clear line, in bounded time and memory, and stays told."""
+"""Unusual inputs of commands: each works or gives one clear line, in bounded time and memory."""
 
 import json
 import resource
@@ -24,14 +24,14 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
 
 
 def search_passages(index: Path, question: str, retriever: str = "pagerank") -> list[dict[str, str]]:
-    done = run_clew("search", question, "--index", index, "--retriever", retriever, "--json")
-    assert (done.code, done.err) == (0, "")
-    passages: list[dict[str, str]] = json.loads(done.out)["passages"]
+    outcome = run_clew("search", question, "--index", index, "--retriever", retriever, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    passages: list[dict[str, str]] = json.loads(outcome.out)["passages"]
     return passages
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "mentioned"),
     [
         ("empty.txt", b"", "empty.txt"),
         ("blank.md", b" \n\t\n", "blank.md"),
@@ -46,18 +46,18 @@ def search_passages(index: Path, question: str, retriever: str = "pagerank") -> 
     ],
 )
 def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_indexed(
-    name: str, content: bytes, said: str, tmp_path: Path
+    name: str, content: bytes, mentioned: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / name).write_bytes(content)
     (folder / "oslo.md").write_text("# Oslo\n\nOslo is the capital of Norway.", encoding="utf-8")
-    done = index_files(tmp_path / "index", folder)
-    assert done.code == 0, done
-    assert "1 added" in done.out
-    assert said in done.out + done.err
-    assert "1 failed" in done.out
-    assert "Traceback" not in done.out + done.err
+    outcome = index_files(tmp_path / "index", folder)
+    assert outcome.code == 0, outcome
+    assert "1 added" in outcome.out
+    assert mentioned in outcome.out + outcome.err
+    assert "1 failed" in outcome.out
+    assert "Traceback" not in outcome.out + outcome.err
     assert [passage["document_id"] for passage in search_passages(tmp_path / "index", "capital of Norway")] == [
         "oslo.md"
     ]
@@ -78,11 +78,11 @@ def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
         tmp_path / "long.jsonl", [{"id": "long", "title": "", "text": text}, {"id": "b", "text": "Oslo."}]
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    done = index_files(tmp_path / "index", path)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert done.code == 0, done
-    assert "Traceback" not in done.err
-    assert grown < 3 * 1024 * 1024, f"{grown / 1024:.0f} MiB more"
+    outcome = index_files(tmp_path / "index", path)
+    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert outcome.code == 0, outcome
+    assert "Traceback" not in outcome.err
+    assert growth < 3 * 1024 * 1024, f"{growth / 1024:.0f} MiB more"
     assert search_passages(tmp_path / "index", "Oslo", "bm25")[0]["document_id"] == "b"
 
 
@@ -93,8 +93,8 @@ def test_very_many_tiny_documents(tmp_path: Path) -> None:
     write_jsonl(folder / "many.jsonl", rows)
     for number in range(2_000):
         (folder / f"{number}.txt").write_text(f"Island {number} has seals.", encoding="utf-8")
-    done = index_files(tmp_path / "index", folder)
-    assert "22000 added" in done.out, done
+    outcome = index_files(tmp_path / "index", folder)
+    assert "22000 added" in outcome.out, outcome
     assert search_passages(tmp_path / "index", "What is Thing 777 near?")[0]["document_id"] == "d777"
 
 
@@ -102,10 +102,10 @@ def test_an_id_given_twice_is_reported_and_the_first_one_stays(tmp_path: Path) -
     path = write_jsonl(
         tmp_path / "twice.jsonl", [{"id": "a", "text": "Oslo is first."}, {"id": "a", "text": "Bergen is not."}]
     )
-    done = index_files(tmp_path / "index", path)
-    assert done.code == 0
-    assert "1 failed" in done.out
-    assert "ids must be unique" in done.out + done.err
+    outcome = index_files(tmp_path / "index", path)
+    assert outcome.code == 0
+    assert "1 failed" in outcome.out
+    assert "ids must be unique" in outcome.out + outcome.err
     assert search_passages(tmp_path / "index", "Oslo Bergen", "bm25")[0]["text"] == "Oslo is first."
 
 
@@ -114,8 +114,8 @@ def test_ids_of_any_letters_come_back_and_can_be_removed(name: str, tmp_path: Pa
     path = write_jsonl(
         tmp_path / "ids.jsonl", [{"id": name, "text": f"The fjord of {name}."}, {"id": "b", "text": "Oslo."}]
     )
-    done = index_files(tmp_path / "index", path)
-    assert done.code == 0, done
+    outcome = index_files(tmp_path / "index", path)
+    assert outcome.code == 0, outcome
     (passage,) = search_passages(tmp_path / "index", "the fjord", "bm25")
     assert passage["document_id"] == name
     assert run_clew("remove", "--index", tmp_path / "index", "--", name).code == 0
@@ -146,9 +146,9 @@ def test_text_of_any_script_round_trips(text: str, question: str, tmp_path: Path
 @pytest.mark.parametrize("question", ["", " ", "\n\t", "?", "\0"])
 def test_a_question_without_words_finds_nothing_and_is_no_error(question: str, small_folder: Path) -> None:
     for retriever in ("bm25", "pagerank", "title-links"):
-        done = run_clew("search", question, "--index", small_folder, "--retriever", retriever, "--json")
-        assert done.code == 0
-        assert json.loads(done.out)["notes"]
+        outcome = run_clew("search", question, "--index", small_folder, "--retriever", retriever, "--json")
+        assert outcome.code == 0
+        assert json.loads(outcome.out)["notes"]
     assert run_clew("ask", question, "--index", small_folder).code == 0
 
 

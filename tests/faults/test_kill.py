@@ -1,4 +1,4 @@
-"""`kill -9` at random moments of every command that writes: commits stay whole, and the command can be finished."""
+"""`kill -9` at random moments of every command that writes: commits stay whole, and the command can be completed."""
 
 import random
 import shutil
@@ -11,12 +11,10 @@ from unittest.mock import patch
 
 import pytest
 
-from clew.errors import IndexFormatError
 from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
-from clew.store.atomic import folder_hash
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
-from tests.faults.commands import make_voyage, run_process, start_process, write_lines
+from tests.faults.commands import make_voyage, run_process, snapshot_hash, start_process, stored_documents, write_lines
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")
 DOCUMENTS, BATCH, KILLS = 160, 24, 25
@@ -24,7 +22,7 @@ REMOVED = [f"v{number:04d}" for number in range(0, DOCUMENTS, 3)]
 
 
 class ReferenceRun(NamedTuple):
-    """A command, the index it starts from (None for none), and what it leads to."""
+    """A command, the index it starts from (None for none), and its result."""
 
     start: Path | None
     arguments: list[str | Path]
@@ -34,23 +32,9 @@ class ReferenceRun(NamedTuple):
     seconds: float
 
 
-def stored_documents(index: Path) -> dict[str, str]:
-    """Return the state of each document that a reader sees now; {} where there is no index yet."""
-    try:
-        return PassageTable.open(index).document_hashes()
-    except IndexFormatError:
-        return {}
-
-
-def snapshot_hash(index: Path) -> str:
-    folder = snapshot_folder(PassageTable.open(index))
-    assert folder.is_dir()
-    return folder_hash(folder)
-
-
 def find_problems(index: Path) -> list[str]:
-    # A kill damages no list of deleted rows, and the process that would survive reading a damaged one costs a second.
-    with patch("clew.store.inspection.deadly_fragments", return_value=set()):
+    # A kill damages no deletion file, and the child process that reads them costs a second.
+    with patch("clew.store.inspection.crashing_fragments", return_value=set()):
         return verify(index) + snapshot_problems(snapshot_folder(PassageTable.open(index)))
 
 
@@ -59,9 +43,9 @@ def run_undisturbed(folder: Path, name: str, start: Path | None, *arguments: str
     if start is not None:
         shutil.copytree(start, index)
     before = stored_documents(index)
-    begun = time.perf_counter()
+    started = time.perf_counter()
     assert run_process(*arguments, "--index", index, batch=BATCH).code == 0
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     return ReferenceRun(start, list(arguments), before, stored_documents(index), snapshot_hash(index), seconds)
 
 
@@ -71,27 +55,27 @@ def reference_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Refere
     old = write_lines(folder / "old.jsonl", [make_voyage(number) for number in range(DOCUMENTS)])
     new = [make_voyage(number, state=1 + (number % 4 == 0)) for number in range(DOCUMENTS + 40)]
     encoder = ["--encoder", "hashing:16"]
-    run_process("--help")  # the server's own start is not the command's time
-    made = {"index": run_undisturbed(folder, "indexed", None, "index", old, *encoder)}
+    run_process("--help")  # so that the fork server's start is not measured
+    references = {"index": run_undisturbed(folder, "indexed", None, "index", old, *encoder)}
     changed = write_lines(folder / "new.jsonl", new)
-    made["update"] = run_undisturbed(folder, "updated", folder / "indexed", "index", changed)
-    made["remove"] = run_undisturbed(folder, "removed", folder / "updated", "remove", *REMOVED)
-    made["compact"] = run_undisturbed(folder, "compacted", folder / "removed", "compact")
-    return made
+    references["update"] = run_undisturbed(folder, "updated", folder / "indexed", "index", changed)
+    references["remove"] = run_undisturbed(folder, "removed", folder / "updated", "remove", *REMOVED)
+    references["compact"] = run_undisturbed(folder, "compacted", folder / "removed", "compact")
+    return references
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("operation", ["index", "update", "remove", "compact"])
-def test_kill(runs: dict[str, ReferenceRun], operation: str, tmp_path: Path) -> None:
-    run = runs[operation]
-    moments = random.Random(operation)
+def test_kill(reference_runs: dict[str, ReferenceRun], operation: str, tmp_path: Path) -> None:
+    run = reference_runs[operation]
+    rng = random.Random(operation)
     interrupted = 0
     for kill in range(KILLS):
         index = tmp_path / str(kill)
         if run.start is not None:
             shutil.copytree(run.start, index)
         process = start_process(*run.arguments, "--index", index, batch=BATCH)
-        time.sleep(moments.uniform(0, run.seconds))
+        time.sleep(rng.uniform(0, run.seconds))
         seen = stored_documents(index)
         process.kill()
         process.join()
@@ -104,20 +88,20 @@ def test_kill(runs: dict[str, ReferenceRun], operation: str, tmp_path: Path) -> 
         assert snapshot_hash(index) == run.snapshot
         assert not list((index / "derived").rglob("*.tmp"))
         shutil.rmtree(index)
-    assert interrupted  # how many moments fall inside the work depends on the machine, that some do does not
+    assert interrupted  # the number depends on the machine
 
 
-def check_committed(run: ReferenceRun, seen: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Every document is in its old state or its new one, and a new one that a reader saw has stayed."""
-    for id_ in {*run.before, *run.after, *found}:
-        assert found.get(id_) in (run.before.get(id_), run.after.get(id_))
+def check_committed(run: ReferenceRun, seen: Mapping[str, str], after_kill: Mapping[str, str]) -> None:
+    """Check that each document is in its old or its new state, and that new states seen by a reader have stayed."""
+    for id_ in {*run.before, *run.after, *after_kill}:
+        assert after_kill.get(id_) in (run.before.get(id_), run.after.get(id_))
         if seen.get(id_) == run.after.get(id_):
-            assert found.get(id_) == run.after.get(id_)
+            assert after_kill.get(id_) == run.after.get(id_)
 
 
 def finish(run: ReferenceRun, index: Path) -> None:
     if run.arguments[0] == "remove" and stored_documents(index) == run.after:
-        # It was done; "no document has this id" is all that the same command could say. Any reader makes the snapshot.
+        # It was done, so the same command only reports unknown ids. Any reader builds the snapshot.
         assert run_process(*run.arguments, "--index", index).code == 2
         assert run_process("stats", "--index", index).code == 0
     else:

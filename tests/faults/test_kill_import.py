@@ -1,4 +1,4 @@
-"""`kill -9` at random moments of the import of a graph: commits stay whole, and the same command goes on from there."""
+"""`kill -9` at random moments of a graph import: commits stay whole, and the same command continues."""
 
 import random
 import shutil
@@ -8,18 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from clew.store.atomic import folder_hash
 from clew.store.kg_shards import shard_triples
 from clew.store.passage_table import PassageTable
-from tests.faults.commands import make_voyage, run_process, start_process, write_lines
-from tests.faults.test_kill import find_problems, snapshot_hash, stored_documents
+from tests.faults.commands import (
+    folder_hash,
+    make_voyage,
+    run_process,
+    snapshot_hash,
+    start_process,
+    stored_documents,
+    write_lines,
+)
+from tests.faults.test_kill import find_problems
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="there is no kill -9")]
 TRIPLES, BATCH, KILLS = 4_000, 50, 10
 
 
 def write_graph(path: Path, state: int = 1) -> Path:
-    """Write a graph of voyages; in another state every fourth hundred of its triples differ, and it is shorter."""
+    """Write a graph of voyages; in state 2 it is shorter, and every fourth hundred of its triples differ."""
     rows = (
         f"Voyage {n % 90}\tmet{' again' * (state - 1) if n // 100 % 4 == 0 else ''}\tship {n}\n"
         for n in range(TRIPLES // state)
@@ -30,7 +37,7 @@ def write_graph(path: Path, state: int = 1) -> Path:
 
 @pytest.fixture(scope="module")
 def start_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index of documents that name what the graph names, with the graph in its first state."""
+    """Return a folder with an index of documents that share names with a graph, with and without the graph."""
     folder = tmp_path_factory.mktemp("start")
     lines = write_lines(folder / "voyages.jsonl", [make_voyage(number) for number in range(30)])
     assert run_process("index", lines, "--index", folder / "index", "--encoder", "hashing:16").code == 0
@@ -41,28 +48,28 @@ def start_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("before", "state"), [("bare", 1), ("index", 2)], ids=["new", "changed"])
-def test_kill(start: Path, tmp_path: Path, before: str, state: int) -> None:
+def test_kill(start_folder: Path, tmp_path: Path, before: str, state: int) -> None:
     (tmp_path / "g").mkdir()
     file = write_graph(tmp_path / "g" / "g.tsv", state)
     command: list[str | Path] = ["kg", "import", file]
-    shutil.copytree(start / before, tmp_path / "whole")
-    begun = time.perf_counter()
+    shutil.copytree(start_folder / before, tmp_path / "whole")
+    started = time.perf_counter()
     assert run_process(*command, "--index", tmp_path / "whole", batch=BATCH).code == 0
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - started
     after, snapshot = stored_documents(tmp_path / "whole"), snapshot_hash(tmp_path / "whole")
-    moments = random.Random(before)
+    rng = random.Random(before)
     interrupted = 0
     for kill in range(KILLS):
         index = tmp_path / str(kill)
-        shutil.copytree(start / before, index)
+        shutil.copytree(start_folder / before, index)
         old = stored_documents(index)
         process = start_process(*command, "--index", index, batch=BATCH)
-        time.sleep(moments.uniform(0, seconds))
+        time.sleep(rng.uniform(0, seconds))
         process.kill()
         process.join()
         interrupted += process.exitcode != 0
-        found = stored_documents(index)
-        assert all(found.get(id_) in (old.get(id_), after.get(id_)) for id_ in {*old, *after, *found})
+        after_kill = stored_documents(index)
+        assert all(after_kill.get(id_) in (old.get(id_), after.get(id_)) for id_ in {*old, *after, *after_kill})
         assert find_problems(index) == []
         assert run_process(*command, "--index", index, batch=BATCH).code == 0
         assert stored_documents(index) == after
@@ -72,15 +79,17 @@ def test_kill(start: Path, tmp_path: Path, before: str, state: int) -> None:
     assert interrupted
 
 
-def test_a_disk_that_is_full_keeps_what_was_committed(start: Path, tmp_path: Path) -> None:
-    shutil.copytree(start / "bare", tmp_path / "index")
+def test_a_disk_that_is_full_keeps_what_was_committed(start_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(start_folder / "bare", tmp_path / "index")
     before = folder_hash(tmp_path / "index" / "passages.lance" / "data")
-    done = run_process("kg", "import", start / "g.tsv", "--index", tmp_path / "index", batch=1000, file_bytes=8_000)
-    assert done.code == 1
-    assert done.err.splitlines()[-1].startswith("clew: ")
-    assert "Traceback" not in done.err
+    outcome = run_process(
+        "kg", "import", start_folder / "g.tsv", "--index", tmp_path / "index", batch=1000, file_bytes=8_000
+    )
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[-1].startswith("clew: ")
+    assert "Traceback" not in outcome.err
     assert find_problems(tmp_path / "index") == []
-    assert run_process("kg", "import", start / "g.tsv", "--index", tmp_path / "index", batch=1000).code == 0
+    assert run_process("kg", "import", start_folder / "g.tsv", "--index", tmp_path / "index", batch=1000).code == 0
     assert folder_hash(tmp_path / "index" / "passages.lance" / "data") != before
     table = PassageTable.open(tmp_path / "index")
     assert sum(len(triples) for rows in table.iter_shards() for _, triples in shard_triples(rows)) == TRIPLES

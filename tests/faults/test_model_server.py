@@ -1,4 +1,4 @@
-"""Every part that a server can play against the client: no crash, one failure or reply a prompt, budgets held."""
+"""Any behaviour of a server: no crash, one failure or reply for each prompt, and budgets are kept."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clew.errors import ProviderError
-from clew.models.llm import retrying as patient_calls
+from clew.models.llm import retrying
 from clew.models.llm.budget import Budget
 from clew.types import Failure, Reply, Usage
 from tests.faults.model_server import ServerReply, model_server
@@ -83,7 +83,7 @@ def completion_json(message: object) -> str:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patient_calls, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retrying, "_FIRST_WAIT", 0.001)
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "streamed"])
@@ -92,28 +92,28 @@ def on_text(request: pytest.FixtureRequest) -> Callable[[str], None] | None:
 
 
 @pytest.mark.parametrize("text", USABLE_REPLIES.values(), ids=USABLE_REPLIES)
-def test_a_reply_is_found_in_whatever_stands_around_it(text: str) -> None:
+def test_a_reply_is_found_in_any_surrounding_text(text: str) -> None:
     with model_server(lambda *_: ServerReply(text)) as server:
         assert names([complete_one(open_model(server))]) == [["Oslo"]]
         assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("text", UNUSABLE_REPLIES.values(), ids=UNUSABLE_REPLIES)
-def test_what_does_not_fit_goes_back_with_what_is_wrong(text: str) -> None:
+def test_an_invalid_reply_is_sent_back_with_its_fault(text: str) -> None:
     with model_server(lambda _, number: ServerReply(text if number == 0 else OSLO, tokens=(100, 50))) as server:
         reply = complete_one(open_model(server))
         assert names([reply]) == [["Oslo"]]
         assert (reply.usage.calls, reply.usage.input_tokens, reply.usage.output_tokens) == (2, 200, 100)
         roles = [message["role"] for message in server.requests[1]["messages"]]
         assert roles == ["system", "user", "assistant", "user"]
-        shown, wrong = (message["content"] for message in server.requests[1]["messages"][2:])
-        assert len(shown) <= patient_calls.MAX_QUOTED_CHARACTERS
+        sent, wrong = (message["content"] for message in server.requests[1]["messages"][2:])
+        assert len(sent) <= retrying.MAX_QUOTED_CHARACTERS
         assert wrong.startswith("The reply cannot be used: ")
         assert len(wrong) < 1500
 
 
 @pytest.mark.parametrize("text", UNUSABLE_REPLIES.values(), ids=UNUSABLE_REPLIES)
-def test_what_never_fits_is_a_failure_that_quotes_it(text: str) -> None:
+def test_a_reply_that_stays_invalid_is_a_failure_that_quotes_it(text: str) -> None:
     with model_server(lambda *_: ServerReply(text)) as server:
         failure = complete_one(open_model(server, repairs=1))
         assert isinstance(failure, Failure)
@@ -121,11 +121,11 @@ def test_what_never_fits_is_a_failure_that_quotes_it(text: str) -> None:
         assert failure.usage.calls == len(server.requests) == 2
         assert failure.reason.startswith("the reply of openai:test cannot be used: ")
         assert text[:100] in failure.reason
-        assert len(failure.reason) < patient_calls.MAX_QUOTED_CHARACTERS + 1500
+        assert len(failure.reason) < retrying.MAX_QUOTED_CHARACTERS + 1500
 
 
 @pytest.mark.parametrize("part", FAILED_REPLIES.values(), ids=FAILED_REPLIES)
-def test_what_is_no_answer_is_asked_for_again_and_then_a_failure(
+def test_a_failed_request_is_retried_and_then_a_failure(
     part: Callable[[], ServerReply], on_text: Callable[[str], None] | None
 ) -> None:
     with model_server(lambda *_: part()) as server:
@@ -140,13 +140,13 @@ def test_what_is_no_answer_is_asked_for_again_and_then_a_failure(
 
 
 @pytest.mark.parametrize("part", FAILED_REPLIES.values(), ids=FAILED_REPLIES)
-def test_what_is_no_answer_once_costs_no_prompt(part: Callable[[], ServerReply]) -> None:
+def test_a_request_that_fails_once_loses_no_prompt(part: Callable[[], ServerReply]) -> None:
     with model_server(lambda _, number: part() if number == 1 else ServerReply(OSLO)) as server:
-        assert names(open_model(server, at_once=1).complete(prompts(3))) == [["Oslo"]] * 3
+        assert names(open_model(server, max_concurrency=1).complete(prompts(3))) == [["Oslo"]] * 3
         assert len(server.requests) == 4
 
 
-def test_a_reply_that_is_cut_short_is_asked_for_again_in_brief(on_text: Callable[[str], None] | None) -> None:
+def test_a_reply_that_is_cut_short_is_requested_again_in_brief(on_text: Callable[[str], None] | None) -> None:
     def script(_: Any, number: int) -> ServerReply:
         return ServerReply('{"names": ["Os', finish_reason="length") if number == 0 else ServerReply(OSLO)
 
@@ -161,7 +161,7 @@ def test_a_reply_that_is_cut_short_is_asked_for_again_in_brief(on_text: Callable
     [ServerReply(refusal="I cannot help with that."), ServerReply("", finish_reason="content_filter")],
     ids=["refusal", "filter"],
 )
-def test_a_refusal_is_a_failure_and_asked_for_once(part: ServerReply, on_text: Callable[[str], None] | None) -> None:
+def test_a_refusal_is_a_failure_and_is_not_retried(part: ServerReply, on_text: Callable[[str], None] | None) -> None:
     with model_server(lambda *_: part) as server:
         failure = complete_one(open_model(server), on_text=on_text)
         assert isinstance(failure, Failure)
@@ -186,8 +186,8 @@ def test_a_server_that_hangs_is_cut_off(part: ServerReply, on_text: Callable[[st
 
 
 def test_orders_and_code_in_a_reply_stay_text() -> None:
-    said = json.dumps({"names": [INJECTED, CODE]})
-    with model_server(lambda *_: ServerReply(said)) as server:
+    results = json.dumps({"names": [INJECTED, CODE]})
+    with model_server(lambda *_: ServerReply(results)) as server:
         assert names([complete_one(open_model(server))]) == [[INJECTED, CODE]]
 
 
@@ -207,13 +207,13 @@ def test_a_server_that_does_not_count_is_counted_for(tokens: tuple[int, int] | N
 def test_a_count_beyond_any_number_ends_the_budget_and_crashes_nothing() -> None:
     budget = Budget(max_tokens=100_000)
     with model_server(lambda *_: ServerReply(OSLO, tokens=(10**40, 10**40))) as server:
-        results = open_model(server, budget=budget, at_once=1).complete(prompts(3))
+        results = open_model(server, budget=budget, max_concurrency=1).complete(prompts(3))
         assert len(server.requests) == 1
     assert isinstance(results[0], Reply)
     assert all(isinstance(result, Failure) and result.run_error is not None for result in results[1:])
 
 
-def test_every_part_at_once_loses_no_prompt_and_keeps_the_budget() -> None:
+def test_all_kinds_of_replies_together_lose_no_prompt_and_keep_the_budget() -> None:
     parts = [ServerReply(text) for text in (*USABLE_REPLIES.values(), *UNUSABLE_REPLIES.values())] + [
         part() for part in FAILED_REPLIES.values()
     ]
@@ -226,13 +226,13 @@ def test_every_part_at_once_loses_no_prompt_and_keeps_the_budget() -> None:
     assert all(isinstance(reply.value, Names) for reply in replies)
     paid = sum((result.usage for result in results), Usage())
     assert budget.spent.calls == paid.calls
-    assert budget.spent.input_tokens > paid.input_tokens  # what broke off may be charged too
+    assert budget.spent.input_tokens > paid.input_tokens  # an interrupted reply may be charged too
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 402])
-def test_what_no_call_can_mend_ends_the_run_with_one_error(status: int) -> None:
+def test_an_error_of_every_call_ends_the_run_with_one_error(status: int) -> None:
     with model_server(lambda *_: ServerReply("no", status=status)) as server:
-        results = open_model(server, at_once=2).complete(prompts(20))
+        results = open_model(server, max_concurrency=2).complete(prompts(20))
         assert len(server.requests) <= 2
     errors = {id(result.run_error) for result in results if isinstance(result, Failure)}
     assert len(errors) == 1
@@ -241,10 +241,10 @@ def test_what_no_call_can_mend_ends_the_run_with_one_error(status: int) -> None:
     assert str(results[-1].run_error) == f"openai:test cannot be used: HTTP {status}: no"
 
 
-def test_a_quota_that_is_used_up_ends_the_run() -> None:
+def test_an_exhausted_quota_ends_the_run() -> None:
     body = json.dumps({"error": {"message": "pay first", "code": "insufficient_quota", "type": "insufficient_quota"}})
     with model_server(lambda *_: ServerReply(status=429, body=body)) as server:
-        results = open_model(server, at_once=1).complete(prompts(5))
+        results = open_model(server, max_concurrency=1).complete(prompts(5))
         assert len(server.requests) == 1
     assert all(isinstance(result, Failure) and "pay first" in result.reason for result in results)
 

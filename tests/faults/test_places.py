@@ -7,9 +7,8 @@ import lance
 import pyarrow as pa
 import pytest
 
-from clew.store.atomic import folder_hash
 from clew.store.location import locate
-from tests.faults.commands import make_voyage, run_clew, write_lines
+from tests.faults.commands import folder_hash, make_voyage, run_clew, write_lines
 
 READING = (["search", "Voyage 1"], ["ask", "Who?"], ["stats"], ["verify"], ["repair"], ["compact"], ["remove", "v0001"])
 
@@ -78,12 +77,12 @@ def test_a_newer_format(index: Path, corpus: Path) -> None:
 
 
 def test_another_encoder_or_extractor(tmp_path: Path, index: Path, corpus: Path) -> None:
-    found = write_lines(tmp_path / "openie.jsonl", [{"id": "v0001", "entities": [], "triples": []}])
+    openie = write_lines(tmp_path / "openie.jsonl", [{"id": "v0001", "entities": [], "triples": []}])
     before = folder_hash(index)
     assert "was made with the encoder 'hashing:16'" in run_refused(
         "index", corpus, "--index", index, "--encoder", "none"
     )
-    assert "'rules'" in run_refused("index", corpus, "--index", index, "--extractor", f"published:{found}")
+    assert "'rules'" in run_refused("index", corpus, "--index", index, "--extractor", f"published:{openie}")
     assert folder_hash(index) == before
 
 

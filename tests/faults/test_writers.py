@@ -1,4 +1,4 @@
-"""Two writers, readers beside a writer, and Ctrl-C."""
+"""Two writers, readers during writes, and Ctrl-C."""
 
 import os
 import signal
@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 import clew as library
-from clew.indexing.snapshot_builder import snapshot_folder
-from clew.store.atomic import folder_hash
 from clew.store.passage_table import PassageTable
 from clew.store.verify import verify
 from clew.store.writer_lock import writer_lock
 from clew.types import Document, Evidence
-from tests.faults.commands import make_voyage, run_clew, run_process, start_process, write_lines
+from tests.faults.commands import make_voyage, run_clew, run_process, snapshot_hash, start_process, write_lines
 
 NUMBERS = range(300)
 
@@ -41,7 +39,7 @@ def make_document(number: int, state: int = 1) -> Document:
 
 @contextmanager
 def paused_writer(index: Path, *arguments: str | Path) -> Iterator[int]:
-    """Hold a command stopped in the middle, as soon as it has the lock; gives its process id."""
+    """Pause a command as soon as it has the lock, and yield its process id."""
     process = start_process(*arguments, "--index", index, batch=8)
     assert process.pid is not None
     lock = index / "clew.lock"
@@ -84,7 +82,7 @@ def test_a_reader_holds_its_version(tmp_path: Path) -> None:
     writer.remove(["v0012", "v0011"])
     writer.compact()
     assert visible_results(early.search("Who led Voyage 12?")) == first
-    assert visible_results(late.search("Who led Voyage 12?")) == first  # its snapshot is gone, and is made again
+    assert visible_results(late.search("Who led Voyage 12?")) == first  # its snapshot was removed and is built again
     assert early.table.read().equals(old)
     assert early.stats().documents == 20
     assert library.open(tmp_path).stats().documents == 18
@@ -110,7 +108,7 @@ def test_a_writer_reads_what_another_wrote_before_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.parametrize("commits", [0, 1, 4])
 def test_an_interrupt_leaves_a_valid_index_and_one_line(tmp_path: Path, corpus: Path, commits: int) -> None:
-    index, whole = tmp_path / "index", tmp_path / "whole"
+    index, reference = tmp_path / "index", tmp_path / "whole"
     arguments = ["index", str(corpus), "--encoder", "hashing:16"]
     program = (
         "from clew.commands import app; from clew.indexing import pipeline; pipeline.BATCH_PASSAGES = 8; app.main()"
@@ -125,13 +123,9 @@ def test_an_interrupt_leaves_a_valid_index_and_one_line(tmp_path: Path, corpus: 
         out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
     assert err == "clew: stopped; what was committed is kept, and the same command goes on from there\n"
-    kept = PassageTable.open(index).document_hashes()
-    assert len(kept) >= 8 * commits
+    stored = PassageTable.open(index).document_hashes()
+    assert len(stored) >= 8 * commits
     assert verify(index) == []
     assert run_process(*arguments[:2], "--index", index).code == 0
-    assert run_process(*arguments, "--index", whole).code == 0
-    assert snapshot_hash(index) == snapshot_hash(whole)
-
-
-def snapshot_hash(index: Path) -> str:
-    return folder_hash(snapshot_folder(PassageTable.open(index)))
+    assert run_process(*arguments, "--index", reference).code == 0
+    assert snapshot_hash(index) == snapshot_hash(reference)

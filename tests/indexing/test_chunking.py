@@ -1,4 +1,4 @@
-"""Passages: exact places, full coverage, the limit, ids, and hostile texts."""
+"""Passages: exact offsets, full coverage, the limit, ids, and hostile texts."""
 
 import string
 import sys
@@ -144,7 +144,7 @@ def test_a_longer_text_never_has_fewer_tokens(one: str, two: str) -> None:
         "! " * 100_000,
         '"' * 100_000,
         "a,b;" * 50_000,
-        # Each of these runs of white space is another separator to semchunk: one level of recursion each.
+        # Each of these runs of white space is another separator to semchunk, and costs one level of recursion.
         "".join("w" + " " * length for length in range(1, sys.getrecursionlimit() + 200)),
         "".join("w" + "\n" * length for length in range(1, sys.getrecursionlimit() + 200)),
         "".join("w" + "".join(run) for run in product("\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2028", repeat=3)),
@@ -158,12 +158,12 @@ def test_hostile_texts_are_cut_to_the_limit(text: str) -> None:
 
 
 @pytest.mark.parametrize(("tokens", "overlap"), [(0, 0), (-1, 0), (10, 10), (10, -1)])
-def test_settings_that_cannot_be(tokens: int, overlap: int) -> None:
+def test_invalid_settings_are_refused(tokens: int, overlap: int) -> None:
     with pytest.raises(InputError, match="give"):
         Chunker(tokens, overlap)
 
 
-def test_the_fingerprint_tells_settings_apart() -> None:
+def test_the_fingerprint_depends_on_the_settings() -> None:
     prints = {Chunker().fingerprint, Chunker(128).fingerprint, Chunker(256, 16).fingerprint}
     assert len(prints) == 3
     assert Chunker(256, 0).fingerprint == Chunker().fingerprint

@@ -1,4 +1,4 @@
-"""What indexing would cost: the arithmetic, replies that are kept, and that nothing is asked or written."""
+"""The cost estimate of indexing: its arithmetic, cached replies, and that nothing is called or written."""
 
 from pathlib import Path
 
@@ -18,14 +18,12 @@ from clew.models.llm import providers
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
-from clew.models.llm.prompts import entity_extraction as named_entities
-from clew.models.llm.prompts import joint_extraction as names_and_triples
-from clew.models.llm.prompts import triple_extraction as triples
+from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
 from clew.models.llm.prompts.template import Template
 from clew.settings import Settings
 from clew.types import Document, Failure, Passage
 from tests.faults.model_server import model_server
-from tests.indexing.extraction.playing_model import answer_request
+from tests.indexing.extraction.scripted_model import answer_request
 
 LLM = "llm:openai:test"
 DOCUMENTS = [Document(f"d{n}", f"Town {n}", f"Anna{'abcdefgh'[n]} met Boris in Oslo.") for n in range(8)]
@@ -38,12 +36,14 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def make_llm_clients(url: str = "http://127.0.0.1:9/v1", *, cached: bool = True, at_once: int = 4) -> LLMClientFactory:
-    return LLMClientFactory(CallSettings(base_url=url, max_concurrency=at_once), cached, prices=PRICES)
+def make_llm_clients(
+    url: str = "http://127.0.0.1:9/v1", *, cached: bool = True, max_concurrency: int = 4
+) -> LLMClientFactory:
+    return LLMClientFactory(CallSettings(base_url=url, max_concurrency=max_concurrency), cached, prices=PRICES)
 
 
 def text_tokens(text: str) -> int:
-    """Tokens: a third of the bytes, rounded down, and one."""
+    """Return a third of the bytes, rounded down, plus one."""
     return len(text.encode()) // 3 + 1
 
 
@@ -54,24 +54,29 @@ def prompt_tokens(template: Template, content: str) -> int:
 def test_the_arithmetic_for_one_passage(tmp_path: Path) -> None:
     text = "Fram left Oslo in 1893. " * 9
     content = f"<title>\nFram\n</title>\n<passage>\n{text.strip()}\n</passage>"
-    told = len("Fram") + len(text.strip())
-    names, found = round(REPLY_SHARES["named_entities"] * told) // 3 + 1, round(REPLY_SHARES["triples"] * told) // 3 + 1
-    tokens_in = prompt_tokens(named_entities.TEMPLATE, content)
-    tokens_in += prompt_tokens(triples.TEMPLATE, f"{content}\n\n<names>\n\n</names>") + names
-    expected = CostEstimate(1, 0, [], 1, "openai:test", 2, 0, tokens_in, names + found, at_once=4)
-    expected.cost = (3.0 * tokens_in + 10.0 * (names + found)) / 1_000_000
-    expected.seconds = (2 * SECONDS_PER_CALL + (names + found) / TOKENS_PER_SECOND) / 2  # two calls, two at once
+    size = len("Fram") + len(text.strip())
+    names, triple_tokens = (
+        round(REPLY_SHARES["named_entities"] * size) // 3 + 1,
+        round(REPLY_SHARES["triples"] * size) // 3 + 1,
+    )
+    tokens_in = prompt_tokens(entity_extraction.TEMPLATE, content)
+    tokens_in += prompt_tokens(triple_extraction.TEMPLATE, f"{content}\n\n<names>\n\n</names>") + names
+    expected = CostEstimate(1, 0, [], 1, "openai:test", 2, 0, tokens_in, names + triple_tokens, max_concurrency=4)
+    expected.cost = (3.0 * tokens_in + 10.0 * (names + triple_tokens)) / 1_000_000
+    expected.seconds = (
+        2 * SECONDS_PER_CALL + (names + triple_tokens) / TOKENS_PER_SECOND
+    ) / 2  # two calls, two at once
     assert estimate_indexing(tmp_path / "i", [Document("a", "Fram", text)], LLM, make_llm_clients()) == expected
 
 
-def test_one_call_a_passage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLEW_EXTRACTION_CALLS", "1")
-    found = estimate_indexing(tmp_path / "i", DOCUMENTS, LLM, make_llm_clients())
-    assert (found.calls, found.passages) == (8, 8)
+def test_one_call_a_passage(tmp_path: Path) -> None:
+    defaults = Settings(extraction_calls=1)
+    estimate = estimate_indexing(tmp_path / "i", DOCUMENTS, LLM, make_llm_clients(), defaults=defaults)
+    assert (estimate.calls, estimate.passages) == (8, 8)
     content = "<title>\nTown 0\n</title>\n<passage>\nAnnaa met Boris in Oslo.\n</passage>"
-    assert found.input_tokens == 8 * prompt_tokens(names_and_triples.TEMPLATE, content)
-    seconds = (8 * SECONDS_PER_CALL + found.output_tokens / TOKENS_PER_SECOND) / 4
-    assert found.seconds == pytest.approx(seconds)
+    assert estimate.input_tokens == 8 * prompt_tokens(joint_extraction.TEMPLATE, content)
+    seconds = (8 * SECONDS_PER_CALL + estimate.output_tokens / TOKENS_PER_SECOND) / 4
+    assert estimate.seconds == pytest.approx(seconds)
 
 
 def test_a_reply_is_no_longer_than_it_may_be(tmp_path: Path) -> None:
@@ -79,31 +84,31 @@ def test_a_reply_is_no_longer_than_it_may_be(tmp_path: Path) -> None:
     assert estimate_indexing(tmp_path / "i", [Document("a", "", "Oslo " * 400)], LLM, short).output_tokens == 10
 
 
-def test_nothing_is_asked_made_or_written(tmp_path: Path) -> None:
+def test_nothing_is_called_created_or_written(tmp_path: Path) -> None:
     with model_server(answer_request) as server:
         for _ in range(2):
-            found = estimate_indexing(tmp_path / "index", DOCUMENTS, LLM, make_llm_clients(server.url))
-            assert (found.documents, found.passages, found.calls, found.cached_calls) == (8, 8, 16, 0)
+            estimate = estimate_indexing(tmp_path / "index", DOCUMENTS, LLM, make_llm_clients(server.url))
+            assert (estimate.documents, estimate.passages, estimate.calls, estimate.cached_calls) == (8, 8, 16, 0)
     assert server.requests == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_only_what_is_new_or_changed_counts_and_kept_replies_cost_nothing(tmp_path: Path) -> None:
+def test_only_new_or_changed_documents_count_and_cached_replies_cost_nothing(tmp_path: Path) -> None:
     place = tmp_path / "index"
     with model_server(answer_request) as server:
         index = clew.create(place, Settings(encoder="none", extractor=LLM), llm_factory=make_llm_clients(server.url))
         assert index.add(DOCUMENTS[:5]).added == 5
-        made, version = len(server.requests), index.table.version
-        assert made == 10
-        found = estimate_indexing(place, DOCUMENTS, None, make_llm_clients(server.url))
-        assert (found.documents, found.unchanged, found.calls, found.cached_calls) == (3, 5, 6, 0)
+        created, version = len(server.requests), index.table.version
+        assert created == 10
+        estimate = estimate_indexing(place, DOCUMENTS, None, make_llm_clients(server.url))
+        assert (estimate.documents, estimate.unchanged, estimate.calls, estimate.cached_calls) == (3, 5, 6, 0)
         index.remove(["d0", "d1"])
-        found = estimate_indexing(place, DOCUMENTS, LLM, make_llm_clients(server.url))
-        assert (found.documents, found.unchanged, found.calls, found.cached_calls) == (5, 3, 6, 4)
-        again = estimate_indexing(place, DOCUMENTS, LLM, make_llm_clients(server.url, cached=False))
-        assert (again.documents, again.calls, again.cached_calls) == (5, 10, 0)
+        estimate = estimate_indexing(place, DOCUMENTS, LLM, make_llm_clients(server.url))
+        assert (estimate.documents, estimate.unchanged, estimate.calls, estimate.cached_calls) == (5, 3, 6, 4)
+        second = estimate_indexing(place, DOCUMENTS, LLM, make_llm_clients(server.url, cached=False))
+        assert (second.documents, second.calls, second.cached_calls) == (5, 10, 0)
         assert index.add(DOCUMENTS).added == 5
-        assert len(server.requests) == made + found.calls  # as was foreseen
+        assert len(server.requests) == created + estimate.calls  # as estimated
         nothing = estimate_indexing(place, DOCUMENTS, LLM, make_llm_clients(server.url))
         assert (nothing.documents, nothing.calls, nothing.cost, nothing.seconds) == (0, 0, 0.0, 0.0)
         with pytest.raises(InputError, match="was made with the extractor 'llm:openai:test'"):
@@ -111,7 +116,7 @@ def test_only_what_is_new_or_changed_counts_and_kept_replies_cost_nothing(tmp_pa
     assert clew.open(place).table.version == version + 2
 
 
-def test_what_failed_counts_where_it_is_to_be_tried_again(tmp_path: Path) -> None:
+def test_failed_passages_count_when_they_are_to_be_retried(tmp_path: Path) -> None:
     file = tmp_path / "found.jsonl"
     file.write_text('{"id": "d0", "entities": ["Oslo"]}\n', encoding="utf-8")
     index = clew.create(tmp_path / "index", Settings(encoder="none", extractor=f"published:{file}"))
@@ -123,15 +128,15 @@ def test_what_failed_counts_where_it_is_to_be_tried_again(tmp_path: Path) -> Non
 @pytest.mark.parametrize("extractor", ["rules", None])
 def test_without_a_model_there_are_no_calls(tmp_path: Path, extractor: str | None) -> None:
     failure = Failure("x.zip", "not a kind of file that can be read")
-    found = estimate_indexing(tmp_path / "i", [*DOCUMENTS, failure], extractor, make_llm_clients())
-    assert found == CostEstimate(8, 0, [failure], 8, at_once=4)
-    assert found.cost == 0.0
+    estimate = estimate_indexing(tmp_path / "i", [*DOCUMENTS, failure], extractor, make_llm_clients())
+    assert estimate == CostEstimate(8, 0, [failure], 8, max_concurrency=4)
+    assert estimate.cost == 0.0
 
 
-def test_the_same_passage_twice_is_asked_about_once(tmp_path: Path) -> None:
+def test_the_same_passage_twice_costs_one_call(tmp_path: Path) -> None:
     twice = [Document(name, "", "Anna met Boris.") for name in "ab"]
-    found = estimate_indexing(tmp_path / "i", twice, LLM, make_llm_clients())
-    assert (found.passages, found.calls, found.cached_calls) == (2, 2, 1)
+    estimate = estimate_indexing(tmp_path / "i", twice, LLM, make_llm_clients())
+    assert (estimate.passages, estimate.calls, estimate.cached_calls) == (2, 2, 1)
 
 
 @pytest.mark.parametrize("wrong", ["llm:gpt", "llm:nobody:x", "llm:", "magic"])
@@ -145,11 +150,11 @@ def test_another_kind_of_extractor_is_refused(small_folder: Path) -> None:
         estimate_indexing(small_folder, DOCUMENTS, LLM, make_llm_clients())
 
 
-def test_the_share_of_the_reply_is_near_what_models_wrote(tmp_path: Path) -> None:
+def test_the_share_of_the_reply_is_near_the_replies_of_models(tmp_path: Path) -> None:
     """The share foretells a reply's length for a passage of the length that is usual in question answering."""
     passage = Passage("p", "p", "Journal of Mathematical Physics", "x" * 450, 0, 450)
     names = ["1963", "American Institute of Physics", "Jan Philip Solovej", "January 1960", "University of Copenhagen"]
-    bytes_of = len(named_entities.NamedEntities(names=names).model_dump_json())
+    bytes_of = len(entity_extraction.NamedEntities(names=names).model_dump_json())
     foretold = REPLY_SHARES["named_entities"] * len(passage.title + passage.text)
     assert 0.5 < foretold / bytes_of < 2.0
 
@@ -157,8 +162,8 @@ def test_the_share_of_the_reply_is_near_what_models_wrote(tmp_path: Path) -> Non
 def test_files_are_read_as_indexing_reads_them(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("Anna met Boris.", encoding="utf-8")
     (tmp_path / "b.bin").write_bytes(b"\0")
-    found = estimate_indexing(tmp_path / "index", read_documents([tmp_path]), LLM, make_llm_clients())
-    assert (found.documents, found.calls, len(found.failures)) == (1, 2, 1)
+    estimate = estimate_indexing(tmp_path / "index", read_documents([tmp_path]), LLM, make_llm_clients())
+    assert (estimate.documents, estimate.calls, len(estimate.failures)) == (1, 2, 1)
 
 
 def test_without_the_extra_there_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

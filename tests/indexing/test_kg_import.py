@@ -1,4 +1,4 @@
-"""Graphs in an index: alone and beside documents, imported again, changed, removed, compared, checked."""
+"""Graphs in an index: alone and with documents, imported again, changed, removed, compared, verified."""
 
 import gzip
 import shutil
@@ -13,7 +13,7 @@ import clew
 from clew.errors import ClewError, InputError
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.index import Index
-from clew.indexing import kg_import as importing
+from clew.indexing import kg_import
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.snapshot_builder import MANIFEST_FILE, read_manifest, snapshot_folder
 from clew.retrievers.empty_index import ONLY_GRAPH
@@ -42,11 +42,11 @@ def write_triples(path: Path, rows: Rows) -> Path:
 
 
 def snapshot_arrays(index: Index) -> dict[str, bytes]:
-    """Return the files of the snapshot but its manifest, which also names where triples came from."""
+    """Return the files of the snapshot except its manifest, which also states the sources of triples."""
     assert index.snapshot
     folder = snapshot_folder(index.table)
-    found = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-    return {name: content for name, content in found.items() if name != MANIFEST_FILE}
+    arrays = {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    return {name: content for name, content in arrays.items() if name != MANIFEST_FILE}
 
 
 def list_triples(index: Index) -> list[Triple]:
@@ -64,67 +64,67 @@ def films_file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def graph_index(tmp_path: Path, sea: Path) -> Index:
+def graph_index(tmp_path: Path, sea_file: Path) -> Index:
     index = make_index(tmp_path / "alone", ())
-    index.import_graph(sea)
+    index.import_graph(sea_file)
     return index
 
 
 @pytest.fixture
-def mixed_index(tmp_path: Path, sea: Path) -> Index:
+def mixed_index(tmp_path: Path, sea_file: Path) -> Index:
     index = make_index(tmp_path / "mixed", DOCUMENTS)
-    index.import_graph(sea)
+    index.import_graph(sea_file)
     return index
 
 
-def test_a_graph_needs_no_documents_and_keeps_parallel_edges_and_loops(alone: Index) -> None:
-    assert [(t.head, t.relation, t.tail) for t in list_triples(alone)] == sorted(SEA)
-    assert all(t.passages == () for t in list_triples(alone))
-    assert sorted(alone.snapshot.entities) == ["Blekinge", "Karlskrona", "Louis Palander", "Norway", "Sweden"]
-    figures = alone.stats()
+def test_a_graph_needs_no_documents_and_keeps_parallel_edges_and_loops(graph_index: Index) -> None:
+    assert [(t.head, t.relation, t.tail) for t in list_triples(graph_index)] == sorted(SEA)
+    assert all(t.passages == () for t in list_triples(graph_index))
+    assert sorted(graph_index.snapshot.entities) == ["Blekinge", "Karlskrona", "Louis Palander", "Norway", "Sweden"]
+    figures = graph_index.stats()
     wanted = {"documents": 0, "passages": 0, "entities": 5, "relations": 5, "triples": 6, "imported_triples": 6}
     assert {name: getattr(figures, name) for name in wanted} == wanted
     assert figures.graphs == (StoredGraph("sea.tsv", triples=6, names=0, parts=1),)
 
 
-def test_the_same_file_again_costs_no_commit(alone: Index, sea: Path) -> None:
-    before = alone.table.version
-    report = alone.import_graph(sea)
+def test_the_same_file_again_costs_no_commit(graph_index: Index, sea_file: Path) -> None:
+    before = graph_index.table.version
+    report = graph_index.import_graph(sea_file)
     assert (report.added, report.updated, report.unchanged, report.removed) == (0, 0, 1, 0)
-    assert alone.table.version == before
+    assert graph_index.table.version == before
 
 
 def test_a_changed_file_takes_the_place_of_the_one_before(
-    alone: Index, sea: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph_index: Index, sea_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "SHARD_TRIPLES", 2)
-    monkeypatch.setattr(importing, "COMMIT_TRIPLES", 4)
-    report = alone.import_graph(sea)
+    monkeypatch.setattr(kg_import, "SHARD_TRIPLES", 2)
+    monkeypatch.setattr(kg_import, "COMMIT_TRIPLES", 4)
+    report = graph_index.import_graph(sea_file)
     assert (report.added, report.updated, report.unchanged, report.removed) == (2, 1, 0, 0)
-    write_triples(sea, [*SEA[:2], ("Karlskrona", "lies in", "the Baltic")])
-    report = alone.import_graph(sea)
+    write_triples(sea_file, [*SEA[:2], ("Karlskrona", "lies in", "the Baltic")])
+    report = graph_index.import_graph(sea_file)
     assert (report.added, report.updated, report.unchanged, report.removed) == (0, 1, 1, 1)
-    assert sorted((t.head, t.relation, t.tail) for t in list_triples(alone)) == sorted(
+    assert sorted((t.head, t.relation, t.tail) for t in list_triples(graph_index)) == sorted(
         [*SEA[:2], ("Karlskrona", "lies in", "the Baltic")]
     )
     fresh = make_index(tmp_path / "fresh", ())
-    fresh.import_graph(sea)
-    assert snapshot_arrays(fresh) == snapshot_arrays(alone)
+    fresh.import_graph(sea_file)
+    assert snapshot_arrays(fresh) == snapshot_arrays(graph_index)
     assert verify(tmp_path / "alone") == []
 
 
-def test_the_hash_of_the_corpus_follows_the_graphs_too(alone: Index, sea: Path) -> None:
+def test_the_hash_of_the_corpus_follows_the_graphs_too(graph_index: Index, sea_file: Path) -> None:
     def corpus() -> object:
-        return read_manifest(snapshot_folder(alone.table))["corpus"]
+        return read_manifest(snapshot_folder(graph_index.table))["corpus"]
 
     first = corpus()
-    write_triples(sea, SEA[:3])
-    alone.import_graph(sea)
+    write_triples(sea_file, SEA[:3])
+    graph_index.import_graph(sea_file)
     second = corpus()
-    alone.remove(["sea.tsv"])
+    graph_index.remove(["sea.tsv"])
     assert len({first, second, corpus()}) == 3
-    write_triples(sea, SEA)
-    alone.import_graph(sea)
+    write_triples(sea_file, SEA)
+    graph_index.import_graph(sea_file)
     assert corpus() == first
 
 
@@ -136,16 +136,16 @@ def test_duplicates_are_stored_once_and_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_removal_is_exact_whatever_came_before(tmp_path: Path, sea: Path, films: Path, seed: int) -> None:
+def test_removal_is_exact_whatever_came_before(tmp_path: Path, sea_file: Path, films_file: Path, seed: int) -> None:
     random = Random(seed)
     documents = random.sample(DOCUMENTS, 8)
     wanted = make_index(tmp_path / "wanted", documents)
-    wanted.import_graph(sea)
+    wanted.import_graph(sea_file)
     index = make_index(tmp_path / "index", ())
     steps: list[Callable[[], object]] = [
         lambda: index.add(documents),
-        lambda: index.import_graph(sea),
-        lambda: index.import_graph(films),
+        lambda: index.import_graph(sea_file),
+        lambda: index.import_graph(films_file),
         lambda: index.add([Document("late", "Face", "Face was filmed in Sweden by Antonia Bird.")]),
     ]
     random.shuffle(steps)
@@ -161,30 +161,30 @@ def test_removal_is_exact_whatever_came_before(tmp_path: Path, sea: Path, films:
     assert snapshot_arrays(index) == snapshot_arrays(make_index(tmp_path / "plain", documents))
 
 
-def test_the_order_of_graphs_and_the_size_of_parts_do_not_matter(
-    tmp_path: Path, sea: Path, films: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_order_of_graphs_and_the_size_of_shards_do_not_matter(
+    tmp_path: Path, sea_file: Path, films_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = make_index(tmp_path / "one", DOCUMENTS), make_index(tmp_path / "other", ())
-    one.import_graph(sea)
-    one.import_graph(films)
-    monkeypatch.setattr(importing, "SHARD_TRIPLES", 1)
-    monkeypatch.setattr(importing, "COMMIT_CHARACTERS", 1)
-    other.import_graph(films, "aaa")
+    one.import_graph(sea_file)
+    one.import_graph(films_file)
+    monkeypatch.setattr(kg_import, "SHARD_TRIPLES", 1)
+    monkeypatch.setattr(kg_import, "COMMIT_CHARACTERS", 1)
+    other.import_graph(films_file, "aaa")
     other.add(DOCUMENTS)
-    other.import_graph(sea, "zzz")
+    other.import_graph(sea_file, "zzz")
     assert snapshot_arrays(one) == snapshot_arrays(other)
 
 
-def test_a_passage_that_mentions_an_entity_of_a_graph_means_the_same_entity(mixed: Index) -> None:
-    s = mixed.snapshot
+def test_a_passage_that_mentions_an_entity_of_a_graph_means_the_same_entity(mixed_index: Index) -> None:
+    s = mixed_index.snapshot
     (town,) = s.entities_with_name("karlskrona")
     told_by = {s.passage_ids[int(p)] for p in s.mentioned_in.row(int(town))}
     assert {"palander", "karlskrona", "untitled-1"} <= told_by
     ends = s.triples[s.imported][:, [0, 2]]
     assert town in ends
-    both = [t for t in list_triples(mixed) if t.passages and (t.head, t.relation, t.tail) in SEA]
-    apart = [t for t in list_triples(mixed) if not t.passages]
-    assert len(both) + len(apart) == int(s.imported.sum()) == len(SEA)
+    both = [t for t in list_triples(mixed_index) if t.passages and (t.head, t.relation, t.tail) in SEA]
+    separate = [t for t in list_triples(mixed_index) if not t.passages]
+    assert len(both) + len(separate) == int(s.imported.sum()) == len(SEA)
     (sweden,) = s.entities_with_name("Sweden")
     assert len(s.mentioned_in.row(int(sweden))) > 0
     (norway,) = s.entities_with_name("Norway")
@@ -195,24 +195,24 @@ RETRIEVER_NAMES = "bm25 dense entity-graph gear hipporag2 ircot naive-ge pageran
 
 
 @pytest.mark.parametrize("name", RETRIEVER_NAMES.split())
-def test_every_retriever_searches_a_mixed_index(mixed: Index, name: str) -> None:
+def test_every_retriever_searches_a_mixed_index(mixed_index: Index, name: str) -> None:
     for question in (*QUESTIONS, "Which countries border Sweden?"):
         for where in (None, "lang = 'en'"):
-            evidence = mixed.search(question, 5, name, where)
+            evidence = mixed_index.search(question, 5, name, where)
             allowed = {d.id for d in DOCUMENTS if where is None or d.metadata.get("lang") == "en"}
             assert {scored.item.document_id for scored in evidence.passages} <= allowed
             assert {id_ for path in evidence.paths for t in path.item for id_ in t.passages} <= allowed
-    found = mixed.search(QUESTIONS[0], 5, name).passages
-    assert "palander" in {scored.item.id for scored in found}
+    passages = mixed_index.search(QUESTIONS[0], 5, name).passages
+    assert "palander" in {scored.item.id for scored in passages}
 
 
 @pytest.mark.parametrize("name", ["bm25", "dense", "fused", "gfm", "hipporag2", "pagerank", "sync-ge"])
-def test_without_passages_retrievers_find_nothing_and_say_why(alone: Index, name: str) -> None:
-    evidence = alone.search("Where was Louis Palander born?", 5, name)
+def test_without_passages_retrievers_find_nothing_and_say_why(graph_index: Index, name: str) -> None:
+    evidence = graph_index.search("Where was Louis Palander born?", 5, name)
     assert (evidence.passages, evidence.paths, evidence.notes) == ((), (), (ONLY_GRAPH,))
     with pytest.raises(InputError, match="k is 0"):
-        alone.search("Where?", 0, name)
-    assert alone.ask("Where was Louis Palander born?", 5, name).text == ""
+        graph_index.search("Where?", 0, name)
+    assert graph_index.ask("Where was Louis Palander born?", 5, name).text == ""
 
 
 def test_names_of_a_graph_that_no_passage_mentions_are_not_compared_by_meaning(tmp_path: Path) -> None:
@@ -226,15 +226,15 @@ def test_names_of_a_graph_that_no_passage_mentions_are_not_compared_by_meaning(t
     assert len(index.snapshot.equivalences.indices) == before
 
 
-def test_entities_that_fold_alike_stay_apart(tmp_path: Path, films: Path) -> None:
+def test_entities_with_equal_folded_names_stay_separate(tmp_path: Path, films_file: Path) -> None:
     index = make_index(tmp_path / "index", ())
-    index.import_graph(films)
+    index.import_graph(films_file)
 
     def called(name: str) -> list[str]:
         return [index.snapshot.entities[int(e)] for e in index.snapshot.entities_with_name(name)]
 
     assert (called("Face"), called("face"), sorted(called("FACE"))) == (["Face"], ["face"], ["Face", "face"])
-    # Which of the two a document means is not known: what it mentions stays an entity of its own beside them.
+    # It is unknown which of the two a document means, so its mention is an entity of its own.
     index.add([Document("d", "", "Antonia Bird directed Face and Priest.")])
     assert (called("Face"), called("face"), len(called("FACE"))) == (["Face", "Face"], ["face"], 3)
     assert called("Antonia Bird") == ["Antonia Bird"]
@@ -254,13 +254,13 @@ def test_labels_and_aliases_lead_to_an_entity(tmp_path: Path) -> None:
     assert index.stats().graphs == (StoredGraph("ships", triples=1, names=3, parts=2),)
 
 
-def test_faults_are_counted_and_the_first_are_told(tmp_path: Path) -> None:
+def test_faults_are_counted_and_the_first_are_reported(tmp_path: Path) -> None:
     rows = ["a\tb\tc"] + ["x"] * 30 + ["d\te\tf"]
     file = tmp_path / "g.tsv"
     file.write_text("\n".join(rows), encoding="utf-8")
     index = make_index(tmp_path / "index", ())
     report = index.import_graph(file)
-    assert (report.triples, report.malformed, len(report.faults)) == (2, 30, importing.MAX_REPORTED_FAULTS)
+    assert (report.triples, report.malformed, len(report.faults)) == (2, 30, kg_import.MAX_REPORTED_FAULTS)
     assert str(report.faults[0]) == "g.tsv:2: 1 cell, wanted 3: head, relation, tail"
     with pytest.raises(InputError, match=r"g\.tsv:2: .*nothing was imported"):
         index.import_graph(file, "other", strict=True)
@@ -268,23 +268,23 @@ def test_faults_are_counted_and_the_first_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "a\tb\n", "head\trelation\ttail\n"])
-def test_a_file_that_states_nothing_changes_nothing(alone: Index, sea: Path, content: str) -> None:
-    before = alone.table.version
-    sea.write_text(content, encoding="utf-8")
+def test_a_file_that_states_nothing_changes_nothing(graph_index: Index, sea_file: Path, content: str) -> None:
+    before = graph_index.table.version
+    sea_file.write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match="states no triple"):
-        alone.import_graph(sea)
-    assert alone.table.version == before
-    assert len(list_triples(alone)) == len(SEA)
+        graph_index.import_graph(sea_file)
+    assert graph_index.table.version == before
+    assert len(list_triples(graph_index)) == len(SEA)
 
 
 def test_a_file_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "SHARD_TRIPLES", 1_000)
-    monkeypatch.setattr(importing, "COMMIT_TRIPLES", 2_000)
+    monkeypatch.setattr(kg_import, "SHARD_TRIPLES", 1_000)
+    monkeypatch.setattr(kg_import, "COMMIT_TRIPLES", 2_000)
     rows = [(f"entity {n * 7919 % 100_003}", "next", f"entity {n}") for n in range(20_000)]
     file = tmp_path / "g.tsv.gz"
 
-    def write(some: Sequence[tuple[str, str, str]], share: float = 1.0) -> None:
-        packed = gzip.compress("".join("\t".join(row) + "\n" for row in some).encode())
+    def write(triples: Sequence[tuple[str, str, str]], share: float = 1.0) -> None:
+        packed = gzip.compress("".join("\t".join(row) + "\n" for row in triples).encode())
         file.write_bytes(packed[: int(len(packed) * share)])
 
     index = make_index(tmp_path / "index", ())
@@ -298,9 +298,9 @@ def test_a_file_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pyt
             index.import_graph(file)
         version = index.table.version
         write(rows[::-1], 0.5)
-        with pytest.raises(InputError, match=r"not whole.*was taken back"):
+        with pytest.raises(InputError, match=r"incomplete.*was taken back"):
             index.import_graph(file)
-        assert index.table.version > version  # it had been written, several commits of it
+        assert index.table.version > version  # several commits had been written
         assert stored() == sorted(before)
         assert verify(tmp_path / "index") == []
     write(rows)
@@ -309,30 +309,30 @@ def test_a_file_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\tb", "\x1b[31m"])
-def test_names_that_no_graph_can_have(alone: Index, sea: Path, name: str) -> None:
+def test_invalid_names_of_graphs_are_refused(graph_index: Index, sea_file: Path, name: str) -> None:
     with pytest.raises(InputError, match="cannot be a graph's"):
-        alone.import_graph(sea, name)
+        graph_index.import_graph(sea_file, name)
 
 
 @pytest.mark.parametrize("name", ["it's", 'say "x"', "a#b", "日本 🚢", "a%00_", "k#000001"])
-def test_any_other_name_can_be_removed(tmp_path: Path, sea: Path, name: str) -> None:
+def test_any_other_name_can_be_removed(tmp_path: Path, sea_file: Path, name: str) -> None:
     index = make_index(tmp_path / "index", DOCUMENTS[:2])
     before = snapshot_arrays(index)
-    index.import_graph(sea, name)
+    index.import_graph(sea_file, name)
     assert [graph.name for graph in index.stats().graphs] == [name]
     assert index.remove([name]).removed_graphs == 1
     assert snapshot_arrays(index) == before
 
 
-def test_documents_and_graphs_do_not_take_each_others_names(tmp_path: Path, sea: Path) -> None:
+def test_documents_and_graphs_do_not_take_each_others_names(tmp_path: Path, sea_file: Path) -> None:
     index = make_index(tmp_path / "index", [Document("sea.tsv", "", "The sea."), Document("g#000000", "", "A trap.")])
     for name in ("sea.tsv", "g"):
-        with pytest.raises(InputError, match=f"a document of this index goes by '{name}'"):
-            index.import_graph(sea, name)
-    index.import_graph(sea, "graph")
+        with pytest.raises(InputError, match=f"a document of this index has the id '{name}'"):
+            index.import_graph(sea_file, name)
+    index.import_graph(sea_file, "graph")
     for id_ in ("graph", "graph#000000"):
         (failure,) = index.add([Document(id_, "", "A text.")]).failures
-        assert "an imported graph goes by this id" in failure.reason
+        assert "an imported graph has this id" in failure.reason
     for absent in ("graph#000000", "graph#", "nothing"):
         with pytest.raises(InputError, match="no document has the id, and no graph the name"):
             index.remove([absent])
@@ -340,14 +340,14 @@ def test_documents_and_graphs_do_not_take_each_others_names(tmp_path: Path, sea:
     assert len(index.stats().graphs) == 1
 
 
-def test_what_is_damaged_is_found_repaired_and_imported_again(
-    tmp_path: Path, sea: Path, mixed: Index, monkeypatch: pytest.MonkeyPatch
+def test_damage_is_found_repaired_and_imported_again(
+    tmp_path: Path, sea_file: Path, mixed_index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "SHARD_TRIPLES", 2)
-    mixed.import_graph(sea)
-    whole = snapshot_arrays(mixed)
-    assert mixed.compact() > 0
-    assert snapshot_arrays(mixed) == whole
+    monkeypatch.setattr(kg_import, "SHARD_TRIPLES", 2)
+    mixed_index.import_graph(sea_file)
+    expected = snapshot_arrays(mixed_index)
+    assert mixed_index.compact() > 0
+    assert snapshot_arrays(mixed_index) == expected
     for file in (tmp_path / "mixed" / "passages.lance" / "data").glob("*.lance"):
         file.write_bytes(file.read_bytes().replace(b"studied in", b"studied im"))
     assert len(verify(tmp_path / "mixed")) == 1
@@ -355,13 +355,13 @@ def test_what_is_damaged_is_found_repaired_and_imported_again(
         _ = rebuild_snapshot(tmp_path / "mixed").snapshot
     repair(tmp_path / "mixed")
     index = clew.open(tmp_path / "mixed")
-    report = index.import_graph(sea)
+    report = index.import_graph(sea_file)
     assert (report.added, report.unchanged) == (1, 2)
-    assert snapshot_arrays(index) == whole
+    assert snapshot_arrays(index) == expected
 
 
 def rebuild_snapshot(folder: Path) -> Index:
-    """Return an index that has to make its snapshot."""
+    """Return an index whose snapshot must be built again."""
     shutil.rmtree(folder / "derived" / "snapshots")
     return clew.open(folder)
 
@@ -378,25 +378,25 @@ def test_a_hub_and_names_of_ten_kilobytes(tmp_path: Path) -> None:
     assert verify(tmp_path / "index") == []
 
 
-def test_a_part_is_bounded_in_characters_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "SHARD_CHARACTERS", 100)
+def test_a_shard_is_bounded_in_characters_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kg_import, "SHARD_CHARACTERS", 100)
     index = clew.create(tmp_path / "index", Settings(encoder="none"))
     report = index.import_graph(write_triples(tmp_path / "g.tsv", [(f"{n:050}", "x", f"{n:050}") for n in range(10)]))
     assert (report.added, report.triples) == (10, 10)
 
 
-def test_progress_is_told_in_triples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "SHARD_TRIPLES", 10)
-    heard: list[tuple[str, int, int]] = []
-    index = clew.create(tmp_path / "index", Settings(encoder="none"), lambda *told: heard.append(told))
+def test_progress_is_reported_in_triples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kg_import, "SHARD_TRIPLES", 10)
+    reports: list[tuple[str, int, int]] = []
+    index = clew.create(tmp_path / "index", Settings(encoder="none"), lambda *report: reports.append(report))
     index.import_graph(write_triples(tmp_path / "g.tsv", [(f"a{n}", "b", "c") for n in range(45)]))
-    assert [done for stage, done, total in heard if (stage, total) == ("importing", 0)] == [10, 20, 30, 40, 45]
-    assert ("reading graphs", 45, 0) in heard
+    assert [counts for stage, counts, total in reports if (stage, total) == ("importing", 0)] == [10, 20, 30, 40, 45]
+    assert ("reading graphs", 45, 0) in reports
 
 
-def test_searching_finds_the_same_with_a_graph_of_other_things(tmp_path: Path, films: Path) -> None:
+def test_searching_finds_the_same_with_a_graph_of_other_things(tmp_path: Path, films_file: Path) -> None:
     plain, beside = make_index(tmp_path / "plain", DOCUMENTS), make_index(tmp_path / "beside", DOCUMENTS)
-    beside.import_graph(films)
+    beside.import_graph(films_file)
     for name in ("bm25", "dense", "title-links"):
         assert name in RETRIEVERS
         for question in QUESTIONS:

@@ -1,4 +1,4 @@
-"""Documents come and go in any order; what stays is what an index of the same documents, made at once, would be."""
+"""After any sequence of additions and removals, an index equals one made of the remaining documents at once."""
 
 from collections.abc import Collection, Sequence
 from itertools import chain
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import BudgetError
 from clew.index import Index
-from clew.indexing import pipeline as updating
+from clew.indexing import pipeline
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.pipeline import IndexWriter
@@ -46,8 +46,8 @@ def make_index(folder: Path, encoder: str) -> Index:
 
 
 def snapshot_files(index: Index) -> dict[str, bytes]:
-    """Return every file of the snapshot, the manifest too, by name."""
-    assert index.snapshot  # makes the files, where nothing was ever added
+    """Return every file of the snapshot by name, including the manifest."""
+    assert index.snapshot  # builds the files, even if nothing was added
     folder = snapshot_folder(index.table)
     assert (folder / MANIFEST_FILE).is_file()
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -57,7 +57,7 @@ def snapshot_files(index: Index) -> dict[str, bytes]:
 @pytest.mark.parametrize("encoder", ["none", "hashing:32"])
 @settings(deadline=None, max_examples=12)
 @given(history=steps)
-def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_what_stays(
+def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_the_rest(
     encoder: str, history: Sequence[Sequence[Document] | int]
 ) -> None:
     expected: dict[str, Document] = {}
@@ -71,7 +71,7 @@ def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_what_stays
                     del expected[id_]
             else:
                 index.add(step)
-                for document in reversed(step):  # of two with one id the first is taken
+                for document in reversed(step):  # of two documents with one id the first is used
                     expected[document.id] = document
         fresh = make_index(Path(folder, "two"), encoder)
         fresh.add(sorted(expected.values(), key=lambda document: document.id, reverse=True))
@@ -81,9 +81,9 @@ def test_any_order_of_adds_changes_and_removals_gives_the_snapshot_of_what_stays
 
 @settings(deadline=None, max_examples=8)
 @given(st.lists(documents, max_size=4), st.lists(documents, min_size=1, max_size=4))
-def test_adding_and_removing_leaves_no_trace(some: list[Document], more: list[Document]) -> None:
+def test_adding_and_removing_leaves_no_trace(some: list[Document], second: list[Document]) -> None:
     first = {document.id: document for document in some}
-    others = {f"x{document.id}": document for document in more}
+    others = {f"x{document.id}": document for document in second}
     with TemporaryDirectory() as folder:
         index, fresh = make_index(Path(folder, "one"), "hashing:32"), make_index(Path(folder, "two"), "hashing:32")
         fresh.add(list(first.values()))
@@ -92,7 +92,7 @@ def test_adding_and_removing_leaves_no_trace(some: list[Document], more: list[Do
         assert snapshot_files(index) == snapshot_files(fresh)
 
 
-def test_what_has_not_changed_makes_no_version(tmp_path: Path) -> None:
+def test_unchanged_documents_make_no_version(tmp_path: Path) -> None:
     index = make_index(tmp_path / "index", "none")
     index.add([Document("a", "Fram", "Fram is a ship."), Document("b", "Larvik", "Larvik is a town.")])
     version = index.table.version
@@ -123,28 +123,28 @@ def test_a_document_may_not_take_the_id_of_anothers_passage(tmp_path: Path) -> N
 
 
 class FlakyExtractor:
-    """An extractor by rules that fails at some passages, or comes to its end after some.
+    """A rule-based extractor that fails at some passages, or runs out of budget.
 
     Args:
         failing: Ids of passages.
-        most: How many passages it reads before what it may spend is spent.
+        max_passages: Number of passages after which its budget is spent.
     """
 
     fingerprint = RuleExtractor().fingerprint
 
-    def __init__(self, failing: Collection[str] = (), most: int = 1 << 30) -> None:
-        self.failing, self.left = failing, most
-        self.asked: list[list[str]] = []
+    def __init__(self, failing: Collection[str] = (), max_passages: int = 1 << 30) -> None:
+        self.failing, self.remaining = failing, max_passages
+        self.requests: list[list[str]] = []
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        self.asked.append([passage.id for passage in passages])
+        self.requests.append([passage.id for passage in passages])
         results = RuleExtractor().extract(passages)
         for position, passage in enumerate(passages):
-            if self.left <= 0:
+            if self.remaining <= 0:
                 results[position] = Failure(passage.id, "spent", run_error=BudgetError("spent"))
             elif passage.id in self.failing:
                 results[position] = Failure(passage.id, "a mood")
-            self.left -= 1
+            self.remaining -= 1
         return results
 
 
@@ -158,17 +158,17 @@ PASSAGES = [passage.id for document in FLEET for passage in Chunker(64).split(do
 
 
 def index_fleet(folder: Path, extractor: FlakyExtractor, patch: pytest.MonkeyPatch) -> Index:
-    """An index whose passages are small, so that the documents have several; `extractor` reads for it."""
+    """Return an index with small passages, so that the documents have several, extracted by `extractor`."""
     patch.setattr("clew.index.open_extractor", lambda *_: extractor)
     return clew.create(folder, Settings(encoder="hashing:32", extractor="rules", passage_tokens=64))
 
 
 @settings(deadline=None, max_examples=8)
 @given(st.lists(st.sets(st.sampled_from(PASSAGES)), min_size=1, max_size=3), st.booleans(), st.integers(1, 9))
-def test_what_failed_and_was_tried_again_leaves_no_trace(failing: list[set[str]], give: bool, batch: int) -> None:
+def test_failed_passages_that_were_retried_leave_no_trace(failing: list[set[str]], give: bool, batch: int) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(updating, "BATCH_PASSAGES", batch)
-        patch.setattr(updating, "BATCH_LIMIT", batch)
+        patch.setattr(pipeline, "BATCH_PASSAGES", batch)
+        patch.setattr(pipeline, "BATCH_LIMIT", batch)
         fresh = index_fleet(Path(folder, "fresh"), FlakyExtractor(), patch)
         fresh.add(FLEET)
         index = index_fleet(Path(folder, "one"), FlakyExtractor(failing[0]), patch)
@@ -179,7 +179,7 @@ def test_what_failed_and_was_tried_again_leaves_no_trace(failing: list[set[str]]
             extractor = FlakyExtractor(moods)
             patch.setattr("clew.index.open_extractor", lambda *_, one=extractor: one)
             report = index.add(FLEET if give else [], retry_failed=True)
-            assert sorted(chain.from_iterable(extractor.asked)) == sorted(before)  # and no other passage
+            assert sorted(chain.from_iterable(extractor.requests)) == sorted(before)  # and no other passage
             assert (report.retried, report.added, report.updated) == (len(before), 0, 0)
             assert {failure.item for failure in report.failures} == before & moods
             assert (report.stop_error, report.remaining) == (None, 0)
@@ -187,7 +187,7 @@ def test_what_failed_and_was_tried_again_leaves_no_trace(failing: list[set[str]]
         assert snapshot_files(index) == snapshot_files(fresh)
 
 
-def test_trying_again_leaves_other_passages_of_the_document_alone(
+def test_retrying_leaves_other_passages_of_the_document_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index = index_fleet(tmp_path / "index", FlakyExtractor({"fram#1"}), monkeypatch)
@@ -198,7 +198,7 @@ def test_trying_again_leaves_other_passages_of_the_document_alone(
     monkeypatch.setattr("clew.index.open_extractor", lambda *_: extractor)
     report = index.add([], retry_failed=True)
     assert (report.retried, [f.item for f in report.failures]) == (1, ["fram#1"])
-    assert index.table.version == version  # the same failure again is nothing new
+    assert index.table.version == version  # the same failure again changes nothing
     monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor())
     index.add([], retry_failed=True)
     after = index.table.read().to_pylist()
@@ -209,34 +209,34 @@ def test_trying_again_leaves_other_passages_of_the_document_alone(
     assert row["mentions"]
 
 
-def test_what_this_run_failed_at_is_not_tried_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_this_run_are_not_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     extractor = FlakyExtractor({"gjoa#2"})
     index = index_fleet(tmp_path / "index", extractor, monkeypatch)
     report = index.add(FLEET, retry_failed=True)
     assert (report.retried, [f.item for f in report.failures]) == (0, ["gjoa#2"])
-    assert list(chain.from_iterable(extractor.asked)).count("gjoa#2") == 1
+    assert list(chain.from_iterable(extractor.requests)).count("gjoa#2") == 1
 
 
 @settings(deadline=None, max_examples=10)
 @given(st.integers(0, len(PASSAGES) + 2), st.integers(1, 30), st.sampled_from([(), ("fram#1", "vega#3")]))
 def test_a_spent_budget_keeps_whole_documents_and_goes_on(most: int, batch: int, failing: tuple[str, ...]) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(updating, "BATCH_PASSAGES", batch)
-        patch.setattr(updating, "BATCH_LIMIT", batch)
+        patch.setattr(pipeline, "BATCH_PASSAGES", batch)
+        patch.setattr(pipeline, "BATCH_LIMIT", batch)
         fresh = index_fleet(Path(folder, "fresh"), FlakyExtractor(failing), patch)
         fresh.add(FLEET)
         index = index_fleet(Path(folder, "one"), FlakyExtractor(failing, most), patch)
         report = index.add(FLEET)
-        kept = index.table.document_hashes()
-        assert report.added == len(kept) == len(FLEET) - report.remaining
-        assert (report.stop_error is None) == (len(kept) == len(FLEET)) == (most >= len(PASSAGES))
-        assert {failure.item for failure in report.failures} == {id_ for id_ in failing if id_.split("#")[0] in kept}
+        stored = index.table.document_hashes()
+        assert report.added == len(stored) == len(FLEET) - report.remaining
+        assert (report.stop_error is None) == (len(stored) == len(FLEET)) == (most >= len(PASSAGES))
+        assert {failure.item for failure in report.failures} == {id_ for id_ in failing if id_.split("#")[0] in stored}
         assert index.table.count_rows() == report.passages
         if report.stop_error is not None:
             assert isinstance(report.stop_error, BudgetError)
         patch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(failing))
         report = index.add(FLEET)
-        assert (report.unchanged, report.added, report.remaining) == (len(kept), len(FLEET) - len(kept), 0)
+        assert (report.unchanged, report.added, report.remaining) == (len(stored), len(FLEET) - len(stored), 0)
         assert snapshot_files(index) == snapshot_files(fresh)
 
 
@@ -246,19 +246,19 @@ def test_a_changed_document_stays_as_it_was_when_the_budget_is_spent(
     index = index_fleet(tmp_path / "index", FlakyExtractor(), monkeypatch)
     index.add(FLEET)
     before = index.table.read()
-    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(most=3))
+    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(max_passages=3))
     report = index.add([long_document("fram", 14)])
     assert (report.updated, report.remaining) == (0, 1)
     assert index.table.read().equals(before)
 
 
-def test_trying_again_stops_with_the_budget_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retrying_stops_with_the_budget_and_continues_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = index_fleet(tmp_path / "index", FlakyExtractor(PASSAGES), monkeypatch)
     index.add(FLEET)
-    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(most=5))
+    monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor(max_passages=5))
     report = index.add([], retry_failed=True)
     assert (report.retried, report.failures, str(report.stop_error)) == (5, [], "spent")
-    assert report.remaining == len(FLEET)  # the first is begun, not done
+    assert report.remaining == len(FLEET)  # the first is started, not done
     assert index.table.read(["failure"])["failure"].null_count == 5
     monkeypatch.setattr("clew.index.open_extractor", lambda *_: FlakyExtractor())
     report = index.add([], retry_failed=True)
@@ -267,9 +267,9 @@ def test_trying_again_stops_with_the_budget_and_goes_on(tmp_path: Path, monkeypa
 
 def test_slow_extraction_is_committed_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = make_index(tmp_path / "index", "none")
-    towns = [Document(f"d{n}", "", f"Town {n} is near Larvik.") for n in range(updating.BATCH_PASSAGES + 10)]
-    for slow, batches in ((True, [updating.BATCH_PASSAGES, 10]), (False, [len(towns)])):
+    towns = [Document(f"d{n}", "", f"Town {n} is near Larvik.") for n in range(pipeline.BATCH_PASSAGES + 10)]
+    for slow, batches in ((True, [pipeline.BATCH_PASSAGES, 10]), (False, [len(towns)])):
         extractor = FlakyExtractor()
         table = clew.create(tmp_path / f"slow-{slow}", Settings(encoder="none", extractor="rules")).table
         IndexWriter(table, Chunker(), extractor, index._encoder, ignore_progress, slow).update(towns)
-        assert [len(batch) for batch in extractor.asked] == batches
+        assert [len(batch) for batch in extractor.requests] == batches

@@ -1,4 +1,4 @@
-"""A run that stops half-way keeps what it committed, and the same documents again make the undisturbed index."""
+"""A run that stops early keeps its commits, and the same documents again make the same index as one run."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,26 +10,26 @@ from hypothesis import strategies as st
 
 import clew
 from clew.index import Index
-from clew.indexing import pipeline as updating
+from clew.indexing import pipeline
 from clew.indexing.snapshot_builder import snapshot_folder
 from clew.settings import Settings
 from clew.types import Document, ignore_progress
 
 
 class StoppedError(Exception):
-    """What ends a run from outside."""
+    """An error that ends a run from outside."""
 
 
 class StopAfter:
-    """Ends a run when it has been told of a stage so often; "indexing" is told after each commit."""
+    """A progress callback that ends a run at the n-th report of a stage; "indexing" is reported after each commit."""
 
     def __init__(self, after: int, stage: str = "indexing") -> None:
-        self.left = after
+        self.remaining = after
         self.stage = stage
 
     def __call__(self, stage: str, _done: int, _total: int) -> None:
-        self.left -= stage == self.stage
-        if self.left <= 0:
+        self.remaining -= stage == self.stage
+        if self.remaining <= 0:
             raise StoppedError
 
 
@@ -56,8 +56,8 @@ def snapshot_files(index: Index) -> dict[str, bytes]:
 @pytest.fixture(autouse=True, scope="module")
 def small_batches() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(updating, "BATCH_PASSAGES", 5)
-        patch.setattr(updating, "BATCH_LIMIT", 5)
+        patch.setattr(pipeline, "BATCH_PASSAGES", 5)
+        patch.setattr(pipeline, "BATCH_LIMIT", 5)
         yield
 
 
@@ -76,14 +76,14 @@ def test_a_stopped_run_keeps_whole_documents_and_goes_on(before: list[int], afte
         with pytest.raises(StoppedError):
             halting.add(new)
         reopened = clew.open(Path(folder, "one"))
-        held: dict[str, list[str]] = {}
+        stored: dict[str, list[str]] = {}
         for id_, text in zip(reopened.snapshot.document_ids, reopened.snapshot.texts, strict=True):
-            held.setdefault(id_, []).append(text)
-        # Each document is there whole, in one of its two states, and never in a mixture.
-        done = {id_ for id_, texts in held.items() if all(" of new:" in text for text in texts if " of " in text)}
+            stored.setdefault(id_, []).append(text)
+        # Each document is complete, in one of its two states, and never a mixture.
+        done = {id_ for id_, texts in stored.items() if all(" of new:" in text for text in texts if " of " in text)}
         counts = {document.id: document.text.count("Part ") for document in old}
         counts |= {document.id: document.text.count("Part ") for document in new if document.id in done}
-        assert {id_: sum(text.count("Part ") for text in texts) for id_, texts in held.items()} == counts
+        assert {id_: sum(text.count("Part ") for text in texts) for id_, texts in stored.items()} == counts
         assert done, "a commit was made and is gone"
         report = reopened.add(new)
         assert report.unchanged == len(done)
@@ -96,16 +96,16 @@ def test_a_stopped_run_keeps_whole_documents_and_goes_on(before: list[int], afte
 def test_a_removal_stays_where_the_run_stops_before_its_snapshot(tmp_path: Path) -> None:
     index = create_index(tmp_path / "index")
     index.add([make_voyage(0, 2, "old"), make_voyage(1, 2, "old")])
-    held = snapshot_files(index)
+    stored = snapshot_files(index)
     with pytest.raises(StoppedError):
         clew.open(tmp_path / "index", StopAfter(1, "linking")).remove(["v0"])
     reopened = clew.open(tmp_path / "index")
     assert set(reopened.snapshot.document_ids) == {"v1"}
     reopened.add([make_voyage(0, 2, "old")])
-    assert snapshot_files(reopened) == held
+    assert snapshot_files(reopened) == stored
 
 
-def test_a_stop_before_the_snapshot_costs_only_the_snapshot(tmp_path: Path) -> None:
+def test_a_stop_before_the_snapshot_loses_only_the_snapshot(tmp_path: Path) -> None:
     documents = [make_voyage(number, 2, "old") for number in range(6)]
     create_index(tmp_path / "index")
     with pytest.raises(StoppedError):

@@ -1,4 +1,4 @@
-"""The snapshot of a version: made again equal from the table, never stale, kept by who has it open, accounted for."""
+"""The snapshot of a version: rebuilt equal from the table, never stale, kept while open, described by its manifest."""
 
 import json
 from hashlib import blake2b
@@ -9,7 +9,7 @@ import pytest
 import clew
 from clew.errors import IndexFormatError
 from clew.index import Index
-from clew.indexing import snapshot_builder as snapshots
+from clew.indexing import snapshot_builder
 from clew.indexing.snapshot_builder import (
     MANIFEST_FILE,
     are_distinguishable,
@@ -23,7 +23,7 @@ from clew.indexing.snapshot_builder import (
 from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
 from clew.store.atomic import discard
-from clew.text import bm25 as lexical
+from clew.text import bm25
 from clew.types import Document, Passage, ignore_progress
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing
 
@@ -66,7 +66,7 @@ def test_a_snapshot_that_is_there_is_not_made_again(index: Index) -> None:
     assert ensure_snapshot(index.table, encoder, lambda stage, *_: stages.append(stage)) == folder
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == made_at
     assert stages == []
-    (folder / MANIFEST_FILE).unlink()  # without it the folder is not whole
+    (folder / MANIFEST_FILE).unlink()  # without it the folder is incomplete
     assert ensure_snapshot(index.table, encoder, lambda stage, *_: stages.append(stage)) == folder
     assert "linking" in stages
     check_snapshot(folder)
@@ -78,13 +78,13 @@ def test_a_snapshot_of_another_recipe_is_not_read_but_made_again(
 ) -> None:
     old = current_folder(index)
     before = read_manifest(old)
-    # Were the old one read, it would be missed: there is nothing left in it.
+    # If the old one were read, this would fail, since it is empty.
     for path in old.rglob("*.npy"):
         path.write_bytes(b"")
     if stale == "recipe":
-        monkeypatch.setattr(snapshots, "SNAPSHOT_FORMAT", "snapshot-of-tomorrow")
+        monkeypatch.setattr(snapshot_builder, "SNAPSHOT_FORMAT", "snapshot-of-tomorrow")
     else:
-        monkeypatch.setattr(lexical, "_FORMAT_VERSION", 99)
+        monkeypatch.setattr(bm25, "_FORMAT_VERSION", 99)
     newer = clew.open(tmp_path / "index")
     assert newer.search(QUESTIONS[0]).passages
     assert current_folder(newer) != old
@@ -102,7 +102,7 @@ def test_a_reader_keeps_the_version_it_opened_through_any_changes(index: Index, 
     reader, late = clew.open(tmp_path / "index"), clew.open(tmp_path / "index")
     before = {name: without_timing(reader.search(QUESTIONS[0], 9, name)) for name in ("bm25", "pagerank")}
     version, folder = reader.table.version, current_folder(reader)
-    for number in range(3):  # more than the snapshots that are kept
+    for number in range(3):  # more than the snapshots that remain
         index.add([Document(f"new-{number}", "Vega (ship)", f"Vega was built in Place {number}.")])
     index.remove(["vega", "palander"])
     assert not folder.exists()
@@ -110,7 +110,7 @@ def test_a_reader_keeps_the_version_it_opened_through_any_changes(index: Index, 
     assert without_timing(reader.search(QUESTIONS[0], 9, "dense")) == without_timing(
         late.search(QUESTIONS[0], 9, "dense")
     )
-    # One that had opened nothing yet makes the snapshot of its version again.
+    # A reader that has not opened its snapshot yet builds it again.
     assert {name: without_timing(late.search(QUESTIONS[0], 9, name)) for name in before} == before
     assert reader.table.version == late.table.version == version
     assert "vega" not in result_ids(clew.open(tmp_path / "index").search(QUESTIONS[0], 99))
@@ -119,11 +119,11 @@ def test_a_reader_keeps_the_version_it_opened_through_any_changes(index: Index, 
 def test_the_newest_two_snapshots_are_kept(index: Index, tmp_path: Path) -> None:
     for number in range(3):
         index.add([Document(f"new-{number}", "", f"Place {number} is new.")])
-    kept = sorted(path.name for path in (tmp_path / "index" / "derived" / "snapshots").iterdir())
-    assert [int(name.partition("-")[0]) for name in kept] == [index.table.version - 1, index.table.version]
+    remaining = sorted(path.name for path in (tmp_path / "index" / "derived" / "snapshots").iterdir())
+    assert [int(name.partition("-")[0]) for name in remaining] == [index.table.version - 1, index.table.version]
 
 
-def test_the_manifest_accounts_for_what_the_snapshot_was_made_of(index: Index) -> None:
+def test_the_manifest_states_the_inputs_of_the_snapshot(index: Index) -> None:
     folder = current_folder(index)
     manifest = read_manifest(folder)
     assert (manifest["documents"], manifest["passages"], manifest["failures"]) == (8, 8, 0)
@@ -135,8 +135,8 @@ def test_the_manifest_accounts_for_what_the_snapshot_was_made_of(index: Index) -
 
 
 def test_the_hash_of_the_corpus_follows_the_documents_and_nothing_else(index: Index, tmp_path: Path) -> None:
-    def corpus(of: Index) -> object:
-        return read_manifest(current_folder(of))["corpus"]
+    def corpus(index_: Index) -> object:
+        return read_manifest(current_folder(index_))["corpus"]
 
     first = corpus(index)
     index.add([TOWN])
@@ -188,17 +188,17 @@ def test_a_snapshot_never_made_is_no_problem(index: Index) -> None:
 
 
 @pytest.mark.parametrize("name", ["Fram", "Карлскруна", "卡尔斯克鲁纳", "R. M. S. Titanic", "سفينة"])
-def test_names_are_compared_by_meaning(name: str) -> None:
+def test_names_of_letters_are_comparable(name: str) -> None:
     assert is_comparable(name)
 
 
 @pytest.mark.parametrize("name", ["1963", "Apollo 11", "Хрущёв 1963", "٣٥", "🚢", "...", ""])
-def test_figures_and_signs_are_not(name: str) -> None:
+def test_digits_and_signs_are_not_comparable(name: str) -> None:
     assert not is_comparable(name)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "told"),
+    ("one", "other", "expected"),
     [
         ("Fram", "Vega", True),
         ("卡尔斯", "东京", False),
@@ -208,9 +208,9 @@ def test_figures_and_signs_are_not(name: str) -> None:
         ("東京 Tower", "大阪 Tower", False),
     ],
 )
-def test_names_in_scripts_without_spaces_must_share_a_letter(one: str, other: str, told: bool) -> None:
-    assert are_distinguishable(one, other) is told
-    assert are_distinguishable(other, one) is told
+def test_names_in_scripts_without_spaces_must_share_a_letter(one: str, other: str, expected: bool) -> None:
+    assert are_distinguishable(one, other) is expected
+    assert are_distinguishable(other, one) is expected
 
 
 SIMILAR = ("Karlskrona Naval Shipyard Museum", "Karlskrona Naval Shipyards Museum")
@@ -222,7 +222,7 @@ def synonym_names(index: Index) -> set[tuple[str, str]]:
     return {(names[one], names[int(other)]) for one in range(len(names)) for other in s.equivalences.row(one)}
 
 
-def test_names_alike_are_joined_but_not_those_of_two_documents(tmp_path: Path) -> None:
+def test_similar_names_are_joined_but_not_those_of_two_documents(tmp_path: Path) -> None:
     mentioned = [Document(f"m{n}", "", f"He worked in the {name} for years.") for n, name in enumerate(SIMILAR)]
     index = make_index(tmp_path / "mentioned", mentioned)
     assert synonym_names(index) == {SIMILAR, SIMILAR[::-1]}
@@ -232,13 +232,13 @@ def test_names_alike_are_joined_but_not_those_of_two_documents(tmp_path: Path) -
     assert synonym_names(make_index(tmp_path / "none", mentioned, encoder="none")) == set()
 
 
-def test_equivalences_depend_on_the_names_alone_and_not_on_what_was_compared_before(tmp_path: Path) -> None:
+def test_synonyms_depend_on_the_names_alone_and_not_on_earlier_comparisons(tmp_path: Path) -> None:
     documents = [Document(f"m{n}", "", f"He worked in the {name} for years.") for n, name in enumerate(SIMILAR)]
-    apart = make_index(tmp_path / "apart", documents[:1])
-    apart.add(documents[1:])
-    assert synonym_names(apart) == {SIMILAR, SIMILAR[::-1]}
-    apart.remove(["m1"])
-    assert synonym_names(apart) == set()
+    separate = make_index(tmp_path / "apart", documents[:1])
+    separate.add(documents[1:])
+    assert synonym_names(separate) == {SIMILAR, SIMILAR[::-1]}
+    separate.remove(["m1"])
+    assert synonym_names(separate) == set()
 
 
 def test_the_threshold_of_the_index_decides_which_names_are_synonyms(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def make_documents(*sizes: tuple[str, int], state: str = "1") -> pa.Table:
 
 
 def make_index(folder: Path, *sizes: tuple[str, int]) -> PassageTable:
-    """Return an index with one commit a document."""
+    """Return an index with one commit for each document."""
     table = PassageTable.create(folder, SETTINGS, WIDTH)
     for id_, size in sizes:
         table.replace(make_documents((id_, size)), [id_])

@@ -7,7 +7,7 @@ from clew.store.error_mapping import map_errors
 
 
 class PanicException(BaseException):
-    """What Lance's binding raises for a Rust panic."""
+    """A stand-in for the exception that Lance's binding raises for a Rust panic."""
 
 
 CASES: list[tuple[BaseException, type[ClewError], str]] = [

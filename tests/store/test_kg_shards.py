@@ -1,4 +1,4 @@
-"""Parts of graphs as rows of the table: written, read, counted, checked, and kept apart from passages."""
+"""Shards of graphs as rows of the table: written, read, counted, verified, and separate from passages."""
 
 from pathlib import Path
 
@@ -36,8 +36,8 @@ def write_shards(folder: Path, *parts: KGShard) -> PassageTable:
 
 
 def read_shards(table: PassageTable) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    found = [pair for rows in table.iter_shards() for pair in shard_triples(rows)]
-    return sorted((holds, [tuple(t.values()) for t in triples.to_pylist()]) for holds, triples in found)
+    shards = [pair for rows in table.iter_shards() for pair in shard_triples(rows)]
+    return sorted((holds, [tuple(t.values()) for t in triples.to_pylist()]) for holds, triples in shards)
 
 
 @pytest.mark.parametrize("dimension", [0, WIDTH])
@@ -49,7 +49,7 @@ def test_columns_are_those_of_the_table(dimension: int) -> None:
     assert rows["id"].to_pylist() == rows["document_id"].to_pylist() == ["k#g#000000", "k#g#000001", "other#000000"]
 
 
-def test_parts_read_back_and_are_no_passages(tmp_path: Path) -> None:
+def test_shards_read_back_and_are_not_passages(tmp_path: Path) -> None:
     table = write_shards(tmp_path, *SHARDS)
     assert table.count_rows() == 2
     assert table.read().equals(make_documents(("a", 2)))
@@ -58,9 +58,9 @@ def test_parts_read_back_and_are_no_passages(tmp_path: Path) -> None:
         StoredGraph("k#g", 2, 1, 2),
         StoredGraph("other", 1, 0, 1),
     ]
-    known = table.document_hashes()
-    assert [id_ for id_, hash_ in known.items() if not is_shard(hash_)] == ["a"]
-    assert shards_by_graph(known) == {"k#g": ["k#g#000000", "k#g#000001"], "other": ["other#000000"]}
+    hashes = table.document_hashes()
+    assert [id_ for id_, hash_ in hashes.items() if not is_shard(hash_)] == ["a"]
+    assert shards_by_graph(hashes) == {"k#g": ["k#g#000000", "k#g#000001"], "other": ["other#000000"]}
     assert verify(tmp_path) == []
     table.compact()
     assert verify(tmp_path) == []
@@ -69,14 +69,14 @@ def test_parts_read_back_and_are_no_passages(tmp_path: Path) -> None:
 
 def test_a_slice_of_rows_gives_its_own_triples() -> None:
     rows = shards_to_table(SHARDS, ["x"] * 3, 0)
-    found = [(holds, triples.to_pylist()) for holds, triples in shard_triples(rows.slice(1, 2))]
-    assert [holds for holds, _ in found] == [NAME_SHARD, TRIPLE_SHARD]
-    assert found[1][1] == [{"head": "a", "relation": "b", "tail": "c"}]
+    shards = [(holds, triples.to_pylist()) for holds, triples in shard_triples(rows.slice(1, 2))]
+    assert [holds for holds, _ in shards] == [NAME_SHARD, TRIPLE_SHARD]
+    assert shards[1][1] == [{"head": "a", "relation": "b", "tail": "c"}]
 
 
-def test_the_hash_follows_everything_in_a_part() -> None:
+def test_the_hash_depends_on_everything_in_a_shard() -> None:
     rows = [("a", "b", "c"), ("d", "e", "f")]
-    made = [
+    shards = [
         KGShard("g", 0, TRIPLE_SHARD, rows),
         KGShard("g", 1, TRIPLE_SHARD, rows),
         KGShard("h", 0, TRIPLE_SHARD, rows),
@@ -84,11 +84,11 @@ def test_the_hash_follows_everything_in_a_part() -> None:
         KGShard("g", 0, TRIPLE_SHARD, rows[::-1]),
         KGShard("g", 0, TRIPLE_SHARD, [("ab", "", "c"), rows[1]]),
     ]
-    assert len({part.hash() for part in made}) == len(made)
-    assert made[0].hash() == KGShard("g", 0, TRIPLE_SHARD, tuple(rows)).hash()
+    assert len({part.hash() for part in shards}) == len(shards)
+    assert shards[0].hash() == KGShard("g", 0, TRIPLE_SHARD, tuple(rows)).hash()
 
 
-def test_a_changed_letter_is_found_and_costs_its_part_alone(tmp_path: Path) -> None:
+def test_a_changed_letter_is_found_and_costs_its_shard_alone(tmp_path: Path) -> None:
     write_shards(tmp_path, *SHARDS)
     file = next(file for file in data_files(tmp_path) if b"Oslo" in file.read_bytes())
     file.write_bytes(file.read_bytes().replace(b"Oslo", b"Osla", 1))
@@ -101,7 +101,7 @@ def test_a_changed_letter_is_found_and_costs_its_part_alone(tmp_path: Path) -> N
 
 
 def test_half_a_character_is_refused() -> None:
-    with pytest.raises(InputError, match="a name of the graph 'g' holds a character that UTF-8 cannot write"):
+    with pytest.raises(InputError, match="a name of the graph 'g' holds a character that UTF-8 cannot encode"):
         shards_to_table([KGShard("g", 0, TRIPLE_SHARD, [("\ud800", "b", "c")])], ["x"], 0)
 
 
@@ -109,6 +109,6 @@ def test_checksums_do_not_depend_on_how_large_rows_are_taken_together(monkeypatc
     from clew.store import row_checksums as checksums
 
     rows = pa.concat_tables([shards_to_table(SHARDS, ["x"] * 3, WIDTH), make_documents(("a", 3))])
-    whole = checksums.row_checksums(rows)
+    expected = checksums.row_checksums(rows)
     monkeypatch.setattr(checksums, "_BATCH_BYTES", 1)
-    assert checksums.row_checksums(rows) == whole
+    assert checksums.row_checksums(rows) == expected

@@ -1,4 +1,4 @@
-"""Commits survive `kill -9` at any moment: what was committed is there whole, and the next run goes on."""
+"""Commits survive `kill -9` at any moment: committed documents are complete, and the next run continues."""
 
 import os
 import signal
@@ -17,14 +17,14 @@ from tests.store.rows import make_documents, make_index
 WRITE = """
 import sys
 from pathlib import Path
-from tests.store.rows import documents
-from clew.store.writer_lock import writing
+from tests.store.rows import make_documents
+from clew.store.writer_lock import writer_lock
 from clew.store.passage_table import PassageTable
 folder, start = Path(sys.argv[1]), int(sys.argv[2])
-with writing(folder):
+with writer_lock(folder):
     table = PassageTable.open(folder)
     for number in range(start, start + 10_000):
-        rows = documents((f"new {number}", 3), ("changed", number % 3 + 1), state=str(number))
+        rows = make_documents((f"new {number}", 3), ("changed", number % 3 + 1), state=str(number))
         table.replace(rows, [f"new {number}", "changed"])
         print("committed", flush=True)
         if number % 7 == 6:
@@ -36,22 +36,22 @@ with writing(folder):
 def test_a_killed_writer_leaves_whole_documents(tmp_path: Path) -> None:
     make_index(tmp_path, ("untouched", 2))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
-    done = 0
+    committed = 0
     for attempt in range(5):
-        command = [sys.executable, "-c", WRITE, str(tmp_path), str(done)]
+        command = [sys.executable, "-c", WRITE, str(tmp_path), str(committed)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "committed\n"
             time.sleep(0.02 + 0.09 * attempt)
             os.kill(child.pid, signal.SIGKILL)
         table = PassageTable.open(tmp_path)
-        found = table.document_hashes()
-        done = sum(id_.startswith("new ") for id_ in found)
-        assert {id_: state for id_, state in found.items() if id_.startswith("new ")} == {
-            f"new {number}": f"new {number}/{number}" for number in range(done)
+        documents = table.document_hashes()
+        committed = sum(id_.startswith("new ") for id_ in documents)
+        assert {id_: state for id_, state in documents.items() if id_.startswith("new ")} == {
+            f"new {number}": f"new {number}/{number}" for number in range(committed)
         }
-        assert table.count_rows() == 2 + 3 * done + (done - 1) % 3 + 1
-        assert found["changed"] == f"changed/{done - 1}"
+        assert table.count_rows() == 2 + 3 * committed + (committed - 1) % 3 + 1
+        assert documents["changed"] == f"changed/{committed - 1}"
     assert verify(tmp_path) == []
     with writer_lock(tmp_path):
         table = PassageTable.open(tmp_path)

@@ -10,11 +10,11 @@ from clew.store.passage_table import PassageTable
 
 
 def test_a_folder_holds_everything(tmp_path: Path) -> None:
-    for given in (tmp_path / "x", str(tmp_path / "x"), (tmp_path / "x").as_uri()):
-        place = locate(given)
-        assert (place.table, place.remote) == (str(tmp_path / "x" / "passages.lance"), False)
-        assert (place.derived, place.lock) == (tmp_path / "x" / "derived", tmp_path / "x" / "clew.lock")
-    assert locate(place) is place
+    for path in (tmp_path / "x", str(tmp_path / "x"), (tmp_path / "x").as_uri()):
+        location = locate(path)
+        assert (location.table, location.remote) == (str(tmp_path / "x" / "passages.lance"), False)
+        assert (location.derived, location.lock) == (tmp_path / "x" / "derived", tmp_path / "x" / "clew.lock")
+    assert locate(location) is location
 
 
 def test_a_relative_folder_stays_where_it_was_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,12 +25,12 @@ def test_a_relative_folder_stays_where_it_was_named(tmp_path: Path, monkeypatch:
 
 def test_an_object_store_has_its_local_part_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
-    place = locate("s3://bucket/prefix/", {"aws_region": "eu"})
-    assert (place.table, place.remote) == ("s3://bucket/prefix/passages.lance", True)
-    assert place.storage_options == {"aws_region": "eu"}
-    assert place.derived.is_relative_to(tmp_path)
-    assert place.lock.parent == place.derived.parent == locate("s3://bucket/prefix").derived.parent
-    assert place.derived != locate("s3://bucket/other").derived
+    location = locate("s3://bucket/prefix/", {"aws_region": "eu"})
+    assert (location.table, location.remote) == ("s3://bucket/prefix/passages.lance", True)
+    assert location.storage_options == {"aws_region": "eu"}
+    assert location.derived.is_relative_to(tmp_path)
+    assert location.lock.parent == location.derived.parent == locate("s3://bucket/prefix").derived.parent
+    assert location.derived != locate("s3://bucket/other").derived
 
 
 def test_no_location_is_refused() -> None:

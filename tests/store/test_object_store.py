@@ -1,4 +1,4 @@
-"""The same table in an object store, against a local imitation of S3."""
+"""The passages table in an object store, tested against a local S3 server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,11 +63,11 @@ def test_an_index_lives_in_an_object_store() -> None:
 
 def test_options_replace_the_environment(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLEW_CACHE", str(tmp_path))
-    place = locate("s3://clew-tests/options", {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"})
-    with writer_lock(place):
-        PassageTable.create(place, SETTINGS, WIDTH).replace(make_documents(("a", 1)), ["a"])
-    assert PassageTable.open(place).document_hashes() == {"a": "a/1"}
-    assert sorted(path.name for path in place.lock.parent.iterdir()) == ["clew.lock", "derived"]
+    location = locate("s3://clew-tests/options", {**KEYS, "aws_endpoint": endpoint, "allow_http": "true"})
+    with writer_lock(location):
+        PassageTable.create(location, SETTINGS, WIDTH).replace(make_documents(("a", 1)), ["a"])
+    assert PassageTable.open(location).document_hashes() == {"a": "a/1"}
+    assert sorted(path.name for path in location.lock.parent.iterdir()) == ["clew.lock", "derived"]
 
 
 @pytest.mark.usefixtures("environment")
@@ -75,7 +75,7 @@ def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: 
     uri = "s3://clew-tests/two-machines"
     first = PassageTable.create(uri, SETTINGS, WIDTH)
     second = PassageTable.open(uri)
-    # Both look before either commits: what the other machine sees when the two overlap.
+    # Both check before either commits, as when two machines overlap.
     monkeypatch.setattr("clew.store.passage_table._count_existing", lambda *_: 0)
     first.replace(make_documents(("a", 2)), ["a"])
     with pytest.raises(IndexLockedError, match="another machine"):
@@ -85,7 +85,7 @@ def test_of_two_machines_that_add_the_same_document_one_is_refused(monkeypatch: 
 
 
 @pytest.mark.usefixtures("environment")
-def test_what_is_not_there_is_said() -> None:
+def test_a_missing_index_is_reported() -> None:
     with pytest.raises(IndexFormatError, match="no Clew index at s3://clew-tests/nothing"):
         PassageTable.open("s3://clew-tests/nothing")
     with pytest.raises(ProviderError, match="object store"):

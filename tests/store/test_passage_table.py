@@ -15,12 +15,12 @@ from tests.store.rows import SETTINGS, WIDTH, data_files, make_documents, make_i
 ODD_IDS = ["it's", 'a "b"', "a/b\\c", "🙂", "", "new\nline", "nul\0x", "100%_", "x'); --", "`x`", "\\'", "é", "e\u0301"]
 
 
-def test_opens_without_its_settings_being_restated(tmp_path: Path) -> None:
+def test_opens_without_settings(tmp_path: Path) -> None:
     PassageTable.create(tmp_path / "new" / "index", SETTINGS, WIDTH)
-    opened = PassageTable.open(tmp_path / "new" / "index")
-    assert (opened.settings, opened.dimension, opened.count_rows()) == (SETTINGS, WIDTH, 0)
-    assert opened.document_hashes() == {}
-    assert opened.read().schema.equals(passages_schema(WIDTH))
+    table = PassageTable.open(tmp_path / "new" / "index")
+    assert (table.settings, table.dimension, table.count_rows()) == (SETTINGS, WIDTH, 0)
+    assert table.document_hashes() == {}
+    assert table.read().schema.equals(passages_schema(WIDTH))
 
 
 def test_rows_come_back_as_they_were_sorted_by_document_and_ordinal(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def test_rows_come_back_as_they_were_sorted_by_document_and_ordinal(tmp_path: Pa
 def test_an_index_without_vectors_has_no_vector_column(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, SETTINGS, 0)
     table.replace(make_documents(("a", 3)).drop_columns(["vector"]), ["a"])
-    opened = PassageTable.open(tmp_path)
-    assert (opened.dimension, "vector" in opened.read().column_names) == (0, False)
+    reopened = PassageTable.open(tmp_path)
+    assert (reopened.dimension, "vector" in reopened.read().column_names) == (0, False)
 
 
 def test_any_document_id_can_be_written_replaced_and_deleted(tmp_path: Path) -> None:
@@ -47,9 +47,9 @@ def test_any_document_id_can_be_written_replaced_and_deleted(tmp_path: Path) -> 
         before = table.document_hashes()
         table.replace(make_documents((id_, 1), state="2"), [id_])
         assert table.document_hashes() == {**before, id_: f"{id_}/2"}
-    for left, id_ in enumerate(ODD_IDS, start=1):
+    for remaining, id_ in enumerate(ODD_IDS, start=1):
         assert table.delete([id_]) == 1
-        assert table.count_rows() == len(ODD_IDS) - left
+        assert table.count_rows() == len(ODD_IDS) - remaining
 
 
 def test_a_shorter_document_leaves_nothing_of_the_longer_one(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_foreign_table_is_refused(tmp_path: Path) -> None:
         PassageTable.open(tmp_path)
 
 
-@pytest.mark.parametrize(("number", "step"), [("2", "install a newer Clew"), ("0", "make it again")])
+@pytest.mark.parametrize(("number", "step"), [("2", "install a newer Clew"), ("0", "create it again")])
 def test_another_format_names_both_numbers(tmp_path: Path, number: str, step: str) -> None:
     schema = passages_schema(0).with_metadata({"clew.format": number, "clew.settings": "{}"})
     lance.write_dataset(schema.empty_table(), str(tmp_path / "passages.lance"), schema=schema)
@@ -232,18 +232,18 @@ def test_a_cut_off_data_file_is_a_format_error(tmp_path: Path) -> None:
         max_size=5,
     )
 )
-def test_any_history_leaves_what_a_dictionary_would_hold(
+def test_any_history_gives_the_contents_of_a_dictionary(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[bool, dict[str, int]]]
 ) -> None:
     table = PassageTable.create(tmp_path_factory.mktemp("index"), {}, WIDTH)
-    held: dict[str, int] = {}
+    expected: dict[str, int] = {}
     for adding, sizes in history:
         if adding:
             table.replace(make_documents(*sizes.items()), list(sizes))
-            held = {id_: size for id_, size in {**held, **sizes}.items() if size}
+            expected = {id_: size for id_, size in {**expected, **sizes}.items() if size}
         else:
-            assert table.delete(list(sizes)) == sum(held.pop(id_, 0) for id_ in sizes)
-    assert table.open_latest().read().equals(make_documents(*sorted(held.items())))
+            assert table.delete(list(sizes)) == sum(expected.pop(id_, 0) for id_ in sizes)
+    assert table.open_latest().read().equals(make_documents(*sorted(expected.items())))
 
 
 def test_settings_are_stored_as_canonical_json(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_columns_hold_the_rows_values() -> None:
             PassageRow("a#0", "a", 0, "", "text", 0, 4, vector=np.ones(3, np.float32)),
             r"shape \(3,\), the index wants \(4,\)",
         ),
-        (PassageRow("a#0", "a", 0, "", "\ud800", 0, 1), "text holds a character that UTF-8 cannot write"),
+        (PassageRow("a#0", "a", 0, "", "\ud800", 0, 1), "text holds a character that UTF-8 cannot encode"),
         (PassageRow("a#0", "a", 0, "", "text", 0, 4, {"x": float("nan")}), "metadata of 'a'"),
         (PassageRow("a#0", "a", 1 << 40, "", "text", 0, 4), "ordinal holds a value that is not int32"),
     ],

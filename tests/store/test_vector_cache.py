@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class LetterEncoder:
-    """An encoder that counts letters, and how often it was asked."""
+    """An encoder that counts letters and records the texts it encodes."""
 
     def __init__(self, dimension: int = 6, fingerprint: str = "letters", fails_after: int = 1 << 30) -> None:
         self.name = "letters"
         self.dimension = dimension
         self.fingerprint = fingerprint
-        self.asked: list[str] = []
+        self.encoded: list[str] = []
         self.fails_after = fails_after
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
-        if len(self.asked) + len(texts) > self.fails_after:
+        if len(self.encoded) + len(texts) > self.fails_after:
             raise KeyboardInterrupt
-        self.asked.extend(texts)
+        self.encoded.extend(texts)
         rows = np.array([[1 + text.count(chr(97 + n)) for n in range(self.dimension)] for text in texts], np.float32)
         rows = rows.reshape(len(texts), self.dimension)
         unit: FloatArray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -47,19 +47,19 @@ def make_words(count: int) -> list[str]:
     return [f"{'abcdef'[n % 6] * (n % 11)} {n}" for n in range(count)]
 
 
-def test_vectors_come_in_the_order_asked_and_are_made_once(tmp_path: Path) -> None:
+def test_vectors_come_in_the_order_requested_and_are_encoded_once(tmp_path: Path) -> None:
     encoder, store = LetterEncoder(), VectorCache(tmp_path / "vectors.lance")
     texts = make_words(40)
     steps: list[int] = []
     first = store.get_or_encode([*texts, *texts[::-1]], encoder, steps.append)
     expected = LetterEncoder().encode([*texts, *texts[::-1]])
     assert np.array_equal(first, expected)
-    assert (encoder.asked, steps) == (texts, [40])
-    again = VectorCache(tmp_path / "vectors.lance").get_or_encode(["new", *texts[5:8]], encoder, steps.append)
-    assert np.array_equal(again, LetterEncoder().encode(["new", *texts[5:8]]))
-    assert (encoder.asked[40:], steps) == (["new"], [40, 1])
-    for some in ([3], [30, 2, 17], list(range(39, -1, -1))):
-        assert np.array_equal(store.get_or_encode([texts[n] for n in some], encoder), expected[some])
+    assert (encoder.encoded, steps) == (texts, [40])
+    repeated = VectorCache(tmp_path / "vectors.lance").get_or_encode(["new", *texts[5:8]], encoder, steps.append)
+    assert np.array_equal(repeated, LetterEncoder().encode(["new", *texts[5:8]]))
+    assert (encoder.encoded[40:], steps) == (["new"], [40, 1])
+    for vectors in ([3], [30, 2, 17], list(range(39, -1, -1))):
+        assert np.array_equal(store.get_or_encode([texts[n] for n in vectors], encoder), expected[vectors])
     assert store.get_or_encode([], encoder).shape == (0, 6)
 
 
@@ -70,7 +70,7 @@ def test_an_interrupted_run_keeps_its_finished_blocks(tmp_path: Path, monkeypatc
         VectorCache(tmp_path / "v.lance").get_or_encode(texts, LetterEncoder(fails_after=25))
     second = LetterEncoder()
     vectors = VectorCache(tmp_path / "v.lance").get_or_encode(texts, second)
-    assert second.asked == texts[20:]
+    assert second.encoded == texts[20:]
     assert np.array_equal(vectors, LetterEncoder().encode(texts))
 
 
@@ -78,7 +78,7 @@ def test_encoders_do_not_share_vectors(tmp_path: Path) -> None:
     store, other = VectorCache(tmp_path / "v.lance"), LetterEncoder(fingerprint="other")
     store.get_or_encode(["a"], LetterEncoder())
     store.get_or_encode(["a"], other)
-    assert other.asked == ["a"]
+    assert other.encoded == ["a"]
     keys = text_keys(["a", "a", "b"], "x").tolist()
     assert keys[0] == keys[1] != keys[2]
 
@@ -108,29 +108,29 @@ def test_a_foreign_store_is_replaced_with_a_warning(
     spoil(path)
     with caplog.at_level(logging.WARNING):
         VectorCache(path).get_or_encode(["a"], LetterEncoder())
-    assert "thrown away" in caplog.text
+    assert "discarded" in caplog.text
     encoder = LetterEncoder()
     VectorCache(path).get_or_encode(["a"], encoder)
-    assert encoder.asked == []
+    assert encoder.encoded == []
 
 
-@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("truncated", [True, False])
 def test_a_damaged_store_is_replaced_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: bool
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, truncated: bool
 ) -> None:
     path = tmp_path / "v.lance"
     texts = make_words(30)
     expected = VectorCache(path).get_or_encode(texts, LetterEncoder())
     (file,) = (path / "data").iterdir()
     data = bytearray(file.read_bytes())
-    place = data.index(expected[7].tobytes())
-    data[place + 2] ^= 1
-    file.write_bytes(data[:100] if cut else data)
+    offset = data.index(expected[7].tobytes())
+    data[offset + 2] ^= 1
+    file.write_bytes(data[:100] if truncated else data)
     encoder = LetterEncoder()
     with caplog.at_level(logging.WARNING):
         assert np.array_equal(VectorCache(path).get_or_encode(texts, encoder), expected)
-    assert "thrown away" in caplog.text
-    assert encoder.asked == texts
+    assert "discarded" in caplog.text
+    assert encoder.encoded == texts
 
 
 def test_another_width_replaces_the_store(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -149,10 +149,10 @@ def test_an_encoder_that_breaks_its_promise_is_named(tmp_path: Path) -> None:
 WRITE = """
 import sys
 from pathlib import Path
-from tests.store.test_vector_cache import Letters, words
-import clew.store.vector_cache as vectors
-vectors._BLOCK = 10
-vectors.VectorStore(Path(sys.argv[1])).get_or_encode(words(100), Letters())
+from tests.store.test_vector_cache import LetterEncoder, make_words
+from clew.store import vector_cache
+vector_cache._COMMIT_TEXTS = 10
+vector_cache.VectorCache(Path(sys.argv[1])).get_or_encode(make_words(100), LetterEncoder())
 """
 
 
@@ -164,5 +164,5 @@ def test_two_processes_may_write_at_once(tmp_path: Path) -> None:
     assert [child.wait() for child in children] == [0, 0]
     encoder = LetterEncoder()
     vectors = VectorCache(tmp_path / "v.lance").get_or_encode(make_words(100), encoder)
-    assert encoder.asked == []
+    assert encoder.encoded == []
     assert np.array_equal(vectors, LetterEncoder().encode(make_words(100)))

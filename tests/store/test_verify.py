@@ -23,7 +23,7 @@ SIZES = (("a", 3), ("b'", 2), ("c", 2))
 
 
 def manifest_files(folder: Path) -> list[Path]:
-    """Return the version lists, newest first."""
+    """Return the manifests of all versions, newest first."""
     return sorted((folder / "passages.lance" / "_versions").glob("*.manifest"))
 
 
@@ -32,7 +32,7 @@ def truncate(file: Path, length: int = 20) -> None:
 
 
 def reindex(folder: Path) -> dict[str, str]:
-    """Do what indexing again does: add the documents that are not there."""
+    """Add the documents that are missing, as indexing again does."""
     table = PassageTable.open(folder)
     missing = [(id_, size) for id_, size in SIZES if id_ not in table.document_hashes()]
     table.replace(make_documents(*missing), [id_ for id_, _ in missing])
@@ -57,7 +57,7 @@ def test_no_index_is_an_error_and_leaves_no_folder(tmp_path: Path) -> None:
 
 
 def test_a_data_file_that_cannot_be_read_is_named_dropped_and_indexed_again(tmp_path: Path) -> None:
-    whole = make_index(tmp_path, *SIZES).document_hashes()
+    expected = make_index(tmp_path, *SIZES).document_hashes()
     file = data_files(tmp_path)[1]
     truncate(file)
     (problem,) = verify(tmp_path)
@@ -67,7 +67,7 @@ def test_a_data_file_that_cannot_be_read_is_named_dropped_and_indexed_again(tmp_
     assert "clew index" in actions[-1]
     assert verify(tmp_path) == []
     assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["a", "c"]
-    assert reindex(tmp_path) == whole
+    assert reindex(tmp_path) == expected
 
 
 def test_a_missing_data_file_is_named(tmp_path: Path) -> None:
@@ -82,19 +82,19 @@ def test_a_missing_data_file_is_named(tmp_path: Path) -> None:
 def test_a_changed_letter_costs_its_document_alone(tmp_path: Path) -> None:
     table = PassageTable.create(tmp_path, {}, WIDTH)
     table.replace(make_documents(*SIZES), [id_ for id_, _ in SIZES])
-    whole = table.document_hashes()
+    expected = table.document_hashes()
     file = data_files(tmp_path)[0]
     file.write_bytes(file.read_bytes().replace(b"London is", b"Lonfon is", 1))
     assert verify(tmp_path) == ["passage 'a#0' is not what was written: its checksum differs"]
     assert "removed 3 passages of 1 damaged documents: 'a'" in repair(tmp_path)
     assert verify(tmp_path) == []
     assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["b'", "c"]
-    assert reindex(tmp_path) == whole
+    assert reindex(tmp_path) == expected
 
 
 @pytest.mark.parametrize("length", [0, 10, 300])
 def test_a_damaged_newest_version_falls_back_to_the_one_before(tmp_path: Path, length: int) -> None:
-    whole = make_index(tmp_path, *SIZES).document_hashes()
+    expected = make_index(tmp_path, *SIZES).document_hashes()
     newest = manifest_files(tmp_path)[0]
     truncate(newest, length)
     assert verify(tmp_path)[0].startswith("the newest version cannot be opened")
@@ -104,7 +104,7 @@ def test_a_damaged_newest_version_falls_back_to_the_one_before(tmp_path: Path, l
     assert (tmp_path / "damaged" / newest.name).exists()
     assert verify(tmp_path) == []
     assert sorted(PassageTable.open(tmp_path).document_hashes()) == ["a", "b'"]
-    assert reindex(tmp_path) == whole
+    assert reindex(tmp_path) == expected
 
 
 def test_a_damaged_older_version_is_set_aside_so_that_compaction_works(tmp_path: Path) -> None:
@@ -142,10 +142,10 @@ def test_a_damaged_deletion_file_is_survived(tmp_path: Path) -> None:
     table.replace(make_documents(("d", 2)), ["d"])
     table.delete(["c"])
     (file,) = (tmp_path / "passages.lance" / "_deletions").iterdir()
-    sound = file.read_bytes()
-    huge_length = bytearray(sound)
-    huge_length[-19] ^= 8  # Lance 14 tries to reserve 2**59 bytes and ends the process
-    for damaged in (sound[:20], bytes(huge_length)):
+    intact = file.read_bytes()
+    huge_length = bytearray(intact)
+    huge_length[-19] ^= 8  # Lance 14 tries to allocate 2**59 bytes and aborts the process
+    for damaged in (intact[:20], bytes(huge_length)):
         file.write_bytes(damaged)
         (problem,) = verify(tmp_path)
         assert "data file" in problem
@@ -170,13 +170,13 @@ def test_repair_waits_for_no_writer(tmp_path: Path) -> None:
 
 
 def verify_stored(folder: Path, rows: pa.Table, *, resealed: bool = True) -> list[str]:
-    """Write rows past the table's checks and return what is found."""
-    place = locate(folder)
+    """Write rows without the table's validation and return the problems found."""
+    location = locate(folder)
     PassageTable.create(folder, {}, WIDTH)
     ids = sorted(set(rows["document_id"].to_pylist()))
     table = add_integrity_columns(rows, WIDTH, ids) if resealed else rows
-    lance.write_dataset(table, place.table, mode="append")
-    return [problem.text for problem in inspect(lance.dataset(place.table), place)]
+    lance.write_dataset(table, location.table, mode="append")
+    return [problem.text for problem in inspect(lance.dataset(location.table), location)]
 
 
 def change_row(**values: object) -> pa.Table:
@@ -215,8 +215,8 @@ def test_a_row_without_values_is_a_problem(tmp_path: Path) -> None:
 
 def test_a_lost_row_is_a_problem_and_its_document_incomplete(tmp_path: Path) -> None:
     rows = add_integrity_columns(make_documents(("a", 3), ("b", 1)), WIDTH, ["a", "b"])
-    kept = rows.take([0, 1, 3])
-    assert verify_stored(tmp_path, kept, resealed=False) == ["document 'a' has 2 passages, not 3"]
+    remaining = rows.take([0, 1, 3])
+    assert verify_stored(tmp_path, remaining, resealed=False) == ["document 'a' has 2 passages, not 3"]
     assert PassageTable.open(tmp_path).document_hashes() == {"b": "b/1"}
     repair(tmp_path)
     assert PassageTable.open(tmp_path).read(["id"])["id"].to_pylist() == ["b#0"]
@@ -258,8 +258,8 @@ def test_whatever_byte_is_changed_repair_and_indexing_bring_everything_back(tmp_
         shutil.copytree(tmp_path / "sound", folder)
         file = data_files(folder)[int(generator.integers(3))]
         data = bytearray(file.read_bytes())
-        for place in generator.integers(len(data), size=int(generator.integers(1, 40))).tolist():
-            data[place] ^= 1 << int(generator.integers(8))
+        for offset in generator.integers(len(data), size=int(generator.integers(1, 40))).tolist():
+            data[offset] ^= 1 << int(generator.integers(8))
         file.write_bytes(data)
         repair(folder)
         assert verify(folder) == []

@@ -12,8 +12,8 @@ from clew.store.writer_lock import writer_lock
 
 HOLD = """
 import sys
-from clew.store.writer_lock import writing
-with writing(sys.argv[1]):
+from clew.store.writer_lock import writer_lock
+with writer_lock(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -28,7 +28,7 @@ def start_holder(folder: Path) -> "subprocess.Popen[str]":
     return child
 
 
-def test_a_second_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+def test_the_error_of_a_second_process_names_the_holder_of_the_lock(tmp_path: Path) -> None:
     with start_holder(tmp_path) as child:
         with (
             pytest.raises(IndexLockedError, match=rf"process {child.pid}, since \d{{4}}-\d\d-\d\dT"),
@@ -59,7 +59,7 @@ def test_the_lock_is_not_taken_twice_in_one_process(tmp_path: Path) -> None:
         pass
 
 
-def test_an_error_in_the_block_gives_the_lock_back(tmp_path: Path) -> None:
+def test_an_error_in_the_block_releases_the_lock(tmp_path: Path) -> None:
     with pytest.raises(KeyError), writer_lock(tmp_path):
         raise KeyError
     with writer_lock(tmp_path):

@@ -197,7 +197,7 @@ def print_estimate(estimate: CostEstimate) -> None:
         _print_line(f"tokens    {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
         unknown = "not known: add a price of the model to clew.toml under [prices]"
         _print_line(f"money     {unknown if estimate.cost is None else f'{estimate.cost:.4f}'}")
-        _print_line(f"time      {_format_duration(estimate.seconds)}, {estimate.at_once} calls at once")
+        _print_line(f"time      {_format_duration(estimate.seconds)}, {estimate.max_concurrency} calls at once")
     for failure in estimate.failures[:_MAX_FAILURES]:
         _print_warning(f"failed: {failure.item}: {failure.reason}")
 

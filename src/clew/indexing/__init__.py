@@ -1,1 +1,1 @@
-"""From files to passages, mentions, triples and links."""
+"""Indexing: from files to passages, mentions, triples, links and graph snapshots."""

@@ -1,12 +1,12 @@
-"""Cutting documents into passages at the strongest break that fits, with exact character offsets, by `semchunk`.
+"""Splitting of documents into passages at the strongest break that fits, with exact character offsets, by `semchunk`.
 
-`semchunk` picks the break with the most meaning (blank lines, lines, sentence ends, clauses, words) and fills each
-passage up to the limit. Three things are done around it, none of which changes an offset. White space is simplified
-first, since each distinct run of it costs one level of recursion. Full stops of scripts without spaces are shown to it
-as Latin ones, since it knows no others. A run of letters without any break is cut at a fixed number of characters,
-since it would be taken apart letter by letter.
+`semchunk` picks the strongest break (blank lines, lines, sentence ends, clauses, words) and fills each passage up to
+the limit. It is given a prepared text of the same length, so offsets stay valid. White space is simplified, since
+`semchunk` recurses once for each distinct run of it. Full stops of scripts without spaces are replaced by Latin ones,
+the only ones it knows. A run of letters without any break is cut after a fixed number of characters, since `semchunk`
+would split it letter by letter.
 
-Source: the `semchunk` library. Differs from the source: the three things above.
+Source: the `semchunk` library. Differs from the source: the three preparations above.
 """
 
 import re
@@ -29,21 +29,21 @@ _NON_LATIN_STOP = re.compile("[。｡！？；，、：؟۔।॥،؛]")
 
 
 def count_tokens(text: str) -> int:
-    """Return the size of a text in the tokens that limit a passage; fast, and the same for every model.
+    """Return the number of tokens of a text, the unit of passage limits; fast, and independent of any model.
 
-    A word counts 1, a letter of a script without spaces 1, punctuation and white space nothing; but a text counts at
-    least 1 for each 16 characters begun, so that encoded data, emoji and rows of dots have a size too.
+    A word counts 1, a letter of a script without spaces 1, punctuation and white space 0; a text counts at least 1 for
+    each 16 characters begun, so that encoded data, emoji and rows of dots have a size too.
     """
     return max(len(_TOKEN.findall(text)), -(-len(text) // _CHARACTERS_PER_TOKEN))
 
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """Cuts a document into passages.
+    """Splits a document into passages.
 
     Attributes:
-        max_tokens: The most tokens (as `count_tokens` counts) a passage may have, at least 1.
-        overlap: How many of them neighbouring passages share at most, from 0 to `max_tokens - 1`.
+        max_tokens: Maximum tokens of a passage (see `count_tokens`), at least 1.
+        overlap: Maximum tokens shared by neighbouring passages, from 0 to `max_tokens - 1`.
     """
 
     max_tokens: int = 256
@@ -53,22 +53,20 @@ class Chunker:
         if self.max_tokens < 1:
             raise InputError(f"a passage of {self.max_tokens} tokens cannot be made; give at least 1")
         if not 0 <= self.overlap < self.max_tokens:
-            raise InputError(
-                f"an overlap of {self.overlap} tokens cannot be made; give 0 to {self.max_tokens - 1} for "
-                f"{self.max_tokens}"
-            )
+            wanted = f"give 0 to {self.max_tokens - 1} for {self.max_tokens}"
+            raise InputError(f"an overlap of {self.overlap} tokens cannot be made; {wanted}")
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the passages of some document would."""
+        """Identifier that changes whenever the passages of some document would change."""
         return f"chunker-1:semchunk-{version('semchunk')}:tokens={self.max_tokens}:overlap={self.overlap}"
 
     def split(self, document: Document) -> list[Passage]:
-        """Return the passages of a document in order, each `text == document.text[start:end]`.
+        """Return the passages of a document in order, each with `text == document.text[start:end]`.
 
-        A document that fits is one passage with the document's id; else the ids are `id#1`, `id#2` and so on. Passages
-        neither start nor end with white space. Without overlap they hold every other character exactly once. A
-        document of white space alone has no passage.
+        A document within the limit is one passage with the document's id; otherwise the ids are `id#1`, `id#2` and so
+        on. Passages neither start nor end with white space. Without overlap they contain every other character exactly
+        once. A document of only white space has no passage.
         """
         start, end = _strip_span(document.text, 0, len(document.text))
         if start == end:
@@ -94,25 +92,24 @@ class Chunker:
 
         for piece_start, piece_end in _cut_long_runs(text, start, end, self.max_tokens * _CHARACTERS_PER_TOKEN):
             piece = _simplify(text[piece_start:piece_end])
-            # The token counter is not memoised: semchunk's memory of counts is global and never emptied.
-            chunked = chunk(
-                piece, self.max_tokens, count_tokens, memoize=False, offsets=True, overlap=self.overlap or None
-            )
-            for first, last in cast("tuple[list[str], list[tuple[int, int]]]", chunked)[1]:
+            # The token counter is not memoised: semchunk's cache of counts is global and never emptied.
+            overlap = self.overlap or None
+            chunks = chunk(piece, self.max_tokens, count_tokens, memoize=False, offsets=True, overlap=overlap)
+            for first, last in cast("tuple[list[str], list[tuple[int, int]]]", chunks)[1]:
                 first, last = _strip_span(text, piece_start + first, piece_start + last)
                 if first < last:
                     yield first, last
 
 
 def _strip_span(text: str, start: int, end: int) -> tuple[int, int]:
-    """Move both inwards past white space; they are equal if there is nothing else."""
+    """Move both ends inwards past white space; they are equal if there is nothing else."""
     piece = text[start:end].rstrip()
     return start + len(piece) - len(piece.lstrip()), start + len(piece)
 
 
 def _cut_long_runs(text: str, start: int, end: int, max_run: int) -> Iterator[tuple[int, int]]:
-    """Yield [start, end) in pieces, cut only within runs of letters longer than `max_run`."""
-    # Possessive: a run is looked at once, whether it is long enough or not.
+    """Yield consecutive pieces [start, end), cut only within runs of letters longer than `max_run`."""
+    # Possessive: a run is scanned once, whether it is long enough or not.
     for run in re.finditer(rf"\w{{{max_run}}}(?=\w)", text[start:end]):
         yield start, run.end()
         start = run.end()
@@ -120,14 +117,14 @@ def _cut_long_runs(text: str, start: int, end: int, max_run: int) -> Iterator[tu
 
 
 def _simplify(text: str) -> str:
-    """Return a text of the same length with white space and full stops that semchunk tells apart quickly."""
+    """Return a text of the same length whose white space and full stops semchunk processes quickly."""
     text = _OTHER_SPACE.sub(" ", _LINE_BREAK.sub("\n", text))
     text = _LONG_SPACE_RUN.sub(_break_run, text)
     return _NON_LATIN_STOP.sub(lambda stop: stop.group().translate(_LATIN_STOPS), text)
 
 
 def _break_run(run: re.Match[str]) -> str:
-    """Put a stronger break after each 15 characters of a run, which leaves few distinct lengths of runs."""
+    """Insert a stronger break after each 15 characters of a run, which leaves few distinct lengths of runs."""
     length = run.end() - run.start()
     unit = "\n" * 15 + " " if run.group()[0] == "\n" else " " * 15 + "\t"
     return (unit * (length // 16 + 1))[:length]

@@ -1,16 +1,16 @@
-"""What indexing would cost with a language model: passages, calls, tokens, money and time, before a single call.
+"""Estimate of what indexing with a language model would cost: passages, calls, tokens, money and time.
 
-    calls        passages that are new or changed, times the calls a passage, less the replies that are kept
-    tokens in    the prompt's words, its schema and its content, a token for each three bytes (`models.prices`)
-    tokens out   a share of the bytes of title and text (`SHARES`), counted the same way
-    seconds      rounds of calls at once, times `SECONDS_A_CALL` and the tokens out of a call at `TOKENS_A_SECOND`
+    calls        new or changed passages, times the calls per passage, less the cached replies
+    tokens in    the prompt's text, schema and content, one token for each three bytes (`models.llm.pricing`)
+    tokens out   a share of the bytes of title and text (`REPLY_SHARES`), counted the same way
+    seconds      rounds of concurrent calls, times `SECONDS_PER_CALL` and a call's tokens out at `TOKENS_PER_SECOND`
 
-Replies that have to be mended, and calls that fail, are not foreseen.
+Replies that have to be requested again, and calls that fail, are not included.
 
-The shares are those of 1,890 passages of MuSiQue with published triples (484 bytes of title and text, 9.3 names and 9.1
-triples a passage), written in the shape of our replies: 0.35 of the bytes for names, 1.13 for triples. They fall with
-the length of a passage (for the shortest quarter 0.53 and 1.51, for the longest 0.26 and 0.90), so that long passages
-are rather over- than underestimated.
+The shares were measured on 1,890 passages of MuSiQue with published triples (484 bytes of title and text, 9.3 names and
+9.1 triples a passage), written in the form of our replies: 0.35 of the bytes for names, 1.13 for triples. They fall
+with the length of a passage (for the shortest quarter 0.53 and 1.51, for the longest 0.26 and 0.90), so that long
+passages are over- rather than underestimated.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,9 +23,7 @@ from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, choose_extr
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import estimate_tokens
-from clew.models.llm.prompts import entity_extraction as named_entities
-from clew.models.llm.prompts import joint_extraction as names_and_triples
-from clew.models.llm.prompts import triple_extraction as triples
+from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
 from clew.models.llm.providers import check_installed, parse_model_name
 from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.protocols import Extractor
@@ -36,36 +34,37 @@ from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
 REPLY_SHARES = {
-    named_entities.TEMPLATE.name: 0.35,
-    triples.TEMPLATE.name: 1.13,
-    names_and_triples.TEMPLATE.name: 1.48,
+    entity_extraction.TEMPLATE.name: 0.35,
+    triple_extraction.TEMPLATE.name: 1.13,
+    joint_extraction.TEMPLATE.name: 1.48,
 }
-"""Bytes of a reply for each byte of title and text, by what is asked."""
+"""Bytes of a reply for each byte of title and text, by prompt name."""
 
 SECONDS_PER_CALL = 0.5
-"""Until the first word of a reply: a hosted model that is not busy."""
+"""Seconds until the first word of a reply, for a hosted model that is not busy."""
 
 TOKENS_PER_SECOND = 60.0
-"""Of one reply: a small hosted model; a model on a laptop has a tenth of it, and answers few calls at once."""
+"""Output rate of a small hosted model for one reply; a model on a laptop has a tenth of it and runs few calls at once.
+"""
 
 
 @dataclass(slots=True)
 class CostEstimate:
-    """What indexing some documents would take.
+    """Estimated cost of indexing.
 
     Attributes:
-        documents: New or changed ones.
-        unchanged: Documents that would cost nothing.
-        failures: What cannot be read.
-        passages: To be extracted.
-        model: `provider:model`; "" where none is asked.
-        calls: To the model.
-        cached_calls: Calls that kept replies answer.
-        input_tokens: Of the calls.
-        output_tokens: Of the calls.
-        cost: Money; None where no price of the model is known.
-        seconds: Of the calls alone, as many at once as the settings allow.
-        at_once: How many that is.
+        documents: New or changed documents.
+        unchanged: Documents that would be skipped.
+        failures: Documents that cannot be read.
+        passages: Passages to extract.
+        model: `provider:model`; "" when no model is used.
+        calls: Calls to the model.
+        cached_calls: Calls answered by cached replies.
+        input_tokens: Input tokens of the calls.
+        output_tokens: Output tokens of the calls.
+        cost: Money; None when the model's price is unknown.
+        seconds: Duration of the calls alone, with as many at once as the settings allow.
+        max_concurrency: Maximum number of concurrent calls.
     """
 
     documents: int = 0
@@ -79,16 +78,16 @@ class CostEstimate:
     output_tokens: int = 0
     cost: float | None = 0.0
     seconds: float = 0.0
-    at_once: int = 1
+    max_concurrency: int = 1
 
 
 class _CachedReplies:
-    """A language model that knows kept replies only, and notes what it would have to be asked.
+    """A language model that answers from cached replies only and records the prompts it cannot answer.
 
     Attributes:
-        name: Of the model whose replies they are.
-        hits: How many prompts had a reply.
-        misses: The prompts that had none.
+        name: Name of the model whose replies are used.
+        hits: Number of prompts with a reply.
+        misses: Prompts without a reply.
     """
 
     def __init__(self, name: str, cache: ReplyCache | None, settings: CallSettings) -> None:
@@ -104,7 +103,7 @@ class _CachedReplies:
     def complete(
         self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
     ) -> list[Reply | Failure]:
-        """Return kept replies; a failure stands for a call."""
+        """Return cached replies; a failure stands for a call."""
         del on_text
         return [self._look_up(prompt) for prompt in prompts]
 
@@ -113,10 +112,10 @@ class _CachedReplies:
             key = call_key(self.name, prompt, self._settings.cache_key_fields)
             if (reply := self._cache.get(key, prompt)) is not None or key in self._seen_keys:
                 self.hits += 1
-                return reply or Failure(prompt.name, "a passage before it asks the same")
+                return reply or Failure(prompt.name, "an earlier passage has the same prompt")
             self._seen_keys.add(key)
         self.misses.append(prompt)
-        return Failure(prompt.name, "no reply is kept")
+        return Failure(prompt.name, "no reply is cached")
 
 
 def estimate_indexing(
@@ -128,46 +127,44 @@ def estimate_indexing(
     retry_failed: bool = False,
     defaults: Settings | None = None,
 ) -> CostEstimate:
-    """Return what `clew index` would take; no call is made and nothing is written.
+    """Return the estimated cost of `clew index`; no call is made and nothing is written.
 
     Args:
-        location: An index, or where one would be made with the settings in force.
-        documents: As they were read.
-        extractor: As it would be given to `clew index`; None for the index's, or that of the settings.
-        llm_clients: How the model would be asked; neither its key nor its package is needed.
-        retry_failed: Whether passages of the index that an extractor failed at are counted too.
-        defaults: Settings of an index that is yet to be made; those of the package if None.
+        location: Location of an index, or of one that would be created with the current settings.
+        documents: Documents as read.
+        extractor: The option of `clew index`; None for the extractor of the index or of the settings.
+        llm_clients: Settings of the model's calls; neither its key nor its package is needed.
+        retry_failed: Whether stored passages whose extraction failed are counted too.
+        defaults: Settings of an index that does not exist yet; the package's own if None.
 
     Raises:
-        InputError: There is no such extractor, or it is of another kind than the index's.
+        InputError: The extractor does not exist, or is of another kind than that of the index.
         IndexFormatError: There is an index that cannot be read.
     """
     place = locate(location)
     table = PassageTable.open(place) if open_dataset(place) is not None else None
     settings = (defaults or Settings.model_construct()).model_dump() if table is None else table.settings
-    made_with = str(settings["extractor"])
-    name = choose_extractor(extractor, made_with) if table is not None else extractor or made_with
+    default = str(settings["extractor"])
+    name = choose_extractor(extractor, default) if table is not None else extractor or default
     calls = llm_clients.call_settings or CallSettings()
-    kept: list[_CachedReplies] = []
+    models: list[_CachedReplies] = []
 
-    def only_kept(model: str) -> _CachedReplies:
-        kept.append(
-            _CachedReplies(model, ReplyCache(reply_cache_path(place)) if llm_clients.use_cache else None, calls)
-        )
-        return kept[0]
+    def open_cached(model: str) -> _CachedReplies:
+        cache = ReplyCache(reply_cache_path(place)) if llm_clients.use_cache else None
+        models.append(_CachedReplies(model, cache, calls))
+        return models[0]
 
-    opened = open_extractor(name, only_kept, int(settings.get(EXTRACTION_CALLS, 2)))
+    opened = open_extractor(name, open_cached, int(settings.get(EXTRACTION_CALLS, 2)))
     chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
     report = IndexingReport()
     changed = select_changed(documents, {} if table is None else table.document_hashes(), chunker, opened, report)
     passages = [passage for document, _ in changed for passage in chunker.split(document)]
     if table is not None and retry_failed:
         passages += failed_passages(table, {document.id for document, _ in changed})
-    estimate = CostEstimate(
-        len(changed), report.unchanged, report.failures, len(passages), at_once=calls.max_concurrency
-    )
-    if kept:
-        _add_calls(estimate, passages, opened, kept[0], calls)
+    estimate = CostEstimate(len(changed), report.unchanged, report.failures, len(passages))
+    estimate.max_concurrency = calls.max_concurrency
+    if models:
+        _add_calls(estimate, passages, opened, models[0], calls)
         tokens = estimate.input_tokens, estimate.output_tokens
         estimate.cost = llm_clients.prices.cost(estimate.model, *tokens, custom_server=bool(calls.base_url))
     return estimate
@@ -180,18 +177,19 @@ def _add_calls(
     replies: _CachedReplies,
     calls: CallSettings,
 ) -> None:
-    """Add up the calls that the extractor would make: those it makes now, to kept replies alone, and what follows."""
+    """Add up the calls that the extractor would make: its calls to the cached replies, and the calls that follow."""
     for passage in passages:
         replies.misses.clear()
         extractor.extract([passage])
         size = len(f"{passage.title}{passage.text}".encode("utf-8", "surrogatepass"))
         for prompt in replies.misses:
-            asked = prompt.name.partition("@")[0]
-            _add_call(estimate, prompt, _reply_tokens(asked, size, calls))
-            if asked == named_entities.TEMPLATE.name:  # the triples are asked for once the names are there
-                names = _reply_tokens(asked, size, calls)
-                following = triples.build_prompt(passage, ())
-                _add_call(estimate, following, _reply_tokens(triples.TEMPLATE.name, size, calls), names)
+            prompt_name = prompt.name.partition("@")[0]
+            reply_tokens = _reply_tokens(prompt_name, size, calls)
+            _add_call(estimate, prompt, reply_tokens)
+            if prompt_name == entity_extraction.TEMPLATE.name:  # the next call asks for triples of these names
+                following = triple_extraction.build_prompt(passage, ())
+                triple_tokens = _reply_tokens(triple_extraction.TEMPLATE.name, size, calls)
+                _add_call(estimate, following, triple_tokens, reply_tokens)
     estimate.model, estimate.cached_calls = replies.name, replies.hits
     seconds = SECONDS_PER_CALL * estimate.calls + estimate.output_tokens / TOKENS_PER_SECOND
     estimate.seconds = seconds / max(1, min(calls.max_concurrency, estimate.calls))
@@ -203,8 +201,8 @@ def _reply_tokens(prompt_name: str, size: int, calls: CallSettings) -> int:
 
 
 def _add_call(estimate: CostEstimate, prompt: Prompt, reply_tokens: int, name_tokens: int = 0) -> None:
-    """Add one call; `name_tokens` are tokens that its prompt will have besides what it has."""
-    told = f"{prompt.instructions}{prompt.reply.model_json_schema()}{prompt.content}"
+    """Add one call; `name_tokens` is the size of names that its prompt will contain in addition."""
+    text = f"{prompt.instructions}{prompt.reply.model_json_schema()}{prompt.content}"
     estimate.calls += 1
-    estimate.input_tokens += estimate_tokens(told) + name_tokens
+    estimate.input_tokens += estimate_tokens(text) + name_tokens
     estimate.output_tokens += reply_tokens

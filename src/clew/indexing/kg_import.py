@@ -1,7 +1,7 @@
-"""A graph's file into the table: cut into parts, and what is new or changed among them committed, several at a time.
+"""Import of graph files into the table: triples are grouped into shards, and new or changed shards are committed.
 
-A commit is atomic, so a run that is killed loses at most the parts in flight; the next run finds the committed ones
-unchanged by their hashes and writes the rest. Parts that the file no longer has go at the end.
+A commit is atomic: a killed run loses at most the shards in progress, and the next run recognises the committed ones by
+their hashes and writes the rest. Shards that the file no longer has are removed at the end.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,25 +24,25 @@ SHARD_CHARACTERS = 1 << 22
 COMMIT_TRIPLES = 250_000
 COMMIT_CHARACTERS = 1 << 25
 MAX_REPORTED_FAULTS = 20
-"""Faults of a file that are told one by one; all are counted."""
+"""Maximum number of faults of a file that are reported individually; all are counted."""
 
 
 @dataclass(slots=True)
 class GraphReport:
-    """What the import of a graph did.
+    """Result of a graph import.
 
     Attributes:
-        name: Of the graph.
-        triples: Stored.
-        duplicates: Triples that the same part of the file had before.
+        name: Name of the graph.
+        triples: Triples stored.
+        duplicates: Triples that were already in the same shard.
         names: Labels and aliases of entities stored.
-        malformed: Pieces of the file that could not be used.
+        malformed: Statements of the file that could not be used.
         faults: The first of them.
-        added: Parts that were new.
-        updated: Parts that had changed.
-        unchanged: Parts that cost nothing.
-        removed: Parts that the file no longer has.
-        seconds: Of the run, with the making of the snapshot.
+        added: New shards.
+        updated: Changed shards.
+        unchanged: Shards that were already stored.
+        removed: Shards that the file no longer has.
+        seconds: Duration of the import, including the building of the snapshot.
     """
 
     name: str
@@ -59,20 +59,20 @@ class GraphReport:
 
 
 def clean_graph_name(raw_name: str) -> str:
-    """Return the name of a graph without spaces around it.
+    """Return a graph's name without surrounding white space.
 
     Raises:
-        InputError: No graph can have it.
+        InputError: The name is empty or not printable.
     """
     name = raw_name.strip()
     if not name or not name.isprintable():
-        raise InputError(f"the name {name!r} cannot be a graph's: give another by --name, of letters and signs")
+        raise InputError(f"the name {name!r} cannot be a graph's: give another by --name, with printable characters")
     return name
 
 
 @dataclass(slots=True)
 class _ShardBuilder:
-    """A part that is being filled: its triples, each once, in the order of the file, and whether there may be more."""
+    """A shard being filled: distinct triples, in the order of the file."""
 
     kind: str
     triples: dict[RawTriple, None] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class _ShardBuilder:
     is_full: bool = False
 
     def add(self, triple: RawTriple) -> bool:
-        """Return whether the part lacked a triple, and put it in."""
+        """Add a triple; return whether it was missing."""
         before = len(self.triples)
         self.triples[triple] = None
         if len(self.triples) == before:
@@ -92,11 +92,11 @@ class _ShardBuilder:
 
 
 class GraphImporter:
-    """Brings graphs into a table.
+    """Imports graphs into a table.
 
     Args:
-        table: Opened under the writer's lock.
-        progress: Told of the triples read.
+        table: The table, opened under the writer lock.
+        progress: Called with the number of triples read.
     """
 
     def __init__(self, table: PassageTable, progress: Progress) -> None:
@@ -108,32 +108,29 @@ class GraphImporter:
         self._shard_count = 0
 
     def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
-        """Store what a file states in the place of what the graph of that name held; commits as it goes.
+        """Replace the graph of this name by the statements of a file; shards are committed along the way.
 
         Args:
-            name: Of the graph; no document's id.
-            statements: Of the file, in its order.
+            name: Name of the graph, which no document may have as its id.
+            statements: Statements of the file, in its order.
 
         Raises:
-            InputError: A document goes by the name, or nothing is stated; then nothing was changed.
+            InputError: A document has the name, or the file has no triple; nothing was changed then.
         """
         self._stored_hashes = self._table.document_hashes()
         if name in self._stored_hashes or any(
             not is_shard(hash_) and id_.startswith(f"{name}#") and id_[len(name) + 1 :].isdigit()
             for id_, hash_ in self._stored_hashes.items()
         ):
-            raise InputError(f"a document of this index goes by {name!r}: give the graph another --name")
+            raise InputError(f"a document of this index has the id {name!r}: give the graph another --name")
         report = GraphReport(name)
         self._pending, self._pending_characters, self._shard_count = [], 0, 0
         self._read_statements(statements, report)
         if not self._shard_count:
             raise InputError(no_triples_message(name, report.malformed, next(iter(report.faults), None)))
         self._commit()
-        stale = [
-            id_
-            for id_ in shards_by_graph(self._stored_hashes).get(name, ())
-            if int(id_[len(name) + 1 :]) >= self._shard_count
-        ]
+        stored = shards_by_graph(self._stored_hashes).get(name, ())
+        stale = [id_ for id_ in stored if int(id_[len(name) + 1 :]) >= self._shard_count]
         self._table.delete(stale)
         report.removed = len(stale)
         return report
@@ -158,32 +155,30 @@ class GraphImporter:
                 report.malformed += 1
                 if len(report.faults) < MAX_REPORTED_FAULTS:
                     report.faults.append(statement)
-        for filling in (triples, names):
-            if filling.triples:
-                self._finish_shard(filling, report)
+        for builder in (triples, names):
+            if builder.triples:
+                self._finish_shard(builder, report)
 
     def _finish_shard(self, builder: _ShardBuilder, report: GraphReport) -> None:
-        """Give a part its number; write it, with others in one commit, unless it is there already."""
-        part = KGShard(report.name, self._shard_count, builder.kind, tuple(builder.triples))
+        """Assign a number to a shard and, unless it is stored already, write it with others in one commit."""
+        shard = KGShard(report.name, self._shard_count, builder.kind, tuple(builder.triples))
         self._shard_count += 1
         self._progress("importing", report.triples, 0)
-        hash_ = part.hash()
-        known = self._stored_hashes.get(part.id)
-        if known == hash_:
+        hash_ = shard.hash()
+        stored_hash = self._stored_hashes.get(shard.id)
+        if stored_hash == hash_:
             report.unchanged += 1
             return
-        report.updated += known is not None
-        report.added += known is None
-        self._pending.append((part, hash_))
+        report.updated += stored_hash is not None
+        report.added += stored_hash is None
+        self._pending.append((shard, hash_))
         self._pending_characters += builder.characters
-        if (
-            sum(len(changed.triples) for changed, _ in self._pending) >= COMMIT_TRIPLES
-            or self._pending_characters >= COMMIT_CHARACTERS
-        ):
+        pending_triples = sum(len(pending.triples) for pending, _ in self._pending)
+        if pending_triples >= COMMIT_TRIPLES or self._pending_characters >= COMMIT_CHARACTERS:
             self._commit()
 
     def _commit(self) -> None:
         if self._pending:
-            parts, hashes = zip(*self._pending, strict=True)
-            self._table.replace(shards_to_table(parts, hashes, self._table.dimension), [part.id for part in parts])
+            shards, hashes = zip(*self._pending, strict=True)
+            self._table.replace(shards_to_table(shards, hashes, self._table.dimension), [shard.id for shard in shards])
         self._pending, self._pending_characters = [], 0

@@ -1,8 +1,8 @@
-"""Documents into the table: what is new or changed is cut, extracted, encoded and committed, batch by batch.
+"""The indexing pipeline: new or changed documents are split, extracted, encoded and committed in batches.
 
-A batch is one atomic commit, so a run that is killed loses at most the batch in flight, and the next run finds the
-committed documents unchanged and goes on after them. A run that a budget ends commits the documents that are done; the
-others stay as they were. Passages that the extractor failed at are written without triples, and can be tried again.
+A batch is one atomic commit: a killed run loses at most the batch in progress, and the next run skips the committed
+documents, which are unchanged. A run that a budget ends commits the finished documents and leaves the others as they
+were. Passages whose extraction failed are stored without triples and can be extracted again.
 """
 
 import json
@@ -37,20 +37,20 @@ _PASSAGE_COLUMNS = ["id", "document_id", "title", "text", "start", "end"]
 
 @dataclass(slots=True)
 class IndexingReport:
-    """What a run did.
+    """Result of an indexing run.
 
     Attributes:
-        added: Documents that were new.
-        updated: Documents that had changed.
-        unchanged: Documents that cost nothing.
-        removed: Documents that were taken out.
-        removed_graphs: Imported graphs that were taken out.
+        added: New documents.
+        updated: Changed documents.
+        unchanged: Documents that were skipped.
+        removed: Documents removed.
+        removed_graphs: Imported graphs removed.
         passages: Passages written.
-        retried: Passages that an earlier run failed at and this one tried again, whether it failed again or not.
-        failures: What could not be read or extracted, and why.
-        stop_error: The error that ended the run early, a budget that is spent for example; None when nothing did.
-        remaining: Documents that the run did not come to.
-        seconds: Time of the run.
+        retried: Passages that failed in an earlier run and were extracted again, with or without success.
+        failures: Documents that could not be read and passages that could not be extracted, with reasons.
+        stop_error: The error that ended the run early, such as an exhausted budget; None when nothing did.
+        remaining: Documents that were not processed.
+        seconds: Duration of the run.
     """
 
     added: int = 0
@@ -68,15 +68,15 @@ class IndexingReport:
 
 @dataclass(frozen=True, slots=True)
 class IndexWriter:
-    """Brings documents into a table.
+    """Writes documents to a table.
 
     Attributes:
-        table: The table, opened under the writer's lock.
-        chunker: Cuts documents.
+        table: The table, opened under the writer lock.
+        chunker: Splits documents into passages.
         extractor: Finds entities and triples.
-        encoder: Makes vectors; dimension 0 makes none.
-        progress: Told of the characters done.
-        slow_extraction: Whether extraction takes so long that small batches are worth their commits.
+        encoder: Encodes passages; dimension 0 stores no vectors.
+        progress: Called with the number of characters done.
+        slow_extraction: Whether extraction is so slow that small batches are worth their commits.
     """
 
     table: PassageTable
@@ -87,28 +87,28 @@ class IndexWriter:
     slow_extraction: bool = False
 
     def update(self, documents: Iterable[Document | Failure], *, retry_failed: bool = False) -> IndexingReport:
-        """Add what is new, replace what has changed, and report what failed; commits as it goes.
+        """Add new documents, replace changed ones and report failures; each batch is committed when it is done.
 
         Args:
-            documents: To be brought in.
-            retry_failed: Whether passages that earlier runs failed at are extracted again after that; what was found in
-                the other passages of their documents stays.
+            documents: Documents to write.
+            retry_failed: Whether to extract passages again whose extraction failed in earlier runs, after the
+                documents; results for other passages of their documents stay.
         """
         started = time.perf_counter()
         report = IndexingReport()
-        known = self.table.document_hashes()
-        changed = select_changed(documents, known, self.chunker, self.extractor, report)
+        stored_hashes = self.table.document_hashes()
+        changed = select_changed(documents, stored_hashes, self.chunker, self.extractor, report)
         total = sum(len(document.text) for document, _ in changed)
         done = 0
         report.remaining = len(changed)
-        for batch in self._batches(changed, known, report):
+        for batch in self._batches(changed, stored_hashes, report):
             done += sum(len(document.text) for document, _, _ in batch)
-            self._write(batch, known, report)
+            self._write(batch, stored_hashes, report)
             self.progress("indexing", done, total)
             if report.stop_error is not None:
                 break
         if retry_failed:
-            # What this run failed at, it need not try twice.
+            # Passages that failed in this run are not tried twice.
             failed = failed_passages(self.table, {document.id for document, _ in changed})
             self._retry(sorted({passage.document_id for passage in failed}), report)
         report.seconds = time.perf_counter() - started
@@ -117,43 +117,37 @@ class IndexWriter:
     def _batches(
         self, changed: Sequence[tuple[Document, str]], stored_hashes: Mapping[str, str], report: IndexingReport
     ) -> Iterator[list[tuple[Document, str, list[Passage]]]]:
-        """Yield documents with their passages, as many as make a batch worth a commit."""
+        """Yield documents with their passages, in batches large enough to be worth a commit."""
         ids = stored_hashes.keys() | {document.id for document, _ in changed}
         graphs = shards_by_graph(stored_hashes)
-        taken = (
-            self._numbered_passage_ids()
-            if any(d.id.rpartition("#")[0] in stored_hashes for d, _ in changed)
-            else frozenset()
-        )
+        has_numbered_id = any(document.id.rpartition("#")[0] in stored_hashes for document, _ in changed)
+        numbered = self._numbered_passage_ids() if has_numbered_id else frozenset()
         batch: list[tuple[Document, str, list[Passage]]] = []
         count, since = 0, time.perf_counter()
         for document, hash_ in changed:
-            if document.id in graphs or is_shard(stored_hashes.get(document.id, "")):
-                reason = "an imported graph goes by this id; rename the document, or import the graph by another --name"
-                report.failures.append(Failure(document.id, reason))
-                report.remaining -= 1
-                continue
             passages = self.chunker.split(document)
-            if clash := next((p.id for p in passages if p.id in (taken if p.id == document.id else ids)), None):
-                reason = f"its passage would have the id {clash!r}, which another document has; rename one of them"
-                report.failures.append(Failure(document.id, reason))
-                report.remaining -= 1
+            conflict = next((p.id for p in passages if p.id in (numbered if p.id == document.id else ids)), None)
+            if document.id in graphs or is_shard(stored_hashes.get(document.id, "")):
+                reason = "an imported graph has this id; rename the document, or import the graph by another --name"
+            elif conflict:
+                reason = f"its passage would have the id {conflict!r}, which another document has; rename one of them"
+            elif not passages:
+                reason = "it holds nothing but white space; give it a text"
+            else:
+                batch.append((document, hash_, passages))
+                count += len(passages)
+                slow = self.slow_extraction or self.encoder.dimension or time.perf_counter() - since > BATCH_SECONDS
+                if count >= (BATCH_PASSAGES if slow else BATCH_LIMIT):
+                    yield batch
+                    batch, count, since = [], 0, time.perf_counter()
                 continue
-            if not passages:
-                report.remaining -= 1
-                report.failures.append(Failure(document.id, "it holds nothing but white space; give it a text"))
-                continue
-            batch.append((document, hash_, passages))
-            count += len(passages)
-            slow = self.slow_extraction or self.encoder.dimension or time.perf_counter() - since > BATCH_SECONDS
-            if count >= (BATCH_PASSAGES if slow else BATCH_LIMIT):
-                yield batch
-                batch, count, since = [], 0, time.perf_counter()
+            report.failures.append(Failure(document.id, reason))
+            report.remaining -= 1
         if batch:
             yield batch
 
     def _numbered_passage_ids(self) -> frozenset[str]:
-        """Return the ids in the table of passages that are parts of documents: no document can have one of them."""
+        """Return the stored ids of passages that are parts of documents; no document may have such an id."""
         rows = self.table.read(["id", "document_id"])
         pairs = zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True)
         return frozenset(id_ for id_, document_id in pairs if id_ != document_id)
@@ -165,20 +159,20 @@ class IndexWriter:
         report: IndexingReport,
     ) -> None:
         """Commit the documents all of whose passages were tried."""
-        extracted = iter(self.extractor.extract([passage for _, _, found in batch for passage in found]))
+        extractions = iter(self.extractor.extract([p for _, _, document_passages in batch for p in document_passages]))
         rows: list[PassageRow] = []
         passages: list[Passage] = []
         done: list[str] = []
-        for document, hash_, found in batch:
-            results = [next(extracted) for _ in found]
-            if (ended := _find_stop_error(results)) is not None:
-                report.stop_error = report.stop_error or ended
+        for document, hash_, document_passages in batch:
+            results = [next(extractions) for _ in document_passages]
+            if (error := _find_stop_error(results)) is not None:
+                report.stop_error = report.stop_error or error
                 continue
             done.append(document.id)
-            passages += found
+            passages += document_passages
             rows += [
                 _make_row(passage, ordinal, document, hash_, result, self.extractor.fingerprint)
-                for ordinal, (passage, result) in enumerate(zip(found, results, strict=True))
+                for ordinal, (passage, result) in enumerate(zip(document_passages, results, strict=True))
             ]
             report.failures += [result for result in results if isinstance(result, Failure)]
         if not done:
@@ -193,7 +187,7 @@ class IndexWriter:
         report.remaining -= len(done)
 
     def _retry(self, documents: Sequence[str], report: IndexingReport) -> None:
-        """Extract again the passages of these documents that an extractor failed at; commits as it goes."""
+        """Extract the failed passages of these documents again; each batch is committed when it is done."""
         if not documents:
             return
         report.remaining += len(documents)
@@ -202,18 +196,18 @@ class IndexWriter:
         stored = self.table.read()
         stored = stored.filter(pc.is_in(stored["document_id"], value_set=pa.array(documents)))
         total, done = stored.num_rows - stored["failure"].null_count, 0
-        for part in _document_batches(stored):
-            failed = _rows_to_passages(part.filter(pc.is_valid(part["failure"])))
+        for batch in _document_batches(stored):
+            failed = _rows_to_passages(batch.filter(pc.is_valid(batch["failure"])))
             results = dict(zip((p.id for p in failed), self.extractor.extract(failed), strict=True))
             report.stop_error = _find_stop_error(list(results.values()))
             tried = {id_: result for id_, result in results.items() if _find_stop_error([result]) is None}
-            rows = _with_results(part, tried, self.extractor.fingerprint)
-            if not rows.equals(part):
-                self.table.replace(rows, part["document_id"].unique().to_pylist())
+            rows = _with_results(batch, tried, self.extractor.fingerprint)
+            if not rows.equals(batch):
+                self.table.replace(rows, batch["document_id"].unique().to_pylist())
             report.retried += len(tried)
             report.failures += [result for result in tried.values() if isinstance(result, Failure)]
-            left = {passage.document_id for passage in failed if passage.id not in tried}
-            report.remaining -= len(set(part["document_id"].to_pylist()) - left)
+            untried = {passage.document_id for passage in failed if passage.id not in tried}
+            report.remaining -= len(set(batch["document_id"].to_pylist()) - untried)
             done += len(tried)
             self.progress("extracting again", done, total)
             if report.stop_error is not None:
@@ -226,12 +220,12 @@ class IndexWriter:
 
 
 def _find_stop_error(results: Sequence[Extraction | Failure]) -> Exception | None:
-    """Return the error for which a passage was not tried; None where all were."""
+    """Return the error because of which a passage was not tried; None when all were."""
     return next((r.run_error for r in results if isinstance(r, Failure) and r.run_error is not None), None)
 
 
 def _document_batches(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows, sorted by document, in parts of whole documents with as many failures as make a batch."""
+    """Yield rows, sorted by document, in tables of whole documents with one batch of failures each."""
     documents, failures = rows["document_id"].to_pylist(), rows["failure"].to_pylist()
     start = count = 0
     for position, document in enumerate(documents):
@@ -244,12 +238,12 @@ def _document_batches(rows: pa.Table) -> Iterator[pa.Table]:
 
 def _rows_to_passages(rows: pa.Table) -> list[Passage]:
     metadata = map(json.loads, rows["metadata"].to_pylist())
-    found = rows.select(_PASSAGE_COLUMNS).to_pylist()
-    return [Passage(**row, metadata=about) for row, about in zip(found, metadata, strict=True)]
+    values = rows.select(_PASSAGE_COLUMNS).to_pylist()
+    return [Passage(**row, metadata=row_metadata) for row, row_metadata in zip(values, metadata, strict=True)]
 
 
 def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], extractor: str) -> pa.Table:
-    """Return the rows with what was found in some of them, by the passage's id."""
+    """Return the rows with the given results, which are keyed by passage id."""
     names = ("mentions", "triples", "failure", "extractor")
     cells: dict[str, list[Any]] = {name: rows[name].to_pylist() for name in names}
     for position, id_ in enumerate(rows["id"].to_pylist()):
@@ -257,8 +251,9 @@ def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], e
             for name, cell in zip(names, _result_cells(result, extractor), strict=True):
                 cells[name][position] = cell
     for name in names:
-        at = rows.schema.get_field_index(name)
-        rows = rows.set_column(at, rows.schema.field(at), pa.array(cells[name], type=rows.schema.field(at).type))
+        index = rows.schema.get_field_index(name)
+        column = rows.schema.field(index)
+        rows = rows.set_column(index, column, pa.array(cells[name], type=column.type))
     return rows
 
 
@@ -275,16 +270,16 @@ def select_changed(
     extractor: Extractor,
     report: IndexingReport,
 ) -> list[tuple[Document, str]]:
-    """Return the documents that are not in the index as they are, in order, and their hashes.
+    """Return the new and changed documents with their hashes, in order.
 
     Args:
-        documents: As they were read; failures, and documents of an id that was there before, go to the report.
+        documents: Documents as read; failures and documents with a repeated id are added to the report.
         stored_hashes: Hashes of the documents in the index, by id.
-        chunker: Cuts documents; another one makes a document count as changed.
-        extractor: Likewise.
-        report: Told of failures and of what is unchanged.
+        chunker: Splits documents; another chunker makes a document count as changed.
+        extractor: Extracts passages; another extractor makes a document count as changed.
+        report: Receives failures and the number of unchanged documents.
     """
-    recipe = f"{chunker.fingerprint}\0{extractor.fingerprint}"  # asked once: it reads a package's files
+    fingerprints = f"{chunker.fingerprint}\0{extractor.fingerprint}"  # computed once: it reads a package's files
     changed: list[tuple[Document, str]] = []
     seen: set[str] = set()
     for document in documents:
@@ -295,7 +290,7 @@ def select_changed(
             report.failures.append(Failure(document.id, "another document of this id was given before it"))
             continue
         seen.add(document.id)
-        hash_ = _document_hash(document, recipe)
+        hash_ = _document_hash(document, fingerprints)
         if stored_hashes.get(document.id) == hash_:
             report.unchanged += 1
         else:
@@ -304,26 +299,26 @@ def select_changed(
 
 
 def failed_passages(table: PassageTable, exclude: AbstractSet[str] = frozenset()) -> list[Passage]:
-    """Return the passages that an extractor failed at, sorted by document and place.
+    """Return the passages whose extraction failed, sorted by document and position.
 
     Args:
-        table: The version to be read.
+        table: The version to read.
         exclude: Documents to leave out.
     """
     rows = table.read([*_PASSAGE_COLUMNS, "metadata", "failure"])
     return [p for p in _rows_to_passages(rows.filter(pc.is_valid(rows["failure"]))) if p.document_id not in exclude]
 
 
-def _document_hash(document: Document, recipe: str) -> str:
-    about = [document.id, document.title, document.text, dict(document.metadata), document.aliases, document.links]
-    packed = json.dumps([*about, recipe], sort_keys=True, ensure_ascii=False, default=str)
-    return blake2b(packed.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def _document_hash(document: Document, fingerprints: str) -> str:
+    values = [document.id, document.title, document.text, dict(document.metadata), document.aliases, document.links]
+    text = json.dumps([*values, fingerprints], sort_keys=True, ensure_ascii=False, default=str)
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _make_row(
     passage: Passage, ordinal: int, document: Document, hash_: str, result: Extraction | Failure, extractor: str
 ) -> PassageRow:
-    found = result if isinstance(result, Extraction) else Extraction()
+    extraction = result if isinstance(result, Extraction) else Extraction()
     return PassageRow(
         id=passage.id,
         document_id=document.id,
@@ -336,15 +331,15 @@ def _make_row(
         aliases=document.aliases,
         links=document.links,
         document_hash=hash_,
-        mentions=found.mentions,
-        triples=found.triples,
+        mentions=extraction.mentions,
+        triples=extraction.triples,
         failure=result.reason if isinstance(result, Failure) else None,
         extractor=extractor,
     )
 
 
 def counting(progress: Progress) -> Callable[[int], None]:
-    """Return what adds up the passages that a language model is done with."""
+    """Return a callback that adds up the passages a language model has finished and reports the sum."""
     done = 0
 
     def count(more: int) -> None:
@@ -356,21 +351,18 @@ def counting(progress: Progress) -> Callable[[int], None]:
 
 
 def choose_extractor(requested: str | None, index_extractor: str) -> str:
-    """Return the extractor to use on an index: the one asked for, else the one that the index was made with.
+    """Return the extractor to use on an index: the requested one, else the one the index was made with.
 
     Raises:
-        InputError: They are of different kinds or two models, whose triples do not go together.
+        InputError: They are of different kinds or use different models, so that their triples do not match.
     """
     if requested is None or requested == index_extractor:
         return index_extractor
     kind = requested.partition(":")[0]
     # Another model would extract everything again, and the next run without --extractor once more with the first one.
     if kind != index_extractor.partition(":")[0] or kind == "llm":
-        raise InputError(
-            f"the index was made with the extractor {index_extractor!r}, not {requested!r}; leave --extractor out, or "
-            f"make a new "
-            "index"
-        )
+        message = f"the index was made with the extractor {index_extractor!r}, not {requested!r}"
+        raise InputError(f"{message}; leave --extractor out, or make a new index")
     return requested
 
 

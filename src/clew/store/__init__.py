@@ -1,1 +1,1 @@
-"""The index on disk: one Lance table that is the truth, and a folder of derived data that can be thrown away."""
+"""The index on disk: a Lance table with the primary data, and a folder of derived data that can be recomputed."""

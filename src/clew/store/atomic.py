@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and the removal of what killed runs left beside them."""
+"""Atomic creation of files and folders, and removal of the temporary files of killed processes."""
 
 import os
 import re
@@ -9,29 +9,29 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from hashlib import blake2b
+from hashlib import blake2b, file_digest
 from pathlib import Path
 
 from clew.errors import ProviderError
 
 _DAY_SECONDS = 86_400
-_CHUNK_BYTES = 1 << 20
 _TEMPORARY_NAME = re.compile(r"^\..+\.(?P<host>[0-9a-f]{8})\.(?P<pid>\d+)\.(?P<token>[0-9a-f]{8})\.tmp$")
 _open_tokens: set[str] = set()  # a process in a container often has the pid of the killed one before it
 
 
 @contextmanager
 def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
-    """Give an empty folder beside `target` that takes its place, flushed to disk, when the block ends.
+    """Yield an empty temporary folder that is flushed to disk and renamed to `target` when the block ends.
 
-    When the block raises, the folder is removed and the target stays as it was.
+    If the block raises, the temporary folder is removed and the target stays unchanged.
 
     Args:
-        target: Where the folder will be.
-        replace: Whether it takes the place of one that is there by then; else that one stays and the new one goes.
+        target: Final path of the folder.
+        replace: Whether to replace a folder that exists by then; otherwise the existing one is kept and the new one
+            discarded.
 
     Raises:
-        ProviderError: The disk refused a write.
+        ProviderError: A write failed.
     """
     with _temporary_path(target) as temporary:
         temporary.mkdir()
@@ -45,10 +45,10 @@ def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
-    """Give the path of a file to write beside `target`; it takes its place, flushed to disk, when the block ends.
+    """Yield the path of a temporary file that is flushed to disk and renamed to `target` when the block ends.
 
     Raises:
-        ProviderError: The disk refused a write.
+        ProviderError: A write failed.
     """
     with _temporary_path(target) as temporary:
         yield temporary
@@ -58,50 +58,53 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a text file in one step, in a folder that is there: a mistyped path makes no folders.
+    """Write a text file atomically. The folder must exist, so that a mistyped path creates no folders.
 
     Raises:
-        ProviderError: There is no such folder, or the disk refused.
+        ProviderError: The folder does not exist, or the write failed.
     """
     if not target.parent.is_dir():
-        raise ProviderError(f"{target} could not be written (no folder {target.parent}): give one that is there")
-    with atomic_file(target) as beside:
-        beside.write_text(text, encoding="utf-8", newline="\n")
+        raise ProviderError(f"{target} could not be written (no folder {target.parent}): create it or choose another")
+    with atomic_file(target) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def discard(target: Path) -> None:
-    """Remove a file or folder at once for those who look for it by its name, then free its space.
+    """Remove a file or folder: rename it first, so that it disappears at once, then free its space.
 
     Raises:
-        ProviderError: It cannot be moved; it stays as it was.
+        ProviderError: It cannot be renamed; it stays unchanged.
     """
-    with _temporary_path(target) as aside:
-        target.rename(aside)
+    with _temporary_path(target) as temporary:
+        target.rename(temporary)
+
+
+def discard_older(folder: Path, pattern: str) -> None:
+    """Discard all folders beside `folder` that match a pattern, except `folder` itself and the newest two."""
+    siblings = sorted(folder.parent.glob(pattern), key=lambda other: (other.stat().st_mtime_ns, other.name))
+    for sibling in siblings[:-2]:
+        if sibling != folder:
+            with suppress(ProviderError):  # another process has removed it, or Windows has it open
+                discard(sibling)
 
 
 def remove_leftovers(folder: Path) -> list[str]:
-    """Remove temporary files and folders directly in `folder` whose writer is gone; returns their names, sorted.
+    """Remove temporary files and folders directly in `folder` whose writer has ended; return their names, sorted.
 
-    A writer on another machine cannot be asked: its leftovers go after a day.
+    Leftovers of other machines, whose processes cannot be checked, are removed when they are a day old.
     """
     if not folder.is_dir():
         return []
-    gone = [path for path in sorted(folder.iterdir()) if _is_abandoned(path)]
-    for path in gone:
+    abandoned = [path for path in sorted(folder.iterdir()) if _is_abandoned(path)]
+    for path in abandoned:
         _remove(path)
-    return [path.name for path in gone]
+    return [path.name for path in abandoned]
 
 
-def folder_hash(path: Path) -> str:
-    """Return a hash of all files under a folder: their names relative to it, sorted by UTF-8 bytes, and their bytes."""
-    digest = blake2b(digest_size=16)
-    files = {file.relative_to(path).as_posix().encode(): file for file in path.rglob("*") if file.is_file()}
-    for name in sorted(files):
-        digest.update(len(name).to_bytes(8, "little") + name + files[name].stat().st_size.to_bytes(8, "little"))
-        with files[name].open("rb") as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                digest.update(chunk)
-    return digest.hexdigest()
+def file_hash(path: Path) -> str:
+    """Return a hash of a file's content."""
+    with path.open("rb") as stream:
+        return file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 @contextmanager
@@ -121,7 +124,7 @@ def _temporary_path(target: Path) -> Iterator[Path]:
 
 
 def _replace_target(temporary: Path, target: Path, *, replace: bool) -> None:
-    """Rename a folder to `target`; one that is there is moved aside first, since no rename replaces a full folder."""
+    """Rename a folder to `target`, moving an existing one aside first, since a rename cannot replace a full folder."""
     if not target.exists():
         try:
             temporary.rename(target)
@@ -132,8 +135,8 @@ def _replace_target(temporary: Path, target: Path, *, replace: bool) -> None:
             return
     if not replace:
         return
-    with _temporary_path(target) as aside:
-        target.rename(aside)
+    with _temporary_path(target) as old:
+        target.rename(old)
         temporary.rename(target)
 
 
@@ -159,11 +162,11 @@ def _is_alive(pid: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Return whether a process has ended and waits for its parent, which in a container may never ask."""
+    """Return whether a process has ended but was never waited for, as happens in containers."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
-        return False  # gone by now, or a system that tells otherwise
+        return False  # it has ended by now, or the system has no /proc
     return state[:1] in (["Z"], ["X"])
 
 
@@ -175,7 +178,7 @@ def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        with suppress(OSError):  # a second error would hide the one that led here
+        with suppress(OSError):  # a second error would hide the first
             path.unlink()
 
 

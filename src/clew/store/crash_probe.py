@@ -1,7 +1,7 @@
-"""Which fragments have a readable list of deleted rows; asked in a child process.
+"""Find fragments with unreadable deletion files, by reading them in a child process.
 
-Lance ends the process on some damaged deletion files (it tries to reserve what a damaged length says), which nothing in
-the process survives.
+Lance aborts the process on some damaged deletion files (it tries to allocate the length that the file states), which
+cannot be caught.
 """
 
 import json
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 def crashing_fragments(dataset: "LanceDataset", storage_options: dict[str, str]) -> set[int]:
-    """Return the ids of the fragments whose deletion file stops a process that reads it."""
+    """Return the ids of the fragments whose deletion file aborts a process that reads it."""
     pending = [f.fragment_id for f in dataset.get_fragments() if f.metadata.deletion_file is not None]
-    deadly: set[int] = set()
+    crashing: set[int] = set()
     while pending:
         task = {"table": dataset.uri, "version": dataset.version, "options": storage_options, "fragments": pending}
-        answered = _run_child(json.dumps(task))
-        pending = pending[len(answered) :]
+        readable = _run_child(json.dumps(task))
+        pending = pending[len(readable) :]
         if pending:
-            deadly.add(pending.pop(0))
-    return deadly
+            crashing.add(pending.pop(0))
+    return crashing
 
 
 def _run_child(task: str) -> list[str]:
@@ -41,14 +41,14 @@ def _run_child(task: str) -> list[str]:
     return child.stdout.split()
 
 
-def _probe(task: str) -> None:
+def _probe(task_json: str) -> None:
     import lance
 
-    asked = json.loads(task)
-    dataset = lance.dataset(asked["table"], version=asked["version"], storage_options=asked["options"] or None)
+    task = json.loads(task_json)
+    dataset = lance.dataset(task["table"], version=task["version"], storage_options=task["options"] or None)
     fragments = {fragment.fragment_id: fragment for fragment in dataset.get_fragments()}
-    for id_ in asked["fragments"]:
-        with suppress(OSError, ValueError, RuntimeError):  # ordinary errors: the caller meets and names them
+    for id_ in task["fragments"]:
+        with suppress(OSError, ValueError, RuntimeError):  # the caller gets these errors itself, and reports them
             fragments[id_].to_table(columns=["ordinal"])
         sys.stdout.write(f"{id_}\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""How a Lance dataset of an index is found and opened."""
+"""Open the Lance dataset of an index."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def open_dataset(location: Location, version: int | None = None) -> "LanceDataset | None":
-    """Return the passages dataset at a version, the newest by default; None when there is none.
+    """Return the passages dataset at a version, by default the newest; None when there is no dataset.
 
     Raises:
-        IndexFormatError: There is one and it cannot be read.
-        ProviderError: The disk or the object store refused.
+        IndexFormatError: The dataset cannot be read.
+        ProviderError: The disk or the object store failed.
     """
     with map_errors(location.name, "opening"):
         if not location.remote and not Path(location.table).is_dir():
@@ -27,7 +27,7 @@ def open_dataset(location: Location, version: int | None = None) -> "LanceDatase
         try:
             options = dict(location.storage_options) or None
             dataset = lance.dataset(location.table, version=version, storage_options=options)
-            # A damaged list of files opens, and panics when these are asked for: here, where it can be mapped.
+            # A damaged manifest opens, and panics when these are read: they are read here, where errors are mapped.
             _ = dataset.schema, dataset.get_fragments()
             check_schema(dataset.schema, location.name)
             return dataset
@@ -37,7 +37,14 @@ def open_dataset(location: Location, version: int | None = None) -> "LanceDatase
             raise
 
 
+def open_existing(location: Location) -> "LanceDataset":
+    """Return the newest version of the passages dataset; as `open_dataset`, but its absence is an IndexFormatError."""
+    if (dataset := open_dataset(location)) is None:
+        raise no_index_error(location)
+    return dataset
+
+
 def no_index_error(location: Location) -> IndexFormatError:
-    """Return the error for a place where there is no index."""
+    """Return the error for a location without an index."""
     message = f"no Clew index at {location.name}"
     return IndexFormatError(f"{message}: make one with `clew index PATH... --index {location.name}`")

@@ -1,4 +1,4 @@
-"""Where errors of Lance, Arrow and the operating system become Clew's own."""
+"""Mapping of errors of Lance, Arrow and the operating system to Clew's own."""
 
 import errno
 import re
@@ -14,10 +14,10 @@ _MISSING_FILE_SIGNS = ("not found", "no such file")
 
 
 class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`
-    """A `with` block whose OSError, ValueError, RuntimeError or Rust panic leaves as a Clew error.
+    """Context manager that maps OSError, ValueError, RuntimeError and Rust panics to Clew errors.
 
-    A class, because a panic in Lance is raised outside `Exception`, and only `__exit__` meets it without catching
-    KeyboardInterrupt too. Keep the block to the foreign call: a ValueError of our own would be mapped as well.
+    It is a class because a panic in Lance does not derive from `Exception`, and only `__exit__` receives it without
+    catching KeyboardInterrupt too. Keep the block to the foreign call: our own ValueErrors would be mapped as well.
     """
 
     def __init__(self, name: str, action: str) -> None:
@@ -37,7 +37,7 @@ class map_errors:  # noqa: N801 - used as a function, `with map_errors(...)`
 
 
 def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
-    """Return the Clew error that says what `error` means for the index `name` while doing `action`."""
+    """Return the Clew error that corresponds to `error`, which occurred during `action` on the index `name`."""
     detail = shorten_message(error)
     if isinstance(error, FileExistsError | NotADirectoryError):
         return InputError(f"{action} {name}: a file is where a folder must be ({detail}); choose another place")
@@ -47,9 +47,9 @@ def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
         return ProviderError(f"{message}; what was committed before is kept")
     if any(sign in text for sign in _FORBIDDEN_SIGNS):
         message = f"{action} {name} is not possible here ({detail})"
-        return ProviderError(f"{message}: check the path and who may write there, or choose another folder")
+        return ProviderError(f"{message}: check the path and its permissions, or choose another folder")
     if any(sign in text for sign in _CONFLICT_SIGNS):
-        message = f"another machine changed {name} while {action} it, and nothing of this step was kept"
+        message = f"another machine changed {name} while {action} it, and this step was undone"
         return IndexLockedError(f"{message}: run the same command again when it has finished ({detail})")
     if any(sign in text for sign in _NETWORK_SIGNS):
         return ProviderError(f"{action} {name} failed at the object store ({detail}): check its address and keys")
@@ -62,6 +62,6 @@ def to_clew_error(error: BaseException, name: str, action: str) -> ClewError:
 
 
 def shorten_message(error: BaseException) -> str:
-    """Return an error's message on one short line, without Rust source positions."""
+    """Return an error's message as one short line, without Rust source positions."""
     text = re.sub(r",? (/\S+?\.rs:\d+:\d+|location: \S+)", "", " ".join(str(error).split()))
     return (text[:297] + "...") if len(text) > 300 else (text or type(error).__name__)

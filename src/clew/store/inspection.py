@@ -1,4 +1,4 @@
-"""What is wrong with the stored passages of one version."""
+"""Detection of damage in the stored passages of one version."""
 
 import json
 from collections import Counter
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from lance.fragment import LanceFragment
 
 _UNIT_TOLERANCE = 1e-3
-_BATCH_ROWS = 64  # a part of a graph may be of some MB
+_BATCH_ROWS = 64  # a shard of a graph may have several MB
 _ROW_COLUMNS = ("id", "document_id", "extractor", "text", "start", "end", "metadata", "mentions")
 _DOCUMENT_COLUMNS = ("id", "document_id", "ordinal", "document_hash", "document_rows")
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """A damage that was found.
 
     Attributes:
-        text: A sentence for people.
-        documents: Ids of the documents to be indexed again, as far as they are known.
-        fragment: The fragment that cannot be read, None for damage within readable rows.
+        text: Description for the user.
+        documents: Ids of the documents to index again, if known.
+        fragment: Id of an unreadable fragment; None for damage within readable rows.
     """
 
     text: str
@@ -46,19 +46,19 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
     """Read every row of a version and return its problems: unreadable files, damaged rows, incomplete documents."""
     problems: list[Problem] = []
     readable: list[pa.Table] = []
-    deadly = crashing_fragments(dataset, dict(location.storage_options))
+    crashing = crashing_fragments(dataset, dict(location.storage_options))
     for fragment in dataset.get_fragments():
         files = ", ".join(file.path for file in fragment.data_files())
-        if fragment.fragment_id in deadly:
+        if fragment.fragment_id in crashing:
             problems.append(Problem(f"the deletion file of data file {files} is damaged", (), fragment.fragment_id))
             continue
         try:
-            found, columns = _read_fragment(fragment, location)
+            row_problems, columns = _read_fragment(fragment, location)
         except ClewError as error:
             cause = str(error.__cause__).split(", /")[0]
             problems.append(Problem(f"data file {files} cannot be read: {cause[:200]}", (), fragment.fragment_id))
             continue
-        problems.extend(found)
+        problems.extend(row_problems)
         readable.extend(columns)
     if readable:
         problems.extend(_document_problems(pa.concat_tables(readable)))
@@ -66,7 +66,7 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
 
 
 def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:
-    """Return the problems of a fragment's rows, and of all rows the columns that tell of their documents."""
+    """Return the problems of a fragment's rows, and the columns needed to check its documents."""
     problems: list[Problem] = []
     columns: list[pa.Table] = []
     with map_errors(location.name, "reading"):
@@ -84,14 +84,14 @@ def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[
 def _row_problems(rows: pa.Table) -> Iterator[Problem]:
     damaged = set(find_damaged_rows(rows))
     lengths = _vector_lengths(rows)
-    stated = pc.list_value_length(rows["triples"]).to_pylist()
+    triple_counts = pc.list_value_length(rows["triples"]).to_pylist()
     values = zip(*(rows[name].to_pylist() for name in _ROW_COLUMNS), strict=True)
     for position, (id_, document_id, extractor, *rest) in enumerate(values):
         if position in damaged:
             yield Problem(f"passage {id_!r} is not what was written: its checksum differs", (document_id,))
             continue
-        is_part = extractor == SHARD_EXTRACTOR and bool(stated[position])
-        for fault in _row_faults(*rest, is_shard=is_part):
+        is_shard = extractor == SHARD_EXTRACTOR and bool(triple_counts[position])
+        for fault in _row_faults(*rest, is_shard=is_shard):
             yield Problem(f"passage {id_!r} {fault}", (document_id,))
         if lengths is not None and not abs(lengths[position] - 1) <= _UNIT_TOLERANCE:
             yield Problem(f"passage {id_!r} has a vector of length {lengths[position]:.4g}, not 1", (document_id,))
@@ -111,15 +111,15 @@ def _row_faults(
         if mention["start"] >= 0 and text[mention["start"] : mention["end"]] != mention["name"]:
             yield f"does not hold {mention['name']!r} at {mention['start']}:{mention['end']}"
     try:
-        sound = isinstance(json.loads(metadata), dict)
+        is_object = isinstance(json.loads(metadata), dict)
     except ValueError:
-        sound = False
-    if not sound:
+        is_object = False
+    if not is_object:
         yield f"has metadata that is not a JSON object: {metadata[:60]!r}"
 
 
 def _vector_lengths(rows: pa.Table) -> list[float] | None:
-    """Return the lengths of the vectors, 1 where there is none; None without a vector column."""
+    """Return the lengths of the vectors, 1 where a row has none; None without a vector column."""
     if "vector" not in rows.column_names:
         return None
     column = rows["vector"].combine_chunks()

@@ -1,7 +1,7 @@
-"""Imported graphs in the passages table: a part of a graph is one document of one row that has triples and no text.
+"""Imported graphs in the passages table: a shard of a graph is a document of one row, with triples and an empty text.
 
-So a graph is written, replaced, checked, repaired and removed as documents are. A part holds triples of the graph, or
-names of its entities, which are kept as triples too: (entity, what the name is, name).
+Shards are thus written, replaced, verified, repaired and removed as documents are. A shard holds triples of the graph,
+or names of its entities, which are stored as triples too: (entity, kind of name, name).
 """
 
 import json
@@ -17,7 +17,7 @@ from clew.errors import InputError
 from clew.store.schema import TRIPLES_TYPE, canonical_json, passages_schema
 
 SHARD_EXTRACTOR = "graph:1"
-"""Stands in the column of extractors, and tells the rows that are parts of graphs from passages."""
+"""Value of the `extractor` column that distinguishes shards from passages."""
 
 TRIPLE_SHARD, NAME_SHARD = "triples", "names"
 _HASH_PREFIX = "graph:"
@@ -29,9 +29,9 @@ class KGShard:
 
     Attributes:
         graph: The graph's name.
-        number: Of the part, from 0.
-        kind: `HOLDS_TRIPLES` or `HOLDS_NAMES`.
-        triples: None of whose texts holds a NUL.
+        number: Number of the shard in its graph, from 0.
+        kind: `TRIPLE_SHARD` or `NAME_SHARD`.
+        triples: Triples whose texts contain no NUL.
     """
 
     graph: str
@@ -41,23 +41,23 @@ class KGShard:
 
     @property
     def id(self) -> str:
-        """Of its row, and of the document that the row is."""
+        """Id of the shard's row and of its document."""
         return f"{self.graph}#{self.number:06d}"
 
     def hash(self) -> str:
-        """Return a hash of all it holds, told from those of documents by how it begins."""
+        """Return a hash of the content; its prefix distinguishes it from hashes of documents."""
         text = "\0".join(chain((SHARD_EXTRACTOR, self.id, self.kind), *self.triples))
         return _HASH_PREFIX + blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class StoredGraph:
-    """A graph as the table holds it.
+    """Statistics of an imported graph.
 
     Attributes:
-        triples: How many, each counted in every part that holds it.
-        names: How many labels and aliases of entities.
-        parts: How many rows.
+        triples: Number of triples; one that is in several shards counts once for each.
+        names: Number of labels and aliases of entities.
+        parts: Number of shards.
     """
 
     name: str
@@ -67,87 +67,87 @@ class StoredGraph:
 
 
 def shards_to_table(shards: Sequence[KGShard], hashes: Sequence[str], dimension: int) -> pa.Table:
-    """Return parts as columns of `passages_schema(dimension)`, in the order given.
+    """Return shards as columns of `passages_schema(dimension)`, in the order given.
 
     Raises:
         InputError: A text is not valid Unicode.
     """
     count = len(shards)
-    ids = [part.id for part in shards]
-    about = [canonical_json({"graph": p.graph, "holds": p.kind, "count": len(p.triples)}, p.id) for p in shards]
+    ids = [shard.id for shard in shards]
+    metadata = [canonical_json({"graph": s.graph, "holds": s.kind, "count": len(s.triples)}, s.id) for s in shards]
     columns: dict[str, Any] = {
         "id": ids,
         "document_id": ids,
-        "metadata": about,
+        "metadata": metadata,
         "document_hash": list(hashes),
         "extractor": [SHARD_EXTRACTOR] * count,
         "triples": _triple_array(shards),
     }
-    empty: dict[str, Any] = {"string": "", "int32": 0, "int64": 0}
+    defaults: dict[str, Any] = {"string": "", "int32": 0, "int64": 0}
     schema = passages_schema(dimension)
     arrays = []
     for column in schema:
-        nothing: Any = None if column.name in ("failure", "vector") else empty.get(str(column.type), [])
-        values = columns.get(column.name, [nothing] * count)
+        default: Any = None if column.name in ("failure", "vector") else defaults.get(str(column.type), [])
+        values = columns.get(column.name, [default] * count)
         arrays.append(values if isinstance(values, pa.Array) else pa.array(values, type=column.type))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def shard_triples(rows: pa.Table) -> Iterator[tuple[str, pa.StructArray]]:
-    """Yield of each of the rows what it holds, and its triples as an array of head, relation and tail.
+    """Yield for each row its kind and its triples, as an array of head, relation and tail.
 
     Args:
         rows: With the columns `metadata` and `triples`.
     """
     for batch in rows.select(["metadata", "triples"]).to_batches():
         bounds = batch["triples"].offsets.to_pylist()
-        for place, metadata in enumerate(batch["metadata"].to_pylist()):
-            triples = batch["triples"].values.slice(bounds[place], bounds[place + 1] - bounds[place])
+        for row, metadata in enumerate(batch["metadata"].to_pylist()):
+            triples = batch["triples"].values.slice(bounds[row], bounds[row + 1] - bounds[row])
             yield json.loads(metadata)["holds"], triples
 
 
 def stored_graphs(shards: Iterable[pa.Table]) -> list[StoredGraph]:
-    """Return the graphs of some parts by their names, in order.
+    """Return the statistics of graphs, sorted by name.
 
     Args:
-        shards: With the column `metadata`.
+        shards: Tables with the column `metadata`.
     """
     counts: dict[str, dict[str, int]] = {}
     for rows in shards:
-        for about in map(json.loads, rows["metadata"].to_pylist()):
-            count = counts.setdefault(about["graph"], {TRIPLE_SHARD: 0, NAME_SHARD: 0, "parts": 0})
-            count[about["holds"]] += about["count"]
+        for metadata in map(json.loads, rows["metadata"].to_pylist()):
+            count = counts.setdefault(metadata["graph"], {TRIPLE_SHARD: 0, NAME_SHARD: 0, "parts": 0})
+            count[metadata["holds"]] += metadata["count"]
             count["parts"] += 1
     return [StoredGraph(name, c[TRIPLE_SHARD], c[NAME_SHARD], c["parts"]) for name, c in sorted(counts.items())]
 
 
 def is_shard(document_hash: str) -> bool:
-    """Tell from a document's hash whether the document is a part of a graph."""
+    """Return whether a document's hash is that of a shard."""
     return document_hash.startswith(_HASH_PREFIX)
 
 
 def shards_by_graph(documents: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the ids of the parts of each graph, in order.
+    """Return the sorted shard ids of each graph.
 
     Args:
-        documents: Hashes of documents and parts, by id (see `PassageTable.documents`).
+        documents: Hashes of documents and shards, by id (see `PassageTable.document_hashes`).
     """
-    found: dict[str, list[str]] = {}
+    shard_ids: dict[str, list[str]] = {}
     for id_, hash_ in sorted(documents.items()):
         if is_shard(hash_):
-            found.setdefault(id_.rpartition("#")[0], []).append(id_)
-    return found
+            shard_ids.setdefault(id_.rpartition("#")[0], []).append(id_)
+    return shard_ids
 
 
 def _triple_array(shards: Sequence[KGShard]) -> pa.Array:
-    """Return the triples of parts as one array of lists, without an object a triple."""
-    offsets = [0, *accumulate(len(part.triples) for part in shards)]
-    texts: list[list[str]] = [[triple[place] for part in shards for triple in part.triples] for place in range(3)]
+    """Return the triples of shards as one array of lists, without creating an object for each triple."""
+    offsets = [0, *accumulate(len(shard.triples) for shard in shards)]
+    texts: list[list[str]] = [[triple[i] for shard in shards for triple in shard.triples] for i in range(3)]
     names = [field.name for field in TRIPLES_TYPE.value_type]
     try:
         columns = [pa.array(column, type=pa.string()) for column in texts]
     except UnicodeEncodeError as error:
-        message = f"a name of the graph {shards[0].graph!r} holds a character that UTF-8 cannot write ({error})"
+        message = f"a name of the graph {shards[0].graph!r} holds a character that UTF-8 cannot encode ({error})"
         raise InputError(f"{message}: decode the source with the right encoding") from error
     return pa.ListArray.from_arrays(
         pa.array(offsets, type=pa.int32()), pa.StructArray.from_arrays(columns, names), type=TRIPLES_TYPE

@@ -1,4 +1,4 @@
-"""Where the parts of an index lie, on a disk or in an object store."""
+"""Paths of the parts of an index, on a disk or in an object store."""
 
 import os
 import sys
@@ -13,15 +13,15 @@ from clew.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """The places of one index.
+    """Paths of the parts of one index.
 
     Attributes:
-        name: The path or URI as the user gave it, for messages.
+        name: Path or URI as the user gave it, for messages.
         table: Path or URI of the passages table.
-        derived: Local folder of everything that can be thrown away.
-        lock: Local file that the one writer holds locked.
+        derived: Local folder of all data that can be recomputed.
+        lock: Local file that the writer locks.
         remote: Whether the table lies in an object store.
-        storage_options: What Lance is told about the object store; empty leaves it to the `AWS_*` environment.
+        storage_options: Lance's options for the object store; if empty, the `AWS_*` environment variables apply.
     """
 
     name: str
@@ -33,10 +33,11 @@ class Location:
 
 
 def locate(location: str | Path | Location, storage_options: Mapping[str, str] | None = None) -> Location:
-    """Return the places of the index at a folder or an object-store URI; nothing is read or made.
+    """Return the paths of the index at a folder or an object-store URI; nothing is read or created.
 
     Args:
-        location: A folder, `file://...`, `s3://bucket/prefix` or another URI Lance knows; a `Location` is given back.
+        location: A folder, `file://...`, `s3://bucket/prefix` or another URI Lance supports; a `Location` is returned
+            as is.
         storage_options: Lance's object-store options (keys, region, endpoint), for a URI only.
 
     Raises:
@@ -60,9 +61,9 @@ def locate(location: str | Path | Location, storage_options: Mapping[str, str] |
 
 
 def cache_folder() -> Path:
-    """Return the folder for data that can be made again: `CLEW_CACHE`, else the platform's cache folder for `clew`."""
-    if chosen := os.environ.get("CLEW_CACHE"):
-        return Path(chosen).expanduser().absolute()
+    """Return the folder for data that can be recomputed: `CLEW_CACHE`, else the platform's cache folder for `clew`."""
+    if path := os.environ.get("CLEW_CACHE"):
+        return Path(path).expanduser().absolute()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "clew" / "cache"
     if sys.platform == "darwin":
@@ -70,9 +71,6 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "clew"
 
 
-CACHE_FILE = "calls.sqlite"
-
-
-def reply_cache_path(place: Location) -> Path:
-    """Return where the replies of language models are kept for an index."""
-    return place.derived.parent / CACHE_FILE
+def reply_cache_path(location: Location) -> Path:
+    """Return the file that caches the replies of language models for an index."""
+    return location.derived.parent / "calls.sqlite"

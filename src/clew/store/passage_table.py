@@ -1,4 +1,4 @@
-"""The passages table: the one truth of an index, changed by one atomic commit at a time."""
+"""The passages table: the primary data of an index, changed by one atomic commit at a time."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clew.errors import IndexLockedError, InputError
-from clew.store.dataset import no_index_error, open_dataset
+from clew.store.dataset import open_dataset, open_existing
 from clew.store.error_mapping import map_errors
 from clew.store.integrity import (
     INTEGRITY_COLUMNS,
@@ -18,6 +18,7 @@ from clew.store.integrity import (
     check_rows,
     settings_from_schema,
     stored_schema,
+    vector_dimension,
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location, locate
@@ -28,25 +29,25 @@ if TYPE_CHECKING:
 
 _ROWS_PER_FILE = 1 << 16  # a damaged file costs at most this many passages
 _PASSAGE_FILTER, _SHARD_FILTER = f"extractor != '{SHARD_EXTRACTOR}'", f"extractor = '{SHARD_EXTRACTOR}'"
-_SHARD_BATCH_ROWS, _COMPACTION_BATCH_ROWS = 16, 256  # rows; a part is of a few MB
+_SHARD_BATCH_ROWS, _COMPACTION_BATCH_ROWS = 16, 256  # a shard has a few MB
 
 
 class PassageTable:
-    """One version of the passages of an index; a commit moves this object, and no other, to the version it made.
+    """One version of the passages of an index; a commit moves only this object to the new version.
 
     Attributes:
-        location: Where the index lies.
-        version: The version held, counted from 1.
-        files_hash: Names the files the version is made of; another table's version of the same number has another one.
-        settings: What the index was created with.
+        location: Location of the index.
+        version: The version read, counted from 1.
+        files_hash: Hash of the names of the version's files; it distinguishes versions of equal number in different
+            tables.
+        settings: Settings the index was created with.
         dimension: Width of the vectors, 0 when there are none.
     """
 
     def __init__(self, location: Location, dataset: "LanceDataset") -> None:
         self.location = location
         self.settings = settings_from_schema(dataset.schema, location.name)
-        has_vectors = "vector" in dataset.schema.names
-        self.dimension = int(dataset.schema.field("vector").type.list_size) if has_vectors else 0
+        self.dimension = vector_dimension(dataset.schema)
         self._dataset = dataset
         self.version = int(dataset.version)
         self.files_hash = _files_hash(dataset)
@@ -54,64 +55,57 @@ class PassageTable:
 
     @classmethod
     def create(cls, location: str | Path | Location, settings: Mapping[str, Any], dimension: int) -> "PassageTable":
-        """Make an empty table.
+        """Create an empty table.
 
         Args:
-            location: A folder or an object-store URI; what else is in the folder stays.
-            settings: What opening the index must know without being told: JSON values by name.
+            location: A folder or an object-store URI; other files in the folder stay.
+            settings: Settings needed to open the index: JSON values by name.
             dimension: Width of the vectors, 0 for none.
 
         Raises:
-            InputError: There is an index already, or `settings` cannot be written as JSON.
-            IndexLockedError: Another process made one at the same moment.
+            InputError: There is an index already, or `settings` have no JSON form.
+            IndexLockedError: Another process created an index at the same moment.
             ProviderError: The folder cannot be written.
         """
         import lance
 
-        place = locate(location)
+        location = locate(location)
         schema = stored_schema(settings, dimension)
-        if open_dataset(place) is not None:
-            raise InputError(f"{place.name} holds an index already: add to it, or choose another folder")
-        with map_errors(place.name, "making"):
-            made = lance.write_dataset(
-                schema.empty_table(),
-                place.table,
-                schema=schema,
-                mode="create",
-                storage_options=dict(place.storage_options) or None,
+        if open_dataset(location) is not None:
+            raise InputError(f"{location.name} holds an index already: add to it, or choose another folder")
+        options = dict(location.storage_options) or None
+        with map_errors(location.name, "making"):
+            dataset = lance.write_dataset(
+                schema.empty_table(), location.table, schema=schema, mode="create", storage_options=options
             )
-        if made.version != 1:  # Lance lets two creations at once both succeed, one over the other
-            raise IndexLockedError(
-                f"another process is making an index at {place.name} too: wait for it, then add to it"
-            )
-        return cls(place, made)
+        if dataset.version != 1:  # Lance lets two creations at once both succeed, one over the other
+            message = f"another process is making an index at {location.name} too"
+            raise IndexLockedError(f"{message}: wait for it, then add to it")
+        return cls(location, dataset)
 
     @classmethod
     def open(cls, location: str | Path | Location) -> "PassageTable":
         """Open the newest version.
 
         Raises:
-            IndexFormatError: There is no index, or one this version of Clew cannot read.
+            IndexFormatError: There is no index, or this version of Clew cannot read it.
         """
-        place = locate(location)
-        dataset = open_dataset(place)
-        if dataset is None:
-            raise no_index_error(place)
-        return cls(place, dataset)
+        location = locate(location)
+        return cls(location, open_existing(location))
 
     def open_latest(self) -> "PassageTable":
-        """Return a new object on the newest version; this one stays where it is."""
+        """Return a new object for the newest version; this one keeps its version."""
         return PassageTable.open(self.location)
 
     def count_rows(self) -> int:
-        """Return the number of passages; parts of graphs are none."""
+        """Return the number of passages, without shards of graphs."""
         with map_errors(self.location.name, "counting the passages of"):
             return int(self._dataset.count_rows(filter=_PASSAGE_FILTER))
 
     def document_hashes(self) -> dict[str, str]:
-        """Return document id -> document hash, sorted by id, of the documents all of whose passages are there.
+        """Return document id -> document hash, sorted by id, of the documents with all their passages.
 
-        Parts of graphs are among them (see `graph_parts.is_part`).
+        Shards of graphs are included (see `kg_shards.is_shard`).
         """
         with map_errors(self.location.name, "reading"):
             columns = self._dataset.to_table(columns=["document_id", "document_hash", "document_rows"])
@@ -123,16 +117,16 @@ class PassageTable:
         return {id_: hashes[0] for id_, hashes in sorted(states.items()) if len(hashes) == 1 and hashes[0]}
 
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
-        """Put `rows` in the place of all passages of the documents, in one commit; documents may be new.
+        """Replace all passages of the documents by `rows` in one commit; documents may be new.
 
         Args:
-            rows: Columns of `passages_schema(dimension)`: every passage that each of the documents shall have.
+            rows: Columns of `passages_schema(dimension)`: all passages of the documents.
             document_ids: The documents; one without rows is removed.
 
         Raises:
             InputError: A row belongs to none of the documents, an id occurs twice or belongs to another document.
             IndexLockedError: The table has changed since it was opened.
-            ProviderError: The disk or the object store refused; nothing was changed.
+            ProviderError: The disk or the object store failed; nothing was changed.
         """
         import lance
 
@@ -153,11 +147,11 @@ class PassageTable:
         _move_to_version(self, self._dataset)
 
     def delete(self, document_ids: Sequence[str]) -> int:
-        """Remove documents in one commit; returns the number of passages removed, 0 without a commit.
+        """Remove documents in one commit; return the number of passages removed. If it is 0, there is no commit.
 
         Raises:
             IndexLockedError: The table has changed since it was opened.
-            ProviderError: The disk or the object store refused; nothing was changed.
+            ProviderError: The disk or the object store failed; nothing was changed.
         """
         ids = sorted(set(document_ids))
         if (existing := _count_existing(self._dataset, self.location.name, ids, [])) == 0:
@@ -168,25 +162,22 @@ class PassageTable:
         return existing
 
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
-        """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes; parts of graphs are left out.
+        """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes, without shards of graphs.
 
         Args:
-            columns: Names, in the order wanted; None reads all and checks every row's checksum.
-            version: An older version that has not been compacted away; None reads the version held.
+            columns: Column names, in the order wanted; None reads all and verifies each row's checksum.
+            version: An older version that has not been compacted away; None reads this object's version.
 
         Raises:
-            InputError: There is no such column.
-            IndexFormatError: There is no such version, or its data are damaged.
+            InputError: A column does not exist.
+            IndexFormatError: The version does not exist, or its data are damaged.
         """
         names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]
         wanted = names if columns is None else list(columns)
         if unknown := sorted(set(wanted) - set(names)):
             raise InputError(f"no column {unknown[0]!r} in the passages table: choose from {', '.join(names)}")
-        scanned = (
-            names + list(INTEGRITY_COLUMNS)
-            if columns is None
-            else list(dict.fromkeys([*wanted, "document_id", "ordinal"]))
-        )
+        extra = INTEGRITY_COLUMNS if columns is None else ("document_id", "ordinal")
+        scanned = list(dict.fromkeys([*wanted, *extra]))
         with map_errors(self.location.name, "reading"):
             dataset = self._dataset if version is None else self._dataset.checkout_version(version)
             rows = dataset.to_table(columns=scanned, filter=_PASSAGE_FILTER)
@@ -196,10 +187,10 @@ class PassageTable:
         return rows.select(wanted).take(order).replace_schema_metadata(None)
 
     def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the parts of graphs, a few at a time, in no order.
+        """Yield the shards of graphs in batches, in no particular order.
 
         Args:
-            columns: Names; None reads all and checks every row's checksum.
+            columns: Column names; None reads all and verifies each row's checksum.
 
         Raises:
             IndexFormatError: The data are damaged.
@@ -220,11 +211,11 @@ class PassageTable:
             yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
 
     def compact(self) -> int:
-        """Rewrite small files as larger ones and drop older versions; returns how many were dropped.
+        """Merge small files and drop older versions; return the number of versions dropped.
 
-        Versions read on this machine stay; in an object store, readers on other machines have to open it again. Call it
-        with the writer's lock held. In an object store, files that a killed writer left stay for a week, since a writer
-        on another machine may still be at work on them.
+        The writer lock must be held. Versions that are read on this machine stay; readers of an object store on other
+        machines have to reopen it. In an object store, the files of killed writers stay for a week, since a writer on
+        another machine may still be using them.
 
         Raises:
             IndexLockedError: The table has changed since it was opened.
@@ -238,54 +229,52 @@ class PassageTable:
             )
         _move_to_version(self, self._dataset)
         with map_errors(self.location.name, "removing old versions of"):
-            kept = pinned_versions(self.location.derived) | {self.version}
-            old = [int(v["version"]) for v in self._dataset.versions() if v["version"] not in kept]
+            in_use = pinned_versions(self.location.derived) | {self.version}
+            old = [int(v["version"]) for v in self._dataset.versions() if v["version"] not in in_use]
             if old:
                 self._dataset.cleanup_old_versions(versions=old, delete_unverified=not self.location.remote)
         return len(old)
 
 
 def restore_version(location: Location, version: int) -> PassageTable:
-    """Make an older version of a table the newest again, in one commit, and return it; under the writer's lock.
+    """Make an older version the newest, in one commit, and return it. The writer lock must be held.
 
     Args:
-        location: Of the index.
-        version: One that has not been compacted away.
+        location: Location of the index.
+        version: A version that has not been compacted away.
 
     Raises:
         IndexFormatError: There is no index or no such version.
-        ProviderError: The disk or the object store refused; nothing was changed.
+        ProviderError: The disk or the object store failed; nothing was changed.
     """
-    dataset = open_dataset(location)
-    if dataset is None:
-        raise no_index_error(location)
+    dataset = open_existing(location)
     with map_errors(location.name, "restoring a version of"):
-        older = dataset.checkout_version(version)
-        older.restore()  # type: ignore[no-untyped-call]
+        dataset.checkout_version(version).restore()  # type: ignore[no-untyped-call]
     return PassageTable.open(location)
 
 
 def _count_existing(dataset: "LanceDataset", name: str, document_ids: Sequence[str], ids: Sequence[str]) -> int:
-    """Count the passages of the documents, before a commit; raises when the commit would go wrong."""
+    """Count the stored passages of the documents before a commit; raise when the commit would conflict."""
     with map_errors(name, "reading"):
         newest = dataset.latest_version
         if newest != dataset.version:
             message = f"{name} is at version {newest}, but was opened at version {dataset.version}"
             raise IndexLockedError(f"{message}: another writer changed it; open it again and repeat the step")
-        clauses = [_in_predicate(column, some) for column, some in (("document_id", document_ids), ("id", ids)) if some]
+        wanted = (("document_id", document_ids), ("id", ids))
+        clauses = [_in_predicate(column, values) for column, values in wanted if values]
         if not clauses:
             return 0
-        found = dataset.to_table(columns=["id", "document_id"], filter=" OR ".join(clauses))
-    known = set(document_ids)
-    for id_, document_id in zip(found["id"].to_pylist(), found["document_id"].to_pylist(), strict=True):
-        if document_id not in known:
+        rows = dataset.to_table(columns=["id", "document_id"], filter=" OR ".join(clauses))
+    own_documents = set(document_ids)
+    for id_, document_id in zip(rows["id"].to_pylist(), rows["document_id"].to_pylist(), strict=True):
+        if document_id not in own_documents:
             message = f"passage id {id_!r} belongs to document {document_id!r} already"
             raise InputError(f"{message}: give the new passage another id, or replace that document too")
-    return int(found.num_rows)
+    return int(rows.num_rows)
 
 
 def _in_predicate(column: str, values: Sequence[str]) -> str:
-    """Return an SQL predicate; a quote inside a value is doubled, and nothing else has a meaning in an SQL string."""
+    """Return an SQL predicate; quotes inside values are doubled, and nothing else needs escaping in an SQL string."""
     quoted = ", ".join("'" + value.replace("'", "''") + "'" for value in values)
     return f"{column} IN ({quoted})"
 
@@ -293,9 +282,9 @@ def _in_predicate(column: str, values: Sequence[str]) -> str:
 def _files_hash(dataset: "LanceDataset") -> str:
     files: list[object] = []
     for fragment in dataset.get_fragments():
-        deleted = fragment.metadata.deletion_file
+        deletions = fragment.metadata.deletion_file
         files.append([file.path for file in fragment.data_files()])
-        files.append(deleted and [deleted.read_version, deleted.id])
+        files.append(deletions and [deletions.read_version, deletions.id])
     return blake2b(json.dumps(files).encode(), digest_size=16).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Where trained weights lie, and which indexes they fit; nothing heavy is loaded to know that."""
+"""Locations of trained weights, and the encoders they require, without loading any weights."""
 
 import json
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from clew.errors import ProviderError
 
 PRETRAINED_FOLDER = Path(__file__).parents[1] / "weights"
-"""The weights of the package, a folder a retriever."""
+"""Weights shipped with the package, one folder for each retriever."""
 
 CONFIG_FILE = "config.json"
 
 
 def read_encoder_fingerprint(folder: Path) -> str:
-    """Return the fingerprint of the encoder whose vectors a folder of weights reads.
+    """Return the fingerprint of the encoder that a folder of weights was trained on.
 
     Raises:
         ProviderError: The folder's configuration is missing or damaged.
@@ -25,10 +25,10 @@ def read_encoder_fingerprint(folder: Path) -> str:
 
 
 def adapted_weights_folder(derived: Path, name: str) -> Path:
-    """Return the folder of the weights that were adapted to an index, whether they are there or not.
+    """Return the folder of weights adapted to an index, which may not exist.
 
     Args:
-        derived: The index's folder of what is derived; the weights lie beside it, for they cannot be made again.
-        name: Of the retriever.
+        derived: The index's folder of derived data; the weights lie beside it, since they cannot be recomputed.
+        name: Name of the retriever.
     """
     return derived.parent / "weights" / name

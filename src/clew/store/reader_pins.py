@@ -1,6 +1,6 @@
-"""Which versions are being read on this machine, so that compaction leaves them.
+"""Marks on the versions that processes of this machine are reading, so that compaction keeps them.
 
-A reader holds a shared kernel lock on an empty file named for the version; the lock goes with the process.
+A reader holds a shared kernel lock on an empty file named after the version; the lock ends with the process.
 """
 
 import os
@@ -18,15 +18,15 @@ _pins: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weak
 
 
 def pin(derived: Path, version: int, holder: object) -> None:
-    """Mark a version as read until `holder` pins another one, is collected, or the process ends.
+    """Mark a version as being read until `holder` pins another one, is collected, or the process ends.
 
-    Where no file can be made (a read-only disk) nothing is marked: nobody compacts there either. Windows needs no mark,
-    since it does not let an open file be deleted.
+    Nothing is marked where no file can be created (a read-only disk): compaction is impossible there too. Windows needs
+    no mark, since it does not delete open files.
     """
     if sys.platform == "win32":
         return
-    if earlier := _pins.pop(holder, None):
-        earlier()
+    if release_previous := _pins.pop(holder, None):
+        release_previous()
     try:
         (derived / PINS_FOLDER).mkdir(parents=True, exist_ok=True)
         descriptor = os.open(derived / PINS_FOLDER / str(version), os.O_RDONLY | os.O_CREAT, 0o644)
@@ -34,14 +34,14 @@ def pin(derived: Path, version: int, holder: object) -> None:
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # a compaction looks at the file this instant, or the file system has no locks
+    except OSError:  # a compaction is checking the file, or the file system has no locks
         os.close(descriptor)
         return
     _pins[holder] = weakref.finalize(holder, os.close, descriptor)
 
 
 def pinned_versions(derived: Path) -> set[int]:
-    """Return the versions that some object on this machine reads; marks that nobody holds are removed."""
+    """Return the versions that objects on this machine are reading; unused marks are removed."""
     pinned: set[int] = set()
     for path in sorted((derived / PINS_FOLDER).glob("[0-9]*")):
         descriptor = os.open(path, os.O_RDWR)

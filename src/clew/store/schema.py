@@ -1,4 +1,4 @@
-"""The columns of the passages table, and the builder that turns rows into an Arrow table."""
+"""Columns of the passages table, and conversion of rows to an Arrow table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ TRIPLES_TYPE = pa.list_(pa.struct([("head", pa.string()), ("relation", pa.string
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """A passage, what defines its document, and what was found in it.
+    """A passage with the attributes of its document and the result of its extraction.
 
     Attributes:
-        ordinal: Position of the passage in its document, from 0 without a gap.
-        document_hash: Hash of all that defines the document and how it was cut; one value a document.
-        failure: Why the extraction failed, None when it did not.
+        ordinal: Position of the passage in its document, from 0 without gaps.
+        document_hash: Hash of the document and of the settings it was cut with; equal for all rows of a document.
+        failure: Reason why the extraction failed, None when it succeeded.
         extractor: Fingerprint of the extractor.
         vector: Unit vector (dimension,), or None when the passage has none.
     """
@@ -77,7 +77,7 @@ def rows_to_table(rows: Sequence[PassageRow], dimension: int) -> pa.Table:
     """Return the rows as columns of `passages_schema(dimension)`, in the order given.
 
     Raises:
-        InputError: A vector has another width, metadata cannot be written as JSON, or a text is not valid Unicode.
+        InputError: A vector has another width, metadata have no JSON form, or a text is not valid Unicode.
     """
     schema = passages_schema(dimension)
     columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in schema.names if name != "vector"}
@@ -92,21 +92,21 @@ def rows_to_table(rows: Sequence[PassageRow], dimension: int) -> pa.Table:
 
 
 def mention_cells(mentions: Sequence[Mention]) -> list[dict[str, Any]]:
-    """Return the mentions of one passage as they are stored."""
+    """Return the mentions of one passage in stored form."""
     return [{"name": m.name, "kind": m.kind, "start": m.start, "end": m.end} for m in mentions]
 
 
 def triple_cells(triples: Sequence[tuple[str, str, str]]) -> list[dict[str, str]]:
-    """Return the triples of one passage as they are stored."""
+    """Return the triples of one passage in stored form."""
     return [{"head": head, "relation": relation, "tail": tail} for head, relation, tail in triples]
 
 
 def canonical_json(value: Mapping[str, Any], description: str) -> str:
-    """Return a mapping as JSON that is the same for equal mappings: sorted keys, no spaces, no escapes.
+    """Return a mapping as JSON that is equal for equal mappings: sorted keys, no spaces, no escapes.
 
     Args:
         value: JSON values by name.
-        description: What the mapping is, for the message of an error.
+        description: Name of the mapping in error messages.
 
     Raises:
         InputError: A value has no JSON form; NaN and infinity have none.
@@ -122,7 +122,7 @@ def _to_array(values: list[Any], column: pa.Field) -> pa.Array:
     try:
         return pa.array(values, type=column.type)
     except UnicodeEncodeError as error:
-        message = f"{column.name} holds a character that UTF-8 cannot write ({error})"
+        message = f"{column.name} holds a character that UTF-8 cannot encode ({error})"
         raise InputError(f"{message}: decode the source with the right encoding") from error
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise InputError(f"{column.name} holds a value that is not {column.type} ({error}): correct the row") from error

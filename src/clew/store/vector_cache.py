@@ -1,6 +1,6 @@
-"""Vectors of short texts (names, triples), kept by what they are made from: the text and the encoder.
+"""Disk cache of vectors of short texts (names, triples), keyed by the text and the encoder's fingerprint.
 
-Derived data: a store that is damaged or holds something else is thrown away with a warning and filled again.
+The data are derived: a cache that is damaged or holds something else is discarded with a warning and filled again.
 """
 
 import logging
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _KEY_BYTES = 16
 _CHECKSUM_BLOCK_ROWS = 256  # rows: what fits the processor's cache
-_COMMIT_TEXTS = 4096  # texts encoded between two commits: what a crash can cost
+_COMMIT_TEXTS = 4096  # texts encoded between two commits, the most that a crash can lose
 _SCAN_SHARE = 4  # from a quarter of the rows on, reading a whole column is faster than picking
 _log = logging.getLogger(__name__)
 
 
 class VectorCache:
-    """A growing table of vectors at a folder; several processes may add to it at once."""
+    """A growing table of vectors in a folder; several processes may append at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,7 +40,7 @@ class VectorCache:
     def get_or_encode(
         self, texts: Sequence[str], encoder: Encoder, on_progress: Callable[[int], None] | None = None
     ) -> "FloatArray":
-        """Return unit vectors (len(texts), encoder.dimension) in the order of the texts; encodes only unknown ones.
+        """Return unit vectors, (len(texts), encoder.dimension); only texts missing from the cache are encoded.
 
         Args:
             texts: Any strings; equal ones are encoded once.
@@ -48,37 +48,36 @@ class VectorCache:
             on_progress: Called after each block with the number of texts just encoded.
 
         Raises:
-            ProviderError: The disk refused a write, or the encoder gave another shape than it promised.
+            ProviderError: A write failed, or the encoder returned an unexpected shape.
         """
         distinct = list(dict.fromkeys(texts))
         keys = text_keys(distinct, encoder.fingerprint)
-        vectors, known = self._load(keys, encoder.dimension)
-        unknown = np.flatnonzero(~known)
-        for start in range(0, len(unknown), _COMMIT_TEXTS):
-            block = unknown[start : start + _COMMIT_TEXTS]
-            made = _encode(encoder, [distinct[position] for position in block.tolist()])
-            vectors[block] = made
-            self._append(keys[block], made)
+        vectors, is_cached = self._load(keys, encoder.dimension)
+        missing = np.flatnonzero(~is_cached)
+        for start in range(0, len(missing), _COMMIT_TEXTS):
+            block = missing[start : start + _COMMIT_TEXTS]
+            vectors[block] = _encode(encoder, [distinct[position] for position in block.tolist()])
+            self._append(keys[block], vectors[block])
             if on_progress is not None:
                 on_progress(len(block))
-        places = {text: place for place, text in enumerate(distinct)}
-        return vectors[np.array([places[text] for text in texts], dtype=np.int64)]
+        positions = {text: position for position, text in enumerate(distinct)}
+        return vectors[np.array([positions[text] for text in texts], dtype=np.int64)]
 
     def _load(self, keys: "NDArray[np.bytes_]", dimension: int) -> "tuple[FloatArray, NDArray[np.bool_]]":
         vectors = np.zeros((len(keys), dimension), dtype=np.float32)
-        known = np.zeros(len(keys), dtype=np.bool_)
+        is_cached = np.zeros(len(keys), dtype=np.bool_)
         if dimension == 0 or not len(keys) or not self._path.exists():
-            return vectors, known | (dimension == 0)
+            return vectors, is_cached | (dimension == 0)
         try:
             dataset = _open_dataset(self._path, dimension)
-            positions, wanted = _find_rows(dataset, keys)
-            vectors[wanted] = _read_vectors(dataset, positions)
+            rows, hits = _find_rows(dataset, keys)
+            vectors[hits] = _read_vectors(dataset, rows)
         except IndexFormatError as error:
-            _log.warning("the stored vectors at %s are thrown away and made again: %s", self._path, error)
+            _log.warning("the stored vectors at %s are discarded and computed again: %s", self._path, error)
             self._discard()
-            return np.zeros_like(vectors), known
-        known[wanted] = True
-        return vectors, known
+            return np.zeros_like(vectors), is_cached
+        is_cached[hits] = True
+        return vectors, is_cached
 
     def _append(self, keys: "NDArray[np.bytes_]", vectors: "FloatArray") -> None:
         import lance
@@ -90,7 +89,7 @@ class VectorCache:
         }
         rows = pa.table(columns, schema=_schema(vectors.shape[1]))
         if not self._path.exists():
-            # Lance's own creation is not exclusive: of two at once, the later one replaces the rows of the earlier.
+            # Creation by Lance is not exclusive: of two at once, the later one replaces the rows of the earlier.
             with atomic_folder(self._path, replace=False) as folder, map_errors(str(self._path), "writing"):
                 lance.write_dataset(rows.slice(0, 0), str(folder), mode="create")
         with map_errors(str(self._path), "writing"):
@@ -107,9 +106,9 @@ class VectorCache:
 
 
 def text_keys(texts: Sequence[str], fingerprint: str) -> "NDArray[np.bytes_]":
-    """Return for each text the hash of the encoder's fingerprint and the text, (len(texts),) of 16 bytes."""
-    hashed = [blake2b(f"{fingerprint}\0{text}".encode(), digest_size=_KEY_BYTES).digest() for text in texts]
-    return np.array(hashed, dtype=f"S{_KEY_BYTES}")
+    """Return a hash of 16 bytes of the encoder's fingerprint and each text, (len(texts),)."""
+    digests = [blake2b(f"{fingerprint}\0{text}".encode(), digest_size=_KEY_BYTES).digest() for text in texts]
+    return np.array(digests, dtype=f"S{_KEY_BYTES}")
 
 
 def _schema(dimension: int) -> pa.Schema:
@@ -131,30 +130,30 @@ def _open_dataset(path: Path, dimension: int) -> "LanceDataset":
 
 
 def _find_rows(dataset: "LanceDataset", keys: "NDArray[np.bytes_]") -> "tuple[LongArray, LongArray]":
-    """Return the rows that hold some of the keys, ascending, and which of the keys they hold."""
+    """Return the rows that hold any of the keys, ascending, and the positions of their keys."""
     with map_errors(dataset.uri, "reading"):
         column = dataset.to_table(columns=["key"])["key"].to_numpy()
     stored = np.array(column, dtype=f"S{_KEY_BYTES}")
     if not len(stored):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     order = np.argsort(stored, kind="stable")
-    places = np.minimum(np.searchsorted(stored, keys, sorter=order), len(order) - 1)
-    wanted = np.flatnonzero(stored[order[places]] == keys)
-    positions = order[places[wanted]]
-    ascending = np.argsort(positions)
-    return positions[ascending], wanted[ascending]
+    nearest = np.minimum(np.searchsorted(stored, keys, sorter=order), len(order) - 1)
+    hits = np.flatnonzero(stored[order[nearest]] == keys)
+    rows = order[nearest[hits]]
+    ascending = np.argsort(rows)
+    return rows[ascending], hits[ascending]
 
 
-def _read_vectors(dataset: "LanceDataset", positions: "LongArray") -> "FloatArray":
+def _read_vectors(dataset: "LanceDataset", rows: "LongArray") -> "FloatArray":
     columns = ["vector", "check"]
     with map_errors(dataset.uri, "reading"):
-        if len(positions) * _SCAN_SHARE > dataset.count_rows():
-            rows = dataset.to_table(columns=columns).take(pa.array(positions))
+        if len(rows) * _SCAN_SHARE > dataset.count_rows():
+            table = dataset.to_table(columns=columns).take(pa.array(rows))
         else:
-            rows = dataset.take(positions.tolist(), columns=columns)
-        column = rows["vector"].combine_chunks()
-        vectors: FloatArray = column.flatten().to_numpy().reshape(len(positions), column.type.list_size)
-    if not np.array_equal(_row_checksums(vectors), rows["check"].to_numpy()):
+            table = dataset.take(rows.tolist(), columns=columns)
+        column = table["vector"].combine_chunks()
+        vectors: FloatArray = column.flatten().to_numpy().reshape(len(rows), column.type.list_size)
+    if not np.array_equal(_row_checksums(vectors), table["check"].to_numpy()):
         raise IndexFormatError(f"some vectors at {dataset.uri} are not what was written")
     return vectors
 
@@ -163,16 +162,16 @@ def _encode(encoder: Encoder, texts: list[str]) -> "FloatArray":
     vectors = np.ascontiguousarray(encoder.encode(texts), dtype=np.float32)
     if vectors.shape != (len(texts), encoder.dimension):
         message = f"encoder {encoder.name} gave vectors of shape {vectors.shape} for {len(texts)} texts"
-        raise ProviderError(f"{message} and promises width {encoder.dimension}: check its files or choose another")
+        raise ProviderError(f"{message}, wanted width {encoder.dimension}: check its files or choose another")
     return vectors
 
 
 def _row_checksums(vectors: "FloatArray") -> "NDArray[np.uint64]":
-    """Return a checksum (n,) of the bits of each row that any single changed value changes."""
+    """Return a checksum of the bits of each row, (n,), that changes with any single value."""
     odd = np.arange(vectors.shape[1], dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) | np.uint64(1)
     bits = np.ascontiguousarray(vectors).view(np.uint32)
     total = np.empty(len(bits), dtype=np.uint64)
     for start in range(0, len(bits), _CHECKSUM_BLOCK_ROWS):
-        part = slice(start, start + _CHECKSUM_BLOCK_ROWS)
-        total[part] = (bits[part].astype(np.uint64) * odd).sum(axis=1)
+        block = slice(start, start + _CHECKSUM_BLOCK_ROWS)
+        total[block] = (bits[block].astype(np.uint64) * odd).sum(axis=1)
     return total

@@ -1,4 +1,4 @@
-"""Checking an index on disk, and making a damaged one usable again."""
+"""Verification and repair of an index on disk."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, IndexFormatError, ProviderError
 from clew.store.atomic import remove_leftovers
-from clew.store.dataset import no_index_error, open_dataset
+from clew.store.dataset import no_index_error, open_dataset, open_existing
 from clew.store.error_mapping import map_errors
 from clew.store.inspection import Problem, inspect
 from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
-from clew.store.reader_pins import PINS_FOLDER as PINS
+from clew.store.reader_pins import PINS_FOLDER
 from clew.store.writer_lock import writer_lock
 
 if TYPE_CHECKING:
@@ -24,46 +24,46 @@ _MAX_MANIFEST_NAME = (1 << 64) - 1  # Lance names the manifest of version v so t
 
 
 def verify(location: str | Path | Location) -> list[str]:
-    """Read every passage of an index's newest version and return what is wrong with it, one sentence each.
+    """Read every passage of the newest version of an index and return its problems, one sentence each.
 
     Raises:
         IndexFormatError: There is no index at the location.
     """
-    place = locate(location)
+    location = locate(location)
     try:
-        dataset = open_dataset(place)
+        dataset = open_dataset(location)
     except IndexFormatError as error:
         return [f"the newest version cannot be opened: {error}"]
     if dataset is None:
-        raise no_index_error(place)
-    settings_from_schema(dataset.schema, place.name)
-    problems = inspect(dataset, place)
+        raise no_index_error(location)
+    settings_from_schema(dataset.schema, location.name)
+    problems = inspect(dataset, location)
     more = [f"... and {len(problems) - _MAX_PROBLEMS} more"] if len(problems) > _MAX_PROBLEMS else []
     return [problem.text for problem in problems[:_MAX_PROBLEMS]] + more
 
 
 def repair(location: str | Path | Location) -> list[str]:
-    """Make an index readable with the least loss, holding the writer's lock, and return what was done.
+    """Make an index readable with the least loss, under the writer lock, and return the actions taken.
 
-    Derived data are dropped. A newest version that cannot be opened is set aside in `damaged/` for the newest one that
-    can. Data files that cannot be read are dropped, and documents that lost a passage are removed whole, so that
-    indexing the same sources again adds exactly what is missing.
+    Derived data are removed. If the newest version cannot be opened, it is moved to `damaged/`, and the newest readable
+    version takes its place. Data files that cannot be read are dropped. Documents that lost a passage are removed
+    whole, so that indexing the same sources again adds exactly what is missing.
 
     Raises:
-        IndexFormatError: There is no index at the location, or no version of it can be opened.
-        IndexLockedError: A writer is at work.
+        IndexFormatError: There is no index at the location, or none of its versions can be opened.
+        IndexLockedError: Another process is writing to the index.
     """
-    place = locate(location)
-    if not place.remote and not Path(place.table).is_dir():
-        raise no_index_error(place)
-    with writer_lock(place):
-        actions = _drop_derived(place.derived)
-        dataset = _open_newest_readable(place, actions)
-        problems = inspect(dataset, place)
-        if lost := [problem for problem in problems if problem.fragment is not None]:
-            actions.extend(_drop_fragments(dataset, lost, place))
-            problems = inspect(_open_newest(place), place)
-        table = PassageTable.open(place)
+    location = locate(location)
+    if not location.remote and not Path(location.table).is_dir():
+        raise no_index_error(location)
+    with writer_lock(location):
+        actions = _drop_derived(location.derived)
+        dataset = _open_newest_readable(location, actions)
+        problems = inspect(dataset, location)
+        if unreadable := [problem for problem in problems if problem.fragment is not None]:
+            actions.extend(_drop_fragments(dataset, unreadable, location))
+            problems = inspect(open_existing(location), location)
+        table = PassageTable.open(location)
         if documents := sorted({document for problem in problems for document in problem.documents}):
             count = table.delete(documents)
             actions.append(
@@ -75,9 +75,10 @@ def repair(location: str | Path | Location) -> list[str]:
 
 
 def _drop_derived(derived: Path) -> list[str]:
-    actions = [f"removed {name}, left by a run that was stopped" for name in _remove_all_leftovers(derived)]
+    leftovers = remove_leftovers(derived) + remove_leftovers(derived / "snapshots")
+    actions = [f"removed {name}, left by a run that was stopped" for name in leftovers]
     for path in sorted(derived.iterdir()) if derived.is_dir() else []:
-        if path.name == PINS:
+        if path.name == PINS_FOLDER:
             continue  # other processes are reading the versions named there
         try:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -87,13 +88,8 @@ def _drop_derived(derived: Path) -> list[str]:
     return actions
 
 
-def _remove_all_leftovers(derived: Path) -> Iterator[str]:
-    yield from remove_leftovers(derived)
-    yield from remove_leftovers(derived / "snapshots")
-
-
 def _open_newest_readable(location: Location, actions: list[str]) -> "LanceDataset":
-    """Return the newest version that opens, after setting aside the lists of files of all versions that do not."""
+    """Move the manifests of all versions that cannot be opened aside, and return the newest version that can."""
     manifests = [] if location.remote else sorted((Path(location.table) / "_versions").glob("*.manifest"))
     broken: dict[Path, ClewError] = {}
     for manifest in manifests:
@@ -107,37 +103,31 @@ def _open_newest_readable(location: Location, actions: list[str]) -> "LanceDatas
     if broken and len(broken) == len(manifests):
         raise broken[manifests[0]]
     actions.extend(_set_aside(manifest, location) for manifest in broken)
-    return _open_newest(location)
+    return open_existing(location)
 
 
 def _set_aside(manifest: Path, location: Location) -> str:
-    aside = Path(location.table).parent / "damaged"
+    folder = Path(location.table).parent / "damaged"
     with map_errors(location.name, "repairing"):
-        aside.mkdir(exist_ok=True)
-        manifest.rename(aside / manifest.name)
-    return f"version {_MAX_MANIFEST_NAME - int(manifest.stem)} cannot be opened: moved {manifest.name} to {aside}"
+        folder.mkdir(exist_ok=True)
+        manifest.rename(folder / manifest.name)
+    return f"version {_MAX_MANIFEST_NAME - int(manifest.stem)} cannot be opened: moved {manifest.name} to {folder}"
 
 
-def _drop_fragments(dataset: "LanceDataset", lost: list[Problem], location: Location) -> Iterator[str]:
-    """Commit a version without the fragments; nothing of them is read for it."""
+def _drop_fragments(dataset: "LanceDataset", problems: list[Problem], location: Location) -> Iterator[str]:
+    """Commit a version without the fragments of these problems, without reading them."""
     import lance
 
-    causes = {problem.fragment: problem.text for problem in lost}
+    causes = {problem.fragment: problem.text for problem in problems}
     dropped = [fragment.metadata for fragment in dataset.get_fragments() if fragment.fragment_id in causes]
-    for about in dropped:
-        count = about.physical_rows - (about.deletion_file.num_deleted_rows if about.deletion_file else 0)
-        yield f"dropped {count} passages: {causes[about.id]}"
+    for fragment in dropped:
+        count = fragment.physical_rows - (fragment.deletion_file.num_deleted_rows if fragment.deletion_file else 0)
+        yield f"dropped {count} passages: {causes[fragment.id]}"
     with map_errors(location.name, "repairing"):
-        removal = lance.LanceOperation.Delete([], [about.id for about in dropped], "true")
+        removal = lance.LanceOperation.Delete([], [fragment.id for fragment in dropped], "true")
         lance.LanceDataset.commit(
             dataset, removal, read_version=dataset.version, storage_options=dict(location.storage_options) or None
         )
-
-
-def _open_newest(location: Location) -> "LanceDataset":
-    if (dataset := open_dataset(location)) is None:
-        raise no_index_error(location)
-    return dataset
 
 
 def _format_names(names: list[str]) -> str:

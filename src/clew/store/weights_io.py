@@ -1,4 +1,4 @@
-"""Weights of small models on disk: a configuration anyone can read, and arrays beside it; no pickle."""
+"""Storage of weights as a readable JSON configuration and a file of arrays, without pickle."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,19 +9,20 @@ import numpy as np
 
 from clew.errors import ProviderError
 from clew.store.atomic import atomic_file
+from clew.store.pretrained import CONFIG_FILE
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
-CONFIG_FILE, ARRAYS_FILE = "config.json", "model.safetensors"
+ARRAYS_FILE = "model.safetensors"
 T = TypeVar("T")
 
 
 def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str, FloatArray]") -> None:
-    """Write a configuration and arrays into a folder, made when absent; each file appears whole or not at all.
+    """Write a configuration and arrays to a folder, created if absent; each file is written atomically.
 
     Raises:
-        ProviderError: The disk refused.
+        ProviderError: A write failed.
     """
     from safetensors.numpy import save
 
@@ -33,15 +34,15 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str,
 
 
 def read_weights(folder: Path, description: str, build: "Callable[[dict[str, Any], dict[str, FloatArray]], T]") -> T:
-    """Return what is made of a folder's configuration and arrays, all of whose values are finite.
+    """Return the object that `build` makes of a folder's configuration and arrays; all values must be finite.
 
     Args:
-        folder: As `write_weights` left it.
-        description: It is called in messages.
-        build: Makes it; a KeyError, TypeError or ValueError says that they do not fit.
+        folder: A folder written by `write_weights`.
+        description: Name of the weights in error messages.
+        build: Builds the object; a KeyError, TypeError or ValueError means that configuration and arrays do not match.
 
     Raises:
-        ProviderError: A file is missing or damaged, or does not fit.
+        ProviderError: A file is missing, damaged or does not match.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file

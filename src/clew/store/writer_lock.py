@@ -1,7 +1,7 @@
-"""The writer's lock: one process at a time writes to an index, and a killed one leaves nothing behind.
+"""The writer lock of an index: one process writes at a time, and a killed process leaves no lock.
 
-The kernel holds the lock on an open file and drops it when the process ends, however it ends. The file stays; what it
-says of the holder is for messages only.
+The kernel holds the lock on an open file and releases it when the process ends. The file remains; its text, which names
+the holder, serves messages only.
 """
 
 import json
@@ -21,29 +21,28 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the holder's note readable
+_LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the text readable
 
 
 @contextmanager
 def writer_lock(location: str | Path | Location) -> Iterator[None]:
-    """Hold the writer's lock of an index for the length of the block; makes the index's folder when it is missing.
+    """Hold the writer lock of an index during the block; the index's folder is created if it is missing.
 
     Raises:
-        IndexLockedError: Another process, or this one already, holds it.
+        IndexLockedError: Another process, or this one, already holds it.
         InputError: A file is where the folder must be.
-        ProviderError: The lock file cannot be made.
+        ProviderError: The lock file cannot be created.
     """
-    place = locate(location)
-    with map_errors(place.name, "locking"):
-        place.lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT, 0o644)
+    location = locate(location)
+    with map_errors(location.name, "locking"):
+        location.lock.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(location.lock, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not try_lock(descriptor):
-            message = f"{place.name} is being written by {_describe_holder(place.lock)}"
+            message = f"{location.name} is being written by {_describe_holder(location.lock)}"
             raise IndexLockedError(f"{message}: wait until it has finished, then run the same command again")
-        _write_holder(
-            descriptor, {"pid": os.getpid(), "since": datetime.now().astimezone().isoformat(timespec="seconds")}
-        )
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
+        _write_holder(descriptor, {"pid": os.getpid(), "since": since})
         try:
             yield
         finally:
@@ -53,7 +52,7 @@ def writer_lock(location: str | Path | Location) -> Iterator[None]:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Try to lock an open file for this descriptor alone, without waiting; False when another descriptor holds it."""
+    """Try to lock an open file for this descriptor, without waiting; return False when another descriptor holds it."""
     if sys.platform == "win32":
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:
@@ -69,7 +68,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def _write_holder(descriptor: int, holder: dict[str, object] | None) -> None:
-    with suppress(OSError):  # a full disk: the lock holds without the note
+    with suppress(OSError):  # a full disk: the lock holds without the text
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
         if holder is not None:
@@ -81,4 +80,4 @@ def _describe_holder(lock: Path) -> str:
         holder = json.loads(lock.read_text())
         return f"process {holder['pid']}, since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError):
-        return "another process"  # it has the lock and has not yet written who it is
+        return "another process"  # it has the lock but has not yet written its id

@@ -1,4 +1,4 @@
-"""What is exported, and read again, is what was there."""
+"""Exported extractions equal the originals when they are read again."""
 
 import json
 from collections.abc import Sequence
@@ -76,8 +76,8 @@ def test_a_corpus_extracted_by_rules_comes_back(layout: str, polar: Index, tmp_p
     assert len(passages) > 10
     file = tmp_path / "found.json"
     file.write_text("".join(format_extractions(layout, passages)), encoding="utf-8", newline="\n")
-    asked = [Passage(p.id, p.id, p.title, p.text, 0, len(p.text)) for p in passages]
-    for passage, read in zip(passages, PublishedExtractor(file).extract(asked), strict=True):
+    requested = [Passage(p.id, p.id, p.title, p.text, 0, len(p.text)) for p in passages]
+    for passage, read in zip(passages, PublishedExtractor(file).extract(requested), strict=True):
         assert isinstance(read, Extraction), read
         assert read.triples == tuple(dict.fromkeys(passage.extraction.triples))
         assert {m.name for m in read.mentions} >= {m.name for m in passage.extraction.mentions if m.start >= 0}

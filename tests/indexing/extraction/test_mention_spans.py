@@ -1,4 +1,4 @@
-"""Names that a model wrote, found again in the text."""
+"""Locations in the text of names that a model wrote."""
 
 from clew.indexing.extraction.mention_spans import locate_mentions
 from clew.types import Mention
@@ -7,8 +7,8 @@ TEXT = "The fram left Oslo in May 1893 with 13 kg of tea. Oslofjord froze."
 
 
 def test_whole_words_first_then_another_case_then_inside_a_word() -> None:
-    found = locate_mentions(TEXT, ["Oslo", "Fram", "fjord", "May 1893", "13 kg", "Nansen"])
-    assert found == (
+    mentions = locate_mentions(TEXT, ["Oslo", "Fram", "fjord", "May 1893", "13 kg", "Nansen"])
+    assert mentions == (
         Mention("fram", "name", 4, 8),
         Mention("Oslo", "name", 14, 18),
         Mention("May 1893", "date", 22, 30),

@@ -37,26 +37,26 @@ def make_document(text: str, entities: Any = ENTITIES, triples: Any = TRIPLES) -
     return {"idx": "chunk-0", "passage": text, "extracted_entities": entities, "extracted_triples": triples}
 
 
-def extract_one(path: Path, wanted: Passage = PASSAGE) -> Extraction:
-    (found,) = PublishedExtractor(path).extract([wanted])
-    assert isinstance(found, Extraction), found
-    return found
+def extract_one(path: Path, target: Passage = PASSAGE) -> Extraction:
+    (result,) = PublishedExtractor(path).extract([target])
+    assert isinstance(result, Extraction), result
+    return result
 
 
-def failure_reason(path: Path, wanted: Passage = PASSAGE) -> str:
-    (found,) = PublishedExtractor(path).extract([wanted])
-    assert isinstance(found, Failure), found
-    assert found.item == wanted.id
-    return found.reason
+def failure_reason(path: Path, target: Passage = PASSAGE) -> str:
+    (result,) = PublishedExtractor(path).extract([target])
+    assert isinstance(result, Failure), result
+    assert result.item == target.id
+    return result.reason
 
 
 def test_lines_are_found_by_id(tmp_path: Path) -> None:
     path = write_lines(
         tmp_path / "openie.jsonl", {"id": "p0", "triples": []}, {"id": "p1", "entities": ENTITIES, "triples": TRIPLES}
     )
-    found = extract_one(path)
-    assert found.triples == FACTS
-    assert found.mentions == (
+    result = extract_one(path)
+    assert result.triples == FACTS
+    assert result.mentions == (
         Mention("1893", "date", 3, 7),
         Mention("Fram", "name", 12, 16),
         Mention("Oslo", "name", 22, 26),
@@ -67,9 +67,9 @@ def test_lines_are_found_by_id(tmp_path: Path) -> None:
 def test_results_come_in_the_order_of_the_passages(tmp_path: Path) -> None:
     names = [f"p{number}" for number in range(20)]
     path = write_lines(tmp_path / "a.jsonl", *({"id": name, "triples": [[name, "is", "x"]]} for name in names))
-    asked = [*reversed(names), "none", "p3"]
-    found = PublishedExtractor(path).extract([make_passage(name) for name in asked])
-    assert [one.triples[0][0] if isinstance(one, Extraction) else one.item for one in found] == asked
+    passages = [*reversed(names), "none", "p3"]
+    results = PublishedExtractor(path).extract([make_passage(name) for name in passages])
+    assert [result.triples[0][0] if isinstance(result, Extraction) else result.item for result in results] == passages
     assert PublishedExtractor(path).extract([]) == []
 
 
@@ -123,8 +123,8 @@ def test_whole_words_come_before_parts_of_words(tmp_path: Path) -> None:
 
 def test_unspaced_scripts(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", {"id": "p1", "entities": ["東京", "서울"]})
-    found = extract_one(path, make_passage("p1", "私は東京に、서울은"))
-    assert [(mention.name, mention.start) for mention in found.mentions] == [("東京", 2), ("서울", 6)]
+    result = extract_one(path, make_passage("p1", "私は東京に、서울은"))
+    assert [(mention.name, mention.start) for mention in result.mentions] == [("東京", 2), ("서울", 6)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -183,19 +183,19 @@ def test_bad_parts_are_left_out_and_counted(tmp_path: Path) -> None:
     )
     extractor = PublishedExtractor(path)
     for _ in range(2):
-        (found,) = extractor.extract([PASSAGE])
-        assert isinstance(found, Extraction)
-        assert [mention.name for mention in found.mentions] == ["1893", "Fram"]
-        assert found.triples == (("Fram", "built in", "1892"), ("Fram", "weighs", "402.5"))
+        (result,) = extractor.extract([PASSAGE])
+        assert isinstance(result, Extraction)
+        assert [mention.name for mention in result.mentions] == ["1893", "Fram"]
+        assert result.triples == (("Fram", "built in", "1892"), ("Fram", "weighs", "402.5"))
         assert extractor.dropped_count == 9 + 3  # looking a passage up again counts nothing twice
 
 
 def test_numbers_stay_as_they_are_written(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": 7, "entities": [1.10, NaN], "triples": [["a", "b", ' + "9" * 5000 + "]]}\n")
-    found = extract_one(path, make_passage("7"))
-    assert [mention.name for mention in found.mentions] == ["1.10"]
-    assert found.triples == (("a", "b", "9" * 5000),)
+    result = extract_one(path, make_passage("7"))
+    assert [mention.name for mention in result.mentions] == ["1.10"]
+    assert result.triples == (("a", "b", "9" * 5000),)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_blank_lines_and_a_byte_order_mark(tmp_path: Path) -> None:
         (b'{"id": "a"}\n', "line 1: has the keys id"),
         (b'{"triples": []}\n', "line 1: has the keys triples"),
         (b'{"id": null, "triples": []}\n', "line 1"),
-        (b'{"id": "a", "triples": []}\n{"id": "a", "triples": []}\n', "line 2: id 'a' is there twice"),
+        (b'{"id": "a", "triples": []}\n{"id": "a", "triples": []}\n', "line 2: id 'a' occurs twice"),
         (b"entities\ttriples\n", "line 1: is not JSON"),
         (b'{\n "docs": [\n {"passage": }\n]}', "line 3: is not JSON"),
         (b'{\n "docs": [\n "\xff"\n]}', "line 3: is not UTF-8"),

@@ -1,4 +1,4 @@
-"""Mentions and triples by rules: a table of what is found, and what holds for any text at all."""
+"""Mentions and triples by rules: a table of examples, and properties that hold for any text."""
 
 import pytest
 from hypothesis import given, settings
@@ -12,19 +12,19 @@ N, Q, A, D, M, I = "name", "quoted", "acronym", "date", "number", "identifier"  
 
 
 def extract(text: str, title: str = "") -> Extraction:
-    (found,) = RuleExtractor().extract([Passage("p", "d", title, text, 0, len(text))])
-    assert not isinstance(found, Failure)
-    return found
+    (result,) = RuleExtractor().extract([Passage("p", "d", title, text, 0, len(text))])
+    assert not isinstance(result, Failure)
+    return result
 
 
-def check_spans(text: str, found: Extraction) -> None:
-    """Places are exact, in order, and no mention lies over another."""
-    place = 0
-    for mention in found.mentions:
+def check_spans(text: str, result: Extraction) -> None:
+    """Check that spans are exact, in order and without overlaps."""
+    end_of_previous = 0
+    for mention in result.mentions:
         assert text[mention.start : mention.end] == mention.name
         assert mention.name.strip()
-        assert mention.start >= place
-        place = mention.end
+        assert mention.start >= end_of_previous
+        end_of_previous = mention.end
 
 
 MENTIONS: dict[str, list[tuple[str, str]]] = {
@@ -71,9 +71,9 @@ MENTIONS: dict[str, list[tuple[str, str]]] = {
 
 @pytest.mark.parametrize("text", MENTIONS)
 def test_mentions(text: str) -> None:
-    found = extract(text)
-    check_spans(text, found)
-    assert [(mention.name, mention.kind) for mention in found.mentions] == MENTIONS[text]
+    result = extract(text)
+    check_spans(text, result)
+    assert [(mention.name, mention.kind) for mention in result.mentions] == MENTIONS[text]
 
 
 TRIPLES: list[tuple[str, str, list[tuple[str, str, str]]]] = [
@@ -150,15 +150,15 @@ ANYTHING = st.one_of(st.text(st.characters()), st.lists(PIECES, max_size=40).map
 @settings(max_examples=300, deadline=None)
 @given(ANYTHING, ANYTHING)
 def test_any_text_is_read_and_places_are_exact(text: str, title: str) -> None:
-    found = extract(text, title)
-    check_spans(text, found)
-    names = {mention.name for mention in found.mentions} | {title}
-    for head, relation, tail in found.triples:
+    result = extract(text, title)
+    check_spans(text, result)
+    names = {mention.name for mention in result.mentions} | {title}
+    for head, relation, tail in result.triples:
         assert head in names
         assert tail in names
         assert head
         assert relation.strip()
-    assert len(set(found.triples)) == len(found.triples)
+    assert len(set(result.triples)) == len(result.triples)
 
 
 @settings(deadline=None)

@@ -1,4 +1,4 @@
-"""Which entity an id is, what it is shown as, and which names lead to it."""
+"""The entity of each id, its label, and the names that lead to it."""
 
 from random import Random
 
@@ -15,7 +15,7 @@ from clew.text.normalization import key_hash, name_key
 
 
 def triple_arrays(*parts: list[RawTriple]) -> list[pa.StructArray]:
-    columns = [[pa.array([row[place] for row in part], pa.string()) for place in range(3)] for part in parts]
+    columns = [[pa.array([row[index] for row in part], pa.string()) for index in range(3)] for part in parts]
     return [pa.StructArray.from_arrays(column, ["head", "relation", "tail"]) for column in columns]
 
 
@@ -26,8 +26,8 @@ def build_graph(triples: list[RawTriple], *names: EntityNames) -> ImportedGraph:
 
 
 def find_labels(graph: ImportedGraph, name: str) -> list[str]:
-    places = np.flatnonzero(graph.name_hashes == np.uint64(key_hash(name_key(name))))
-    return sorted(graph.labels[int(e)] for e in set(graph.name_entities[places].tolist()))
+    positions = np.flatnonzero(graph.name_hashes == np.uint64(key_hash(name_key(name))))
+    return sorted(graph.labels[int(e)] for e in set(graph.name_entities[positions].tolist()))
 
 
 def list_triples(graph: ImportedGraph) -> list[RawTriple]:
@@ -50,7 +50,7 @@ def test_two_entities_of_one_key_stay_two_and_their_name_leads_to_both() -> None
     assert find_labels(graph, "face") == ["FACE", "Face", "face"]
 
 
-def test_names_without_a_letter_stay_apart() -> None:
+def test_names_without_a_letter_stay_separate() -> None:
     names = ["-", "－", "$", "...", "🚢", "\u0301"]
     graph = build_graph([(name, "is", "sign") for name in names])
     assert len(graph.keys) == len(names) + 1
@@ -68,7 +68,7 @@ def test_labels_are_shown_and_aliases_and_ids_lead_to_them() -> None:
     assert list_triples(graph) == [("Colin Archer", "born", "A year"), ("Fram", "by", "Colin Archer")]
     assert find_labels(graph, "polar ship") == find_labels(graph, "Fram") == find_labels(graph, "m.01") == ["Fram"]
     assert find_labels(graph, "Nobody") == []
-    assert find_labels(graph, "1832") == []  # a bare number as an id would be found in any question about a year
+    assert find_labels(graph, "1832") == []  # a bare number as an id would match any question about a year
     assert find_labels(graph, "a year") == ["A year"]
 
 
@@ -114,7 +114,7 @@ def test_addresses_without_a_label_are_shown_by_their_end(id_: str, label: str) 
     assert default_label(id_) == label
 
 
-def test_nothing_at_all() -> None:
+def test_an_empty_graph() -> None:
     graph = build_imported_graph([], [])
     assert (len(graph.keys), len(graph.relations), graph.triples.shape, len(graph.name_hashes)) == (0, 0, (0, 3), 0)
 
@@ -128,21 +128,21 @@ NAMES = st.lists(
 
 @given(TRIPLES, NAMES, st.randoms())
 @settings(deadline=None)
-def test_the_order_and_the_parts_do_not_matter(
+def test_the_order_and_the_shards_do_not_matter(
     triples: list[RawTriple], names: list[EntityNames], random: Random
 ) -> None:
     def plain(graph: ImportedGraph) -> list[object]:
         pairs = sorted(set(zip(graph.name_hashes.tolist(), graph.name_entities.tolist(), strict=True)))
         return [list(graph.keys), list(graph.labels), pairs, list(graph.relations), graph.triples.tolist()]
 
-    whole = plain(build_graph(triples, *names))
+    expected = plain(build_graph(triples, *names))
     rows = [row for name in names for row in name.to_triples()]
     random.shuffle(triples)
     random.shuffle(rows)
-    cut, named = random.randint(0, len(triples)), random.randint(0, len(rows))
-    parts = triple_arrays(triples[:cut], triples[cut:], triples[:1])
-    assert plain(build_imported_graph(parts, triple_arrays(rows[named:], rows[:named]))) == whole
-    # An independent count: as many entities as exact ids, whatever they fold to.
+    middle, named = random.randint(0, len(triples)), random.randint(0, len(rows))
+    parts = triple_arrays(triples[:middle], triples[middle:], triples[:1])
+    assert plain(build_imported_graph(parts, triple_arrays(rows[named:], rows[:named]))) == expected
+    # An independent count: as many entities as exact ids, even if some fold to the same key.
     ids = {end for head, _, tail in triples for end in (head, tail)} | {name.id for name in names if name.is_listed}
-    assert len(list(whole[0])) == len(ids)  # type: ignore[call-overload]
-    assert len(list(whole[4])) == len(set(triples))  # type: ignore[call-overload]
+    assert len(list(expected[0])) == len(ids)  # type: ignore[call-overload]
+    assert len(list(expected[4])) == len(set(triples))  # type: ignore[call-overload]

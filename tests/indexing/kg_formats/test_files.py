@@ -1,4 +1,4 @@
-"""Files of graphs of every kind, and all that can be wrong with one: what is stated, and faults with their lines."""
+"""Graph files of every format and all possible faults: their statements, and the lines of faults."""
 
 import gzip
 import json
@@ -34,12 +34,12 @@ def read_statements(path: Path, **options: object) -> list[Statement]:
     return list(graph_file(path, **options).statements())  # type: ignore[arg-type]
 
 
-def list_faults(found: list[Statement]) -> list[str]:
-    return [str(one) for one in found if isinstance(one, MalformedStatement)]
+def list_faults(statements: list[Statement]) -> list[str]:
+    return [str(statement) for statement in statements if isinstance(statement, MalformedStatement)]
 
 
-def list_triples(found: list[Statement]) -> list[RawTriple]:
-    return [one for one in found if isinstance(one, tuple)]
+def list_triples(statements: list[Statement]) -> list[RawTriple]:
+    return [statement for statement in statements if isinstance(statement, tuple)]
 
 
 def format_lines(rows: list[RawTriple], delimiter: str = "\t") -> str:
@@ -71,7 +71,7 @@ def format_lines(rows: list[RawTriple], delimiter: str = "\t") -> str:
         ),
     ],
 )
-def test_every_spelling_states_the_same(tmp_path: Path, name: str, content: str) -> None:
+def test_every_spelling_gives_the_same_statements(tmp_path: Path, name: str, content: str) -> None:
     assert read_statements(write_file(tmp_path / name, content)) == BOTH
     packed = tmp_path / f"{name}.gz"
     packed.write_bytes(gzip.compress(content.encode()))
@@ -114,7 +114,7 @@ MALFORMED = {
     "too many cells": (b"a\tb\tc\td\n", "4 cells, wanted 3"),
     "an empty name": (b"a\t \tc\n", "a name is empty"),
     "a NUL byte": (b"a\tb\0\tc\n", "a NUL byte"),
-    "Latin-1": (b"a\tb\tcaf\xe9\n", "not valid text: byte 0xe9 at 7; say --encoding"),
+    "Latin-1": (b"a\tb\tcaf\xe9\n", "not valid text: byte 0xe9 at 7; give --encoding"),
     "half of UTF-8": (b"a\t\xe2\x82\tc\n", "byte 0xe2 at 2"),
     "a name that is too long": (b"a\tb\t" + b"x" * (MAX_NAME_CHARACTERS + 1) + b"\n", "a name has 65,537 characters"),
     "a line without an end": (b"a\tb\t" + b"x" * 3_000_000 + b"\n", "a NUL byte"),
@@ -122,12 +122,12 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_a_malformed_line_is_told_with_its_number_and_the_others_are_read(tmp_path: Path, case: str) -> None:
+def test_a_malformed_line_is_reported_with_its_number_and_the_others_are_read(tmp_path: Path, case: str) -> None:
     content, reason = MALFORMED[case]
     path = write_file(tmp_path / "g.tsv", format_lines([FRAM]).encode() + content + format_lines([BORN]).encode())
-    found = read_statements(path)
-    assert list_triples(found) == BOTH
-    (fault,) = list_faults(found)
+    statements = read_statements(path)
+    assert list_triples(statements) == BOTH
+    (fault,) = list_faults(statements)
     assert fault.startswith("g.tsv:2: ")
     assert reason in fault
     with pytest.raises(InputError, match=r"g\.tsv:2: .*nothing was imported"):
@@ -159,32 +159,32 @@ def test_names_of_ten_kilobytes_are_kept(tmp_path: Path) -> None:
         ('["a", "b", NaN]', "not valid JSON: NaN"),
         ('{"id": "a", "label": ""}', ""),
         ('{"id": "", "label": "x"}', "a name is empty"),
-        ('{"id": "a", "aliases": "x"}', '"aliases" is no list'),
+        ('{"id": "a", "aliases": "x"}', '"aliases" is not a list'),
         ("[" * 100_000, "too deep"),
     ],
 )
 def test_malformed_json(tmp_path: Path, line: str, reason: str) -> None:
-    found = read_statements(write_file(tmp_path / "g.jsonl", f'["a", "b", "c"]\n{line}\n["d", "e", "f"]\n'))
-    assert list_triples(found) == [("a", "b", "c"), ("d", "e", "f")]
-    assert all(reason in fault and fault.startswith("g.jsonl:2") for fault in list_faults(found))
-    assert len(list_faults(found)) == (reason != "")
+    statements = read_statements(write_file(tmp_path / "g.jsonl", f'["a", "b", "c"]\n{line}\n["d", "e", "f"]\n'))
+    assert list_triples(statements) == [("a", "b", "c"), ("d", "e", "f")]
+    assert all(reason in fault and fault.startswith("g.jsonl:2") for fault in list_faults(statements))
+    assert len(list_faults(statements)) == (reason != "")
 
 
 def test_a_quote_that_is_never_closed_costs_a_bounded_stretch(tmp_path: Path) -> None:
     rows = [(f"entity {n}", "next", f"entity {n + 1}") for n in range(20_000)]
     path = write_file(tmp_path / "g.csv", 'a,"b,c\n' + format_lines(rows, ","))
-    found = read_statements(path)
-    assert len(list_faults(found)) == 1
-    assert "check its quotes" in list_faults(found)[0]
-    assert len(list_triples(found)) > 17_000
-    assert list_triples(found)[-1] == rows[-1]
+    statements = read_statements(path)
+    assert len(list_faults(statements)) == 1
+    assert "check its quotes" in list_faults(statements)[0]
+    assert len(list_triples(statements)) > 17_000
+    assert list_triples(statements)[-1] == rows[-1]
 
 
 def test_names_come_after_the_triples(tmp_path: Path) -> None:
     names = write_file(tmp_path / "names.tsv", "m.01\tFram\tthe Fram\t\tFram (ship)\nm.02\nm.03\t\tx\n")
-    more = write_file(tmp_path / "more.csv", 'm.04,"Archer, Colin"\n')
-    found = read_statements(write_file(tmp_path / "g.tsv", "m.01\tby\tm.04\n"), names=(names, more))
-    assert found == [
+    more_names = write_file(tmp_path / "more.csv", 'm.04,"Archer, Colin"\n')
+    statements = read_statements(write_file(tmp_path / "g.tsv", "m.01\tby\tm.04\n"), names=(names, more_names))
+    assert statements == [
         ("m.01", "by", "m.04"),
         EntityNames("m.01", "Fram", ("the Fram", "Fram (ship)")),
         MalformedStatement("names.tsv:2", "1 cell, wanted at least 2: id, label, further names"),
@@ -243,9 +243,9 @@ def test_n_triples(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_n_triples(line: str) -> None:
-    found = list(read_n_triples([f"{line}\n"], "g.nt"))
-    assert len(found) == 1
-    assert isinstance(found[0], MalformedStatement), found
+    statements = list(read_n_triples([f"{line}\n"], "g.nt"))
+    assert len(statements) == 1
+    assert isinstance(statements[0], MalformedStatement), statements
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(lambda t: t.strip() != "")
@@ -259,37 +259,41 @@ def test_n_triples_agree_with_rdflib(literals: list[tuple[str, str | None]]) -> 
         literal = rdflib.Literal(text, lang=language)
         graph.add((rdflib.URIRef(f"http://x.org/é{number}"), rdflib.URIRef("http://x.org/says"), literal))
     written = graph.serialize(format="nt")
-    found = list(read_n_triples(written.splitlines(keepends=True) if "\n" in written else [], "g"))
+    statements = list(read_n_triples(written.splitlines(keepends=True) if "\n" in written else [], "g"))
     want = {(f"<{s}>", "says", str(o).strip()) for s, _, o in graph}
-    assert {one for one in found if isinstance(one, tuple)} == want
-    assert len(found) == len(want)
+    assert {statement for statement in statements if isinstance(statement, tuple)} == want
+    assert len(statements) == len(want)
 
 
-def test_turtle_states_what_its_n_triples_do(tmp_path: Path) -> None:
+def test_turtle_has_the_statements_of_its_n_triples(tmp_path: Path) -> None:
     text = """@prefix : <http://x.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
     :Fram :builtBy :Colin_Archer ; rdfs:label "Fram"@en ; :launched 1892 ; :crew [ :size 13 ] .
     :Colin_Archer :bornIn :Larvik, "Larvik" .
     """
     path = write_file(tmp_path / "g.ttl", text)
-    found = read_statements(path)
-    assert found == read_statements(path)  # blank nodes too have the same names each time
-    assert ("<http://x.org/Fram>", "crew", "_:b0") in found
-    assert ("_:b0", "size", "13") in found
+    statements = read_statements(path)
+    assert statements == read_statements(path)  # blank nodes have the same names each time, too
+    assert ("<http://x.org/Fram>", "crew", "_:b0") in statements
+    assert ("_:b0", "size", "13") in statements
     flat = write_file(tmp_path / "g.nt", rdflib.Graph().parse(data=text, format="turtle").serialize(format="nt"))
 
-    def plain(of: list[Statement]) -> set[Statement]:
-        return {one for one in of if not (isinstance(one, tuple) and "_:" in one[0] + one[2])}
+    def plain(statements: list[Statement]) -> set[Statement]:
+        return {
+            statement
+            for statement in statements
+            if not (isinstance(statement, tuple) and "_:" in statement[0] + statement[2])
+        }
 
-    assert plain(found) == plain(read_statements(flat))
+    assert plain(statements) == plain(read_statements(flat))
 
 
-def test_turtle_that_is_none_is_one_clear_error(tmp_path: Path) -> None:
+def test_malformed_turtle_is_one_clear_error(tmp_path: Path) -> None:
     path = write_file(tmp_path / "g.ttl", "@prefix : <http://x.org/> .\n:a :b :c .\n:a :b ; ; oops\n")
     with pytest.raises(InputError, match=r"g\.ttl:\d+: not Turtle"):
         read_statements(path)
 
 
-def test_turtle_without_rdflib_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_turtle_without_rdflib_names_the_package_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "rdflib", None)
     with pytest.raises(InputError, match=r"pip install 'clew\[graphs\]'"):
         read_statements(write_file(tmp_path / "g.ttl", "<a:a> <a:b> <a:c> ."))
@@ -305,13 +309,17 @@ def test_graphml_of_networkx(tmp_path: Path) -> None:
     graph.add_edge("n1", "n1")
     path = tmp_path / "g.graphml"
     nx.write_graphml(graph, path)
-    found = read_statements(path)
-    assert [one for one in found if isinstance(one, EntityNames)] == [
+    statements = read_statements(path)
+    assert [statement for statement in statements if isinstance(statement, EntityNames)] == [
         EntityNames("n0", "Fram", is_listed=True),
         EntityNames("n1", "Colin Archer", is_listed=True),
         EntityNames("alone", is_listed=True),
     ]
-    assert list_triples(found) == [("n0", "built by", "n1"), ("n0", "designed by", "n1"), ("n1", "related to", "n1")]
+    assert list_triples(statements) == [
+        ("n0", "built by", "n1"),
+        ("n0", "designed by", "n1"),
+        ("n1", "related to", "n1"),
+    ]
 
 
 GRAPHML = '<?xml version="1.0"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{}</graphml>'
@@ -324,8 +332,8 @@ def test_graphml_of_yed_nested_and_broken_elements(tmp_path: Path) -> None:
         '<graph><node id="b"><data key="label">Inner &amp; small</data></node></graph></node>'
         '\n<node/>\n<edge source="a" target=""/><edge source="a" target="b" label="holds"/></graph>'
     )
-    found = read_statements(write_file(tmp_path / "g.graphml", text))
-    assert found == [
+    statements = read_statements(write_file(tmp_path / "g.graphml", text))
+    assert statements == [
         EntityNames("b", "Inner & small", is_listed=True),
         EntityNames("a", "Fram", is_listed=True),
         MalformedStatement("g.graphml:3", "a node: a name is empty"),
@@ -351,7 +359,7 @@ def test_xml_that_cannot_be_used_is_one_clear_error(tmp_path: Path, content: str
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("a\tb\tc\n".encode("utf-16"), "is in UTF-16, as its first bytes say: give --encoding utf-16"),
+        ("a\tb\tc\n".encode("utf-16"), "is in UTF-16, as its first bytes show: give --encoding utf-16"),
         ("a\tb\tc\n".encode("utf-32"), "is in UTF-32"),
         ("a\tb\tc\n".encode("utf-16-le"), "binary, or text in UTF-16"),
         (bytes(range(256)) + bytes(2000), "binary"),
@@ -370,7 +378,7 @@ def test_text_that_is_not_in_the_encoding_named(tmp_path: Path) -> None:
 def test_a_packed_file_that_breaks_off(tmp_path: Path) -> None:
     packed = gzip.compress(format_lines([(f"a{n}", "b", f"c{n}") for n in range(50_000)]).encode())
     path = write_file(tmp_path / "g.tsv.gz", packed[: len(packed) // 2])
-    with pytest.raises(InputError, match="not whole"):
+    with pytest.raises(InputError, match="incomplete"):
         read_statements(path)
     with pytest.raises(InputError, match="no gzip file"):
         graph_file(write_file(tmp_path / "no.tsv.gz", "a\tb\tc\n"))
@@ -380,9 +388,9 @@ def test_a_packed_file_that_breaks_off(tmp_path: Path) -> None:
     ("name", "options", "why"),
     [
         ("absent.tsv", {}, "is no file"),
-        ("g.xyz", {}, "no suffix that tells its kind"),
-        ("g", {}, "no suffix that tells its kind"),
-        ("g.gz", {}, "no suffix that tells its kind"),
+        ("g.xyz", {}, "no suffix of a known format"),
+        ("g", {}, "no suffix of a known format"),
+        ("g.gz", {}, "no suffix of a known format"),
         ("g.tsv", {"kind": "xml"}, "--format is 'xml'"),
         ("g.tsv", {"encoding": "klingon"}, "--encoding is 'klingon'"),
         ("g.tsv", {"encoding": "rot13"}, "--encoding is 'rot13'"),
@@ -407,32 +415,32 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
         graph_file(tmp_path)
 
 
-def test_the_kind_may_be_said(tmp_path: Path) -> None:
+def test_the_format_may_be_given(tmp_path: Path) -> None:
     path = write_file(tmp_path / "triples", "a,b,c\n")
     assert graph_file(path, "csv") == GraphFile(path, "csv", "utf-8", ",")
     assert read_statements(path, kind="csv") == [("a", "b", "c")]
 
 
-def test_lines_are_not_held_whole() -> None:
+def test_long_lines_are_not_held_in_memory() -> None:
     class Endless:
         """A file of one line that never ends; reading more than a little of it fails the test."""
 
-        asked = 0
+        bytes_read = 0
 
         def readable(self) -> bool:
             return True
 
         def read1(self, size: int) -> bytes:
-            self.asked += size
-            assert self.asked < 50 << 20
-            return b"x" * size if self.asked < 8 << 20 else b""
+            self.bytes_read += size
+            assert self.bytes_read < 50 << 20
+            return b"x" * size if self.bytes_read < 8 << 20 else b""
 
         read = read1
         closed = False
         writable = seekable = flush = close = lambda *_: False
 
-    found: Iterator[str] = read_text_lines(Endless(), "utf-8")  # type: ignore[arg-type]
-    assert [len(line) for line in found] == [102]
+    lines: Iterator[str] = read_text_lines(Endless(), "utf-8")  # type: ignore[arg-type]
+    assert [len(line) for line in lines] == [102]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Extractions and title links made facts, with names resolved over the whole corpus."""
+"""Extractions and title links as facts, with names resolved over the whole corpus."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ def make_text(id_: str, links: Sequence[str] = ()) -> NamedText:
 
 
 def extract(passage: NamedText) -> Extraction:
-    (found,) = RuleExtractor().extract([Passage("p", "d", passage.title, passage.text, 0, len(passage.text))])
-    assert not isinstance(found, Failure)
-    return found
+    (result,) = RuleExtractor().extract([Passage("p", "d", passage.title, passage.text, 0, len(passage.text))])
+    assert not isinstance(result, Failure)
+    return result
 
 
 def make_facts(*ids: str, links: dict[str, Sequence[str]] | None = None) -> CorpusFacts:
@@ -42,22 +42,22 @@ def passage_facts(*ids: str, passage_id: str, links: dict[str, Sequence[str]] | 
 
 
 def test_titles_are_linked_by_the_words_before_them() -> None:
-    found = passage_facts("fram", "archer", "larvik", passage_id="fram")
-    assert found.title == "fram ship"
-    assert ("fram ship", "was built by", "colin archer") in found.triples
-    assert ("fram ship", "in", "larvik") in found.triples
-    assert dict(found.mentions)["colin archer"] == 1.0
+    facts = passage_facts("fram", "archer", "larvik", passage_id="fram")
+    assert facts.title == "fram ship"
+    assert ("fram ship", "was built by", "colin archer") in facts.triples
+    assert ("fram ship", "in", "larvik") in facts.triples
+    assert dict(facts.mentions)["colin archer"] == 1.0
 
 
 def test_a_title_without_its_parentheses_is_the_passage_itself() -> None:
-    found = passage_facts("fram", "archer", passage_id="fram")
-    assert "fram" not in dict(found.mentions)
-    assert not any(head == tail for head, _, tail in found.triples)
+    facts = passage_facts("fram", "archer", passage_id="fram")
+    assert "fram" not in dict(facts.mentions)
+    assert not any(head == tail for head, _, tail in facts.triples)
 
 
 def test_an_ambiguous_name_is_shared_out() -> None:
-    found = passage_facts("fram", "film", "plain", passage_id="plain")
-    weights = dict(found.mentions)
+    facts = passage_facts("fram", "film", "plain", passage_id="plain")
+    weights = dict(facts.mentions)
     # "Fram Museum" is a longer name of its own; "Fram" inside it is still a title's mention.
     assert weights["fram museum"] == 1.0
     assert weights["fram ship"] == weights["fram film"] == 0.5
@@ -66,23 +66,23 @@ def test_an_ambiguous_name_is_shared_out() -> None:
 def test_a_link_is_a_mention_and_a_triple() -> None:
     without = passage_facts("fram", "larvik", passage_id="larvik")
     assert "fram ship" not in dict(without.mentions)
-    found = passage_facts(
+    facts = passage_facts(
         "fram", "larvik", passage_id="larvik", links={"larvik": ("fram.md", "nowhere.md", "larvik.md")}
     )
-    assert dict(found.mentions)["fram ship"] == 1.0
-    assert found.triples[-1] == ("larvik", "links to", "fram ship")
+    assert dict(facts.mentions)["fram ship"] == 1.0
+    assert facts.triples[-1] == ("larvik", "links to", "fram ship")
 
 
 def test_a_passage_does_not_link_to_its_own_title() -> None:
-    found = passage_facts("larvik", passage_id="larvik", links={"larvik": ("larvik.md",)})
-    assert not any(tail == "larvik" for _, _, tail in found.triples)
+    facts = passage_facts("larvik", passage_id="larvik", links={"larvik": ("larvik.md",)})
+    assert not any(tail == "larvik" for _, _, tail in facts.triples)
 
 
 def test_without_a_title_mentions_are_kept_and_links_need_no_head() -> None:
-    found = passage_facts("larvik", "plain", passage_id="plain")
-    assert found.title == ""
-    assert {"fram museum", "oslo", "larvik"} <= dict(found.mentions).keys()
-    assert all(head for head, _, _ in found.triples)
+    facts = passage_facts("larvik", "plain", passage_id="plain")
+    assert facts.title == ""
+    assert {"fram museum", "oslo", "larvik"} <= dict(facts.mentions).keys()
+    assert all(head for head, _, _ in facts.triples)
 
 
 def test_surfaces_and_names() -> None:
@@ -91,38 +91,38 @@ def test_surfaces_and_names() -> None:
     assert corpus.names[key_hash("fram")] == ("fram film", "fram ship")
     assert corpus.names[key_hash("fram ship")] == ("fram ship",)
     assert corpus.names[key_hash("colin archer")] == ("colin archer",)
-    mentioned = {key for found in corpus.facts for key, _ in found.mentions}
-    assert mentioned | {found.title for found in corpus.facts} == corpus.surfaces.keys()
-    assert {key for found in corpus.facts for head, _, tail in found.triples for key in (head, tail)} <= mentioned | {
-        found.title for found in corpus.facts
+    mentioned = {key for result in corpus.facts for key, _ in result.mentions}
+    assert mentioned | {result.title for result in corpus.facts} == corpus.surfaces.keys()
+    assert {key for result in corpus.facts for head, _, tail in result.triples for key in (head, tail)} <= mentioned | {
+        result.title for result in corpus.facts
     }
 
 
 def test_triples_of_other_extractors_are_resolved_too() -> None:
-    found = Extraction(
+    corpus = Extraction(
         (Mention("Larvik"), Mention("  "), Mention("?")),
         (("Fram", " built in ", "LARVIK"), ("Fram", "", "the Oslo"), ("Fram", "is", "fram"), ("", "x", "Oslo")),
     )
     passages = [make_text("fram"), make_text("larvik"), make_text("film")]
-    facts = corpus_facts(passages, [found, Extraction(), Extraction()]).facts[0]
+    facts = corpus_facts(passages, [corpus, Extraction(), Extraction()]).facts[0]
     assert facts.triples[:2] == [("fram ship", "built in", "larvik"), ("fram ship", "mentions", "oslo")]
     assert not any(head == tail for head, _, tail in facts.triples)
     assert "" not in dict(facts.mentions)
 
 
-@pytest.mark.parametrize("gone", CORPUS)
-def test_a_document_removed_takes_all_it_linked_with_it(gone: str) -> None:
+@pytest.mark.parametrize("removed", CORPUS)
+def test_a_document_removed_takes_all_it_linked_with_it(removed: str) -> None:
     """The facts of the rest are those of a corpus that never knew it, whatever came before."""
-    rest = [id_ for id_ in CORPUS if id_ != gone]
+    rest = [id_ for id_ in CORPUS if id_ != removed]
     again, fresh = make_facts(*CORPUS), make_facts(*rest)
-    left = make_facts(*rest)
-    assert left == fresh
-    title = {"fram": "fram ship", "archer": "colin archer", "larvik": "larvik", "film": "fram film"}.get(gone)
+    remaining = make_facts(*rest)
+    assert remaining == fresh
+    title = {"fram": "fram ship", "archer": "colin archer", "larvik": "larvik", "film": "fram film"}.get(removed)
     if title in ("fram ship", "fram film"):
         assert title in again.surfaces
-        assert title not in left.surfaces
-        assert all(title not in (key for key, _ in found.mentions) for found in left.facts)
-        assert all(title not in keys for keys in left.names.values())
+        assert title not in remaining.surfaces
+        assert all(title not in (key for key, _ in corpus.mentions) for corpus in remaining.facts)
+        assert all(title not in keys for keys in remaining.names.values())
 
 
 def test_the_order_of_the_corpus_does_not_matter() -> None:

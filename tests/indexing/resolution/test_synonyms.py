@@ -1,4 +1,4 @@
-"""Equivalence edges against all pairs computed one by one, and later runs against runs from nothing."""
+"""Synonym edges compared with a brute-force search, and later runs compared with runs without a cache."""
 
 import math
 from pathlib import Path
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from clew.errors import IndexFormatError, InputError, ProviderError
-from clew.indexing.resolution import synonyms as resolution
+from clew.indexing.resolution import synonyms
 from clew.indexing.resolution.pair_cache import PairCache, load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import Synonyms, find_synonyms
 
@@ -24,18 +24,18 @@ def normalise(rows: NDArray[np.floating[Any]]) -> "FloatArray":
 
 
 def make_grid(count: int) -> "FloatArray":
-    """Rows whose cosines are exact quarters, so that ties abound and rounding plays no part."""
+    """Return vectors whose cosines are exact quarters, so that there are many ties and no rounding."""
     rows = []
     for number in range(count):
         row = [0.0] * 8
-        for place in range(4):
-            row[(number // 3 + place * (1 + number % 2)) % 8] += 0.5 if number >> place & 1 else -0.5
+        for index in range(4):
+            row[(number // 3 + index * (1 + number % 2)) % 8] += 0.5 if number >> index & 1 else -0.5
         rows.append(row if math.isclose(sum(x * x for x in row), 1) else [0.5, 0.5, 0.5, 0.5, 0, 0, 0, 0])
     return np.asarray(rows, dtype=np.float32)
 
 
 def brute_force(names: list[str], vectors: "FloatArray", tau: float, limit: int) -> list[tuple[int, int, float]]:
-    """Every pair on its own, every list sorted in full."""
+    """Compute every pair on its own and sort every list completely."""
     neighbours: list[list[tuple[float, str, int]]] = [[] for _ in names]
     for one in range(len(names)):
         for other in range(len(names)):
@@ -43,14 +43,14 @@ def brute_force(names: list[str], vectors: "FloatArray", tau: float, limit: int)
             if one != other and cosine >= tau:
                 neighbours[one].append((-float(np.float32(cosine)), names[other], other))
     edges = {}
-    for one, found in enumerate(neighbours):
-        for negative, _, other in sorted(found)[:limit]:
+    for one, pairs in enumerate(neighbours):
+        for negative, _, other in sorted(pairs)[:limit]:
             edges[min(one, other), max(one, other)] = -negative
     return [(*pair, edges[pair]) for pair in sorted(edges)]
 
 
-def to_list(found: Synonyms) -> list[tuple[int, int, float]]:
-    return list(zip(found.left.tolist(), found.right.tolist(), found.score.tolist(), strict=True))
+def to_list(pairs: Synonyms) -> list[tuple[int, int, float]]:
+    return list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.score.tolist(), strict=True))
 
 
 def assert_same(one: Synonyms, other: Synonyms) -> None:
@@ -61,12 +61,12 @@ def assert_same(one: Synonyms, other: Synonyms) -> None:
 @pytest.fixture(params=[(1024, 4096, 2_000_000), (3, 7, 5)], ids=["large blocks", "small blocks"])
 def block_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, columns, pool = request.param
-    monkeypatch.setattr(resolution, "_BLOCK_ROWS", rows)
-    monkeypatch.setattr(resolution, "_BLOCK_COLUMNS", columns)
-    monkeypatch.setattr(resolution, "_MAX_PENDING_PAIRS", pool)
+    monkeypatch.setattr(synonyms, "_BLOCK_ROWS", rows)
+    monkeypatch.setattr(synonyms, "_BLOCK_COLUMNS", columns)
+    monkeypatch.setattr(synonyms, "_MAX_PENDING_PAIRS", pool)
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("block_sizes")
 @pytest.mark.parametrize("limit", [1, 2, 5, 100])
 @pytest.mark.parametrize("tau", [0.25, 0.5, 0.75, 1.0])
 def test_pairs_with_many_ties_equal_the_slow_version(tau: float, limit: int) -> None:
@@ -75,18 +75,18 @@ def test_pairs_with_many_ties_equal_the_slow_version(tau: float, limit: int) -> 
     assert to_list(find_synonyms(names, vectors, tau, limit)) == brute_force(names, vectors, tau, limit)
 
 
-@pytest.mark.usefixtures("blocks")
+@pytest.mark.usefixtures("block_sizes")
 @pytest.mark.parametrize("limit", [1, 3, 100])
 def test_pairs_of_close_vectors_equal_the_slow_version(limit: int) -> None:
     random = np.random.default_rng(5)
     vectors = normalise(random.normal(size=(1, 40)) + random.normal(size=(70, 40)))
     names = [f"name {number}" for number in range(70)]
-    found = find_synonyms(names, vectors, 0.45, limit)
+    pairs = find_synonyms(names, vectors, 0.45, limit)
     want = brute_force(names, vectors, 0.45, limit)
     assert len(want) > 50
-    assert [pair[:2] for pair in to_list(found)] == [pair[:2] for pair in want]
-    np.testing.assert_allclose(found.score, [pair[2] for pair in want], atol=1e-7)
-    assert [array.dtype.name for array in (found.left, found.right, found.score)] == ["int32", "int32", "float32"]
+    assert [pair[:2] for pair in to_list(pairs)] == [pair[:2] for pair in want]
+    np.testing.assert_allclose(pairs.score, [pair[2] for pair in want], atol=1e-7)
+    assert [array.dtype.name for array in (pairs.left, pairs.right, pairs.score)] == ["int32", "int32", "float32"]
 
 
 BANK = np.concatenate([make_grid(30), normalise(np.random.default_rng(2).normal(size=(30, 8)) + 1)])
@@ -96,33 +96,33 @@ SETS = st.lists(st.sets(st.integers(0, len(BANK) - 1)), min_size=1, max_size=5)
 @pytest.mark.parametrize("sizes", [(1024, 4096, 2_000_000), (4, 9, 3), (1, 9, 3)], ids=["large", "small", "one row"])
 @settings(deadline=None, max_examples=100)
 @given(versions=SETS, limit=st.sampled_from([1, 2, 4]), tau=st.sampled_from([0.25, 0.5, 0.9]), seed=st.integers(0, 9))
-def test_a_later_run_equals_a_run_from_nothing(
+def test_a_later_run_equals_a_run_without_a_cache(
     sizes: tuple[int, int, int], versions: list[set[int]], limit: int, tau: float, seed: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for name, size in zip(("_ROWS", "_COLUMNS", "_POOL"), sizes, strict=True):
-            patch.setattr(resolution, name, size)
-        known: PairCache | None = None
+        for name, size in zip(("_BLOCK_ROWS", "_BLOCK_COLUMNS", "_MAX_PENDING_PAIRS"), sizes, strict=True):
+            patch.setattr(synonyms, name, size)
+        cache: PairCache | None = None
         for number, version in enumerate(versions):
             members = np.random.default_rng(seed + number).permutation(sorted(version)).astype(np.int64)
             names = [f"{member * 17 % 60:02}" for member in members.tolist()]
-            found = find_synonyms(names, BANK[members], tau, limit, known)
-            assert_same(found, find_synonyms(names, BANK[members], tau, limit))
-            known = found.cache
+            pairs = find_synonyms(names, BANK[members], tau, limit, cache)
+            assert_same(pairs, find_synonyms(names, BANK[members], tau, limit))
+            cache = pairs.cache
 
 
 @pytest.mark.parametrize("step", [1, -1])
 @pytest.mark.parametrize("rows", [1, 1024])
 def test_a_cut_list_that_lost_its_best_is_searched_again(rows: int, step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolution, "_BLOCK_ROWS", rows)  # one row: no block is cut, only what is collected
+    monkeypatch.setattr(synonyms, "_BLOCK_ROWS", rows)  # one row: blocks are not pruned, only the collected pairs
     angles = np.linspace(0, 0.5, 40)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     names = [f"{number:02}" for number in range(40)]
     first = find_synonyms(names[::step], vectors[::step], 0.8, 2)
     assert (first.cache.floor > 0).any()
-    for gone in range(1, 30):
-        rest = [0, *range(gone + 1, 40)][::step]
-        names_left = [names[place] for place in rest]
+    for removed in range(1, 30):
+        rest = [0, *range(removed + 1, 40)][::step]
+        names_left = [names[row] for row in rest]
         later = find_synonyms(names_left, vectors[rest], 0.8, 2, first.cache)
         assert_same(later, find_synonyms(names_left, vectors[rest], 0.8, 2))
 
@@ -130,42 +130,42 @@ def test_a_cut_list_that_lost_its_best_is_searched_again(rows: int, step: int, m
 def test_a_name_with_a_new_vector_counts_as_new() -> None:
     vectors = make_grid(20)
     names = [f"{number}" for number in range(20)]
-    known = find_synonyms(names, vectors, 0.5, 3).cache
+    cache = find_synonyms(names, vectors, 0.5, 3).cache
     changed = vectors[::-1].copy()
-    assert_same(find_synonyms(names, changed, 0.5, 3, known), find_synonyms(names, changed, 0.5, 3))
+    assert_same(find_synonyms(names, changed, 0.5, 3, cache), find_synonyms(names, changed, 0.5, 3))
 
 
 def test_known_pairs_of_another_threshold_or_limit_are_not_used() -> None:
     vectors = make_grid(40)
     names = [f"{number}" for number in range(40)]
-    known = find_synonyms(names, vectors, 0.9, 1).cache
-    assert_same(find_synonyms(names, vectors, 0.25, 1, known), find_synonyms(names, vectors, 0.25, 1))
-    assert_same(find_synonyms(names, vectors, 0.9, 3, known), find_synonyms(names, vectors, 0.9, 3))
+    cache = find_synonyms(names, vectors, 0.9, 1).cache
+    assert_same(find_synonyms(names, vectors, 0.25, 1, cache), find_synonyms(names, vectors, 0.25, 1))
+    assert_same(find_synonyms(names, vectors, 0.9, 3, cache), find_synonyms(names, vectors, 0.9, 3))
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.3])
-def test_what_is_kept_of_names_that_all_agree_stays_bounded(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolution, "_BLOCK_ROWS", 128)
-    monkeypatch.setattr(resolution, "_BLOCK_COLUMNS", 256)
-    monkeypatch.setattr(resolution, "_MAX_PENDING_PAIRS", 5000)
+def test_the_cache_of_names_with_equal_vectors_stays_bounded(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synonyms, "_BLOCK_ROWS", 128)
+    monkeypatch.setattr(synonyms, "_BLOCK_COLUMNS", 256)
+    monkeypatch.setattr(synonyms, "_MAX_PENDING_PAIRS", 5000)
     count, limit = 700, 5
     random = np.random.default_rng(0)
     vectors = normalise(random.normal(size=(1, 24)) + spread * random.normal(size=(count, 24)))
-    found = find_synonyms([f"{number:04}" for number in range(count)], vectors, 0.5, limit)
-    assert len(found.cache.left) <= 2 * limit * count
-    assert len(found.left) <= limit * count
-    assert np.bincount(np.concatenate([found.left, found.right]), minlength=count).min() >= limit
+    pairs = find_synonyms([f"{number:04}" for number in range(count)], vectors, 0.5, limit)
+    assert len(pairs.cache.left) <= 2 * limit * count
+    assert len(pairs.left) <= limit * count
+    assert np.bincount(np.concatenate([pairs.left, pairs.right]), minlength=count).min() >= limit
 
 
 def test_known_pairs_come_back_from_disk_with_the_same_bytes(tmp_path: Path) -> None:
     names = [f"{number}" for number in range(40)]
-    known = find_synonyms(names, make_grid(40), 0.5, 2).cache
+    cache = find_synonyms(names, make_grid(40), 0.5, 2).cache
     for folder in ("one", "two"):
-        save_pairs(known, tmp_path / folder)
+        save_pairs(cache, tmp_path / folder)
     back = load_pairs(tmp_path / "one")
     assert (back.threshold, back.limit) == (0.5, 2)
     for name in ("keys", "left", "right", "score", "floor"):
-        np.testing.assert_array_equal(getattr(back, name), getattr(known, name))
+        np.testing.assert_array_equal(getattr(back, name), getattr(cache, name))
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in files)
     assert_same(
@@ -175,42 +175,42 @@ def test_known_pairs_come_back_from_disk_with_the_same_bytes(tmp_path: Path) -> 
 
 
 def test_damaged_known_pairs_are_refused(tmp_path: Path) -> None:
-    known = find_synonyms(["a", "b"], make_grid(2), 0.25).cache
+    cache = find_synonyms(["a", "b"], make_grid(2), 0.25).cache
     with pytest.raises(IndexFormatError, match="cannot read"):
         load_pairs(tmp_path)
-    save_pairs(known, tmp_path)
+    save_pairs(cache, tmp_path)
     np.save(tmp_path / "left.npy", np.asarray([7], dtype=np.int32))
-    with pytest.raises(IndexFormatError, match="do not fit"):
+    with pytest.raises(IndexFormatError, match="do not match"):
         load_pairs(tmp_path)
-    save_pairs(known, tmp_path)
+    save_pairs(cache, tmp_path)
     (tmp_path / "keys.npy").write_bytes(b"")
     with pytest.raises(IndexFormatError, match="cannot read"):
         load_pairs(tmp_path)
-    save_pairs(known, tmp_path)
+    save_pairs(cache, tmp_path)
     np.save(tmp_path / "settings.npy", np.asarray([2.0, 0.5, 1.0]))
     with pytest.raises(IndexFormatError, match="format 2"):
         load_pairs(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(ProviderError, match="cannot write"):
-        save_pairs(known, tmp_path / "file")
+        save_pairs(cache, tmp_path / "file")
 
 
 def test_few_names_and_no_vectors_give_no_pairs() -> None:
     for names, vectors in (([], np.empty((0, 4))), (["a"], [[1.0, 0.0]]), (["a", "b"], np.empty((2, 0)))):
         rows = np.asarray(vectors, dtype=np.float32)
-        found = find_synonyms(names, rows, 0.8)
-        assert to_list(found) == []
-        assert to_list(find_synonyms(names, rows, 0.8, cache=found.cache)) == []
+        pairs = find_synonyms(names, rows, 0.8)
+        assert to_list(pairs) == []
+        assert to_list(find_synonyms(names, rows, 0.8, cache=pairs.cache)) == []
 
 
-def test_what_cannot_be_used_is_refused() -> None:
+def test_invalid_inputs_are_refused() -> None:
     rows = make_grid(2)
     with pytest.raises(InputError, match="for 3 names"):
         find_synonyms(["a", "b", "c"], rows, 0.8)
     with pytest.raises(InputError, match="repeated"):
         find_synonyms(["a", "a"], rows, 0.8)
     for tau in (0.0, 1.5, math.nan):
-        with pytest.raises(InputError, match="tau"):
+        with pytest.raises(InputError, match="threshold"):
             find_synonyms(["a", "b"], rows, tau)
     with pytest.raises(InputError, match="limit is 0"):
         find_synonyms(["a", "b"], rows, 0.8, 0)

@@ -1,4 +1,4 @@
-"""The names that documents go by, and what is linked by them."""
+"""Names of documents, and the mentions and links that lead to them."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pytest
 from clew.indexing.resolution.title_linking import NamedText, TitleLinker
 
 
-def make_text(title: str, text: str = "", id_: str = "", **more: Any) -> NamedText:
-    fields: dict[str, Any] = {"aliases": (), "links": (), "first": True} | more
+def make_text(title: str, text: str = "", id_: str = "", **overrides: Any) -> NamedText:
+    fields: dict[str, Any] = {"aliases": (), "links": (), "is_first": True} | overrides
     return NamedText(id_ or title, title, text, **fields)
 
 
@@ -17,11 +17,11 @@ def make_linker(*passages: NamedText) -> TitleLinker:
 
 
 def find_mentions(text: str, *passages: NamedText) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the titles that a text written beside a corpus mentions: the words, and the keys they stand for."""
+    """Return the titles of a corpus that a text mentions: the words, and the keys they stand for."""
     reader = make_text("", text)
     links = make_linker(*passages, reader)
-    found = links.find_mentions(reader)
-    return [(text[m.start : m.end], tuple(links.title_keys[t] for t in m.targets)) for m in found]
+    matches = links.find_mentions(reader)
+    return [(text[m.start : m.end], tuple(links.title_keys[t] for t in m.targets)) for m in matches]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def find_mentions(text: str, *passages: NamedText) -> list[tuple[str, tuple[str,
         pytest.param("", [], id="nothing"),
     ],
 )  # fmt: skip
-def test_what_a_text_mentions(text: str, wanted: list[tuple[str, tuple[str, ...]]]) -> None:
+def test_mentions_of_titles(text: str, wanted: list[tuple[str, tuple[str, ...]]]) -> None:
     corpus = (
         make_text("Oslo"),
         make_text("University of Oslo"),
@@ -63,7 +63,7 @@ def test_a_word_that_the_corpus_writes_small_is_no_name() -> None:
     fox, small = make_text("Fox"), "a fox and a fox"
     assert find_mentions("The ship Fox left", fox) == [("Fox", ("fox",))]
     assert find_mentions("The ship Fox left", fox, make_text("Animals", small)) == []
-    # As many capitals inside sentences as small ones: it stays a name; a sentence's first word does not count.
+    # As often capitalised inside sentences as not: it stays a name; a sentence's first word does not count.
     assert find_mentions("The ship Fox and the Fox left", fox, make_text("Animals", small)) != []
     assert find_mentions("Fox left. Fox came back.", fox, make_text("Animals", small)) == []
 
@@ -73,7 +73,7 @@ def test_function_words_are_no_names() -> None:
 
 
 def test_a_heading_of_one_document_counts_once_however_it_was_cut() -> None:
-    parts = [make_text("Vega", "## Log Book\n", first=True), make_text("Vega", "## Log Book\nagain", first=False)]
+    parts = [make_text("Vega", "## Log Book\n", is_first=True), make_text("Vega", "## Log Book\nagain", is_first=False)]
     assert find_mentions("see Log Book", *parts) == [("Log Book", ("vega",))]
     assert find_mentions("see Log Book", *parts, make_text("Fram", "## Log Book\n")) == []
     assert find_mentions("see Log Book", *parts, make_text("Log Book")) == [("Log Book", ("log book",))]
@@ -117,10 +117,10 @@ def test_where_links_lead(link: str, wanted: list[str]) -> None:
     assert make_linker(*CORPUS, reader).resolve_links(reader) == wanted
 
 
-def test_a_link_belongs_to_the_passage_it_stands_in() -> None:
+def test_a_link_belongs_to_the_passage_that_contains_it() -> None:
     first = make_text("Reader", "see [x](fram.md)", "ships/reader.md", links=("fram.md", "w", "fram.md"))
-    later = make_text("Reader", "and [y](fram.md)", "ships/reader.md", links=("fram.md", "gone"), first=False)
-    without = make_text("Reader", "nothing", "ships/reader.md", links=("fram.md",), first=False)
+    later = make_text("Reader", "and [y](fram.md)", "ships/reader.md", links=("fram.md", "gone"), is_first=False)
+    without = make_text("Reader", "nothing", "ships/reader.md", links=("fram.md",), is_first=False)
     links = make_linker(*CORPUS, first, later, without)
     assert links.resolve_links(first) == ["fram ship", "who framed roger rabbit"]
     assert links.resolve_links(later) == ["fram ship"]

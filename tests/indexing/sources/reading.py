@@ -1,4 +1,4 @@
-"""What the tests of reading share: write a file, read it, expect one result."""
+"""Shared helpers of the tests of reading: write a file, read it, expect one result."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +7,10 @@ from clew.indexing.sources.reader import read_documents
 from clew.types import Document, Failure
 
 
-def only_documents(found: Sequence[Document | Failure]) -> list[Document]:
-    failures = [one for one in found if isinstance(one, Failure)]
+def only_documents(results: Sequence[Document | Failure]) -> list[Document]:
+    failures = [result for result in results if isinstance(result, Failure)]
     assert failures == []
-    return [one for one in found if isinstance(one, Document)]
+    return [result for result in results if isinstance(result, Document)]
 
 
 def read_single(path: Path) -> Document:
@@ -19,9 +19,9 @@ def read_single(path: Path) -> Document:
 
 
 def read_failure(path: Path) -> Failure:
-    (found,) = read_documents([path])
-    assert isinstance(found, Failure)
-    return found
+    (result,) = read_documents([path])
+    assert isinstance(result, Failure)
+    return result
 
 
 def write_file(path: Path, content: str | bytes) -> Path:

@@ -1,4 +1,4 @@
-"""Word, PowerPoint, PDF and HTML files, made small here and read by the real converter."""
+"""Word, PowerPoint, PDF and HTML files, written here and read by the real converter."""
 
 import sys
 import zipfile
@@ -62,11 +62,11 @@ def write_pdf(path: Path) -> None:
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         b"<< /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >>",
     ]
-    data, places = b"%PDF-1.4\n", []
+    data, offsets = b"%PDF-1.4\n", []
     for number, part in enumerate(parts, 1):
-        places.append(len(data))
+        offsets.append(len(data))
         data += b"%d 0 obj\n%s\nendobj\n" % (number, part)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
     end = b"xref\n0 6\n0000000000 65535 f \n%strailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n"
     path.write_bytes(data + end % (table, len(data)))
 
@@ -85,7 +85,7 @@ def write_html(path: Path) -> None:
 )
 def test_files_that_are_converted(tmp_path: Path, make: Callable[[Path], None], title: str) -> None:
     pytest.importorskip("markitdown")
-    path = tmp_path / "n" / f"the_fram.{make.__name__}"
+    path = tmp_path / "n" / f"the_fram.{make.__name__.removeprefix('write_')}"
     path.parent.mkdir()
     make(path)
     document = read_single(tmp_path / "n")
@@ -101,7 +101,7 @@ def test_files_that_are_converted(tmp_path: Path, make: Callable[[Path], None], 
 
 def test_utf_8_is_not_guessed_away(tmp_path: Path) -> None:
     pytest.importorskip("markitdown")
-    # A guess from the first few thousand bytes sees ASCII alone.
+    # A guess from the first few thousand bytes would see only ASCII.
     path = write_file(tmp_path / "a.html", f"<p>{'plain words ' * 500}</p><p>Zürich, Łódź, 東京</p>")
     assert "Zürich, Łódź, 東京" in read_single(path).text
 
@@ -115,11 +115,11 @@ def test_html_in_the_charset_it_declares(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".docx", ".pptx", ".pdf"])
 def test_damaged_files_are_failures(tmp_path: Path, suffix: str) -> None:
     pytest.importorskip("markitdown")
-    found = read_failure(write_file(tmp_path / f"a{suffix}", b"PK\3\4 this is no document of any kind \0\1\2"))
-    assert f"the {suffix} file is damaged or locked" in found.reason
+    result = read_failure(write_file(tmp_path / f"a{suffix}", b"PK\3\4 this is no document of any kind \0\1\2"))
+    assert f"the {suffix} file is damaged or locked" in result.reason
 
 
-def test_converting_without_markitdown_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_markitdown_the_package_to_install_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "markitdown", None)
     write_html(tmp_path / "a.html")
     write_file(tmp_path / "b.txt", "text")

@@ -1,4 +1,4 @@
-"""Reading: what becomes a document, what becomes a failure, in which order, and under which id."""
+"""Reading: the documents and failures of files, their order and their ids."""
 
 import io
 import os
@@ -63,7 +63,7 @@ def test_links_that_lead_nowhere_fail_and_the_rest_is_read(tmp_path: Path) -> No
     write_file(tmp_path / "d.txt", "text")
     *failures, last = read_documents([tmp_path])
     assert isinstance(last, Document)
-    assert [one.item for one in failures if isinstance(one, Failure)] == [
+    assert [result.item for result in failures if isinstance(result, Failure)] == [
         str(tmp_path / name) for name in ("a.txt", "b.txt", "c.txt")
     ]
 
@@ -79,7 +79,7 @@ def test_folders_deeper_than_the_recursion_limit(tmp_path: Path, monkeypatch: py
         os.chdir(tmp_path)
         (document,) = only_documents(list(read_documents(["d"])))
         assert document.id == "d/" * (depth - 1) + "deep.txt"
-    finally:  # what cleans up after tests recurses, so these folders would stay for ever
+    finally:  # pytest's clean-up recurses, so it cannot remove these folders
         os.chdir(tmp_path)
         Path("d/" * depth + "deep.txt").unlink()
         for level in range(depth, 0, -1):
@@ -89,7 +89,9 @@ def test_folders_deeper_than_the_recursion_limit(tmp_path: Path, monkeypatch: py
 def test_unknown_suffixes_are_counted(tmp_path: Path) -> None:
     write_file(tmp_path / "photo.xyz", "?")
     write_file(tmp_path / "Makefile", "?")
-    reasons = {Path(one.item).name: one.reason for one in read_documents([tmp_path]) if isinstance(one, Failure)}
+    reasons = {
+        Path(result.item).name: result.reason for result in read_documents([tmp_path]) if isinstance(result, Failure)
+    }
     assert reasons["photo.xyz"].startswith("not a kind of file that can be read: .xyz (wanted .csv, .docx")
     assert reasons["Makefile"].startswith("not a kind of file that can be read: no suffix")
     assert "not a kind" in read_failure(tmp_path / "photo.xyz").reason
@@ -114,20 +116,20 @@ def test_a_name_that_is_no_utf_8_is_a_failure(tmp_path: Path) -> None:
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.txt")).write_text("text")
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    (found,) = read_documents([tmp_path])
-    assert isinstance(found, Failure)
-    assert "not valid UTF-8" in found.reason
-    found.item.encode("utf-8")
+    (result,) = read_documents([tmp_path])
+    assert isinstance(result, Failure)
+    assert "not valid UTF-8" in result.reason
+    result.item.encode("utf-8")
 
 
 def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
     first = write_file(tmp_path / "one" / "a.txt", "first")
     write_file(tmp_path / "two" / "a.txt", "second")
-    found = list(read_documents([tmp_path / "one", tmp_path / "two", first]))
-    assert [type(one) for one in found] == [Document, Failure, Failure]
-    assert isinstance(found[1], Failure)
-    assert found[1].item == str(tmp_path / "two" / "a.txt")
-    assert '"a.txt" was already read' in found[1].reason
+    results = list(read_documents([tmp_path / "one", tmp_path / "two", first]))
+    assert [type(result) for result in results] == [Document, Failure, Failure]
+    assert isinstance(results[1], Failure)
+    assert results[1].item == str(tmp_path / "two" / "a.txt")
+    assert '"a.txt" was already read' in results[1].reason
 
 
 @pytest.mark.parametrize(
@@ -146,9 +148,9 @@ def test_ids_are_unique_within_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".txt", ".md"])
 def test_texts_that_cannot_be_read(tmp_path: Path, content: bytes, reason: str, suffix: str) -> None:
     path = write_file(tmp_path / f"bad{suffix}", content)
-    found = read_failure(path)
-    assert found.item == str(path)
-    assert reason in found.reason
+    result = read_failure(path)
+    assert result.item == str(path)
+    assert reason in result.reason
 
 
 def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:
@@ -157,9 +159,9 @@ def test_unreadable_files_and_folders_are_failures(tmp_path: Path) -> None:
     if os.access(tmp_path / "b.txt", os.R_OK):
         (tmp_path / "closed").chmod(0o700)
         pytest.skip("the superuser may read everything")
-    found = list(read_documents([tmp_path]))
+    results = list(read_documents([tmp_path]))
     (tmp_path / "closed").chmod(0o700)
-    assert [one.reason for one in found if isinstance(one, Failure)] == [
+    assert [result.reason for result in results if isinstance(result, Failure)] == [
         "cannot be read: Permission denied",
         "the folder cannot be opened: Permission denied",
     ]
@@ -227,12 +229,12 @@ def test_markdown_without_a_heading_is_called_by_its_file(tmp_path: Path) -> Non
     ],
 )
 def test_standard_input(content: bytes, ids: list[str]) -> None:
-    found = only_documents(list(read_documents(["-"], io.BytesIO(content))))
-    assert [document.id for document in found] == ids
+    results = only_documents(list(read_documents(["-"], io.BytesIO(content))))
+    assert [document.id for document in results] == ids
     if ids == ["stdin"]:
-        assert found[0] == Document("stdin", "", "\n  plain {text}\n")
+        assert results[0] == Document("stdin", "", "\n  plain {text}\n")
 
 
 def test_empty_standard_input_is_a_failure() -> None:
-    (found,) = read_documents(["-"], io.BytesIO(b""))
-    assert found == Failure("stdin", "empty: the file holds no text")
+    (result,) = read_documents(["-"], io.BytesIO(b""))
+    assert result == Failure("stdin", "empty: the file holds no text")

@@ -1,4 +1,4 @@
-"""Records: lines of JSON and rows of tables; a bad one fails alone."""
+"""Records: JSON lines and rows of tables; a bad one fails alone."""
 
 from pathlib import Path
 
@@ -109,9 +109,9 @@ def test_rows_without_an_id_are_called_by_the_line_they_start_on(tmp_path: Path)
 
 def test_bad_rows_fail_alone(tmp_path: Path) -> None:
     content = b'id,text\na,fine\nb,one,two\nc\n,text\nd,"\xe9"\ne,"x"y\nf,\xff\na,again\ng,fine\nh,"open\nto the end\n'
-    found = list(read_documents([write_file(tmp_path / "t.csv", content)]))
-    assert [one.id for one in found if isinstance(one, Document)] == ["a", "g"]
-    failures = {one.item.rpartition(":")[2]: one.reason for one in found if isinstance(one, Failure)}
+    results = list(read_documents([write_file(tmp_path / "t.csv", content)]))
+    assert [result.id for result in results if isinstance(result, Document)] == ["a", "g"]
+    failures = {result.item.rpartition(":")[2]: result.reason for result in results if isinstance(result, Failure)}
     assert {line: reason[:24] for line, reason in failures.items()} == {
         "3": "the row has 3 cells, its",
         "4": 'no "text"; the record ha',

@@ -1,11 +1,11 @@
-"""What extractors found, as files that `published:FILE` and other programs read.
+"""Export of extractions as files that `published:FILE` and other programs read.
 
-    layout     an entry                                                                     of
+    layout     an entry                                                                     source
     lines      {id, entities: [name], triples: [[head, relation, tail]]}                    this project
     hipporag   {docs: [{idx, passage, extracted_entities, extracted_triples}], averages}    HippoRAG's result files
 
 Source: the result files of HippoRAG (Gutiérrez et al., 2024) and HippoRAG 2 (2025).
-Differs from the source: a passage with a title is written as `title`, a line's end and the text, as in its data sets.
+Differs from the source: a passage with a title is written as `title`, a line end and the text, as in its data sets.
 """
 
 import json
@@ -18,7 +18,7 @@ from clew.types import Extraction
 
 
 class ExtractedPassage(NamedTuple):
-    """A passage and what was found in it."""
+    """A passage and its extraction."""
 
     id: str
     title: str
@@ -27,14 +27,14 @@ class ExtractedPassage(NamedTuple):
 
 
 def format_extractions(layout: str, passages: Iterable[ExtractedPassage]) -> Iterator[str]:
-    """Return the lines of a file of results.
+    """Yield the lines of a result file.
 
     Args:
         layout: One of `LAYOUTS`.
-        passages: Those that an extractor read; one that it failed at has no entry.
+        passages: Extracted passages, without those whose extraction failed.
 
     Raises:
-        InputError: There is no such layout.
+        InputError: The layout does not exist.
     """
     if layout not in LAYOUTS:
         raise InputError(f"no layout is called {layout!r}; choose {' or '.join(LAYOUTS)}")
@@ -48,25 +48,25 @@ def _format_lines(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
 
 
 def _format_hipporag(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
-    names = letters = words = 0
-    before = '{"docs": [\n'
+    names = characters = words = 0
+    prefix = '{"docs": [\n'
     for passage in passages:
         text = f"{passage.title}\n{passage.text}" if passage.title else passage.text
-        found = _mention_names(passage)
+        entities = _mention_names(passage)
         entry = {
-            # The name by which HippoRAG knows a text; nothing is kept safe by it.
+            # HippoRAG's id of a text; it is not used for security.
             "idx": f"chunk-{md5(text.encode(), usedforsecurity=False).hexdigest()}",
             "passage": text,
-            "extracted_entities": found,
+            "extracted_entities": entities,
             "extracted_triples": passage.extraction.triples,
         }
-        yield f"{before}{_to_json(entry)}"
-        before = ",\n"
-        names += len(found)
-        letters += sum(map(len, found))
-        words += sum(len(name.split()) for name in found)
-    start = '{"docs": [' if not before.startswith(",") else "\n"
-    averages = [round(total / names, 4) if names else 0.0 for total in (letters, words)]
+        yield f"{prefix}{_to_json(entry)}"
+        prefix = ",\n"
+        names += len(entities)
+        characters += sum(map(len, entities))
+        words += sum(len(name.split()) for name in entities)
+    start = '{"docs": [' if not prefix.startswith(",") else "\n"
+    averages = [round(total / names, 4) if names else 0.0 for total in (characters, words)]
     yield f'{start}], "avg_ent_chars": {averages[0]}, "avg_ent_words": {averages[1]}}}\n'
 
 

@@ -1,13 +1,13 @@
-"""Names and triples by a language model: one passage a call, all it says typed, the passage as data.
+"""Extraction of names and triples by a language model, one passage per call, with the passage as data.
 
-With two calls a passage the model lists names first and is then asked for triples between them. The second call of one
-group of passages is made together with the first of the next, so that a limit on calls at once is always used and a
-budget that ends leaves few passages half done.
+With two calls per passage the model first lists names and is then asked for triples between them. The second calls of
+one group of passages are made together with the first calls of the next, so that a limit of concurrent calls is always
+used and an exhausted budget leaves few passages half done.
 
 Source: HippoRAG (Gutiérrez et al., 2024), appendix on indexing.
-Differs from the source: the words of the prompts; a reply is checked against a schema and never evaluated; one that
-cannot be used is a failure with its text and no empty result; a passage without a name is not asked for triples; one
-call a passage can do both.
+Differs from the source: the wording of the prompts; a reply is validated against a schema and never evaluated; an
+unusable reply is a failure that quotes it, not an empty result; a passage without names is not asked for triples; one
+call per passage can do both.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,41 +15,39 @@ from typing import cast, final
 
 from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
-from clew.models.llm.prompts import entity_extraction as named_entities
-from clew.models.llm.prompts import joint_extraction as names_and_triples
-from clew.models.llm.prompts import triple_extraction as triples
+from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
 from clew.models.llm.prompts.template import Template
 from clew.protocols import LanguageModel
 from clew.types import Extraction, Failure, Passage, Reply
 
 GROUP_PASSAGES = 32
-"""Passages asked about together: enough for 16 calls at once twice over."""
+"""Passages per group, enough for two rounds of 16 concurrent calls."""
 
 TEMPLATES: dict[int, tuple[Template, ...]] = {
-    1: (names_and_triples.TEMPLATE,),
-    2: (named_entities.TEMPLATE, triples.TEMPLATE),
+    1: (joint_extraction.TEMPLATE,),
+    2: (entity_extraction.TEMPLATE, triple_extraction.TEMPLATE),
 }
-"""By calls a passage, what is asked."""
+"""Prompts of one passage, by the number of calls."""
 
 
 def extractor_fingerprint(model: str, calls_per_passage: int) -> str:
-    """Return what an extraction depends on besides its passage: the model and the prompts.
+    """Return an identifier of the model and the prompts, which an extraction depends on.
 
     Args:
         model: `provider:model`.
-        calls_per_passage: A passage, 1 or 2.
+        calls_per_passage: 1 or 2.
     """
     return f"llm:{model}:{'+'.join(template.fingerprint for template in TEMPLATES[calls_per_passage])}"
 
 
 @final
 class LanguageModelExtractor:
-    """Asks a language model about each passage.
+    """Extracts each passage with a language model.
 
     Args:
-        model: Who is asked.
-        calls_per_passage: A passage: 2 for names and then triples, 1 for both at once.
-        on_done: Told how many passages more are done.
+        model: The language model.
+        calls_per_passage: 2 for names and then triples, 1 for both at once.
+        on_done: Called with the number of passages just done.
 
     Raises:
         InputError: `calls_per_passage` is neither 1 nor 2.
@@ -66,91 +64,84 @@ class LanguageModelExtractor:
 
     @property
     def fingerprint(self) -> str:
-        """The model and the prompts (see `extractor_fingerprint`)."""
+        """Identifier of the model and the prompts (see `extractor_fingerprint`)."""
         return extractor_fingerprint(self._model.name, self._calls_per_passage)
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        """Return one result a passage; a failure with `because` was not tried, or not to its end."""
+        """Return a result for each passage; a failure with `run_error` was not tried, or not completely."""
         results: list[Extraction | Failure] = []
         named: list[_NamedPassage] = []
-        for start in range(
-            0, len(passages) + GROUP_PASSAGES, GROUP_PASSAGES
-        ):  # a round more than groups, for the triples of the last
+        # One more round than there are groups, for the triples of the last group.
+        for start in range(0, len(passages) + GROUP_PASSAGES, GROUP_PASSAGES):
             group = passages[start : start + GROUP_PASSAGES]
-            if ended := _find_stop([*results[-GROUP_PASSAGES:], *(names for _, names in named)]):
-                spared = [(passage, ()) for passage in passages[start:]]
-                results += [
-                    names
-                    if isinstance(names, Failure)
-                    else Failure(passage.id, ended.reason, run_error=ended.run_error)
-                    for passage, names in [*named, *spared]
-                ]
+            if stop := _find_stop([*results[-GROUP_PASSAGES:], *(names for _, names in named)]):
+                untried = [(passage, ()) for passage in passages[start:]]
+                for passage, names in [*named, *untried]:
+                    failure = Failure(passage.id, stop.reason, run_error=stop.run_error)
+                    results.append(names if isinstance(names, Failure) else failure)
                 break
-            found, named = (
-                self._extract_jointly(group)
-                if self._calls_per_passage == 1
-                else self._extract_in_two_calls(named, group)
-            )
-            results += found
-            if self._on_done is not None and found:
-                self._on_done(len(found))
+            if self._calls_per_passage == 1:
+                finished = self._extract_jointly(group)
+            else:
+                finished, named = self._extract_in_two_calls(named, group)
+            results += finished
+            if self._on_done is not None and finished:
+                self._on_done(len(finished))
         return results
 
-    def _extract_jointly(self, group: Sequence[Passage]) -> "tuple[list[Extraction | Failure], list[_NamedPassage]]":
-        found: list[Extraction | Failure] = []
-        replies = self._model.complete([names_and_triples.build_prompt(passage) for passage in group])
+    def _extract_jointly(self, group: Sequence[Passage]) -> list[Extraction | Failure]:
+        results: list[Extraction | Failure] = []
+        replies = self._model.complete([joint_extraction.build_prompt(passage) for passage in group])
         for passage, reply in zip(group, replies, strict=True):
             if isinstance(reply, Failure):
-                found.append(_make_failure(passage, reply))
+                results.append(_make_failure(passage, reply))
             else:
-                said = names_and_triples.parse_names_and_triples(cast("names_and_triples.NamesAndTriples", reply.value))
-                found.append(Extraction(locate_mentions(passage.text, said[0]), said[1]))
-        return found, []
+                value = cast("joint_extraction.NamesAndTriples", reply.value)
+                names, triples = joint_extraction.parse_names_and_triples(value)
+                results.append(Extraction(locate_mentions(passage.text, names), triples))
+        return results
 
     def _extract_in_two_calls(
         self, named: "Sequence[_NamedPassage]", group: Sequence[Passage]
     ) -> "tuple[list[Extraction | Failure], list[_NamedPassage]]":
-        """Ask for the triples of those that have names, and for the names of the next group."""
-        prompts = [
-            triples.build_prompt(passage, names) for passage, names in named if names and isinstance(names, tuple)
-        ]
-        replies = self._model.complete([*prompts, *map(named_entities.build_prompt, group)])
+        """Request the triples of passages with names, and the names of the next group."""
+        with_names = [(passage, names) for passage, names in named if names and isinstance(names, tuple)]
+        prompts = [triple_extraction.build_prompt(passage, names) for passage, names in with_names]
+        replies = self._model.complete([*prompts, *map(entity_extraction.build_prompt, group)])
         answers = iter(replies[: len(prompts)])
-        found: list[Extraction | Failure] = []
+        results: list[Extraction | Failure] = []
         for passage, names in named:
             if isinstance(names, Failure):
-                found.append(names)
+                results.append(names)
             else:
-                found.append(_make_extraction(passage, names, next(answers) if names else None))
-        return found, [
-            (passage, _read_names(passage, reply))
-            for passage, reply in zip(group, replies[len(prompts) :], strict=True)
-        ]
+                results.append(_make_extraction(passage, names, next(answers) if names else None))
+        name_replies = zip(group, replies[len(prompts) :], strict=True)
+        return results, [(passage, _read_names(passage, reply)) for passage, reply in name_replies]
 
 
 _NamedPassage = tuple[Passage, tuple[str, ...] | Failure]
-"""A passage and the names found in it, or why there are none."""
+"""A passage and its names, or the reason why there are none."""
 
 
 def _read_names(passage: Passage, reply: Reply | Failure) -> tuple[str, ...] | Failure:
     if isinstance(reply, Failure):
         return _make_failure(passage, reply)
-    return named_entities.parse_names(cast("named_entities.NamedEntities", reply.value))
+    return entity_extraction.parse_names(cast("entity_extraction.NamedEntities", reply.value))
 
 
 def _make_extraction(passage: Passage, names: tuple[str, ...], reply: Reply | Failure | None) -> Extraction | Failure:
     if isinstance(reply, Failure):
         return _make_failure(passage, reply)
-    said = () if reply is None else triples.parse_triples(cast("triples.Triples", reply.value))
-    return Extraction(locate_mentions(passage.text, names), said)
+    triples = () if reply is None else triple_extraction.parse_triples(cast("triple_extraction.Triples", reply.value))
+    return Extraction(locate_mentions(passage.text, names), triples)
 
 
 def _make_failure(passage: Passage, failure: Failure) -> Failure:
-    """Return why a passage has no result; half a character in the quoted reply could not be stored."""
+    """Return the failure of a passage; lone surrogates of the quoted reply, which cannot be stored, are replaced."""
     reason = failure.reason.encode(errors="replace").decode()
     return Failure(passage.id, reason, failure.usage, failure.run_error)
 
 
 def _find_stop(results: Sequence[object]) -> Failure | None:
-    """Return the failure that ends the run: what comes after it need not be tried."""
+    """Return the failure that ends the run, None when there is none."""
     return next((r for r in results if isinstance(r, Failure) and r.run_error is not None), None)

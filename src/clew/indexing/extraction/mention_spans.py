@@ -1,4 +1,4 @@
-"""Where names that a model found stand in the text of a passage, and of what kind they are."""
+"""Character spans and kinds of the names that a model found in a passage."""
 
 import re
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ _NUMBER = re.compile(rf"[-+−]?[$€£¥]?\s?\d+(?:[.,]\d+)*(?:\s?(?:{_UNIT}))*
 
 
 def locate_mentions(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
-    """Return a mention for each name: by place in the text, those that are not in it last; each once.
+    """Return a mention for each distinct name, in order of position; names that are not in the text come last.
 
     Args:
-        text: Of the passage.
-        names: Not blank; the name of a mention with a place is `text[start:end]`, which may differ in case.
+        text: The passage's text.
+        names: Names, not blank; a mention with a position is named `text[start:end]`, which may differ in case.
     """
-    place = _MentionFinder(text).find
-    mentions = dict.fromkeys(place(name) for name in dict.fromkeys(names))
+    find = _MentionFinder(text).find
+    mentions = dict.fromkeys(find(name) for name in dict.fromkeys(names))
     return tuple(sorted(mentions, key=lambda mention: (mention.start < 0, mention.start)))
 
 
 class _MentionFinder:
-    """A passage's text, searched for names."""
+    """Finds names in a passage's text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -41,7 +41,7 @@ class _MentionFinder:
             self._starts.setdefault(word.key, []).append(number)
 
     def find(self, name: str) -> Mention:
-        """Return the name with the place where it is first written as whole words, else folded, else inside a word."""
+        """Return the first occurrence of a name as whole words, else ignoring case, else inside a word."""
         start, end = self._find_whole_words(name) or self._find_folded(name) or self._find_substring(name) or (-1, -1)
         return Mention(name if start < 0 else self._text[start:end], _mention_kind(name), start, end)
 
@@ -68,7 +68,6 @@ class _MentionFinder:
 
 
 def _is_inside_word(text: str, offset: int) -> bool:
-    """Whether letters or digits stand on both sides of a place."""
     return 0 < offset < len(text) and text[offset - 1].isalnum() and text[offset].isalnum()
 
 

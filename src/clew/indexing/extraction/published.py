@@ -3,24 +3,25 @@
     layout       an entry                                                     is found by
     JSON lines   {id, entities: [name], triples: [[head, relation, tail]]}    the passage's id
     HippoRAG     {docs: [{passage, extracted_entities, extracted_triples}]}   the text of title and passage, else of the
-                                                                              passage, but for white space and case
+                                                                              passage, ignoring white space and case
 
-JSON lines are read where they stand in the file, which may be larger than memory; a HippoRAG file is read whole.
+JSON lines are read at their offsets, so that the file may be larger than memory; a HippoRAG file is read whole.
 
 Source: the result files of HippoRAG (Gutiérrez et al., 2024) and HippoRAG 2 (2025).
-Differs from the source: nothing is evaluated, so a list written as a string is no list; a number counts as the text it
-was written as; a part that is no name or no triple is left out and counted.
+Differs from the source: nothing is evaluated, so a list written as a string is not a list; a number counts as the text
+it was written as; a part that is neither a name nor a triple is left out and counted.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import blake2b, file_digest
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, final
 
 from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
+from clew.store.atomic import file_hash
 from clew.text.normalization import fold
 from clew.types import Extraction, Failure, Passage
 
@@ -38,43 +39,41 @@ class PublishedExtractor:
     """Looks each passage up in a file of results; a passage that is not in it is a failure."""
 
     def __init__(self, path: str | Path) -> None:
-        """Read the file once, to see that it can be read and where its entries stand.
+        """Read the file once, to validate it and to find the offsets of its entries.
 
         Raises:
-            InputError: The file is missing or is not of a layout above; the message names the line or the entry.
+            InputError: The file is missing or has none of the layouts above; the message names the line or the entry.
         """
         self._path = Path(path)
         self._dropped_by_passage: dict[str, int] = {}
         try:
-            with self._path.open("rb") as stream:
-                self._fingerprint = f"published:{file_digest(stream, lambda: blake2b(digest_size=16)).hexdigest()}"
-            self._entries: _EntryIndex = (
-                _TextEntries(self._path) if _is_single_object(self._path) else _LineEntries(self._path)
-            )
+            self._fingerprint = f"published:{file_hash(self._path)}"
+            entries = _TextEntries if _is_single_object(self._path) else _LineEntries
+            self._entries: _EntryIndex = entries(self._path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error}); give a file of {_LAYOUTS}") from error
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the file's bytes, so that another file extracts anew."""
+        """A hash of the file's bytes, so that another file leads to a new extraction."""
         return self._fingerprint
 
     @property
     def dropped_count(self) -> int:
-        """How many parts of the entries looked up so far are no name or no triple, and were left out."""
+        """Number of parts left out as neither a name nor a triple, in the entries looked up so far."""
         return sum(self._dropped_by_passage.values())
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        """Return what the file says of each passage: mentions by place, those without one last; triples as they stand.
+        """Return the entry of each passage: mentions by position, those without one last; triples in the file's order.
 
         Raises:
             InputError: The file has changed since it was opened.
         """
         try:
-            found = self._entries.find(passages)
+            entries = self._entries.find(passages)
         except OSError as error:
-            raise InputError(f"{self._path}: cannot be read any more ({error}); put it back") from error
-        return [self._make_result(passage, entry) for passage, entry in zip(passages, found, strict=True)]
+            raise InputError(f"{self._path}: cannot be read any more ({error}); restore it") from error
+        return [self._make_result(passage, entry) for passage, entry in zip(passages, entries, strict=True)]
 
     def _make_result(self, passage: Passage, entry: "_Entry | None") -> Extraction | Failure:
         if entry is None:
@@ -82,14 +81,14 @@ class PublishedExtractor:
         names, triples = _read_parts(entry.entities, _read_name), _read_parts(entry.triples, _read_triple)
         dropped = self._dropped_by_passage[passage.id] = names.count(None) + triples.count(None)
         if dropped == len(names) + len(triples):
-            why = f"none of its {dropped} parts is a name or a triple" if dropped else "it is empty"
-            return Failure(passage.id, f"its entry in {self._path.name} cannot be used: {why}")
+            reason = f"none of its {dropped} parts is a name or a triple" if dropped else "it is empty"
+            return Failure(passage.id, f"its entry in {self._path.name} cannot be used: {reason}")
         mentions = locate_mentions(passage.text, [name for name in names if name is not None])
         return Extraction(mentions, tuple(dict.fromkeys(triple for triple in triples if triple is not None)))
 
 
 class _Entry(NamedTuple):
-    """What the file says of one passage, unchecked."""
+    """The entry of one passage, not validated."""
 
     entities: Any
     triples: Any
@@ -102,19 +101,19 @@ class _EntryIndex(Protocol):
 
 
 class _LineEntries:
-    """Entries on lines, by id; only ids and places are kept in memory."""
+    """Entries on lines, by id; only ids and offsets are held in memory."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._opened_state = self._file_state()
         self._offsets: dict[str, int] = {}
-        for number, place, record in _read_records(path):
+        for number, offset, record in _read_records(path):
             identifier = record.get("id")
             if not isinstance(identifier, str) or not ({"entities", "triples"} & record.keys()):
                 raise InputError(f"{path} line {number}: has {_describe_keys(record)}; wanted {_LAYOUTS}")
             if identifier in self._offsets:
-                raise InputError(f"{path} line {number}: id {identifier!r} is there twice; keep one line an id")
-            self._offsets[identifier] = place
+                raise InputError(f"{path} line {number}: id {identifier!r} occurs twice; keep one line for each id")
+            self._offsets[identifier] = offset
         if not self._offsets:
             raise InputError(f"{path}: is empty; wanted {_LAYOUTS}")
 
@@ -157,18 +156,18 @@ class _TextEntries:
             self._entries.setdefault(_text_key(document["passage"]), entry)
 
     def find(self, passages: Sequence[Passage]) -> list[_Entry | None]:
-        found = []
+        entries = []
         for passage in passages:
-            titled = self._entries.get(_text_key(f"{passage.title} {passage.text}"))
-            found.append(titled or self._entries.get(_text_key(passage.text)))
-        return found
+            entry = self._entries.get(_text_key(f"{passage.title} {passage.text}"))
+            entries.append(entry or self._entries.get(_text_key(passage.text)))
+        return entries
 
     def describe_key(self, passage: Passage) -> str:
         return f"the text of passage {passage.id!r}, with its title or without"
 
 
 def _read_parts(values: Any, parse: Callable[[Any], T | None]) -> list[T | None]:
-    """Return each part as read, None for one that cannot be used; what is no list is one such part."""
+    """Return each part as parsed, None for one that cannot be used; a value that is not a list is one such part."""
     return [parse(value) for value in values] if isinstance(values, list) else [None]
 
 
@@ -190,7 +189,7 @@ def _text_key(text: str) -> bytes:
 
 
 def _is_single_object(path: Path) -> bool:
-    """Whether a file holds one object over all its lines, told from the first that is not blank."""
+    """Return whether a file holds one object over all its lines, judging by its first line that is not blank."""
     with path.open("rb") as stream:
         first = next((line for line in stream if line.strip()), b"").removeprefix(b"\xef\xbb\xbf").strip()
     if first == b"{" or re.match(rb'\{\s*"docs"\s*:', first):
@@ -199,28 +198,28 @@ def _is_single_object(path: Path) -> bool:
 
 
 def _read_records(path: Path) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """Yield the number, the place in bytes and the content of each line that is not blank."""
-    place = 0
+    """Yield the number, the byte offset and the content of each line that is not blank."""
+    offset = 0
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):
-            if content := line.rstrip():  # with its end, a line that breaks off would be reported as the next one
+            if content := line.rstrip():  # an error at the line's end would be reported in the next line otherwise
                 record = _parse_json(content, path, number)
                 if not isinstance(record, dict):
                     raise InputError(f"{path} line {number}: is {_describe_keys(record)}; wanted {_LAYOUTS}")
-                yield number, place, record
-            place += len(line)
+                yield number, offset, record
+            offset += len(line)
 
 
 def _parse_json(data: bytes, path: Path, line: int) -> Any:
-    """Read JSON with numbers as the text they are written as; `line` is where `data` starts, for the message."""
+    """Parse JSON, keeping numbers as their text; `line` is the line where `data` starts, for messages."""
     try:
         return json.loads(data.decode("utf-8-sig"), parse_int=str, parse_float=str, parse_constant=lambda _: None)
     except UnicodeDecodeError as error:
         line += data.count(b"\n", 0, error.start)
         raise InputError(f"{path} line {line}: is not UTF-8; save the file as UTF-8") from error
     except json.JSONDecodeError as error:
-        why = f"is not JSON ({error.msg}, character {error.colno})"
-        raise InputError(f"{path} line {line + error.lineno - 1}: {why}; wanted {_LAYOUTS}") from error
+        reason = f"is not JSON ({error.msg}, character {error.colno})"
+        raise InputError(f"{path} line {line + error.lineno - 1}: {reason}; wanted {_LAYOUTS}") from error
     except RecursionError as error:
         raise InputError(f"{path} line {line}: brackets are nested too deeply; wanted {_LAYOUTS}") from error
 

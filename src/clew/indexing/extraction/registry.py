@@ -1,4 +1,4 @@
-"""The registry of extractors: a name to what makes it, extended by entry points of the group `clew.extractors`."""
+"""Registry of extractors by name, extended by entry points of the group `clew.extractors`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class ExtractionTools:
 
     Attributes:
         open_model: Returns the language model of a name; None where no language model may be used.
-        calls: Calls of a language model a passage, 1 or 2.
-        on_done: Called with the number of passages that are newly done, where extraction is slow.
+        calls: Calls of a language model for each passage, 1 or 2.
+        on_done: Called with the number of passages just done, if extraction is slow.
     """
 
     open_model: Callable[[str], LanguageModel] | None = None
@@ -35,8 +35,8 @@ class ExtractorEntry:
 
     Attributes:
         summary: One line for listings.
-        build: Makes the extractor from the text after the colon of its name ("" for none) and the tools.
-        spelling: How a user writes it, for messages.
+        build: Builds the extractor from the text after the colon of its name ("" for none) and the tools.
+        spelling: Form of the name in messages.
     """
 
     summary: str

@@ -1,4 +1,4 @@
-"""Entities and triples by rules: no model, no network, any script.
+"""Extraction of entities and triples by rules: no model, no network, any script.
 
 Mentions: capitalised spans (`University of Oslo`), quoted names, acronyms, dates, numbers with units, identifiers; and
 in scripts without capitals the stretches between function words. Triples: within a sentence, (subject, the words before
@@ -23,37 +23,37 @@ DEFAULT_RELATION = "mentions"
 
 @dataclass(frozen=True, slots=True)
 class RuleExtractor:
-    """Extracts by rules; every passage alone, so that its result never depends on the rest of the corpus."""
+    """Extracts by rules, each passage on its own, so that a result never depends on the rest of the corpus."""
 
     @property
     def fingerprint(self) -> str:
-        """The version of the rules."""
+        """Version of the rules."""
         return RULES_VERSION
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        """Return the mentions in order of place, none overlapping, and the triples, of each passage."""
+        """Return for each passage the mentions, in order and without overlaps, and the triples."""
         return [self._extract(passage) for passage in passages]
 
     def _extract(self, passage: Passage) -> Extraction:
         mentions: list[Mention] = []
         triples: list[tuple[str, str, str]] = []
         for start, end in sentence_spans(passage.text):
-            found = find_mentions(passage.text, start, end)
-            mentions.extend(found)
-            triples.extend(relate_mentions(passage.text, (start, end), found, passage.title))
+            sentence_mentions = find_mentions(passage.text, start, end)
+            mentions.extend(sentence_mentions)
+            triples.extend(relate_mentions(passage.text, (start, end), sentence_mentions, passage.title))
         return Extraction(tuple(mentions), tuple(dict.fromkeys(triples)))
 
 
 def relate_mentions(
     text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str
 ) -> list[tuple[str, str, str]]:
-    """Return a triple for every mention of a sentence, headed by the sentence's subject.
+    """Return a triple for each mention of a sentence, with the sentence's subject as head.
 
     Args:
         text: The passage.
         sentence: Start and end of the sentence in it.
         mentions: The sentence's mentions in order.
-        title: What the passage is about, "" when unknown.
+        title: Title of the passage, "" when unknown.
     """
     if not mentions:
         return []
@@ -98,6 +98,6 @@ def _find_subject(text: str, sentence: tuple[int, int], first: Mention, title: s
 
 
 def _is_short_form(name: str, title: str) -> bool:
-    """Return whether a name's words all stand in the title: `Lambert` for `Lambert, Margrave of Tuscany`."""
+    """Return whether all words of a name are in the title: `Lambert` for `Lambert, Margrave of Tuscany`."""
     words = name_key(title).split()
     return all(word in words for word in name_key(name).split())

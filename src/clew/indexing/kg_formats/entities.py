@@ -1,8 +1,9 @@
-"""From the stored triples and names of imported graphs to their arrays: which entity each id is, and what it goes by.
+"""Conversion of the stored triples and names of imported graphs to the arrays of an `ImportedGraph`.
 
-An entity of a graph is its exact id. Its key, by which passages that mention it find it, is that of its label; where
-several entities have one key (`Face` and `face`), each gets a key of its own, and the name leads to all of them. All
-is done a column at a time, and in Python once a distinct name; the result does not depend on the order of the parts.
+An entity of a graph is identified by its exact id. Its key, by which passages that mention it find it, is that of its
+label; where several entities have one key (`Face` and `face`), each gets a key of its own, and the name leads to all of
+them. Columns are processed as arrays, and in Python only once for each distinct name; the result does not depend on the
+order of the shards.
 """
 
 import re
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 
     from clew.types import IntArray, LongArray
 
-_KEY_SEPARATOR = "\0"  # stands between a key and the id that keeps it apart; no name of a graph holds one
+_KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; no name of a graph contains it
 _HEAD, _RELATION, _TAIL = range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class _NameColumns:
-    """Names of some entities (k): positions in the sorted ids, what each name is, and the names."""
+    """Names of entities (k): positions in the sorted ids, kinds of names, and the names."""
 
     entities: "LongArray"
     kinds: list[str]
@@ -43,33 +44,32 @@ def build_imported_graph(triples: Sequence[pa.StructArray], names: Sequence[pa.S
 
     Args:
         triples: Head, relation and tail, in any number of arrays.
-        names: Entity, kind of name (see `graph_statements`) and name; a name of no entity is left out.
+        names: Entity, kind of name (see `kg_formats.statements`) and name; names of unknown entities are left out.
     """
-    ids, codes = _number_texts(
-        [*_select_column(triples, _HEAD), *_select_column(triples, _TAIL), *_listed_node_ids(names)]
-    )
+    heads, tails = _select_column(triples, _HEAD), _select_column(triples, _TAIL)
+    ids, codes = _number_texts([*heads, *tails, *_listed_node_ids(names)])
     count = sum(map(len, triples))
     relations, relation_codes = _number_texts(_select_column(triples, _RELATION))
-    labels, others = _choose_labels(ids, _read_entity_names(ids, names))
+    labels, other_names = _choose_labels(ids, _read_entity_names(ids, names))
     folded = [name_key(label) for label in labels]
     keys = _unique_keys(ids, folded)
     order = np.asarray(pc.sort_indices(pa.array(keys, pa.large_string())), dtype=np.int64)
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    rows = np.column_stack([place[codes[:count]], relation_codes, place[codes[count : 2 * count]]]).astype(np.int32)
-    hashes, entities = _hash_names(ids.to_pylist(), labels, folded, others)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    rows = np.column_stack([rank[codes[:count]], relation_codes, rank[codes[count : 2 * count]]]).astype(np.int32)
+    hashes, entities = _hash_names(ids.to_pylist(), labels, folded, other_names)
     return ImportedGraph(
         keys=StringArray.pack(keys[i] for i in order.tolist()),
         labels=StringArray.pack(labels[i] for i in order.tolist()),
         name_hashes=hashes,
-        name_entities=place[entities].astype(np.int32),
+        name_entities=rank[entities].astype(np.int32),
         relations=StringArray.pack(relations.to_pylist()),
         triples=distinct_rows(rows)[0].astype(np.int32),
     )
 
 
 def _select_column(arrays: Iterable[pa.StructArray], index: int) -> list[pa.Array]:
-    # `flatten` heeds the offset of a slice, `field` does not; large, since together they may be above 2 GiB.
+    # `flatten` respects the offset of a slice, `field` does not; large, since together they may exceed 2 GiB.
     return [array.flatten()[index].cast(pa.large_string()) for array in arrays]
 
 
@@ -78,40 +78,40 @@ def _number_texts(columns: Sequence[pa.Array]) -> "tuple[pa.Array, IntArray]":
     encoded = pa.chunked_array(columns, pa.large_string()).dictionary_encode()
     if not encoded.num_chunks:
         return pa.array([], pa.large_string()), np.zeros(0, dtype=np.int32)
-    texts = encoded.chunk(encoded.num_chunks - 1).dictionary  # grows from chunk to chunk: the last is of all
+    texts = encoded.chunk(encoded.num_chunks - 1).dictionary  # it grows with each chunk: the last one is complete
     order = np.asarray(pc.sort_indices(texts), dtype=np.int64)
-    place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
     codes = np.concatenate([np.asarray(chunk.indices) for chunk in encoded.chunks])
-    return texts.take(pa.array(order)), place[codes]
+    return texts.take(pa.array(order)), rank[codes]
 
 
 def _listed_node_ids(names: Sequence[pa.StructArray]) -> list[pa.Array]:
-    """Return the ids that a graph lists as its nodes; they are entities also without a triple."""
-    kept = [array.filter(pc.equal(array.flatten()[_RELATION], NODE)) for array in names]
-    return _select_column(kept, _HEAD)
+    """Return the ids that a graph lists as its nodes; they are entities even without a triple."""
+    listed = [array.filter(pc.equal(array.flatten()[_RELATION], NODE)) for array in names]
+    return _select_column(listed, _HEAD)
 
 
 def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> _NameColumns:
-    columns = [pa.chunked_array(_select_column(names, place), pa.large_string()) for place in range(3)]
-    found = pc.index_in(columns[_HEAD], value_set=ids)
-    known = pc.and_(pc.is_valid(found), pc.not_equal(columns[_TAIL], ""))
-    kinds, texts = (columns[place].filter(known).to_pylist() for place in (_RELATION, _TAIL))
-    return _NameColumns(np.asarray(found.filter(known), dtype=np.int64), kinds, texts)
+    columns = [pa.chunked_array(_select_column(names, index), pa.large_string()) for index in range(3)]
+    positions = pc.index_in(columns[_HEAD], value_set=ids)
+    is_usable = pc.and_(pc.is_valid(positions), pc.not_equal(columns[_TAIL], ""))
+    kinds, texts = (columns[index].filter(is_usable).to_pylist() for index in (_RELATION, _TAIL))
+    return _NameColumns(np.asarray(positions.filter(is_usable), dtype=np.int64), kinds, texts)
 
 
 def _choose_labels(ids: pa.Array, names: _NameColumns) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return what each entity is shown as, and its other names: (entity, name), each once.
+    """Return the label of each entity, and the other names as distinct pairs (entity, name).
 
-    Of several labels that one is shown which has no language or English, of those the first by the alphabet.
+    Of several labels the one without a language or in English is chosen, and of those the alphabetically first.
     """
     labels = [default_label(id_) for id_ in ids.to_pylist()]
     best: dict[int, tuple[int, str]] = {}
     pairs = set(zip(names.entities.tolist(), names.texts, strict=True))
     for entity, kind, text in zip(names.entities.tolist(), names.kinds, names.texts, strict=True):
         if kind != ALIAS:
-            ranked = _language_rank(kind.partition("@")[2]), text
-            best[entity] = min(best.get(entity, ranked), ranked)
+            candidate = _language_rank(kind.partition("@")[2]), text
+            best[entity] = min(best.get(entity, candidate), candidate)
     for entity, (_, text) in best.items():
         labels[entity] = text
     return labels, sorted(pair for pair in pairs if labels[pair[0]] != pair[1])
@@ -122,7 +122,7 @@ def _language_rank(language: str) -> int:
 
 
 def default_label(id_: str) -> str:
-    """Return what an entity without a label is shown as: its id, of an address (IRI) the last segment in words."""
+    """Return the label of an entity without one: its id, or the last segment of an IRI in words."""
     if not is_iri(id_):
         return id_
     segment = unquote(last_segment(id_[1:-1])).replace("_", " ").strip()
@@ -130,28 +130,25 @@ def default_label(id_: str) -> str:
 
 
 def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
-    """Return a key for each entity that no other entity has."""
+    """Return a distinct key for each entity."""
     keys = list(folded)
     if not keys:
         return keys
     codes = np.asarray(pa.array(keys, pa.large_string()).dictionary_encode().indices)
-    shared = (np.bincount(codes) > 1)[codes]
-    for place in np.flatnonzero(shared | (codes == _empty_key_code(keys, codes))).tolist():
-        keys[place] = f"{keys[place]}{_KEY_SEPARATOR}{ids[place].as_py()}"
+    is_shared = (np.bincount(codes) > 1)[codes]
+    empty_code = int(codes[keys.index("")]) if "" in keys else -1
+    for position in np.flatnonzero(is_shared | (codes == empty_code)).tolist():
+        keys[position] = f"{keys[position]}{_KEY_SEPARATOR}{ids[position].as_py()}"
     return keys
 
 
-def _empty_key_code(keys: Sequence[str], codes: "IntArray") -> int:
-    return int(codes[keys.index("")]) if "" in keys else -1
-
-
 def _hash_names(
-    ids: Sequence[str], labels: Sequence[str], folded: Sequence[str], others: Sequence[tuple[int, str]]
+    ids: Sequence[str], labels: Sequence[str], folded: Sequence[str], other_names: Sequence[tuple[int, str]]
 ) -> "tuple[NDArray[np.uint64], LongArray]":
-    """Return the hashes of all names that entities go by, and the entity of each."""
-    # A bare number as an id (a row of some table) would be found in every question that names a year.
-    own = [(e, id_) for e, id_ in enumerate(ids) if id_ != labels[e] and not re.fullmatch(r"[0-9]+", id_)]
-    more = [(entity, name_key(name)) for entity, name in (*others, *own)]
-    named = [(entity, key) for entity, key in (*enumerate(folded), *more) if key]
-    hashes = np.fromiter((key_hash(key) for _, key in named), dtype=np.uint64, count=len(named))
-    return hashes, np.fromiter((entity for entity, _ in named), dtype=np.int64, count=len(named))
+    """Return the hashes of all names of the entities, and the entity of each."""
+    # A bare number as an id (a row of a table) would match every question that names a year.
+    id_names = [(e, id_) for e, id_ in enumerate(ids) if id_ != labels[e] and not re.fullmatch(r"[0-9]+", id_)]
+    other_keys = [(entity, name_key(name)) for entity, name in (*other_names, *id_names)]
+    pairs = [(entity, key) for entity, key in (*enumerate(folded), *other_keys) if key]
+    hashes = np.fromiter((key_hash(key) for _, key in pairs), dtype=np.uint64, count=len(pairs))
+    return hashes, np.fromiter((entity for entity, _ in pairs), dtype=np.int64, count=len(pairs))

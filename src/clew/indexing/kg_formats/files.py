@@ -1,4 +1,4 @@
-"""Files of graphs: what kind each is, how its bytes become text, and what it states, one statement after the other."""
+"""Graph files: detection of the format, decoding, and iteration over their statements."""
 
 import codecs
 import gzip
@@ -26,7 +26,7 @@ FILE_KINDS = {
     "turtle": (".ttl", ".turtle"),
     "graphml": (".graphml",),
 }
-"""The kinds of files, and the suffixes that tell them; each may be followed by `.gz`."""
+"""File formats and their suffixes; each suffix may be followed by `.gz`."""
 
 UTF8 = "utf-8"
 _BYTE_ORDER_MARKS = {
@@ -41,13 +41,13 @@ _HEAD_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """A file of a graph; made by `graph_file`, which checks it.
+    """A graph file, created and checked by `graph_file`.
 
     Attributes:
-        path: May end in `.gz`.
-        kind: One of `KINDS`.
-        encoding: Of its text.
-        delimiter: Between cells.
+        path: Path of the file, which may end in `.gz`.
+        kind: One of `FILE_KINDS`.
+        encoding: Encoding of the text.
+        delimiter: Delimiter between cells.
         names: Files with names of its entities: id, label, further names.
     """
 
@@ -58,29 +58,26 @@ class GraphFile:
     names: tuple[Path, ...] = ()
 
     def statements(self) -> Generator[Statement]:
-        """Yield what the file states, and its names after that; what is malformed is told and skipped.
+        """Yield the statements of the file and then of its name files; malformed ones as `MalformedStatement`.
 
         Raises:
-            InputError: A file cannot be read at all, breaks off, or is in another encoding.
+            InputError: A file cannot be read at all, ends too early, or is in another encoding.
         """
         with _open_bytes(self.path, self.encoding) as stream:
             yield from self._parse(stream, printable_path(self.path.name))
         for path in self.names:
             with _open_bytes(path, self.encoding) as stream:
-                place = printable_path(path.name)
+                file_name = printable_path(path.name)
                 lines = read_text_lines(stream, self.encoding)
-                rows = (
-                    read_csv_rows(lines, ",", place)
-                    if _kind_of_suffix(path) == "csv"
-                    else read_delimited_rows(lines, "\t", place)
-                )
-                yield from read_name_rows(rows, place)
+                is_csv = _kind_of_suffix(path) == "csv"
+                rows = (read_csv_rows if is_csv else read_delimited_rows)(lines, "," if is_csv else "\t", file_name)
+                yield from read_name_rows(rows, file_name)
 
     def check(self) -> None:
-        """Read all of it, up to the first fault.
+        """Read the whole file.
 
         Raises:
-            InputError: Something in it is malformed.
+            InputError: A statement is malformed.
         """
         with closing(self.statements()) as statements:
             for statement in statements:
@@ -88,19 +85,19 @@ class GraphFile:
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
 
     def require_triple(self) -> None:
-        """Read it up to its first triple.
+        """Read the file up to its first triple.
 
         Raises:
-            InputError: There is none, or the file cannot be read so far.
+            InputError: There is no triple, or the file cannot be read up to it.
         """
-        first, count = None, 0
+        first_fault, fault_count = None, 0
         with closing(self.statements()) as statements:
             for statement in statements:
                 if isinstance(statement, tuple):
                     return
                 if isinstance(statement, MalformedStatement):
-                    first, count = first or statement, count + 1
-        raise InputError(no_triples_message(printable_path(self.path.name), count, first))
+                    first_fault, fault_count = first_fault or statement, fault_count + 1
+        raise InputError(no_triples_message(printable_path(self.path.name), fault_count, first_fault))
 
     def _parse(self, stream: IO[bytes], file_name: str) -> Iterator[Statement]:
         if self.kind == "graphml":
@@ -112,8 +109,8 @@ class GraphFile:
             return read_json_statements(lines, file_name)
         if self.kind == "ntriples":
             return read_n_triples(lines, file_name)
-        cells = read_csv_rows if self.kind == "csv" else read_delimited_rows
-        return read_triple_rows(cells(lines, self.delimiter, file_name), file_name)
+        rows = (read_csv_rows if self.kind == "csv" else read_delimited_rows)(lines, self.delimiter, file_name)
+        return read_triple_rows(rows, file_name)
 
 
 def graph_file(
@@ -123,47 +120,49 @@ def graph_file(
     delimiter: str | None = None,
     names: Sequence[str | Path] = (),
 ) -> GraphFile:
-    """Return a file of a graph, whose beginning and whose options were checked.
+    """Return a graph file after checking the options and the first bytes.
 
     Args:
-        path: The file; `.gz` is unpacked.
-        kind: One of `KINDS`; None to tell it from the suffix.
-        encoding: A name of Python's.
-        delimiter: Between cells; None for a tab, and a comma in CSV. A CSV file's is one character.
-        names: Tables of names by tabs (`.csv`: by commas): entity, label, further names.
+        path: The file; `.gz` is decompressed.
+        kind: One of `FILE_KINDS`; None to derive it from the suffix.
+        encoding: Name of a Python codec.
+        delimiter: Delimiter between cells; None for a tab, and a comma in CSV. For CSV it is one character.
+        names: Tables of names, delimited by tabs (`.csv`: by commas): entity, label, further names.
 
     Raises:
-        InputError: A file does not exist or is not readable, its kind is not known, or an option does not fit.
+        InputError: A file does not exist or cannot be read, its format is unknown, or an option does not apply.
     """
-    given, tables = Path(path), tuple(map(Path, names))
-    for file in (given, *tables):
+    graph_path, tables = Path(path), tuple(map(Path, names))
+    for file in (graph_path, *tables):
         if not file.is_file():
-            raise InputError(f'"{printable_path(file)}" is no file; give a file of triples (see clew kg import --help)')
-    chosen = kind or _kind_of_suffix(given)
-    if chosen not in FILE_KINDS:
-        suffixes = " ".join(suffix for known in FILE_KINDS.values() for suffix in known)
-        seen = f"--format is {kind!r}" if kind else f'"{printable_path(given.name)}" has no suffix that tells its kind'
-        raise InputError(f"{seen}; wanted {', '.join(FILE_KINDS)} by --format, or a file of {suffixes}, also with .gz")
-    if delimiter is not None and chosen not in ("tsv", "csv"):
-        raise InputError(f"--delimiter is for tsv and csv, and this file is {chosen}; leave it out")
-    if delimiter == "" or (chosen == "csv" and delimiter is not None and len(delimiter) != 1):
+            raise InputError(f'"{printable_path(file)}" is no file; give a graph file (see clew kg import --help)')
+    file_kind = kind or _kind_of_suffix(graph_path)
+    if file_kind not in FILE_KINDS:
+        suffixes = " ".join(suffix for kind_suffixes in FILE_KINDS.values() for suffix in kind_suffixes)
+        without_suffix = f'"{printable_path(graph_path.name)}" has no suffix of a known format'
+        problem = f"--format is {kind!r}" if kind else without_suffix
+        wanted = f"{', '.join(FILE_KINDS)} by --format, or a file of {suffixes}, also with .gz"
+        raise InputError(f"{problem}; wanted {wanted}")
+    if delimiter is not None and file_kind not in ("tsv", "csv"):
+        raise InputError(f"--delimiter is for tsv and csv, and this file is {file_kind}; leave it out")
+    if delimiter == "" or (file_kind == "csv" and delimiter is not None and len(delimiter) != 1):
         raise InputError(f"--delimiter is {delimiter!r}; wanted one character, or more for tsv")
-    if delimiter is not None and ("\n" in delimiter or "\r" in delimiter or (chosen == "csv" and delimiter == '"')):
+    if delimiter is not None and ("\n" in delimiter or "\r" in delimiter or (file_kind == "csv" and delimiter == '"')):
         raise InputError(f"--delimiter is {delimiter!r}; wanted neither the end of a line nor the quotes of CSV")
     _check_encoding(encoding)
-    for file in (given, *tables):
+    for file in (graph_path, *tables):
         with _open_bytes(file, encoding) as stream:
             stream.read(1)
-    return GraphFile(given, chosen, encoding, delimiter or ("," if chosen == "csv" else "\t"), tables)
+    return GraphFile(graph_path, file_kind, encoding, delimiter or ("," if file_kind == "csv" else "\t"), tables)
 
 
 def read_text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
-    """Yield lines with their ends; bytes that are none of the encoding as lone surrogates.
+    """Yield lines with their ends, with undecodable bytes as lone surrogates.
 
-    Of a line above `_LONGEST_LINE` characters only so much comes, with a NUL that makes it malformed.
+    A line of more than `_MAX_LINE_CHARACTERS` characters is cut and given a NUL, which makes it malformed.
     """
     name = "utf-8-sig" if codecs.lookup(encoding).name == UTF8 else encoding
-    # A line ends at \n alone, so that numbers of lines are those that editors show.
+    # A line ends only at \n, so that line numbers are those that editors show.
     text = TextIOWrapper(cast("BufferedReader", stream), name, errors="surrogateescape", newline="\n")
     try:
         while line := text.readline(_MAX_LINE_CHARACTERS):
@@ -173,13 +172,13 @@ def read_text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
                     pass
             yield line
     finally:
-        text.detach()  # who opened the stream closes it
+        text.detach()  # the caller closes the stream
 
 
 def _kind_of_suffix(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     suffix = (suffixes[:-1] if suffixes[-1:] == [".gz"] else suffixes)[-1:]
-    return next((kind for kind, known in FILE_KINDS.items() if suffix and suffix[0] in known), "")
+    return next((kind for kind, suffixes in FILE_KINDS.items() if suffix and suffix[0] in suffixes), "")
 
 
 def _check_encoding(encoding: str) -> None:
@@ -188,12 +187,12 @@ def _check_encoding(encoding: str) -> None:
             return
     except (LookupError, ValueError):
         pass
-    raise InputError(f"--encoding is {encoding!r}, which is none; wanted such as utf-8, utf-16, latin-1 or cp1252")
+    raise InputError(f"--encoding is {encoding!r}; wanted an encoding such as utf-8, utf-16, latin-1 or cp1252")
 
 
 @contextmanager
 def _open_bytes(path: Path, encoding: str) -> Iterator[IO[bytes]]:
-    """Give a file's bytes, unpacked; what goes wrong while they are read is an InputError that names the file."""
+    """Yield a file's decompressed bytes; errors while reading are raised as an InputError that names the file."""
     name = printable_path(path.name)
     try:
         with path.open("rb") as raw, gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw as unpacked:
@@ -204,23 +203,19 @@ def _open_bytes(path: Path, encoding: str) -> Iterator[IO[bytes]]:
             finally:
                 stream.detach()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{name} is not whole, or no gzip file ({error}): get it again") from error
+        raise InputError(f"{name} is incomplete, or no gzip file ({error}): get it again") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not in {encoding} ({error.reason}): say its --encoding") from error
+        raise InputError(f"{name} is not in {encoding} ({error.reason}): give its --encoding") from error
     except OSError as error:
         raise InputError(f"{name} cannot be read ({error.strerror or error})") from error
 
 
 def _check_head(head: bytes, name: str, encoding: str) -> None:
-    """Refuse a file whose first bytes say that it is in another encoding, or no text.
-
-    Raises:
-        InputError: It is so.
-    """
+    """Raise an InputError when a file's first bytes show another encoding, or binary data."""
     if codecs.lookup(encoding).name != UTF8:
         return
-    for mark, other in _BYTE_ORDER_MARKS.items():
+    for mark, actual in _BYTE_ORDER_MARKS.items():
         if head.startswith(mark):
-            raise InputError(f"{name} is in {other.upper()}, as its first bytes say: give --encoding {other}")
+            raise InputError(f"{name} is in {actual.upper()}, as its first bytes show: give --encoding {actual}")
     if head.count(0) * 8 > len(head):
-        raise InputError(f"{name} is binary, or text in UTF-16 (NUL bytes): say --encoding, or convert it to UTF-8")
+        raise InputError(f"{name} is binary, or text in UTF-16 (NUL bytes): give --encoding, or convert it to UTF-8")

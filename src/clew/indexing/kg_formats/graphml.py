@@ -1,7 +1,7 @@
-"""Triples and names of entities from GraphML, read piece by piece.
+"""Triples and names of entities from GraphML, parsed incrementally.
 
-A node is an entity, its data `label` or `name` what it is called; an edge is a triple, its data `label`, `relation`,
-`type`, `predicate` or `name` the relation. Edges without a direction are taken in that of their ends.
+A node is an entity, with its data `label` or `name` as label; an edge is a triple, with its data `label`, `relation`,
+`type`, `predicate` or `name` as relation. Edges without a direction are read from source to target.
 
 Source: Brandes et al., "GraphML Progress Report" (2002). Differs from the source: hyperedges and ports are left out.
 """
@@ -29,15 +29,15 @@ _MAX_DATA_CHARACTERS = 4 * MAX_NAME_CHARACTERS  # of one piece of data: what is 
 
 
 def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None) -> Iterator[Statement]:
-    """Yield what a GraphML document states.
+    """Yield the statements of a GraphML document.
 
     Args:
-        stream: The document; its XML declaration says how it is encoded.
-        file_name: How faults name the file.
-        encoding: In place of what the document says.
+        stream: The document, encoded as its XML declaration states.
+        file_name: Name of the file in faults.
+        encoding: Encoding that overrides the declaration.
 
     Raises:
-        InputError: It is no XML, holds no `graphml` element, or declares entities, which may grow without bound.
+        InputError: It is not XML, has no `graphml` element, or declares entities, which may grow without bound.
     """
     reader = _StatementCollector(file_name)
     parser = expat.ParserCreate(encoding)
@@ -74,7 +74,7 @@ class _Element:
 
 
 class _StatementCollector:
-    """Collects statements from the parser's calls."""
+    """Collects statements from the parser's callbacks."""
 
     def __init__(self, file_name: str) -> None:
         self.is_graphml = False
@@ -86,12 +86,11 @@ class _StatementCollector:
         self._text: list[str] = []
 
     def take_statements(self) -> list[Statement]:
-        """Return what was found since it was asked last."""
-        found, self._statements = self._statements, []
-        return found
+        """Return the statements collected since the last call."""
+        statements, self._statements = self._statements, []
+        return statements
 
     def start_element(self, name: str, attributes: dict[str, str], line: int) -> None:
-        """Meet the start of an element."""
         name = name.rpartition(":")[2]
         self.is_graphml = self.is_graphml or name == "graphml"
         if name == "key":
@@ -104,12 +103,10 @@ class _StatementCollector:
             self._text = []
 
     def add_text(self, text: str) -> None:
-        """Meet text."""
         if self._data_name and sum(map(len, self._text)) < _MAX_DATA_CHARACTERS:
             self._text.append(text)
 
     def end_element(self, name: str) -> None:
-        """Meet the end of an element."""
         name = name.rpartition(":")[2]
         if name == "data" or name in _YED_LABELS:
             if self._open_elements and (text := "".join(self._text).strip()):
@@ -127,9 +124,9 @@ class _StatementCollector:
         return EntityNames(id_, "" if label == id_ else label, is_listed=True)
 
     def _make_edge(self, edge: _Element) -> Statement:
-        told = [edge.data[name] for name in _EDGE_DATA if name in edge.data]
+        relations = [edge.data[name] for name in _EDGE_DATA if name in edge.data]
         head, tail = (edge.attributes.get(end, "").strip() for end in ("source", "target"))
-        relation = (told or [edge.attributes.get("label", "").strip() or DEFAULT_EDGE_RELATION])[0]
+        relation = (relations or [edge.attributes.get("label", "").strip() or DEFAULT_EDGE_RELATION])[0]
         if fault := find_name_fault(head, relation, tail):
             return MalformedStatement(f"{self._file_name}:{edge.line}", f"an edge: {fault}")
         return head, relation, tail

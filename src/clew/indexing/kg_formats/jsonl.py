@@ -1,4 +1,4 @@
-"""Triples and names of entities from lines of JSON, in any of the usual spellings."""
+"""Triples and names of entities from JSON lines, in the common spellings."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,18 +12,18 @@ _EXPECTED_FORMS = '{"head", "relation", "tail"}, ["head", "relation", "tail"], o
 
 
 def read_json_statements(lines: Iterable[str], file_name: str) -> Iterator[Statement]:
-    """Yield what each line that is not blank states: `{"head": ..., "relation": ..., "tail": ...}` or names.
+    """Yield the triple or the names in each line that is not blank.
 
     Args:
-        lines: Text with line ends; bytes that are none of its encoding as lone surrogates.
-        file_name: How faults name the file.
+        lines: Text with line ends, with undecodable bytes as lone surrogates.
+        file_name: Name of the file in faults.
     """
     for number, line in enumerate(lines, 1):
         if line.isspace():
             continue
         try:
             yield _parse_statement(line)
-        except ValueError as error:  # of ours and of the JSON reader
+        except ValueError as error:  # raised here or by the JSON parser
             yield MalformedStatement(f"{file_name}:{number}", str(error))
         except RecursionError:
             yield MalformedStatement(f"{file_name}:{number}", "brackets are nested too deeply")
@@ -33,7 +33,7 @@ def _parse_statement(line: str) -> RawTriple | EntityNames:
     if fault := find_text_fault(line):
         raise ValueError(fault)
     try:
-        # Numbers are names as they are written: 1990 stays 1990, and 1e400 is no infinity.
+        # Numbers are names as they are written: 1990 stays 1990, and 1e400 is not infinity.
         record = json.loads(line, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error.msg} at character {error.pos + 1} of the line") from error
@@ -68,10 +68,10 @@ def _make_triple(head: object, relation: object, tail: object) -> RawTriple:
 def _make_names(record: Mapping[str, object]) -> EntityNames:
     aliases = record.get("aliases") or []
     if not isinstance(aliases, list):
-        raise ValueError('"aliases" is no list')
+        raise ValueError('"aliases" is not a list')
     label = record.get("label", record.get("name"))
     id_, names = _read_text(record["id"]), [_read_text(alias) for alias in aliases]
-    shown = "" if label is None else _read_text(label)
-    if fault := find_name_fault(id_, *filter(None, (shown, *names))):
+    label_text = "" if label is None else _read_text(label)
+    if fault := find_name_fault(id_, *filter(None, (label_text, *names))):
         raise ValueError(fault)
-    return EntityNames(id_, shown, tuple(dict.fromkeys(filter(None, names))), is_listed=True)
+    return EntityNames(id_, label_text, tuple(dict.fromkeys(filter(None, names))), is_listed=True)

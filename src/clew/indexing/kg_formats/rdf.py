@@ -1,10 +1,10 @@
 """Triples and names of entities from RDF: N-Triples line by line, Turtle through `rdflib`.
 
-A resource is the entity `<address>`, a blank node `_:name`, a literal its text. A relation is the last segment of its
-address, in words. Labels (`rdfs:label`, `skos:prefLabel`) and other names (`skos:altLabel`) are names and no triples.
+A resource is the entity `<IRI>`, a blank node `_:name`, a literal its text. A relation is the last segment of its IRI,
+in words. Labels (`rdfs:label`, `skos:prefLabel`) and other names (`skos:altLabel`) are read as names, not as triples.
 
 Source: the W3C recommendation "RDF 1.1 N-Triples" (2014), for the form of a line.
-Differs from the source: an empty literal is refused, since an entity has a name; relative addresses are not.
+Differs from the source: an empty literal is refused, since an entity has a name; relative IRIs are accepted.
 """
 
 import re
@@ -35,28 +35,28 @@ _ESCAPED_CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"
 
 
 def read_n_triples(lines: Iterable[str], file_name: str) -> Iterator[Statement]:
-    """Yield what each line states that is neither blank nor a comment.
+    """Yield the statement of each line that is neither blank nor a comment.
 
     Args:
-        lines: Text with line ends; bytes that are none of its encoding as lone surrogates.
-        file_name: How faults name the file.
+        lines: Text with line ends, with undecodable bytes as lone surrogates.
+        file_name: Name of the file in faults.
     """
     for number, line in enumerate(lines, 1):
         if line.isspace() or line.lstrip().startswith("#"):
             continue
-        stated = _parse_line(line)
-        yield MalformedStatement(f"{file_name}:{number}", stated) if isinstance(stated, str) else stated
+        statement = _parse_line(line)
+        yield MalformedStatement(f"{file_name}:{number}", statement) if isinstance(statement, str) else statement
 
 
 def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
-    """Return what a Turtle document states; it is read whole.
+    """Yield the statements of a Turtle document, which is parsed whole.
 
     Args:
         text: The document.
-        file_name: How faults name the file.
+        file_name: Name of the file in faults.
 
     Raises:
-        InputError: It is no Turtle, or `rdflib` is not installed.
+        InputError: It is not Turtle, or `rdflib` is not installed.
     """
     try:
         from rdflib import BNode, Graph, URIRef
@@ -64,13 +64,13 @@ def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
     except ImportError as error:
         message = "Turtle needs the package rdflib, which is not installed"
         raise InputError(f"{message}: pip install 'clew[graphs]', or convert the file to N-Triples") from error
-    told: list[tuple[Any, Any, Any]] = []
+    triples: list[tuple[Any, Any, Any]] = []
 
     class InOrder(Graph):
-        """Keeps what is added in the order of the document: a graph of rdflib's own gives another one each time."""
+        """Collects triples in the order of the document, which rdflib's own graph does not keep."""
 
         def add(self, triple: tuple[Any, Any, Any]) -> "InOrder":
-            told.append(triple)
+            triples.append(triple)
             return self
 
     try:
@@ -80,27 +80,28 @@ def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
         raise InputError(f"{file_name}:{error.lines + 1}: not Turtle ({reason[:200]}): correct the file") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file_name}: not Turtle ({error}): correct the file") from error
-    blanks: dict[Any, str] = {}  # the parser names them anew each time; here they are numbered as they come
+    blanks: dict[Any, str] = {}  # numbered in their order, since the parser gives them other names each time
 
-    def shown(term: Any) -> str:
+    def term_text(term: Any) -> str:
         if isinstance(term, BNode):
             return blanks.setdefault(term, f"_:b{len(blanks)}")
         return f"<{term}>" if isinstance(term, URIRef) else str(term)
 
-    for number, (subject, predicate, object_) in enumerate(told, 1):
+    for number, (subject, predicate, object_) in enumerate(triples, 1):
         literal = None if isinstance(object_, BNode | URIRef) else str(getattr(object_, "language", None) or "")
-        stated = _make_statement(shown(subject), str(predicate), shown(object_), literal)
-        yield MalformedStatement(f"{file_name}: triple {number}", stated) if isinstance(stated, str) else stated
+        statement = _make_statement(term_text(subject), str(predicate), term_text(object_), literal)
+        position = f"{file_name}: triple {number}"
+        yield MalformedStatement(position, statement) if isinstance(statement, str) else statement
 
 
 def _parse_line(line: str) -> RawTriple | EntityNames | str:
-    """Return what a line states, or why it states nothing."""
+    """Return the statement of a line, or the reason why it has none."""
     if fault := find_text_fault(line):
         return fault
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         return "not a line of N-Triples: wanted <subject> <predicate> <object> or a literal, and a full stop"
-    subject, blank, predicate, address, other_blank, literal, language = found.groups()
+    subject, blank, predicate, address, other_blank, literal, language = match.groups()
     try:
         head = blank or f"<{_unescape(subject)}>"
         if literal is not None:
@@ -111,7 +112,7 @@ def _parse_line(line: str) -> RawTriple | EntityNames | str:
 
 
 def _make_statement(head: str, predicate: str, tail: str, language: str | None) -> RawTriple | EntityNames | str:
-    """Return a triple or a name; `language` is None where the tail is no literal."""
+    """Return a triple or a name, or the reason why there is none; `language` is None when the tail is not a literal."""
     head, tail = head.strip(), tail.strip()
     if fault := find_name_fault(head, tail, predicate):
         return fault
@@ -126,13 +127,13 @@ def _unescape(text: str) -> str:
     return _ESCAPE.sub(_unescape_match, text) if "\\" in text else text
 
 
-def _unescape_match(found: re.Match[str]) -> str:
-    short, long, letter = found.groups()
+def _unescape_match(match: re.Match[str]) -> str:
+    short, long, letter = match.groups()
     if letter is not None:
         if letter not in _ESCAPED_CHARACTERS:
-            raise ValueError(f"\\{letter} is no escape of N-Triples")
+            raise ValueError(f"\\{letter} is not an escape of N-Triples")
         return _ESCAPED_CHARACTERS[letter]
     code = int(short or long, 16)
     if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        raise ValueError(f"\\u{code:X} is no character")
+        raise ValueError(f"\\u{code:X} is not a character")
     return chr(code)

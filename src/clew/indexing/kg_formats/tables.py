@@ -1,4 +1,4 @@
-"""Triples, and names of entities, from lines of cells: by tabs or another delimiter, or as CSV with quoted cells."""
+"""Triples, and names of entities, from lines of cells: delimited, or CSV with quoted cells."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,16 +17,16 @@ _ESCAPED_BYTES = "\udc80", "\udcff"
 
 
 CellRow = tuple[int, list[str]]
-"""The number of a line, and its cells."""
+"""A line number and the cells of the line."""
 
 
 def read_delimited_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
-    """Yield each line that is not blank as cells, stripped; what is between delimiters is not quoted.
+    """Yield each line that is not blank as stripped cells; quotes have no meaning.
 
     Args:
-        lines: Text with line ends; bytes that are none of its encoding as lone surrogates.
+        lines: Text with line ends, with undecodable bytes as lone surrogates.
         delimiter: One character or more.
-        file_name: How faults name the file.
+        file_name: Name of the file in faults.
     """
     for number, line in enumerate(lines, 1):
         if fault := find_text_fault(line):
@@ -36,8 +36,8 @@ def read_delimited_rows(lines: Iterable[str], delimiter: str, file_name: str) ->
 
 
 def read_csv_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
-    """Yield each row of a CSV file that is not blank as cells, stripped; see `cell_lines`."""
-    # The limit is the process's; it bounds what a quote that is never closed swallows.
+    """Yield each row of a CSV file that is not blank as stripped cells (see `read_delimited_rows`)."""
+    # The limit applies to the process; it bounds the text consumed by a quote that is never closed.
     csv.field_size_limit(MAX_NAME_CHARACTERS + 2)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
@@ -72,17 +72,12 @@ def read_triple_rows(
             continue
         number, cells = row
         if len(cells) != 3:
-            yield MalformedStatement(
-                f"{file_name}:{number}", f"{_count_cells(len(cells))}, wanted 3: head, relation, tail"
-            )
-            continue
-        h, r, t = cells[head], cells[relation], cells[tail]
-        if h and r and t and len(h) + len(r) + len(t) <= MAX_NAME_CHARACTERS:
-            yield h, r, t
-        elif fault := find_name_fault(h, r, t):
-            yield MalformedStatement(f"{file_name}:{number}", fault)
+            fault = f"{_count_cells(len(cells))}, wanted 3: head, relation, tail"
         else:
-            yield h, r, t
+            h, r, t = cells[head], cells[relation], cells[tail]
+            is_usable = h and r and t and len(h) + len(r) + len(t) <= MAX_NAME_CHARACTERS
+            fault = "" if is_usable else find_name_fault(h, r, t)
+        yield MalformedStatement(f"{file_name}:{number}", fault) if fault else (h, r, t)
 
 
 def read_name_rows(
@@ -95,29 +90,31 @@ def read_name_rows(
             continue
         number, cells = row
         if len(cells) < 2:
-            wanted = "wanted at least 2: id, label, further names"
-            yield MalformedStatement(f"{file_name}:{number}", f"{_count_cells(len(cells))}, {wanted}")
-        elif fault := find_name_fault(*cells[:2], *filter(None, cells[2:])):
+            fault = f"{_count_cells(len(cells))}, wanted at least 2: id, label, further names"
+        else:
+            fault = find_name_fault(*cells[:2], *filter(None, cells[2:]))
+        if fault:
             yield MalformedStatement(f"{file_name}:{number}", fault)
         else:
             yield EntityNames(cells[0], cells[1], tuple(dict.fromkeys(filter(None, cells[2:]))))
 
 
 def find_text_fault(text: str) -> str:
-    """Return why a line or cell cannot be used whatever is in it, "" when it can: bytes that are no text."""
+    """Return the reason why a line or cell cannot be used, a NUL or an undecodable byte, "" when it can."""
     if "\0" in text:
         return "a NUL byte"
     if text.isascii():
         return ""
-    for place, letter in enumerate(text):
-        if _ESCAPED_BYTES[0] <= letter <= _ESCAPED_BYTES[1]:
-            before = len(text[:place].encode("utf-8", "surrogateescape"))
-            return f"not valid text: byte 0x{ord(letter) - 0xDC00:02x} at {before}; say --encoding if it is no UTF-8"
+    for position, character in enumerate(text):
+        if _ESCAPED_BYTES[0] <= character <= _ESCAPED_BYTES[1]:
+            byte_offset = len(text[:position].encode("utf-8", "surrogateescape"))
+            byte = ord(character) - 0xDC00
+            return f"not valid text: byte 0x{byte:02x} at {byte_offset}; give --encoding if it is not UTF-8"
     return ""
 
 
 def _header_order(cells: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return where head, relation and tail stand when a row is a header."""
+    """Return the positions of head, relation and tail when a row is a header."""
     names = [cell.lower() for cell in cells]
     for header in HEADERS:
         if sorted(names) == sorted(header):

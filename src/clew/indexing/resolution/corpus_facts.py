@@ -1,7 +1,7 @@
-"""What each passage of a corpus says, with names resolved: extractions and title links in, facts for the snapshot out.
+"""Facts of a whole corpus: extractions and title links, with names resolved to entities.
 
-This step looks at the whole corpus, so it is done anew for each snapshot and never stored with a passage. That is what
-makes removal exact: nothing of a removed document can stay behind in another one's row.
+The facts depend on the whole corpus, so they are computed for each snapshot and never stored with a passage. This makes
+removal exact: nothing of a removed document can remain in another one's row.
 """
 
 from collections import Counter
@@ -21,11 +21,11 @@ LINK_RELATION = "links to"
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """What `graph.build.build` needs beside the passages themselves.
+    """Input of `graph.snapshot.builder.build` beside the passages.
 
     Attributes:
-        facts: One a passage.
-        surfaces: For each entity key how often it was written in which way.
+        facts: One record for each passage.
+        surfaces: For each entity key the counts of its spellings.
         names: For each hash of a name's key the entity keys that it stands for.
     """
 
@@ -39,7 +39,7 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
 
     Args:
         passages: The whole corpus.
-        extractions: One a passage; empty where the extraction failed.
+        extractions: One for each passage; empty where the extraction failed.
     """
     links = TitleLinker(passages)
     facts: list[PassageFacts] = []
@@ -50,7 +50,7 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
         facts.append(_passage_facts(passage, extraction, matches, resolver))
     for passage in passages:
         if key := name_key(passage.title):
-            # A title is shown as its document writes it, however often others shorten it.
+            # A title is shown as its own document writes it, even if others often shorten it.
             surfaces[key] = Counter({passage.title: 1 << 40}) + surfaces.get(key, Counter())
     names: dict[int, tuple[str, ...]] = {key_hash(key): (key,) for key in surfaces}
     names |= {key_hash(name): keys for name, keys in links.keys_by_name.items()}
@@ -58,7 +58,7 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
 
 
 class _NameResolver:
-    """Turns the names written in one passage into entity keys, and counts how they were written."""
+    """Resolves the names in one passage to entity keys, and counts their spellings."""
 
     def __init__(self, passage: NamedText, links: TitleLinker, surfaces: dict[str, Counter[str]]) -> None:
         self.title = name_key(passage.title)
@@ -66,18 +66,17 @@ class _NameResolver:
         self._surfaces = surfaces
 
     def other_titles(self, match: Match) -> tuple[str, ...]:
-        """Return the keys of the titles a match may stand for, but for the passage's own."""
+        """Return the keys of the titles that a match may stand for, except the passage's own."""
         return tuple(self._links.title_keys[t] for t in match.targets if self._links.title_keys[t] != self.title)
 
     def count_surface(self, key: str, surface: str) -> None:
-        """Remember that an entity was written in this way."""
         counts = self._surfaces.get(key)
         if counts is None:
             counts = self._surfaces[key] = Counter()
         counts[surface] += 1
 
     def linked_titles(self, passage: NamedText) -> list[str]:
-        """Return the keys of the titles that the passage's links lead to, but for its own."""
+        """Return the keys of the titles that the passage's links lead to, except its own."""
         return [key for key in self._links.resolve_links(passage) if key != self.title]
 
     def resolve_name(self, name: str) -> tuple[str, ...]:
@@ -85,11 +84,11 @@ class _NameResolver:
         key = name_key(name)
         if not key:
             return ()
-        found = self._links.keys_by_name.get(key, (key,))
-        found = (self.title,) if self.title in found else found
-        for entity in found:
+        entities = self._links.keys_by_name.get(key, (key,))
+        entities = (self.title,) if self.title in entities else entities
+        for entity in entities:
             self.count_surface(entity, name)
-        return found
+        return entities
 
 
 def _passage_facts(
@@ -110,37 +109,37 @@ def _passage_facts(
             mention(tails)
     for name in _names_outside(extraction, matches):
         mention(resolver.resolve_name(name))
-    told = {entity for head, _, tail in triples for entity in (head, tail)}
+    related = {entity for head, _, tail in triples for entity in (head, tail)}
     for match, relation in _match_relations(passage.text, matches):
         targets = resolver.other_titles(match)
         for key in targets:
             resolver.count_surface(key, passage.text[match.start : match.end])
         mention(targets)
-        if resolver.title and targets[0] not in told:
+        if resolver.title and targets[0] not in related:
             triples[resolver.title, relation, targets[0]] = None
-            told.add(targets[0])
+            related.add(targets[0])
     for key in resolver.linked_titles(passage):
         mention((key,))
-        if resolver.title and key not in told:
+        if resolver.title and key not in related:
             triples[resolver.title, LINK_RELATION, key] = None
     return PassageFacts(resolver.title, sorted(weights.items()), list(triples))
 
 
 def _names_outside(extraction: Extraction, matches: Sequence[Match]) -> Iterator[str]:
-    """Yield the mentions that are not part of a title's mention; the longer name knows better what is meant."""
-    for found in extraction.mentions:
-        if found.start < 0 or not any(m.start <= found.start and found.end <= m.end for m in matches):
-            yield found.name
+    """Yield the mentioned names that lie outside all title matches; the longer name is the more specific one."""
+    for mention in extraction.mentions:
+        if mention.start < 0 or not any(m.start <= mention.start and mention.end <= m.end for m in matches):
+            yield mention.name
 
 
 def _match_relations(text: str, matches: Sequence[Match]) -> Iterator[tuple[Match, str]]:
     """Yield each match with the words before it in its sentence."""
-    places = iter(sentence_spans(text) if matches else [])
-    start, end = next(places, (0, 0))
+    spans = iter(sentence_spans(text) if matches else [])
+    start, end = next(spans, (0, 0))
     previous = start
     for match in matches:
         while match.start >= end:
-            start, end = next(places, (match.start, len(text) + 1))
+            start, end = next(spans, (match.start, len(text) + 1))
             previous = start
         yield match, relation_words(text[max(previous, start) : match.start]) or DEFAULT_RELATION
         previous = match.end

@@ -1,4 +1,4 @@
-"""What an earlier search for equivalent names found: the pairs, and for which names some are missing."""
+"""Storage of the pairs that an earlier synonym search found, so that the next one compares only new names."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +19,11 @@ _FORMAT = 1
 @final
 @dataclass(frozen=True, slots=True)
 class PairCache:
-    """The pairs of an earlier run, before the limit a name was applied.
+    """The pairs of an earlier run, before the limit for each name was applied.
 
     Attributes:
-        threshold: Threshold of that run.
-        limit: Limit a name of that run; about twice as many of a name's best pairs are here.
+        threshold: Similarity threshold of that run.
+        limit: Limit of pairs for each name in that run; about twice as many of a name's best pairs are stored.
         keys: Hashes of names and vectors, (n, 16) bytes.
         left: One end of each pair, a row of `keys`, (m,).
         right: The other end, (m,).
@@ -44,12 +44,10 @@ _ARRAYS = {"keys": "u1", "left": "<i4", "right": "<i4", "score": "<f4", "floor":
 
 
 def save_pairs(cache: PairCache, folder: Path) -> None:
-    """Write one .npy file a field into `folder`, which is made when it is absent.
-
-    The same value gives the same bytes. The caller renames a finished folder into place when readers may be about.
+    """Write one .npy file for each field into `folder`; equal values give equal bytes.
 
     Raises:
-        ProviderError: The disk refused.
+        ProviderError: A write failed.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,35 +55,33 @@ def save_pairs(cache: PairCache, folder: Path) -> None:
         for name, kind in _ARRAYS.items():
             np.save(folder / f"{name}.npy", getattr(cache, name).astype(kind))
     except OSError as error:
-        raise ProviderError(
-            f"cannot write the known pairs to {folder}: {error}; make room or permit writing"
-        ) from error
+        raise ProviderError(f"cannot write pairs to {folder}: {error}; free space or allow writing") from error
 
 
 def load_pairs(folder: Path) -> PairCache:
-    """Read what `save_known` wrote.
+    """Read a folder written by `save_pairs`.
 
     Raises:
-        IndexFormatError: A file is absent, damaged, of another format, or does not fit the others.
+        IndexFormatError: A file is absent, damaged, of another format, or does not match the others.
     """
-    way_out = "delete the folder: it is made again from the vectors"
+    advice = "delete the folder: it is made again from the vectors"
     try:
-        number, tau, limit = np.load(folder / "settings.npy", allow_pickle=False).tolist()
+        number, threshold, limit = np.load(folder / "settings.npy", allow_pickle=False).tolist()
         arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in _ARRAYS}
     except (OSError, ValueError, EOFError, TypeError) as error:
-        raise IndexFormatError(f"cannot read the known pairs in {folder}: {error}; {way_out}") from error
+        raise IndexFormatError(f"cannot read the pair cache in {folder}: {error}; {advice}") from error
     if number != _FORMAT:
-        raise IndexFormatError(f"the known pairs in {folder} have format {number}; wanted {_FORMAT}; {way_out}")
-    known = PairCache(threshold=tau, limit=int(limit), **arrays)
-    count, pairs = len(known.keys), len(known.left)
-    ends = np.concatenate([known.left, known.right])
-    fits = (
+        raise IndexFormatError(f"the pair cache in {folder} has format {number}; wanted {_FORMAT}; {advice}")
+    cache = PairCache(threshold=threshold, limit=int(limit), **arrays)
+    count, pairs = len(cache.keys), len(cache.left)
+    ends = np.concatenate([cache.left, cache.right])
+    is_consistent = (
         all(arrays[name].dtype == np.dtype(kind) for name, kind in _ARRAYS.items())
-        and known.keys.shape == (count, KEY_BYTES)
-        and known.left.shape == known.right.shape == known.score.shape == (pairs,)
-        and known.floor.shape == (count,)
+        and cache.keys.shape == (count, KEY_BYTES)
+        and cache.left.shape == cache.right.shape == cache.score.shape == (pairs,)
+        and cache.floor.shape == (count,)
         and (not pairs or (ends.min() >= 0 and ends.max() < count))
     )
-    if not fits:
-        raise IndexFormatError(f"the known pairs in {folder} do not fit each other; {way_out}")
-    return known
+    if not is_consistent:
+        raise IndexFormatError(f"the arrays of the pair cache in {folder} do not match; {advice}")
+    return cache

@@ -1,7 +1,7 @@
-"""The names that documents go by, and where other passages mention them: the strongest links there are.
+"""Names of documents, and their mentions in other passages, which are the most reliable links of a corpus.
 
 A document is named by its title, the title without its parentheses, its aliases and file name, and its headings. Names
-that are common words in the corpus, or stand for many documents, link nothing.
+that are common words in the corpus, or stand for many documents, are not linked.
 
 Source: the measurements in docs/decisions.md. Differs from the source: nothing.
 """
@@ -26,12 +26,12 @@ _SENTENCE_END = frozenset(".!?:\n\"'“«”»([*#-")
 
 @dataclass(frozen=True, slots=True)
 class NamedText:
-    """A passage as far as names matter.
+    """Names, links and text of a passage.
 
     Attributes:
         aliases: Other names of its document.
         links: Targets of the document's links, as written.
-        is_first: True for the first passage of its document.
+        is_first: Whether it is the first passage of its document.
     """
 
     document_id: str
@@ -43,7 +43,7 @@ class NamedText:
 
 
 class TitleLinker:
-    """The titles of a corpus as things to be found in text, numbered in the order of their keys.
+    """Finds the titles of a corpus in texts and links; titles are numbered in the order of their keys.
 
     Args:
         passages: The whole corpus.
@@ -52,44 +52,44 @@ class TitleLinker:
     def __init__(self, passages: Sequence[NamedText]) -> None:
         variants = _title_names(passages)
         self.title_keys = sorted(variants)
-        ordinary = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages)
-        kept = [[name for name in variants[key] if name_key(name) not in ordinary] for key in self.title_keys]
-        self._gazetteer = Gazetteer(kept, MAX_CANDIDATES)
-        self.keys_by_name = _index_names(self.title_keys, kept)
+        common = _ordinary_words({name_key(n) for names in variants.values() for n in names}, passages)
+        linkable = [[name for name in variants[key] if name_key(name) not in common] for key in self.title_keys]
+        self._gazetteer = Gazetteer(linkable, MAX_CANDIDATES)
+        self.keys_by_name = _index_names(self.title_keys, linkable)
         self._key_by_document = {p.document_id: name_key(p.title) for p in passages if p.title}
 
     def find_mentions(self, passage: NamedText) -> "list[Match]":
-        """Return the titles written in a passage's text; a target is a position in `keys`."""
+        """Return the titles mentioned in a passage's text; a target is a position in `title_keys`."""
         return self._gazetteer.find(passage.text)
 
     def resolve_links(self, passage: NamedText) -> list[str]:
         """Return the keys of the titles that the links in a passage lead to.
 
-        A link belongs to the passages in which its target stands, or to the first one if it stands in none.
+        A link belongs to the passages that contain its target, or to the first one if none does.
         """
-        found: list[str] = []
+        keys: list[str] = []
         for link in passage.links:
             if link in passage.text or passage.is_first:
-                found.extend(self._resolve_link(link, passage.document_id))
-        return list(dict.fromkeys(found))
+                keys.extend(self._resolve_link(link, passage.document_id))
+        return list(dict.fromkeys(keys))
 
     def _resolve_link(self, link: str, document_id: str) -> Sequence[str]:
         path = unquote(link.split("#")[0].split("?")[0]).strip()
         if not path:
             return ()
-        beside = _join_path(PurePosixPath(document_id).parent, path)
-        if document := self._key_by_document.get(path) or self._key_by_document.get(beside):
+        relative_path = _join_path(PurePosixPath(document_id).parent, path)
+        if document := self._key_by_document.get(path) or self._key_by_document.get(relative_path):
             return (document,)
-        last = path.rstrip("/").rsplit("/", 1)[-1]
-        stem = last.rsplit(".", 1)[0] if re.search(r"\.\w{1,5}$", last) else last
-        for name in (path, last, stem):
+        file_name = path.rstrip("/").rsplit("/", 1)[-1]
+        stem = file_name.rsplit(".", 1)[0] if re.search(r"\.\w{1,5}$", file_name) else file_name
+        for name in (path, file_name, stem):
             if keys := self.keys_by_name.get(name_key(name.replace("_", " "))):
                 return keys
         return ()
 
 
 def _title_names(passages: Sequence[NamedText]) -> dict[str, list[str]]:
-    """Return for each title's key the names it goes by; a heading counts where one document alone has it."""
+    """Return the names of each title's key; a heading counts only where one document alone has it."""
     variants: dict[str, dict[str, None]] = {}
     headings: dict[str, set[str]] = {}
     owners: list[tuple[str, str]] = []
@@ -110,13 +110,13 @@ def _title_names(passages: Sequence[NamedText]) -> dict[str, list[str]]:
 
 def _index_names(keys: Sequence[str], names: Sequence[Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Return for each name's key the titles' keys it stands for; a full title stands for itself alone."""
-    found: dict[str, list[str]] = {}
+    keys_of_name: dict[str, list[str]] = {}
     for key, variants in zip(keys, names, strict=True):
         for variant in dict.fromkeys(map(name_key, variants)):
-            found.setdefault(variant, []).append(key)
-    full = set(keys)
-    single = {name: ((name,) if name in full else tuple(of)) for name, of in found.items() if name}
-    return {name: of for name, of in single.items() if len(of) <= MAX_CANDIDATES}
+            keys_of_name.setdefault(variant, []).append(key)
+    full_titles = set(keys)
+    candidates = {name: (name,) if name in full_titles else tuple(ids) for name, ids in keys_of_name.items()}
+    return {name: ids for name, ids in candidates.items() if name and len(ids) <= MAX_CANDIDATES}
 
 
 def _ordinary_words(names: Iterable[str], passages: Sequence[NamedText]) -> set[str]:
@@ -143,7 +143,7 @@ def _opens_sentence(text: str, start: int) -> bool:
 
 
 def _join_path(folder: PurePosixPath, path: str) -> str:
-    """Return a relative path as seen from a folder, `..` resolved."""
+    """Join a relative path to a folder, resolving `..`."""
     parts: list[str] = []
     for part in (*folder.parts, *PurePosixPath(path).parts):
         if part == "..":

@@ -1,1 +1,1 @@
-"""Source files: discovery, and one reader a format."""
+"""Source files: discovery, and a reader for each format."""

@@ -1,4 +1,4 @@
-"""The files to read: given paths, folders walked in sorted order, each file with the id and the kind it will have."""
+"""Discovery of source files: given paths, and the files of folders in sorted order."""
 
 import os
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ class SourceFile:
     """A file to read.
 
     Attributes:
-        id: The path relative to the folder that was given, with forward slashes; else the file's name.
-        item: How failures name the file: the path as given, joined with the relative one.
+        id: The path relative to the given folder, with forward slashes; for a given file its name.
+        item: Name of the file in failures: the path as given, joined with the relative one.
     """
 
     path: Path
@@ -35,7 +35,7 @@ class SourceFile:
 
     @property
     def name(self) -> str:
-        """The file's name without its suffix, `-` and `_` as spaces."""
+        """The file's name without its suffix, with `-` and `_` as spaces."""
         return " ".join(self.path.stem.replace("-", " ").replace("_", " ").split())
 
 
@@ -47,7 +47,7 @@ class SourcedDocument(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A name in a folder; `order` ends in a slash for a folder, so that sorting sorts whole relative paths."""
+    """A name in a folder; `order` ends in a slash for a folder, so that sorting names sorts whole relative paths."""
 
     order: str
     path: str
@@ -56,19 +56,19 @@ class _Entry(NamedTuple):
 
 
 def find_sources(path: Path) -> Iterator[SourceFile | Failure]:
-    """Yield the readable files of a path that exists, in the order of their ids, and a failure for each other file.
+    """Yield the readable files of an existing path, in the order of their ids, and a failure for each other file.
 
-    Hidden files and folders are skipped. A link to a folder is followed unless its target is read by its own name;
-    no folder is entered twice, so that a loop of links ends.
+    Hidden files and folders are skipped. A link to a folder is followed unless its target is itself read; no folder is
+    entered twice, so that loops of links end.
     """
     if path.is_dir():
-        yield from (_check_entry(found) for found in _walk_folder(str(path)))
+        yield from (_check_entry(entry) for entry in _walk_folder(str(path)))
     else:
         yield _check_entry(_Entry(path.name, str(path), "file" if path.is_file() else "other", is_link=False))
 
 
 def printable_path(name: str | Path) -> str:
-    """Return a path as it can be shown and stored: the lone surrogates of a name that is no UTF-8 are escaped."""
+    """Return a path that can be printed and stored: lone surrogates of names that are not UTF-8 are escaped."""
     return str(name).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -81,9 +81,8 @@ def _check_entry(entry: _Entry | Failure) -> SourceFile | Failure:
     source = SourceFile(Path(entry.path), entry.order, item)
     if source.suffix not in READABLE_SUFFIXES:
         suffix = printable_path(source.suffix) or "no suffix"
-        return Failure(
-            item, f"not a kind of file that can be read: {suffix} (wanted {', '.join(sorted(READABLE_SUFFIXES))})"
-        )
+        wanted = ", ".join(sorted(READABLE_SUFFIXES))
+        return Failure(item, f"not a kind of file that can be read: {suffix} (wanted {wanted})")
     if printable_path(source.id) != source.id:
         return Failure(item, "the file's name is not valid UTF-8, so it cannot be the document's id; rename the file")
     return source
@@ -93,7 +92,7 @@ def _walk_folder(root: str) -> Iterator[_Entry | Failure]:
     """Yield the files under `root` in the order of their relative paths."""
     top = os.path.realpath(root)
     entered: set[tuple[int, int]] = set()
-    # A stack and not recursion: folders may nest deeper than Python's recursion limit.
+    # A stack instead of recursion: folders may nest deeper than Python's recursion limit.
     waiting = [_Entry("", root, "folder", is_link=False)]
     while waiting:
         entry = waiting.pop()
@@ -112,7 +111,7 @@ def _list_folder(folder: _Entry, entered: set[tuple[int, int]]) -> list[_Entry]:
         return []
     entered.add((status.st_dev, status.st_ino))
     with os.scandir(folder.path) as listing:
-        return sorted(_make_entry(folder.order, found) for found in listing if not found.name.startswith("."))
+        return sorted(_make_entry(folder.order, listed) for listed in listing if not listed.name.startswith("."))
 
 
 def _make_entry(prefix: str, listed: os.DirEntry[str]) -> _Entry:
@@ -125,7 +124,7 @@ def _make_entry(prefix: str, listed: os.DirEntry[str]) -> _Entry:
 
 
 def _is_walked_directly(link: str, top: str) -> bool:
-    """Whether the target of a link lies under `top` and not in a hidden folder of it."""
+    """Return whether the target of a link lies under `top` outside of hidden folders."""
     target = os.path.realpath(link)
     if target != top and not target.startswith(top.rstrip(os.sep) + os.sep):
         return False

@@ -1,6 +1,6 @@
-"""What Markdown says beside its prose: headings, link targets, front matter and alias lines.
+"""Structure of Markdown texts: headings, link targets, front matter and alias lines.
 
-All patterns are linear in the text: repeats are possessive or bounded, so that a 50 MB line is read in seconds.
+All patterns take linear time: repeats are possessive or bounded, so that a 50 MB line is read in seconds.
 """
 
 import re
@@ -8,17 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 
-class Heading(NamedTuple):
-    """A heading; `text` has no markup, and the source's `[start:end]` is the heading with its marks."""
-
-    level: int
-    text: str
-    start: int
-    end: int
-
-
 class FrontMatter(NamedTuple):
-    """The title and aliases a document states of itself; `end` is the offset where its body starts."""
+    """The title and aliases in the front matter of a document; `end` is the offset where the body starts."""
 
     title: str = ""
     aliases: tuple[str, ...] = ()
@@ -61,62 +52,52 @@ _INLINE_ITEM = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'|[^,\s][^,]*+")
 _ALIAS_LINE = re.compile(r"aliases[ \t]*:(.*)", re.I)
 
 
-def find_headings(text: str) -> list[Heading]:
-    """Return the headings of a Markdown text outside code blocks and front matter, in order.
-
-    A line above 500 characters is no heading, whatever its marks.
-    """
-    return list(_iter_headings(text, range(1, 7)))
-
-
 def find_main_heading(text: str) -> str:
-    """Return the text of the first heading of level 1, "" if there is none."""
-    return next((heading.text for heading in _iter_headings(text, range(1, 2))), "")
+    """Return the text, without markup, of the first heading of level 1; "" if there is none.
 
-
-def _iter_headings(text: str, levels: range) -> Iterator[Heading]:
+    Code blocks and front matter have no headings, and neither have lines of more than 500 characters.
+    """
     for match in _matches_outside_code(_HEADING, text, read_front_matter(text).end):
-        raw = match.group()
         if match["marks"]:
-            level, inner = len(match["marks"]), _CLOSING_MARKS.sub("", (match["atx"] or "").strip())
+            is_main, inner = match["marks"] == "#", _CLOSING_MARKS.sub("", (match["atx"] or "").strip())
         else:
-            level, inner = (1 if match["line"][0] == "=" else 2), match["setext"]
-        if level in levels and len(inner) <= _MAX_HEADING_CHARACTERS and (shown := strip_markup(inner)):
-            start = match.start() + len(raw) - len(raw.lstrip())
-            yield Heading(level, shown, start, match.start() + len(raw.rstrip()))
+            is_main, inner = match["line"][0] == "=", match["setext"]
+        if is_main and len(inner) <= _MAX_HEADING_CHARACTERS and (heading := strip_markup(inner)):
+            return heading
+    return ""
 
 
 def find_links(text: str) -> tuple[str, ...]:
-    """Return the targets of the links of a Markdown text as written, each once, in the order of their first use.
+    """Return the distinct link targets of a Markdown text as written, in the order of their first use.
 
     Markdown links, reference definitions, `[[wiki links]]`, `<https://…>` and `<a href>` count; pictures, code and
     places in the same document (`#section`) do not.
     """
     if "[" not in text and "<" not in text:
         return ()
-    found = {match.start(): match["target"] for match in _matches_outside_code(_DEFINITION, text)}
+    target_at = {match.start(): match["target"] for match in _matches_outside_code(_DEFINITION, text)}
     pictures: list[bool] = []
     for match in _matches_outside_code(_LINK_TOKEN, text):
         if match["open"]:
             pictures.append(match["open"] == "![")
         elif match["close"] or match["angle"] is not None or match["bare"] is not None:
-            # A `]` without its `[` opens nothing; a picture's target is not a document.
+            # A `]` without its `[` ends no link; a picture's target is not a document.
             picture = pictures.pop() if pictures else True
             if not picture and not match["close"]:
-                found[match.start()] = match["angle"] or match["bare"] or ""
+                target_at[match.start()] = match["angle"] or match["bare"] or ""
         elif target := match["wiki"] or match["auto"] or match["double"] or match["single"]:
-            found[match.start()] = target
-    targets = (found[start].strip() for start in sorted(found))
+            target_at[match.start()] = target
+    targets = (target_at[start].strip() for start in sorted(target_at))
     return tuple(dict.fromkeys(target for target in targets if target and not target.startswith("#")))
 
 
 def strip_markup(inline: str) -> str:
     """Return one line of Markdown without the marks of links, emphasis, code and heading anchors."""
-    shown = _INLINE_LINK.sub(r"\1", _ANCHOR.sub("", inline.strip()))
-    shown = re.sub(r"\[\[(?:[^\[\]|\n]{0,500}\|)?([^\[\]|\n]{1,500})\]\]", r"\1", shown)
+    text = _INLINE_LINK.sub(r"\1", _ANCHOR.sub("", inline.strip()))
+    text = re.sub(r"\[\[(?:[^\[\]|\n]{0,500}\|)?([^\[\]|\n]{1,500})\]\]", r"\1", text)
     for _ in range(2):  # emphasis within emphasis
-        shown = _EMPHASIS.sub(r"\2", shown)
-    return " ".join(re.sub(r"\\([^\w\s])", r"\1", shown.replace("`", "")).split())
+        text = _EMPHASIS.sub(r"\2", text)
+    return " ".join(re.sub(r"\\([^\w\s])", r"\1", text.replace("`", "")).split())
 
 
 def read_front_matter(text: str) -> FrontMatter:
@@ -142,7 +123,7 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def read_alias_line(text: str) -> tuple[str, ...]:
-    """Return the names of a line `Aliases: A; B`, of 2,000 characters at most, among the first five lines of a text."""
+    """Return the names in a line `Aliases: A; B`, of 2,000 characters at most, among the first five lines of a text."""
     start = 0
     for _ in range(5):
         end = text.find("\n", start)
@@ -182,15 +163,15 @@ def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -
 
 
 def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of fenced code blocks; one that is never closed runs to the end."""
-    opened: re.Match[str] | None = None
+    """Yield (start, end) of fenced code blocks; one that is never closed extends to the end."""
+    opening: re.Match[str] | None = None
     for fence in _FENCE.finditer(text):
-        if opened is None:
-            # Back-ticks after an opening of back-ticks make it a code span in a line, not a block.
+        if opening is None:
+            # Back-ticks after opening back-ticks make it a code span within a line, not a block.
             if fence[1][0] == "~" or "`" not in fence[2]:
-                opened = fence
-        elif fence[1][0] == opened[1][0] and len(fence[1]) >= len(opened[1]) and not fence[2].strip():
-            yield opened.start(), fence.end()
-            opened = None
-    if opened is not None:
-        yield opened.start(), len(text)
+                opening = fence
+        elif fence[1][0] == opening[1][0] and len(fence[1]) >= len(opening[1]) and not fence[2].strip():
+            yield opening.start(), fence.end()
+            opening = None
+    if opening is not None:
+        yield opening.start(), len(text)

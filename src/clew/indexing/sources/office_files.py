@@ -1,4 +1,4 @@
-"""PDF, Word, PowerPoint and HTML files, turned into Markdown by `markitdown` (extra `files`)."""
+"""Conversion of PDF, Word, PowerPoint and HTML files to Markdown by `markitdown` (extra `files`)."""
 
 import io
 import warnings
@@ -16,28 +16,27 @@ _INSTALL_COMMAND = "pip install 'clew[files]'"
 
 
 def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> Document:
-    """Return the document of a file's bytes, its text being the Markdown that `markitdown` makes of it.
+    """Return the document of a file's bytes, with the Markdown that `markitdown` makes of it as text.
 
     Args:
         document_id: The document's id.
-        name: The file's name in plain words: the title if the file states none.
+        name: The file's name in words, the title if the file states none.
+        suffix: Suffix with its dot, in lower case: `.pdf`, `.docx`, `.pptx`, `.html` or `.htm`.
         data: The bytes of the whole file.
-        suffix: With its dot, in lower case: `.pdf`, `.docx`, `.pptx`, `.html` or `.htm`.
 
     Raises:
-        InputError: `markitdown` is missing, the file is empty or damaged, or no text is in it.
+        InputError: `markitdown` is missing, or the file is empty, damaged or without text.
     """
     if not data:
         raise InputError("empty: the file holds no bytes")
     try:
         from markitdown import MarkItDownException, StreamInfo
     except ImportError as error:
-        raise InputError(
-            f"reading {suffix} files needs markitdown, which is not installed; run: {_INSTALL_COMMAND}"
-        ) from error
+        message = f"reading {suffix} files needs markitdown, which is not installed"
+        raise InputError(f"{message}; run: {_INSTALL_COMMAND}") from error
     stream = StreamInfo(extension=suffix)
     try:
-        # What the parsers warn of (fonts, deep nesting) is no matter of the caller.
+        # Warnings of the parsers (fonts, deep nesting) do not concern the caller.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = _make_converter().convert_stream(io.BytesIO(data), stream_info=stream)
@@ -45,13 +44,13 @@ def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> D
         raise InputError(_failure_reason(error, suffix)) from error
     text = result.markdown
     if not text.strip():
-        raise InputError("empty: no text was found in the file; pages that are pictures need OCR first")
+        raise InputError("empty: the file has no text; pages that are pictures need OCR first")
     return make_markdown_document(document_id, name, text, title=" ".join((result.title or "").split()))
 
 
 @cache
 def _make_converter() -> "MarkItDown":
-    """Return a converter of these four kinds alone: no plugin, no network, no opening of archives, no guessing."""
+    """Return a converter for these four formats only, without plugins, network, archives and guessing."""
     from markitdown import DocumentConverter, MarkItDown
     from markitdown.converters import DocxConverter, HtmlConverter, PdfConverter, PptxConverter
 
@@ -68,6 +67,6 @@ def _failure_reason(error: "MarkItDownException", suffix: str) -> str:
     attempts = error.attempts if isinstance(error, FileConversionException) else None
     causes = [attempt.exc_info[1] for attempt in attempts or () if attempt.exc_info]
     if any(isinstance(cause, MissingDependencyException) for cause in causes):
-        return f"reading {suffix} files needs more of markitdown than is installed; run: {_INSTALL_COMMAND}"
-    seen = f"{type(causes[0]).__name__}: {causes[0]}" if causes else str(error)
-    return f"the {suffix} file is damaged or locked ({' '.join(seen.split())[:200]}); save it anew or leave it out"
+        return f"reading {suffix} files needs parts of markitdown that are not installed; run: {_INSTALL_COMMAND}"
+    cause = " ".join((f"{type(causes[0]).__name__}: {causes[0]}" if causes else str(error)).split())
+    return f"the {suffix} file is damaged or locked ({cause[:200]}); save it again or leave it out"

@@ -1,9 +1,10 @@
-"""Documents from records: lines of JSON and rows of tables; a record that cannot be used does not stop the next."""
+"""Documents from records: JSON lines and rows of tables; a record that cannot be used does not stop the next."""
 
 import csv
 import json
 import math
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NoReturn
 
@@ -16,45 +17,45 @@ _DOCUMENT_COLUMNS = frozenset({"id", "title", "text"})
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,99})(?:\.[0-9]{1,99}(?:[eE][+-]?[0-9]{1,2})?|[eE][+-]?[0-9]{1,2})")
 _INT64 = 2**63
-# The csv module refuses cells above 131,072 characters unless told otherwise; a C long of 32 bits bounds this.
+# The csv module's default limit is 131,072 characters; the largest possible one is a C long, which may have 32 bits.
 _MAX_CELL_CHARACTERS = 2**31 - 1
 
 
 def read_json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[SourcedDocument | Failure]:
-    """Yield the document of each line of JSON, or why it has none.
+    """Yield for each JSON line its document, or a failure.
 
     Args:
-        lines: As a binary file gives them; blank ones are skipped.
-        name: The file's id; a record without an `id` is called `name:line number`.
-        item: How failures name the file.
+        lines: Lines of a binary file; blank ones are skipped.
+        name: The file's id; a record without an `id` gets the id `name:line number`.
+        item: Name of the file in failures.
     """
-    number, seen = 0, False
+    seen = False
     for number, line in enumerate(lines, 1):
         if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
+            line = line.removeprefix(BOM_UTF8)
             if b"\0" in line:
                 yield Failure(item, "binary content (a NUL byte in line 1), not lines of JSON")
                 return
         if not line.strip():
             continue
         seen = True
-        place = f"{item}:{number}"
+        item_line = f"{item}:{number}"
         try:
-            yield SourcedDocument(place, _parse_json_document(line, f"{name}:{number}"))
+            yield SourcedDocument(item_line, _parse_json_document(line, f"{name}:{number}"))
         except InputError as error:
-            yield Failure(place, str(error))
+            yield Failure(item_line, str(error))
     if not seen:
         yield Failure(item, "empty: the file holds no line of JSON")
 
 
 def read_table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> Iterator[SourcedDocument | Failure]:
-    """Yield the document of each row of a table whose first row names the columns, or why it has none.
+    """Yield for each row of a table its document, or a failure; the first row names the columns.
 
     Args:
-        lines: Text lines with their line ends; bytes that are no UTF-8 as lone surrogates.
+        lines: Text lines with their line ends; bytes that are not UTF-8 as lone surrogates.
         delimiter: One character between cells; cells may be quoted.
-        name: The file's id; a row without an `id` is called `name:line number`.
-        item: How failures name the file.
+        name: The file's id; a row without an `id` gets the id `name:line number`.
+        item: Name of the file in failures.
     """
     csv.field_size_limit(_MAX_CELL_CHARACTERS)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -78,26 +79,23 @@ def read_table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) 
                 yield Failure(item, f"the header cannot be read: {error}")
                 return
             seen = True
-            why = f"not a row of a table: {error}; check its quotes" if isinstance(error, csv.Error) else str(error)
-            yield Failure(f"{item}:{line}", why)
+            reason = f"not a row of a table: {error}; check its quotes" if isinstance(error, csv.Error) else str(error)
+            yield Failure(f"{item}:{line}", reason)
     if not seen:
         yield Failure(item, "empty: the file holds no row under a header")
 
 
 def _parse_json_document(line: bytes, fallback_id: str) -> Document:
-    """Map one line to a document; InputError says what is wrong with it."""
     record = _parse_json_object(line)
     extra = {key: value for key, value in record.items() if key not in _DOCUMENT_KEYS and _is_metadata_value(value)}
-    stated = record.get("metadata")
-    if stated is not None and not isinstance(stated, dict):
-        raise InputError(f'"metadata" is {_describe_type(stated)}; wanted an object or nothing')
-    for key, value in (stated or {}).items():
+    own_metadata = record.get("metadata")
+    if own_metadata is not None and not isinstance(own_metadata, dict):
+        raise InputError(f'"metadata" is {_describe_type(own_metadata)}; wanted an object or nothing')
+    for key, value in (own_metadata or {}).items():
         if value is not None and not _is_metadata_value(value):
-            raise InputError(
-                f'metadata "{key}" is {_describe_type(value)}; wanted a string, a finite number below 2^63, a boolean '
-                "or strings"
-            )
-    metadata = {key: value for key, value in (extra | (stated or {})).items() if value is not None}
+            wanted = "a string, a finite number below 2^63, a boolean or strings"
+            raise InputError(f'metadata "{key}" is {_describe_type(value)}; wanted {wanted}')
+    metadata = {key: value for key, value in (extra | (own_metadata or {})).items() if value is not None}
     title = record.get("title")
     if title is not None and not isinstance(title, str):
         raise InputError(f'"title" is {_describe_type(title)}; wanted a string or nothing')
@@ -161,7 +159,7 @@ def _read_strings(record: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 
 def _is_metadata_value(value: object) -> bool:
-    """Whether metadata can hold the value: a string, a boolean, a number that 64 bits hold, or a list of strings."""
+    """Return whether metadata can hold a value: a string, a boolean, a number of 64 bits, or a list of strings."""
     if isinstance(value, int):
         return -_INT64 <= value < _INT64
     if isinstance(value, float):
@@ -177,7 +175,7 @@ def _describe_type(value: object) -> str:
 
 
 def _read_header(row: list[str]) -> list[str]:
-    """Return the columns' names, `id`, `title` and `text` in lower case."""
+    """Return the names of the columns, with `id`, `title` and `text` in lower case."""
     names = [cell.strip() for cell in row]
     names = [name.lower() if name.lower() in _DOCUMENT_COLUMNS else name for name in names]
     if "text" not in names:
@@ -204,7 +202,7 @@ def _make_row_document(header: list[str], row: list[str], fallback_id: str) -> D
 
 
 def _parse_cell(cell: str) -> str | int | float:
-    """Read a cell as a number where that loses nothing: `007` and numbers beyond 64 bits stay strings."""
+    """Return a cell as a number where that loses nothing: `007` and numbers beyond 64 bits stay strings."""
     plain = cell.strip()
     if _INTEGER.fullmatch(plain):
         return int(plain)
