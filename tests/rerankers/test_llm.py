@@ -11,7 +11,7 @@ from clew.models.llm.budget import Budget
 from clew.rerankers.llm import LLMReranker
 from clew.types import Evidence, Failure, Passage, Prompt, Scored, Usage
 from tests.faults.model_server import Request, ServerReply, model_server
-from tests.models.llm.asked import open_model
+from tests.models.llm.model_calls import open_model
 from tests.models.llm.scripted_model import COST, ScriptedModel
 from tests.small_index import result_ids
 
@@ -149,7 +149,7 @@ def test_a_server_that_misbehaves() -> None:
 
 def test_what_fits_into_a_budget_is_scored() -> None:
     with model_server(lambda *_: ServerReply('{"score": 50}', tokens=(1500, 10))) as server:
-        model = open_model(server, budget=Budget(max_tokens=6500), at_once=1)
+        model = open_model(server, budget=Budget(max_tokens=6500), max_concurrency=1)
         (found,) = LLMReranker(model).rerank([QUESTION], [evidence()])
     assert result_ids(found) == list("abcdef")
     assert "4 of 6 passages have no score and keep their places: the budget of 6,500 tokens" in found.notes[-1]
