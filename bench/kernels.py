@@ -12,9 +12,13 @@ import torch
 
 from clew.nn import query_gnn
 from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
-from clew.nn.relational.conv import relational_conv, relational_conv_reference
+from clew.nn.relational.conv import relational_conv
 from clew.nn.relational.graph import RelationalGraph
-from workbench import describe_machine, print_table
+from workbench import ROOT, describe_machine, print_table
+
+sys.path.insert(0, str(ROOT))
+
+from tests.nn.relational.plain_conv import plain_relational_conv
 
 NODES, EDGES, RELATIONS = 87_768, 558_224, 1_000
 
@@ -48,7 +52,7 @@ def measure(name: str) -> tuple[float, float]:
     seeds, owners = torch.zeros(NODES), torch.zeros(NODES, dtype=torch.int64)
     seeds[:3] = 1.0
     plain = name == "plain torch"
-    vars(query_gnn)["relational_conv"] = relational_conv_reference if plain else relational_conv
+    vars(query_gnn)["relational_conv"] = plain_relational_conv if plain else relational_conv
     with torch.inference_mode():
         cached = model.project_relations(texts)
         times = []

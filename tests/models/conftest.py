@@ -1,4 +1,4 @@
-"""Notes about checked weights go to a folder of the test run, not to the user's."""
+"""Notes about checked weights are written to a temporary folder, not to the user's cache."""
 
 from collections.abc import Iterator
 

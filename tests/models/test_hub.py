@@ -1,4 +1,4 @@
-"""Names of models, with a hub that is played: there is no network here."""
+"""Checks of model names against a fake hub, without a network."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,11 +15,11 @@ from clew.models.hub import check_model
 
 @pytest.fixture
 def hub_requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
-    """A hub that has `owner/model` with the revision `main`; what it was asked."""
-    found: list[tuple[str, str | None]] = []
+    """Requests to a fake hub that has `owner/model` with the revision `main`."""
+    requests: list[tuple[str, str | None]] = []
 
-    def answered(self: HfApi, name: str, *, revision: str | None = None, timeout: float) -> Any:
-        found.append((name, revision))
+    def model_info(self: HfApi, name: str, *, revision: str | None = None, timeout: float) -> Any:
+        requests.append((name, revision))
         reply: Any = httpx.Response(404, request=httpx.Request("GET", "https://hub"))
         if name != "owner/model":
             raise RepositoryNotFoundError("no such repository", response=reply)
@@ -27,39 +27,39 @@ def hub_requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]
             raise RevisionNotFoundError("no such revision", response=reply)
         return SimpleNamespace(id=name)
 
-    monkeypatch.setattr(HfApi, "model_info", answered)
+    monkeypatch.setattr(HfApi, "model_info", model_info)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    return found
+    return requests
 
 
 def check(name: str, revision: str | None = None, owner: str = "") -> None:
     check_model(name, revision, "encoder", "use another", owner)
 
 
-def test_what_the_hub_has_is_let_through(asked: list[tuple[str, str | None]], tmp_path: Path) -> None:
+def test_models_of_the_hub_are_accepted(hub_requests: list[tuple[str, str | None]], tmp_path: Path) -> None:
     check(str(tmp_path))
-    assert not asked
+    assert not hub_requests
     check("owner/model", "main")
     check("model", owner="owner")
-    assert asked == [("owner/model", "main"), ("owner/model", None)]
+    assert hub_requests == [("owner/model", "main"), ("owner/model", None)]
 
 
-def test_what_it_has_not_is_bad_input(asked: list[tuple[str, str | None]]) -> None:
+def test_unknown_models_and_revisions_are_bad_input(hub_requests: list[tuple[str, str | None]]) -> None:
     with pytest.raises(InputError, match=r"no encoder is called 'nosuch'; wanted a folder or .*: use another"):
         check("nosuch", owner="owner")
-    assert asked == [("owner/nosuch", None), ("nosuch", None)]
+    assert hub_requests == [("owner/nosuch", None), ("nosuch", None)]
     with pytest.raises(InputError, match="'owner/model' has no revision 'v2'"):
         check("owner/model", "v2")
 
 
 @pytest.mark.parametrize("name", ["a b", "no:such", "/no/such/folder", "./nosuch", "a/b/c", ""])
-def test_what_is_no_name_is_bad_input_and_not_asked_for(asked: list[tuple[str, str | None]], name: str) -> None:
+def test_invalid_names_are_bad_input_without_a_request(hub_requests: list[tuple[str, str | None]], name: str) -> None:
     with pytest.raises(InputError, match=f"no encoder can be called '{name}'"):
         check(name)
-    assert not asked
+    assert not hub_requests
 
 
-def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
     def unreachable(self: HfApi, name: str, **_: Any) -> Any:
@@ -68,25 +68,27 @@ def test_a_hub_that_cannot_be_reached_is_asked_once(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr(HfApi, "model_info", unreachable)
-    with pytest.raises(ProviderError, match=r"cannot be asked for it \(no route\); check the name and the network"):
+    with pytest.raises(ProviderError, match=r"the hub cannot be reached \(no route\); check the name and the network"):
         check("owner/model")
     assert calls == ["owner/model"]
 
 
-def test_what_was_fetched_before_is_not_asked_for(
-    asked: list[tuple[str, str | None]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_cached_models_need_no_request(
+    hub_requests: list[tuple[str, str | None]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    kept = tmp_path / "models--owner--other"
-    (kept / "refs").mkdir(parents=True)
-    (kept / "refs" / "main").write_text("c0ffee")
-    (kept / "snapshots" / "c0ffee").mkdir(parents=True)
-    (kept / "snapshots" / "c0ffee" / "config.json").write_text("{}")
+    cached = tmp_path / "models--owner--other"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("c0ffee")
+    (cached / "snapshots" / "c0ffee").mkdir(parents=True)
+    (cached / "snapshots" / "c0ffee" / "config.json").write_text("{}")
     check("owner/other")
-    assert not asked
+    assert not hub_requests
 
 
-def test_offline_nothing_is_asked(asked: list[tuple[str, str | None]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_there_is_no_request(
+    hub_requests: list[tuple[str, str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     check("nosuch")
-    assert not asked
+    assert not hub_requests

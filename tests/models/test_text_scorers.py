@@ -1,4 +1,4 @@
-"""What scores texts against a question, against cosines by hand and a cross-encoder made of random weights."""
+"""Text scorers against cosines computed by hand and a cross-encoder with random weights."""
 
 import json
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ def bi_encoder() -> BiEncoderScorer:
     return BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)
 
 
-def test_a_bi_encoder_tells_cosines() -> None:
-    found = bi_encoder().score("who directed the film", TEXTS)
+def test_a_bi_encoder_returns_cosines() -> None:
+    scores = bi_encoder().score("who directed the film", TEXTS)
     question = ENCODER.encode(["who directed the film"])[0].tolist()
     wanted = [sum(a * b for a, b in zip(question, row, strict=True)) for row in ENCODER.encode(TEXTS).tolist()]
-    assert found.tolist() == pytest.approx(wanted, abs=1e-6)
-    assert found.shape == (len(TEXTS),)
-    assert found.dtype == np.float32
-    assert found[0] == found[2] == found.max()
+    assert scores.tolist() == pytest.approx(wanted, abs=1e-6)
+    assert scores.shape == (len(TEXTS),)
+    assert scores.dtype == np.float32
+    assert scores[0] == scores[2] == scores.max()
 
 
 def test_questions_are_encoded_as_questions() -> None:
@@ -49,30 +49,30 @@ def test_questions_are_encoded_as_questions() -> None:
 
 
 @pytest.mark.parametrize("scorer", [BM25Scorer(), bi_encoder(), CrossEncoderScorer("nowhere/at all")])
-def test_no_text_has_no_score_and_loads_nothing(scorer: TextScorer) -> None:
-    found = scorer.score("who directed the film", [])
-    assert found.shape == (0,)
-    assert found.dtype == np.float32
+def test_without_texts_there_are_no_scores_and_no_model_is_loaded(scorer: TextScorer) -> None:
+    scores = scorer.score("who directed the film", [])
+    assert scores.shape == (0,)
+    assert scores.dtype == np.float32
 
 
 @settings(deadline=None, max_examples=50)
 @given(WORDS, st.lists(WORDS, max_size=6))
-def test_bm25_weighs_the_texts_that_are_given(question: str, texts: list[str]) -> None:
-    found = BM25Scorer().score(question, texts)
-    np.testing.assert_array_equal(found, BM25Index.build(texts).scores(question))
-    assert found.shape == (len(texts),)
+def test_bm25_weights_terms_by_the_given_texts(question: str, texts: list[str]) -> None:
+    scores = BM25Scorer().score(question, texts)
+    np.testing.assert_array_equal(scores, BM25Index.build(texts).scores(question))
+    assert scores.shape == (len(texts),)
 
 
 def test_bm25_prefers_the_rare_word() -> None:
-    found = BM25Scorer().score("birth of the director", ["director", "birth", "director", "director", "spouse"])
-    assert int(found.argmax()) == 1
-    assert found[4] == 0
+    scores = BM25Scorer().score("birth of the director", ["director", "birth", "director", "director", "spouse"])
+    assert int(scores.argmax()) == 1
+    assert scores[4] == 0
     assert BM25Scorer().score("birth", ["director"] * 3).tolist() == [0, 0, 0]
     assert BM25Scorer().score("?", TEXTS).tolist() == [0] * len(TEXTS)
 
 
 def write_cross_encoder(folder: Path, labels: int = 1) -> Path:
-    """Write a model of a few kilobytes that reads question and text together."""
+    """Write a cross-encoder of a few kilobytes."""
     write_tiny_bert(folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     names = {str(number): f"LABEL_{number}" for number in range(labels)}
@@ -94,33 +94,33 @@ def test_a_cross_encoder_reads_question_and_text_together(tmp_path: Path) -> Non
     folder = write_cross_encoder(tmp_path / "model")
     question = "who directed the film"
     texts = [text for text in TEXTS if text]
-    found = CrossEncoderScorer(str(folder)).score(question, texts)
-    assert found.shape == (len(texts),)
-    assert found.dtype == np.float32
-    assert found[0] == pytest.approx(found[2], abs=1e-5)
+    scores = CrossEncoderScorer(str(folder)).score(question, texts)
+    assert scores.shape == (len(texts),)
+    assert scores.dtype == np.float32
+    assert scores[0] == pytest.approx(scores[2], abs=1e-5)
     loader: Any = AutoTokenizer  # has no types
     tokenizer = loader.from_pretrained(str(folder))
     model: Any = AutoModelForSequenceClassification.from_pretrained(str(folder)).eval()
-    for text, score in zip(texts, found.tolist(), strict=True):
+    for text, score in zip(texts, scores.tolist(), strict=True):
         logit = float(model(**tokenizer(question, text, return_tensors="pt")).logits[0, 0].detach())
         assert score == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-4)
     other = CrossEncoderScorer(str(folder)).score("where was she born", texts)
     assert CrossEncoderScorer(str(folder)).score(question, ["", "a"]).shape == (2,)
-    assert not np.allclose(other, found)
+    assert not np.allclose(other, scores)
 
 
 @pytest.mark.slow
-def test_a_cross_encoder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_cross_encoder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (write_cross_encoder(tmp_path / "json") / "config.json").write_text("{", encoding="utf-8")
     for name in ("nowhere", "empty", "json"):
-        with pytest.raises(ProviderError, match=r"cannot be opened .*give a folder that holds one") as told:
+        with pytest.raises(ProviderError, match=r"cannot be opened .*give a folder that holds one") as caught:
             CrossEncoderScorer(str(tmp_path / name)).score("who", ["x"])
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.slow
-def test_a_cross_encoder_whose_weights_are_damaged(tmp_path: Path) -> None:
+def test_a_cross_encoder_with_damaged_weights(tmp_path: Path) -> None:
     folder = write_cross_encoder(tmp_path / "cut")
     (folder / "model.safetensors").write_bytes(b"\x00" * 30)
     with pytest.raises(ProviderError, match=r"cannot be opened .*give a folder that holds one"):
@@ -128,7 +128,7 @@ def test_a_cross_encoder_whose_weights_are_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_cross_encoder_that_gives_no_ranking(tmp_path: Path) -> None:
+def test_a_cross_encoder_without_usable_scores(tmp_path: Path) -> None:
     three = CrossEncoderScorer(str(write_cross_encoder(tmp_path / "three", labels=3)))
     with pytest.raises(ProviderError, match="3 scores a text"):
         three.score("who", ["x", "y"])
@@ -136,9 +136,9 @@ def test_a_cross_encoder_that_gives_no_ranking(tmp_path: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"][:] = np.nan
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ProviderError, match="no numbers"):
+    with pytest.raises(ProviderError, match="not finite numbers"):
         CrossEncoderScorer(str(folder)).score("who", ["x", "y"])
-    # An encoder opens as one with a head of random weights, and would rank by chance.
+    # An encoder would be opened with a head of random weights and rank at random.
     write_tiny_bert(tmp_path / "encoder")
     with pytest.raises(ProviderError, match="is a BertModel, which was never trained to score"):
         CrossEncoderScorer(str(tmp_path / "encoder")).score("who", ["x", "y"])

@@ -1,4 +1,4 @@
-"""Weights are checked once and the check is remembered."""
+"""Weights files are hashed once, and the result is remembered."""
 
 import hashlib
 from pathlib import Path
@@ -10,50 +10,50 @@ from clew.models.weights_checksum import check_weights, user_cache
 
 
 def test_a_file_that_passed_is_remembered_until_it_changes(tmp_path: Path) -> None:
-    file, memory = tmp_path / "weights", tmp_path / "memory"
+    file, cache = tmp_path / "weights", tmp_path / "cache"
     file.write_bytes(b"good")
     sha256 = hashlib.sha256(b"good").hexdigest()
-    check_weights(file, sha256, memory)
-    (note,) = memory.iterdir()
+    check_weights(file, sha256, cache)
+    (note,) = cache.iterdir()
     assert sha256 in note.read_text(encoding="utf-8")
-    check_weights(file, sha256, memory)
+    check_weights(file, sha256, cache)
     file.write_bytes(b"other")
     with pytest.raises(ProviderError, match=f"wanted {sha256}"):
-        check_weights(file, sha256, memory)
+        check_weights(file, sha256, cache)
 
 
 def test_a_remembered_file_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, memory = tmp_path / "weights", tmp_path / "memory"
+    file, cache = tmp_path / "weights", tmp_path / "cache"
     file.write_bytes(b"good")
     sha256 = hashlib.sha256(b"good").hexdigest()
-    check_weights(file, sha256, memory)
+    check_weights(file, sha256, cache)
 
     def refuse(*_: object) -> None:
         raise AssertionError("hashed again")
 
     monkeypatch.setattr(hashlib, "file_digest", refuse)
-    check_weights(file, sha256, memory)
+    check_weights(file, sha256, cache)
 
 
-def test_a_memory_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
-    file, memory = tmp_path / "weights", tmp_path / "memory"
+def test_an_unwritable_cache_costs_only_time(tmp_path: Path) -> None:
+    file, cache = tmp_path / "weights", tmp_path / "cache"
     file.write_bytes(b"good")
-    memory.write_bytes(b"a file, not a folder")
-    check_weights(file, hashlib.sha256(b"good").hexdigest(), memory)
+    cache.write_bytes(b"a file, not a folder")
+    check_weights(file, hashlib.sha256(b"good").hexdigest(), cache)
 
 
-def test_a_damaged_note_is_not_believed(tmp_path: Path) -> None:
-    file, memory = tmp_path / "weights", tmp_path / "memory"
+def test_a_damaged_note_is_ignored(tmp_path: Path) -> None:
+    file, cache = tmp_path / "weights", tmp_path / "cache"
     file.write_bytes(b"good")
     sha256 = hashlib.sha256(b"good").hexdigest()
-    check_weights(file, sha256, memory)
-    (note,) = memory.iterdir()
+    check_weights(file, sha256, cache)
+    (note,) = cache.iterdir()
     note.write_bytes(b"\xff")
-    check_weights(file, sha256, memory)
+    check_weights(file, sha256, cache)
     assert sha256 in note.read_text(encoding="utf-8")
 
 
-def test_an_absent_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="gone"):
         check_weights(tmp_path / "gone", "0" * 64, tmp_path)
 

@@ -1,4 +1,4 @@
-"""A language model of some ten thousand parameters, made here, and served as a server of models serves its own."""
+"""A language model of about ten thousand parameters, and an HTTP server for it."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ _TEMPLATE = (
 
 
 def tiny_tokenizer(texts: Sequence[str]) -> Any:
-    """Return a tokenizer of bytes that knows the words of some texts and the marks of a turn."""
+    """Return a byte-level tokenizer trained on some texts, with turn markers."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -36,7 +36,7 @@ def tiny_tokenizer(texts: Sequence[str]) -> Any:
 
 
 def tiny_llama(tokenizer: Any) -> Any:
-    """Return a model that was never trained."""
+    """Return an untrained model."""
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
@@ -64,7 +64,7 @@ def write_tiny_llama(
     chat: bool = False,
     gain: float = 1.0,
 ) -> Path:
-    """Write an untaught model and its tokenizer as a folder of the hub's layout; returns the folder.
+    """Write an untrained model and its tokenizer in the hub's layout; return the folder.
 
     Args:
         folder: Made where it is missing.
@@ -72,7 +72,7 @@ def write_tiny_llama(
         side: Where the tokenizer pads.
         padded: Whether the tokenizer has a token to pad with.
         chat: Whether it has a chat template.
-        gain: Of the weights; at 1 a model that never learned hardly looks back, at 16 each token and place counts.
+        gain: Factor on the weights; at 1 an untrained model hardly depends on earlier tokens, at 16 strongly.
     """
     tokenizer = tiny_tokenizer(texts)
     model = tiny_llama(tokenizer)
@@ -85,13 +85,13 @@ def write_tiny_llama(
     if not chat:
         tokenizer.chat_template = None
     tokenizer.save_pretrained(folder)
-    settings = folder / "tokenizer_config.json"  # a side that was set is not written
+    settings = folder / "tokenizer_config.json"  # save_pretrained does not write the side
     settings.write_text(json.dumps({**json.loads(settings.read_text()), "padding_side": side}))
     return folder
 
 
 def overfit(model: Any, prompt: list[int], reply: list[int], steps: int = 120) -> float:
-    """Let a model learn one reply to one prompt by heart; returns the loss at the end."""
+    """Train a model on one reply to one prompt; return the final loss."""
     tokens = torch.tensor([prompt + reply])
     labels = torch.tensor([[-100] * len(prompt) + reply])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -107,7 +107,7 @@ def overfit(model: Any, prompt: list[int], reply: list[int], steps: int = 120) -
 
 
 def prompt_tokens(tokenizer: Any, request: Request) -> list[int]:
-    """Return the tokens of a request as the model gets them."""
+    """Return the tokens of a request."""
     turns = [{"role": message["role"], "content": message["content"]} for message in request["messages"]]
     text = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
     return [*tokenizer(text, add_special_tokens=False)["input_ids"]]
@@ -115,19 +115,19 @@ def prompt_tokens(tokenizer: Any, request: Request) -> list[int]:
 
 @contextmanager
 def serve_model(model: Any, tokenizer: Any) -> Iterator[RunningServer]:
-    """Serve a model: what it generates is the reply, and the tokens are those it read and wrote."""
+    """Serve a model: replies are generated, and token counts are real."""
     lock = threading.Lock()
 
     def script(request: Request, _: int) -> ServerReply:
-        asked = torch.tensor([prompt_tokens(tokenizer, request)])
+        prompt = torch.tensor([prompt_tokens(tokenizer, request)])
         with lock, torch.inference_mode():
             out = model.generate(
-                asked, attention_mask=torch.ones_like(asked), max_new_tokens=request["max_tokens"], do_sample=False
+                prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=request["max_tokens"], do_sample=False
             )
-        said = out[0, asked.shape[1] :].tolist()
-        finish = "stop" if said[-1] == tokenizer.eos_token_id else "length"
-        text = tokenizer.decode(said, skip_special_tokens=True)
-        return ServerReply(str(text), finish_reason=finish, tokens=(asked.shape[1], len(said)))
+        reply = out[0, prompt.shape[1] :].tolist()
+        finish = "stop" if reply[-1] == tokenizer.eos_token_id else "length"
+        text = tokenizer.decode(reply, skip_special_tokens=True)
+        return ServerReply(str(text), finish_reason=finish, tokens=(prompt.shape[1], len(reply)))
 
     with model_server(script) as server:
         yield server

@@ -1,4 +1,4 @@
-"""Tokens made from graphs, against attention written out node by node."""
+"""Soft tokens of graphs against attention computed node by node."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,35 +29,35 @@ def linear(weights: dict[str, Any], name: str, values: Any) -> Any:
 
 
 def attention_layer(weights: dict[str, Any], name: str, states: Any, edges: Sequence[tuple[int, Any, int]]) -> Any:
-    """One layer: each node hears its sources, weighed for each head by query times key."""
+    """One layer: each node attends to its sources, by head, with weights from query times key."""
     rows = []
     for node, state in enumerate(states):
         row = linear(weights, f"{name}.lin_skip", state)
         query = linear(weights, f"{name}.lin_query", state).reshape(SETTINGS.heads, -1)
-        heard = [
+        sources = [
             (
-                (linear(weights, f"{name}.lin_key", states[source]) + told).reshape(SETTINGS.heads, -1),
-                (linear(weights, f"{name}.lin_value", states[source]) + told).reshape(SETTINGS.heads, -1),
+                (linear(weights, f"{name}.lin_key", states[source]) + edge).reshape(SETTINGS.heads, -1),
+                (linear(weights, f"{name}.lin_value", states[source]) + edge).reshape(SETTINGS.heads, -1),
             )
             for source, relation, target in edges
             if target == node
-            for told in [linear(weights, f"{name}.lin_edge", relation)]
+            for edge in [linear(weights, f"{name}.lin_edge", relation)]
         ]
-        for head in range(SETTINGS.heads if heard else 0):
-            scores = np.exp([query[head] @ key[head] / np.sqrt(query.shape[1]) for key, _ in heard])
+        for head in range(SETTINGS.heads if sources else 0):
+            scores = np.exp([query[head] @ key[head] / np.sqrt(query.shape[1]) for key, _ in sources])
             shares = scores / scores.sum()
             size = query.shape[1]
             row[head * size : (head + 1) * size] += sum(
-                share * value[head] for share, (_, value) in zip(shares, heard, strict=True)
+                share * value[head] for share, (_, value) in zip(shares, sources, strict=True)
             )
         rows.append(row)
     return np.stack(rows)
 
 
-def slow_tokens(module: GraphToken, given: GraphContext, nodes: list[int]) -> Any:
-    """The tokens of a part of a graph: its nodes and the edges among them."""
+def slow_tokens(module: GraphToken, graph_context: GraphContext, nodes: list[int]) -> Any:
+    """The tokens of a subgraph: its nodes and the edges among them."""
     weights = {name: value.double().numpy() for name, value in module.state_dict().items()}
-    encoded = given.query.graph
+    encoded = graph_context.query.graph
     edges = [
         (
             nodes.index(source),
@@ -79,11 +79,13 @@ def slow_tokens(module: GraphToken, given: GraphContext, nodes: list[int]) -> An
     return linear(weights, "projector.2", hidden).reshape(SETTINGS.tokens, SETTINGS.outputs)
 
 
-@pytest.mark.parametrize(("given", "nodes"), [(GRAPH, [0, 1, 2, 3, 4]), (PART, [1, 2, 3])])
-def test_the_selected_part_is_attended_to_averaged_and_projected(given: GraphContext, nodes: list[int]) -> None:
+@pytest.mark.parametrize(("graph_context", "nodes"), [(GRAPH, [0, 1, 2, 3, 4]), (PART, [1, 2, 3])])
+def test_the_selected_part_is_attended_to_averaged_and_projected(graph_context: GraphContext, nodes: list[int]) -> None:
     module = make_encoder(SETTINGS)
     with torch.no_grad():
-        np.testing.assert_allclose(module([given])[0].numpy(), slow_tokens(module, given, nodes), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            module([graph_context])[0].numpy(), slow_tokens(module, graph_context, nodes), rtol=1e-4, atol=1e-6
+        )
 
 
 def test_the_whole_graph_is_read_whatever_was_selected() -> None:
@@ -95,7 +97,7 @@ def test_the_whole_graph_is_read_whatever_was_selected() -> None:
         assert not torch.equal(part([PART]), part([GRAPH]))
 
 
-def test_tokens_of_a_graph_do_not_depend_on_the_others_in_training_neither() -> None:
+def test_tokens_of_a_graph_do_not_depend_on_its_batch_even_in_training() -> None:
     module = make_encoder(GraphTokenSettings(WIDTH, 6)).train()
     graphs = [GRAPH, *CONTEXTS, PART]
     with torch.no_grad():
@@ -120,8 +122,8 @@ def test_gradients_reach_every_weight_that_can_change_a_token() -> None:
 
 
 @pytest.mark.parametrize("numbers", [{"tokens": 0}, {"layers": 0}, {"width": 6}])
-def test_numbers_that_make_no_network_are_refused(numbers: dict[str, int]) -> None:
-    with pytest.raises(InputError, match="a number below 1 or a width that 4 heads cannot share"):
+def test_invalid_settings_are_refused(numbers: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="wanted numbers of at least 1, and a width divisible by the heads"):
         GraphTokenSettings(WIDTH, 6, **numbers)  # type: ignore[arg-type]
 
 

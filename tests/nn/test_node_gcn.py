@@ -1,4 +1,4 @@
-"""The GCN against dense matrices in numpy, and the softmaxes over batches of graphs against one graph at a time."""
+"""The GCN against dense matrices in numpy, and batches of graphs against one graph at a time."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,8 @@ def dense_importances(model: NodeGCN, nodes: "NDArray[Any]", edges: list[tuple[i
     adjacency /= roots[:, None] * roots[None, :]
     hidden = nodes
     for number, layer in enumerate(model.layers):
-        own = {name: value.detach().numpy() for name, value in layer.named_parameters()}
-        hidden = adjacency @ (np.maximum(hidden, 0.0) if number else hidden) @ own["lin.weight"].T + own.get(
+        weights = {name: value.detach().numpy() for name, value in layer.named_parameters()}
+        hidden = adjacency @ (np.maximum(hidden, 0.0) if number else hidden) @ weights["lin.weight"].T + weights.get(
             "bias", 0.0
         )
     return np.asarray(hidden[:, 0])
@@ -49,10 +49,10 @@ def random_nodes(count: int, seed: int = 0) -> torch.Tensor:
 
 @pytest.mark.parametrize("layers", [2, 3])
 @pytest.mark.parametrize("bias", [False, True])
-def test_it_is_what_dense_matrices_give(layers: int, bias: bool) -> None:
+def test_importances_equal_dense_matrices(layers: int, bias: bool) -> None:
     model, nodes = make_gcn(layers, bias=bias), random_nodes(5)
-    found = model(nodes, torch.tensor(EDGES)).detach().numpy()
-    np.testing.assert_allclose(found, dense_importances(model, nodes.numpy(), EDGES), atol=1e-12)
+    result = model(nodes, torch.tensor(EDGES)).detach().numpy()
+    np.testing.assert_allclose(result, dense_importances(model, nodes.numpy(), EDGES), atol=1e-12)
 
 
 def test_the_published_form_has_no_bias_and_two_layers() -> None:
@@ -61,12 +61,12 @@ def test_the_published_form_has_no_bias_and_two_layers() -> None:
 
 def test_a_graph_without_edges_or_nodes() -> None:
     model, none = make_gcn(), torch.zeros((0, 2), dtype=torch.int64)
-    alone = model(random_nodes(3), none).detach().numpy()
-    np.testing.assert_allclose(alone, dense_importances(model, random_nodes(3).numpy(), []), atol=1e-12)
+    single = model(random_nodes(3), none).detach().numpy()
+    np.testing.assert_allclose(single, dense_importances(model, random_nodes(3).numpy(), []), atol=1e-12)
     assert model(random_nodes(0), none).shape == (0,)
 
 
-def test_a_batch_of_graphs_is_its_graphs_one_by_one() -> None:
+def test_a_batch_equals_its_graphs_one_by_one() -> None:
     model = make_gcn()
     graphs = [
         (random_nodes(5, 1), EDGES),
@@ -82,27 +82,27 @@ def test_a_batch_of_graphs_is_its_graphs_one_by_one() -> None:
         torch.testing.assert_close(importance[first : first + len(nodes)], single)
 
 
-def test_an_edge_is_as_likely_as_its_ends_together() -> None:
+def test_edge_probabilities_are_normalised_products_of_their_ends() -> None:
     nodes, edges = torch.log_softmax(random_nodes(5)[:, 0], 0), torch.tensor(EDGES)
     products = nodes.exp()[edges].prod(dim=1)
     torch.testing.assert_close(edge_log_probabilities(nodes, edges).exp(), products / products.sum())
     unlikely = edge_log_probabilities(torch.tensor([0.0, -1e4, -2e4]), torch.tensor([[0, 1], [1, 2]]))
-    assert unlikely.tolist() == [0.0, -2e4], "a logarithm, for which nothing is too unlikely"
+    assert unlikely.tolist() == [0.0, -2e4], "computed as logarithms, without underflow"
 
 
-def test_gradients_are_right() -> None:
+def test_gradients_equal_finite_differences() -> None:
     model, nodes, edges = make_gcn(3, bias=True), random_nodes(5).requires_grad_(), torch.tensor(EDGES)
 
-    def told(nodes: torch.Tensor) -> torch.Tensor:
+    def log_probabilities(nodes: torch.Tensor) -> torch.Tensor:
         logs = torch.log_softmax(nodes[:, 0] * model(nodes, edges), 0)
         return torch.cat([logs, edge_log_probabilities(logs, edges)])
 
-    assert torch.autograd.gradcheck(told, (nodes,))
-    told(nodes).square().sum().backward()  # type: ignore[no-untyped-call]
+    assert torch.autograd.gradcheck(log_probabilities, (nodes,))
+    log_probabilities(nodes).square().sum().backward()  # type: ignore[no-untyped-call]
     assert all(value.grad is not None and value.grad.isfinite().all() for value in model.parameters())
 
 
 @pytest.mark.parametrize(("inputs", "width", "layers"), [(4, 6, 1), (0, 6, 2), (4, 0, 2)])
-def test_a_shape_that_is_none_is_refused(inputs: int, width: int, layers: int) -> None:
+def test_invalid_sizes_are_refused(inputs: int, width: int, layers: int) -> None:
     with pytest.raises(InputError, match="wanted 2 layers or more"):
         NodeGCN(inputs, width, layers)

@@ -1,4 +1,4 @@
-"""The network against the published one: its size, its direction, and a plain reading of the equations."""
+"""The network against the published one: its size, its direction, and its equations."""
 
 import pytest
 import torch
@@ -31,7 +31,7 @@ def random_graph(nodes: int, relations: int, edges: int, seed: int) -> Relationa
 
 
 def single_owner(count: int) -> torch.Tensor:
-    """All nodes belong to the one question."""
+    """All nodes belong to a single question."""
     return torch.zeros(count, dtype=torch.int64)
 
 
@@ -56,7 +56,7 @@ def test_the_names_of_a_published_checkpoint() -> None:
 def slow_logits(
     model: QueryGNN, edges: list[tuple[int, int, int]], texts: torch.Tensor, question: torch.Tensor, seeds: list[float]
 ) -> list[float]:
-    """The equations of the paper, a node and an edge at a time; edges are (head hears, relation, tail)."""
+    """The equations of the paper, one node and edge at a time; edges are (receiving head, relation, tail)."""
     weights = model.state_dict()
 
     def linear(name: str, x: torch.Tensor) -> torch.Tensor:
@@ -76,10 +76,10 @@ def slow_logits(
         ]
         following = []
         for node, state in enumerate(states):
-            heard = start[node] + sum(
+            messages = start[node] + sum(
                 states[sender] * projected[r] for receiver, r, sender in edges if receiver == node
             )
-            mixed = linear(f"{name}.linear", torch.cat([state, heard]))
+            mixed = linear(f"{name}.linear", torch.cat([state, messages]))
             normed = functional.layer_norm(
                 mixed, mixed.shape, weights[f"{name}.layer_norm.weight"], weights[f"{name}.layer_norm.bias"]
             )
@@ -96,7 +96,7 @@ def test_it_computes_the_equations_and_sends_from_tail_to_head() -> None:
     receivers, through, senders = (torch.tensor([edge[i] for edge in edges]) for i in range(3))
     graph = RelationalGraph((senders, through, receivers), 4, 4)
     with torch.no_grad():
-        found = model(
+        result = model(
             graph,
             model.project_relations(texts),
             question[None],
@@ -104,7 +104,7 @@ def test_it_computes_the_equations_and_sends_from_tail_to_head() -> None:
             torch.tensor(seeds),
         )
         torch.testing.assert_close(
-            found, torch.tensor(slow_logits(model, edges, texts, question, seeds)), rtol=1e-4, atol=1e-5
+            result, torch.tensor(slow_logits(model, edges, texts, question, seeds)), rtol=1e-4, atol=1e-5
         )
         backward = RelationalGraph((receivers, through, senders), 4, 4)
         other = model(
@@ -114,7 +114,7 @@ def test_it_computes_the_equations_and_sends_from_tail_to_head() -> None:
             torch.zeros(4, dtype=torch.int64),
             torch.tensor(seeds),
         )
-    assert not torch.allclose(found, other, atol=1e-3), "the wrong direction must be noticed"
+    assert not torch.allclose(result, other, atol=1e-3), "the wrong direction must be noticed"
 
 
 @settings(deadline=None, max_examples=20)
@@ -134,7 +134,7 @@ def test_renumbering_nodes_renumbers_the_scores(seed: int, order: list[int]) -> 
     torch.testing.assert_close(after, before[new], rtol=1e-4, atol=1e-5)
 
 
-def test_questions_side_by_side_do_not_touch() -> None:
+def test_a_batch_equals_its_questions_one_by_one() -> None:
     model = make_model(OURS)
     one, other = random_graph(5, 4, 12, 1), random_graph(6, 4, 9, 2)
     both = RelationalGraph(
@@ -159,7 +159,7 @@ def test_an_untrained_model_ranks_as_its_prior() -> None:
     torch.manual_seed(0)
     model, graph, prior = QueryGNN(OURS), random_graph(9, 6, 30, 0), torch.randn(9)
     with torch.no_grad():
-        found = model(
+        result = model(
             graph,
             torch.randn(6, 3, 8),
             torch.randn(1, 5),
@@ -168,26 +168,26 @@ def test_an_untrained_model_ranks_as_its_prior() -> None:
             torch.rand(9, 4),
             prior,
         )
-    assert torch.equal(found, prior)
+    assert torch.equal(result, prior)
 
 
-def test_weights_of_one_change_nothing_and_their_gradient_is_the_change() -> None:
+def test_edge_weights_of_one_change_nothing_and_have_the_right_gradient() -> None:
     model, graph = make_model(SMALL), random_graph(6, 4, 14, 3)
-    given_ = (torch.randn(4, 3, 8), torch.randn(1, 5), single_owner(6), torch.rand(6))
+    tensors = (torch.randn(4, 3, 8), torch.randn(1, 5), single_owner(6), torch.rand(6))
     weights = [torch.ones(14, requires_grad=True) for _ in range(3)]
-    weighed = model(graph, *given_, edge_weights=weights)
+    weighted = model(graph, *tensors, edge_weights=weights)
     with torch.no_grad():
-        torch.testing.assert_close(weighed, model(graph, *given_), rtol=1e-5, atol=1e-6)
-    (gradient,) = torch.autograd.grad(weighed[2], weights[1])
+        torch.testing.assert_close(weighted, model(graph, *tensors), rtol=1e-5, atol=1e-6)
+    (gradient,) = torch.autograd.grad(weighted[2], weights[1])
     edge = int(gradient.abs().argmax())
     nudged = [weight.detach().clone() for weight in weights]
     nudged[1][edge] += 1e-3
     with torch.no_grad():
-        change = (model(graph, *given_, edge_weights=nudged)[2] - weighed[2].detach()) / 1e-3
+        change = (model(graph, *tensors, edge_weights=nudged)[2] - weighted[2].detach()) / 1e-3
     assert float(change) == pytest.approx(float(gradient[edge]), rel=0.05, abs=1e-3)
 
 
-def test_inverses_have_to_be_learned_to_be_asked_for() -> None:
+def test_inverses_need_the_setting() -> None:
     with pytest.raises(InputError, match="learned inverse"):
         QueryGNN(SMALL).project_inverses(torch.zeros(2, 3, 8))
     assert QueryGNN(OURS).project_inverses(torch.zeros(2, 3, 8)).shape == (2, 3, 8)

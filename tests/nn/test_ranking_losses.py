@@ -1,4 +1,4 @@
-"""Losses against their formulas, and that each pulls the relevant up."""
+"""Losses against their formulas, and the signs of their gradients."""
 
 import math
 
@@ -21,7 +21,7 @@ def test_cross_entropy_as_in_the_paper() -> None:
     assert float(binary_loss(LOGITS, RELEVANT)) == pytest.approx(positive + negative, rel=1e-5)
 
 
-def test_cross_entropy_as_in_the_code_weighs_the_hardest_most() -> None:
+def test_cross_entropy_as_in_the_code_weights_the_hardest_most() -> None:
     hard, easy = math.exp(0.0 / 0.2), math.exp(-1.0 / 0.2)
     negative = -(hard * math.log(1 - sigmoid(0.0)) + easy * math.log(1 - sigmoid(-1.0))) / (hard + easy)
     positive = -(math.log(sigmoid(2.0)) + math.log(sigmoid(0.5))) / 2
@@ -36,7 +36,7 @@ def test_ratios_of_paper_and_code() -> None:
     assert float(ratio_loss(LOGITS, RELEVANT)) == pytest.approx(as_code, rel=1e-5)
 
 
-def test_listwise_lets_relevant_ones_stand_beside_each_other() -> None:
+def test_listwise_relevant_nodes_do_not_compete() -> None:
     others = math.exp(-1.0) + math.exp(0.0)
     wanted = -sum(math.log(math.exp(x) / (math.exp(x) + others)) for x in (2.0, 0.5)) / 2
     assert float(listwise_loss(LOGITS, RELEVANT)) == pytest.approx(wanted, rel=1e-5)

@@ -1,4 +1,4 @@
-"""Scores of nodes and draws of selections, against all selections written out."""
+"""Scores of nodes and samples of selections, against an enumeration of all selections."""
 
 from itertools import permutations
 
@@ -28,30 +28,30 @@ def selection_orders(count: int, budget: int, *, stops: bool) -> list[tuple[int,
 
 
 def slow_probability(scores: torch.Tensor, end: torch.Tensor, order: tuple[int, ...], budget: int) -> float:
-    """Draw by draw: weight by weight among what is left, the end among it from the second draw on."""
+    """Sample by sample: weights of the remaining nodes, and of the end from the second sample on."""
     weights, stop = np.exp(scores.double().numpy()), float(torch.exp(end))
-    found, left = 1.0, set(range(len(weights)))
+    probability, remaining = 1.0, set(range(len(weights)))
     for place, node in enumerate(order):
-        found *= weights[node] / (sum(weights[other] for other in left) + (stop if place else 0.0))
-        left.remove(node)
-    if left and len(order) < budget:
-        found *= stop / (sum(weights[other] for other in left) + stop)
-    return float(found)
+        probability *= weights[node] / (sum(weights[other] for other in remaining) + (stop if place else 0.0))
+        remaining.remove(node)
+    if remaining and len(order) < budget:
+        probability *= stop / (sum(weights[other] for other in remaining) + stop)
+    return float(probability)
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 @pytest.mark.parametrize("budget", [1, 2, 3, 4, 7])
-def test_probabilities_are_those_of_draws_one_by_one_and_add_up_to_one(end: torch.Tensor, budget: int) -> None:
+def test_probabilities_are_products_over_samples_and_sum_to_one(end: torch.Tensor, budget: int) -> None:
     total = 0.0
     for order in selection_orders(len(SCORES), budget, stops=bool(torch.isfinite(end))):
-        found = float(selection_log_probability(SCORES, end, torch.tensor(order), budget).exp())
-        assert found == pytest.approx(slow_probability(SCORES, end, order, budget), rel=1e-5)
-        total += found
+        probability = float(selection_log_probability(SCORES, end, torch.tensor(order), budget).exp())
+        assert probability == pytest.approx(slow_probability(SCORES, end, order, budget), rel=1e-5)
+        total += probability
     assert total == pytest.approx(1.0, abs=1e-5)
 
 
 def sample_frequencies(end: torch.Tensor, budget: int, draws: int) -> tuple[np.ndarray, np.ndarray]:
-    """How often each selection was drawn, and its probability."""
+    """Counts of each selection in samples, and its probability."""
     every = selection_orders(len(SCORES), budget, stops=bool(torch.isfinite(end)))
     place = {order: row for row, order in enumerate(every)}
     generator = torch.Generator().manual_seed(5)
@@ -69,15 +69,15 @@ def chi_square(counts: np.ndarray, shares: np.ndarray) -> float:
     return float((((counts - wanted) ** 2 / wanted).sum() - free) / np.sqrt(2 * free))
 
 
-def test_selections_are_drawn_as_often_as_they_are_likely() -> None:
+def test_selections_are_sampled_by_their_probability() -> None:
     assert chi_square(*sample_frequencies(NEVER, 2, 4000)) < 4
 
 
-def test_selections_that_may_end_are_drawn_as_often_as_they_are_likely() -> None:
+def test_selections_that_may_end_are_sampled_by_their_probability() -> None:
     assert chi_square(*sample_frequencies(ENDS["may end"], 3, 6000)) < 4
 
 
-def test_without_chance_the_likeliest_is_drawn() -> None:
+def test_without_a_generator_the_most_likely_nodes_are_selected() -> None:
     assert sample_without_replacement(SCORES, NEVER, 3, None).tolist() == [2, 0, 3]
     assert sample_without_replacement(SCORES, torch.tensor(0.1), 3, None).tolist() == [2, 0]
     assert sample_without_replacement(SCORES, torch.tensor(9.0), 3, None).tolist() == [2]
@@ -85,7 +85,7 @@ def test_without_chance_the_likeliest_is_drawn() -> None:
     assert sample_without_replacement(SCORES, NEVER, 9, None).tolist() == [2, 0, 3, 1]
 
 
-def test_equal_generators_draw_the_same() -> None:
+def test_equal_generators_give_equal_selections() -> None:
     one, two = (torch.Generator().manual_seed(3) for _ in range(2))
     assert [sample_without_replacement(SCORES, NEVER, 3, one).tolist() for _ in range(5)] == [
         sample_without_replacement(SCORES, NEVER, 3, two).tolist() for _ in range(5)
@@ -93,7 +93,7 @@ def test_equal_generators_draw_the_same() -> None:
 
 
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
-def test_gradients_of_a_logarithm_are_finite_and_those_of_differences(end: torch.Tensor) -> None:
+def test_gradients_are_finite_and_equal_finite_differences(end: torch.Tensor) -> None:
     scores = SCORES.double().requires_grad_()
     order = torch.tensor([3, 0])
     assert torch.autograd.gradcheck(lambda some: selection_log_probability(some, end.double(), order, 3), scores)
@@ -104,7 +104,7 @@ def test_gradients_of_a_logarithm_are_finite_and_those_of_differences(end: torch
 
 
 def make_batch(graphs: list[int], seed: int = 0) -> NodeBatch:
-    """Rings of some numbers of nodes side by side."""
+    """Rings of given numbers of nodes."""
     generator = torch.Generator().manual_seed(seed)
     begins = np.concatenate([[0], np.cumsum(graphs)])[:-1]
     rings = [
@@ -120,32 +120,32 @@ def make_batch(graphs: list[int], seed: int = 0) -> NodeBatch:
 
 def cut_graph(whole: NodeBatch, graph: int) -> NodeBatch:
     """One graph of a batch."""
-    own = whole.graph_of == graph
-    begin = int(own.nonzero()[0])
-    edges = whole.edges[own[whole.edges[:, 0]]] - begin
-    zeros = torch.zeros(int(own.sum()), dtype=torch.long)
-    return NodeBatch(whole.inputs[own], edges, whole.cosines[own], whole.prior[own], zeros, 1)
+    members = whole.graph_of == graph
+    begin = int(members.nonzero()[0])
+    edges = whole.edges[members[whole.edges[:, 0]]] - begin
+    zeros = torch.zeros(int(members.sum()), dtype=torch.long)
+    return NodeBatch(whole.inputs[members], edges, whole.cosines[members], whole.prior[members], zeros, 1)
 
 
 def make_scorer(combination: str, *, stops: bool) -> SubgraphScorer:
     torch.manual_seed(1)
-    made = SubgraphScorer(5, 6, 2, combination, stops=stops)
+    model = SubgraphScorer(5, 6, 2, combination, stops=stops)
     with torch.no_grad():
-        for parameter in made.gcn.layers[-1].parameters():
+        for parameter in model.gcn.layers[-1].parameters():
             parameter.normal_()
-    return made
+    return model
 
 
 @pytest.mark.parametrize("combination", [PRODUCT, SUM])
-def test_graphs_side_by_side_are_scored_as_each_alone(combination: str) -> None:
+def test_a_batch_equals_its_graphs_one_by_one(combination: str) -> None:
     model, whole = make_scorer(combination, stops=True), make_batch([3, 5, 4])
     scores, ends = model(whole)
-    alone = [model(cut_graph(whole, graph)) for graph in range(3)]
-    torch.testing.assert_close(scores, torch.cat([one for one, _ in alone]))
-    torch.testing.assert_close(ends, torch.cat([end for _, end in alone]))
+    single = [model(cut_graph(whole, graph)) for graph in range(3)]
+    torch.testing.assert_close(scores, torch.cat([one for one, _ in single]))
+    torch.testing.assert_close(ends, torch.cat([end for _, end in single]))
 
 
-def test_a_product_is_of_cosine_and_importance_and_a_sum_adds_the_walk() -> None:
+def test_product_multiplies_cosine_and_importance_and_sum_adds_the_prior() -> None:
     some = make_batch([4])
     product, added = make_scorer(PRODUCT, stops=False), make_scorer(SUM, stops=False)
     torch.testing.assert_close(product(some)[0], some.cosines * product.gcn(some.inputs, some.edges))
@@ -154,7 +154,7 @@ def test_a_product_is_of_cosine_and_importance_and_a_sum_adds_the_walk() -> None
     assert added(some)[1].tolist() == [-torch.inf]
 
 
-def test_an_untrained_sum_is_the_walk_and_the_cosine() -> None:
+def test_an_untrained_sum_is_prior_plus_cosine() -> None:
     some = make_batch([4])
     scores, ends = SubgraphScorer(5, 6, 2, SUM, stops=True)(some)
     torch.testing.assert_close(scores, some.prior + some.cosines)

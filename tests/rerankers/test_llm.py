@@ -11,7 +11,7 @@ from clew.models.llm.budget import Budget
 from clew.rerankers.llm import LLMReranker
 from clew.types import Evidence, Failure, Passage, Prompt, Scored, Usage
 from tests.faults.model_server import Request, ServerReply, model_server
-from tests.models.llm.asked import open_model
+from tests.models.llm.model_calls import open_model
 from tests.models.llm.scripted_model import COST, ScriptedModel
 from tests.small_index import result_ids
 

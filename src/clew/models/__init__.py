@@ -1,1 +1,1 @@
-"""Encoders: the only code that meets weights and the network."""
+"""Encoders, text scorers and language models: the only code that loads their weights or uses the network."""

@@ -1,4 +1,4 @@
-"""Whether there is a model of some name, asked once before a library looks for its files again and again."""
+"""Check that a model exists, with one request, before a library searches for its files with many."""
 
 import importlib
 import os
@@ -10,19 +10,19 @@ _TIMEOUT_SECONDS = 10.0
 
 
 def check_model(name: str, revision: str | None, kind: str, advice: str, owner: str = "") -> None:
-    """Refuse what is neither a folder nor a model of the hub, as far as that can be told; loads nothing.
+    """Raise an error unless the name is a folder or a model of the hub; loads nothing.
 
-    A model that was fetched before is not asked for, nor is any while HF_HUB_OFFLINE is set.
+    The hub is not asked for a model in its local cache, nor while HF_HUB_OFFLINE is set.
 
     Args:
         name: A folder, or a name on the hub.
-        revision: On the hub; None for its main branch.
-        kind: What is wanted, as in "no KIND is called NAME".
-        advice: What to do, to end a message with.
-        owner: Whose model a name without an owner is, where there is one of that name.
+        revision: Revision on the hub; None for the main branch.
+        kind: Kind of model, for messages: "no KIND is called NAME".
+        advice: What to do instead, at the end of messages.
+        owner: Owner to try first for a name without one.
 
     Raises:
-        InputError: No model can have this name, or the hub has none.
+        InputError: The name is invalid, or the hub has no such model.
         ProviderError: The hub cannot be reached.
     """
     from huggingface_hub import HfApi, constants
@@ -44,10 +44,10 @@ def check_model(name: str, revision: str | None, kind: str, advice: str, owner: 
     except HFValidationError as error:
         raise InputError(f"no {kind} can be called {name!r}; {wanted}: {advice}") from error
     except RevisionNotFoundError as error:
-        raise InputError(f"the {kind} {name!r} has no revision {revision!r} on the hub: give one of its own") from error
+        raise InputError(f"the {kind} {name!r} has no revision {revision!r} on the hub: give another one") from error
     except _connection_errors() as error:
         raise ProviderError(
-            f"the {kind} {name!r} is no folder, and the hub cannot be asked for it ({str(error) or repr(error)}); "
+            f"the {kind} {name!r} is not a folder, and the hub cannot be reached ({str(error) or repr(error)}); "
             f"check the name and the network, or {advice}"
         ) from error
     raise InputError(f"no {kind} is called {name!r}; {wanted}: {advice}")
@@ -60,11 +60,11 @@ def _is_cached(name: str, revision: str | None) -> bool:
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:
-    """Return what the hub's client raises: its errors are those of httpx, and of httpx2 from its second version on."""
-    found: list[type[Exception]] = [OSError]
+    """Return the errors of the hub's client: those of httpx, and from its second version on those of httpx2."""
+    errors: list[type[Exception]] = [OSError]
     for module in ("httpx", "httpx2"):
         try:
-            found.append(importlib.import_module(module).HTTPError)
+            errors.append(importlib.import_module(module).HTTPError)
         except ImportError:
             continue
-    return tuple(found)
+    return tuple(errors)

@@ -1,4 +1,4 @@
-"""One processor thread for the kernels of the calling thread, and for no other."""
+"""Limit torch's kernels to one thread, for the calling thread only."""
 
 import ctypes
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from pathlib import Path
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run torch's kernels in the calling thread without helpers.
+    """Run torch's kernels in the calling thread alone.
 
-    Kernels cut in two wait for their slower half: on two cores shared with five processes a question took 15 ms in one
-    thread and 200 ms in two, and a batch a worker ran two to three times as fast as two threads a batch. torch's
-    `set_num_threads` would change the whole process, so the two libraries below torch are told directly; where they
-    are absent (macOS, Windows) nothing changes but the speed.
+    A parallel kernel waits for its slowest thread: on two cores shared with five processes a question took 15 ms in
+    one thread and 200 ms in two, and one batch per worker ran two to three times as fast as two threads per batch.
+    torch's `set_num_threads` would change the whole process, so OpenMP and MKL are set directly; where they are absent
+    (macOS, Windows) only the speed differs.
     """
     import torch
 
-    torch.get_num_threads()  # torch sets a thread's count on first use and would undo ours
+    torch.get_num_threads()  # torch sets the count of a thread on first use, which would undo ours
     library = _kernel_library()
     if library is None:
         yield
@@ -34,7 +34,7 @@ def one_thread() -> Iterator[None]:
 
 
 def worker_count() -> int:
-    """Return how many threads may each run kernels of one thread: torch's own number, or 1 where that cannot be set."""
+    """Return the number of workers that run kernels under `one_thread`: torch's thread count, 1 where unsupported."""
     import torch
 
     return torch.get_num_threads() if _kernel_library() else 1
@@ -48,5 +48,5 @@ def _kernel_library() -> ctypes.CDLL | None:
     if not path.exists():
         return None
     library = ctypes.CDLL(str(path))
-    wanted = ("omp_get_max_threads", "omp_set_num_threads", "MKL_Set_Num_Threads_Local")
-    return library if all(hasattr(library, name) for name in wanted) else None
+    symbols = ("omp_get_max_threads", "omp_set_num_threads", "MKL_Set_Num_Threads_Local")
+    return library if all(hasattr(library, name) for name in symbols) else None

@@ -1,19 +1,17 @@
-"""What every encoder asks of its texts."""
+"""Text without a UTF-8 form: refused before it is stored, replaced where it is only read."""
 
 from collections.abc import Sequence
 
 from clew.errors import InputError
 
 
+def replace_surrogates(text: str) -> str:
+    """Return a text with a question mark for each lone surrogate, which UTF-8 cannot encode."""
+    return text.encode(errors="replace").decode()
+
+
 def require_unicode(texts: Sequence[str]) -> None:
-    """Refuse text that has no UTF-8 form.
-
-    Args:
-        texts: Any strings.
-
-    Raises:
-        InputError: A text holds a lone surrogate, which no tokenizer and no file can carry.
-    """
+    """Raise an `InputError` where a text holds a lone surrogate, which tokenizers and files cannot represent."""
     for number, text in enumerate(texts):
         try:
             text.encode("utf-8")

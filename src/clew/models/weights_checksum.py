@@ -1,4 +1,4 @@
-"""A weights file is what its SHA-256 says; a file checked once is remembered."""
+"""SHA-256 checks of weights files, remembered between runs, and hashes of weights in memory."""
 
 import hashlib
 import os
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def hash_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
-    """Let a hash run over tensors as they lie in memory, so that the way their files were written does not count.
+    """Update a hash with tensors in memory, independently of the format of their files.
 
     Args:
-        digest: Any hash.
-        state: Tensors of PyTorch by name.
+        digest: The hash to update.
+        state: PyTorch tensors by name.
     """
     import torch
 
@@ -30,18 +30,18 @@ def hash_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
 
 
 def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
-    """Refuse a weights file that is not the published one.
+    """Raise an error unless a weights file is the published one.
 
-    Hashing 90 MB takes up to a second, so a file that passed is remembered by its place, size and time of change.
+    Hashing 90 MB takes up to a second, so a file that passed is remembered by its path, size and modification time.
 
     Args:
         path: The file.
         sha256: Its SHA-256 in hexadecimal.
-        cache: Folder in which passed files are remembered; by default one in the user's cache folder. A folder that
-            cannot be written costs time, not correctness.
+        cache: Folder for notes about files that passed; None for the user's cache folder. If it cannot be written,
+            files are hashed again.
 
     Raises:
-        ProviderError: The file cannot be read, or its hash is another.
+        ProviderError: The file cannot be read, or its hash differs.
     """
     try:
         status = path.stat()
@@ -50,19 +50,19 @@ def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
         if _read_note(note) == identity:
             return
         with path.open("rb") as file:
-            seen = hashlib.file_digest(file, "sha256").hexdigest()
+            actual = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ProviderError(f"cannot read the weights {path}: {error}; reinstall the model") from error
-    if seen != sha256:
+    if actual != sha256:
         raise ProviderError(
-            f"the weights {path} have SHA-256 {seen}; wanted {sha256}; the file is damaged or another model's: "
-            "reinstall it"
+            f"the weights {path} have SHA-256 {actual}; wanted {sha256}; the file is damaged or belongs to another "
+            "model: reinstall it"
         )
     _write_note(note, identity)
 
 
 def user_cache() -> Path:
-    """Return the folder in which Clew may keep what it can make again, by the platform's custom."""
+    """Return Clew's cache folder by the platform's convention."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "clew"
     if sys.platform == "darwin":

@@ -1,21 +1,20 @@
-"""Scores of the passages found for a question, by messages over the graph that connects them. n passages, l features.
+"""Scores of retrieved passages by message passing over the graph that connects them. n passages, l edge features.
 
     h_v = g(x_v, mean over the neighbours u of f(x_u, e_uv)),     f(x_u, e_uv) = sum over m of e_uv(m) x_u
     e_v = g'(e_v, mean over the neighbours u of e_u),             s_v = y . h_v
 
-x are vectors of passages, e_uv the l features of an edge, normalised over both dimensions, e_v the features of all
-edges of v, y the vector of the question, projected to the width of h. Two layers.
+x are embeddings of passages, e_uv the l features of an edge, normalised over both dimensions, e_v the features of all
+edges of v, y the embedding of the question, projected to the width of h. Two layers.
 
 Source: Dong et al., "Don't Forget to Connect! Improving RAG with Graph-based Reranking" (2024), equations 7 to 11, and
 table 5 for the other layers, which are PyTorch Geometric's.
-Differs from the source: features are divided by the roots of the sums at both ends, where the paper does not say how;
-g is one linear layer of both its arguments together with ReLU after it, which the paper leaves
-open; a passage without neighbours keeps a score; networks that read texts alone begin with what the cosine of question
-and passage says, as far as their layers leave it (`_pass_on`). Passages may bring numbers beside their vectors or in
-their stead; then scores start from a line through those numbers. `relational` is ours: every feature of an edge has a
-matrix of its own, and states keep what they had. The LSTM of `sage` reads neighbours in the order in which passages are
-given, where GraphSAGE draws one, and stops at a passage's last neighbour, where PyTorch Geometric reads on over the
-zeros that make all rows as long as the longest.
+Differs from the source: features are divided by the square roots of the sums at both ends (the paper does not say how);
+g is a linear layer of its two arguments, concatenated, with ReLU (the paper leaves it open); a passage without
+neighbours has a score; networks that read embeddings alone start near the cosine of question and passage, as far as
+their layers preserve it (`_init_near_identity`). Passages may have numeric features beside their embeddings or instead
+of them; then scores start from a linear function of those numbers. `relational` is ours: each edge feature has its own
+matrix, and layers are residual. The LSTM of `sage` reads neighbours in the order of the passages, where GraphSAGE
+samples an order, and stops at a passage's last neighbour, where PyTorch Geometric continues over zero padding.
 """
 
 import math
@@ -32,31 +31,31 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NETWORKS = ("relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp")
-"""What can pass messages: ours, the source's, four of PyTorch Geometric's, and nothing at all."""
+"""Layer types: ours, the source's, four of PyTorch Geometric's, and one without messages."""
 
 ARCHITECTURE_VERSION = 2
-"""Of what a network makes of its weights, and begins with; runs of another one are begun anew."""
+"""Version of the computation and of the initial weights; training runs of another version start again."""
 
-_GAT_HEADS = 8  # of attention, as in the source's table 5
+_GAT_HEADS = 8  # as in the source's table 5
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class DocumentGNNSettings:
-    """The shape of a network.
+    """Shape of a network.
 
     Attributes:
-        text: Width of the vectors of passages and questions; 0 where numbers alone are read.
-        numbers: How many numbers a passage brings; 0 where its vector alone is read, as in the source.
-        edges: How many features an edge has.
+        text: Width of the embeddings of passages and questions; 0 where only numbers are read.
+        numbers: Number of numeric features of a passage; 0 where only its embedding is read, as in the source.
+        edges: Number of features of an edge.
         network: One of `NETWORKS`.
-        width: Of a passage's state.
-        layers: How many steps a message goes.
-        dropout: Share of a state that is left out in training.
-        edge_update: Whether edges' features hear of each other between the layers; `g-rag` only.
+        width: Width of a passage's state.
+        layers: Number of layers.
+        dropout: Dropout rate of states in training.
+        edge_update: Whether edge features are updated between the layers; `g-rag` only.
 
     Raises:
-        InputError: A value makes no network.
+        InputError: A value is invalid.
     """
 
     text: int
@@ -73,7 +72,7 @@ class DocumentGNNSettings:
             raise InputError(f"the network is {self.network!r}; wanted one of {', '.join(NETWORKS)}")
         if min(self.text, self.numbers) < 0 or self.text + self.numbers < 1:
             raise InputError(
-                f"a passage brings {self.text} wide vectors and {self.numbers} numbers; wanted one of both"
+                f"a passage has {self.text} wide vectors and {self.numbers} numbers; wanted at least one of the two"
             )
         for name, value in (("features of edges", self.edges), ("width", self.width), ("layers", self.layers)):
             if value < 1:
@@ -89,14 +88,14 @@ class DocumentGNNSettings:
 @final
 @dataclass(frozen=True, slots=True)
 class DocumentBatch:
-    """Questions with their passages, filled up with zeros to n. b questions.
+    """b questions with their passages, padded with zeros to n.
 
     Attributes:
-        vectors: (b, n, text) of passages.
-        numbers: (b, n, numbers) of passages.
-        edges: (b, n, n, l) features of the edge that the first passage hears of the second by; 0 where there is none.
-        questions: (b, text).
-        present: (b, n) bool, whether there is a passage.
+        vectors: (b, n, text) embeddings of passages.
+        numbers: (b, n, numbers) numeric features of passages.
+        edges: (b, n, n, l) features of the edge from the second passage to the first; 0 where there is none.
+        questions: (b, text) embeddings of questions.
+        present: (b, n) bool, False for padding.
     """
 
     vectors: "Tensor"
@@ -107,15 +106,15 @@ class DocumentBatch:
 
     def to(self, device: torch.device) -> "DocumentBatch":
         """Return the batch on a device."""
-        there = (part.to(device) for part in (self.vectors, self.numbers, self.edges, self.questions, self.present))
-        return DocumentBatch(*there)
+        tensors = (self.vectors, self.numbers, self.edges, self.questions, self.present)
+        return DocumentBatch(*(tensor.to(device) for tensor in tensors))
 
 
 class DocumentGNN(nn.Module):
-    """The network; its weights are drawn from torch's own generator, to be seeded before.
+    """Scores passages; initial weights come from torch's global generator, which the caller seeds.
 
     Args:
-        settings: Its shape.
+        settings: Shape of the network.
     """
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
@@ -131,15 +130,15 @@ class DocumentGNN(nn.Module):
             self.number_score = nn.Linear(numbers, 1, bias=False)
             self.state_score = nn.Linear(width, 1)
             nn.init.zeros_(self.number_score.weight)
-        made = _LAYER_CLASSES.get(settings.network, _GeometricLayer)
-        last = replace(settings, edge_update=False)  # nobody would hear of what edges become in it
-        self.layers = nn.ModuleList(made(each) for each in [settings] * (settings.layers - 1) + [last])
+        layer_class = _LAYER_CLASSES.get(settings.network, _GeometricLayer)
+        last = replace(settings, edge_update=False)  # no layer follows that would read the updated edges
+        self.layers = nn.ModuleList(layer_class(each) for each in [settings] * (settings.layers - 1) + [last])
 
     def forward(self, batch: DocumentBatch) -> "Tensor":
-        """Return scores (b, n); those of passages that are not there mean nothing.
+        """Return scores (b, n); those of padding are undefined.
 
-        A question's scores depend on its own passages only, and follow them in whatever order they are given; but
-        `sage` hears passages in their order, and so depends on it.
+        A question's scores depend on its own passages only and are equivariant to their order, except for `sage`, which
+        reads neighbours in the order given.
         """
         edges = batch.edges * (batch.present[:, :, None] & batch.present[:, None])[..., None]
         edges = normalize_edges(edges) if self.settings.network == "g-rag" else edges
@@ -149,15 +148,15 @@ class DocumentGNN(nn.Module):
         return self._score(states, batch)
 
     def _initial_states(self, batch: DocumentBatch) -> "Tensor":
-        read: list[Tensor] = []
+        parts: list[Tensor] = []
         if self.settings.text:
-            read.append(self.text_projection(self._scale(batch.vectors)))
+            parts.append(self.text_projection(self._scale(batch.vectors)))
         if self.settings.numbers:
-            read.append(functional.relu(self.number_projection(batch.numbers)))
-        return torch.stack(read).sum(0)
+            parts.append(functional.relu(self.number_projection(batch.numbers)))
+        return torch.stack(parts).sum(0)
 
     def _scale(self, vectors: "Tensor") -> "Tensor":
-        """Return unit vectors with entries of about 1 where nothing else is read; beside numbers they stay small."""
+        """Scale unit vectors to entries of about 1 where they are the only input; beside numbers they stay small."""
         return vectors if self.settings.numbers else vectors * math.sqrt(self.settings.text)
 
     def _score(self, states: "Tensor", batch: DocumentBatch) -> "Tensor":
@@ -171,13 +170,13 @@ class DocumentGNN(nn.Module):
 
 
 def normalize_edges(edges: "Tensor") -> "Tensor":
-    """Return features of edges (b, n, n, l), each divided by the roots of the sums over either dimension."""
+    """Divide edge features (b, n, n, l) by the square roots of their sums over each of the two passage dimensions."""
     sums = edges.sum(1, keepdim=True).clamp_min(1e-9) * edges.sum(2, keepdim=True).clamp_min(1e-9)
     return edges / sums.sqrt()
 
 
 class _GRAGLayer(nn.Module):
-    """The source's layer: features of edges are weights, and hear of each other."""
+    """The source's layer: edge features weight messages and are updated themselves."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
@@ -187,20 +186,20 @@ class _GRAGLayer(nn.Module):
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
-        near = (edges > 0).any(-1)
-        count = near.sum(-1, keepdim=True).clamp_min(1)
-        heard = (edges.sum(-1) * near) @ states / count
-        updated = self.dropout(functional.relu(self.update(torch.cat([states, heard], -1))))
+        adjacent = (edges > 0).any(-1)
+        degree = adjacent.sum(-1, keepdim=True).clamp_min(1)
+        messages = (edges.sum(-1) * adjacent) @ states / degree
+        updated = self.dropout(functional.relu(self.update(torch.cat([states, messages], -1))))
         if self.edge_update is None:
             return updated, edges
-        # The features of all edges of a passage, as one row a passage: (b, n, n * l).
-        around = (near / count) @ edges.flatten(2)
-        changed = functional.relu(self.edge_update(torch.cat([edges, around.view_as(edges)], -1)))
-        return updated, changed * near[..., None]
+        # The features of all edges of a passage as one row: (b, n, n * l).
+        neighbours = (adjacent / degree) @ edges.flatten(2)
+        changed = functional.relu(self.edge_update(torch.cat([edges, neighbours.view_as(edges)], -1)))
+        return updated, changed * adjacent[..., None]
 
 
 class _RelationalLayer(nn.Module):
-    """A matrix for each feature of an edge, whose weights over the neighbours of a passage sum to at most 1."""
+    """A matrix for each edge feature; a feature's weights over the neighbours of a passage sum to at most 1."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
@@ -217,7 +216,7 @@ class _RelationalLayer(nn.Module):
 
 
 class _MLPLayer(nn.Module):
-    """No messages."""
+    """A residual layer without messages."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
@@ -230,7 +229,7 @@ class _MLPLayer(nn.Module):
 
 
 class _GeometricLayer(nn.Module):
-    """A layer of PyTorch Geometric, which sees whether two passages are joined and nothing else of the edge."""
+    """A layer of PyTorch Geometric, which reads whether two passages are adjacent but no edge features."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
@@ -238,25 +237,25 @@ class _GeometricLayer(nn.Module):
         self.dropout = nn.Dropout(settings.dropout)
 
     def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
-        near = (edges > 0).any(-1)
-        question, receiver, sender = near.nonzero(as_tuple=True)  # sorted by receiver, as an LSTM over neighbours wants
+        adjacent = (edges > 0).any(-1)
+        question, receiver, sender = adjacent.nonzero(as_tuple=True)  # sorted by receiver, as the LSTM requires
         size = states.shape[1]
         index = torch.stack([question * size + sender, question * size + receiver])
-        heard = self.convolution(states.flatten(0, 1), index).view_as(states)
-        return self.dropout(functional.relu(heard)), edges
+        updated = self.convolution(states.flatten(0, 1), index).view_as(states)
+        return self.dropout(functional.relu(updated)), edges
 
 
 def _init_near_identity(weight: "Tensor") -> None:
-    """Let drawn weights (width, width) begin near the identity, so that a layer begins by passing a state on."""
+    """Move initial weights (width, width) near the identity, so that the layer starts by preserving states."""
     with torch.no_grad():
         weight.mul_(0.3).add_(torch.eye(len(weight)))
 
 
 def _lstm_aggregation(width: int) -> Any:
-    """Return an LSTM over each receiver's neighbours whose result is its state after the last of them, else zeros."""
+    """Build an LSTM over each receiver's neighbours that returns its last state; zeros without neighbours."""
     from torch_geometric.nn.aggr import LSTMAggregation
 
-    class ToTheLast(LSTMAggregation):  # type: ignore[misc]
+    class LastStateLSTM(LSTMAggregation):  # type: ignore[misc]
         def forward(
             self,
             x: "Tensor",
@@ -266,37 +265,36 @@ def _lstm_aggregation(width: int) -> Any:
             dim: int = -2,
             max_num_elements: int | None = None,
         ) -> "Tensor":
-            rows, there = self.to_dense_batch(x, index, ptr, dim_size, dim, max_num_elements=max_num_elements)
+            rows, mask = self.to_dense_batch(x, index, ptr, dim_size, dim, max_num_elements=max_num_elements)
             if not rows.shape[1]:
                 return x.new_zeros(len(rows), self.out_channels)
-            count = there.sum(1)
+            count = mask.sum(1)
             last = (count - 1).clamp_min(0)[:, None, None].expand(-1, 1, self.out_channels)
             states: Tensor = self.lstm(rows)[0].gather(1, last)[:, 0]
             return states.where((count > 0)[:, None], 0.0)
 
-    return ToTheLast(width, width)
+    return LastStateLSTM(width, width)
 
 
 def _build_convolution(network: str, width: int) -> Any:
     from torch_geometric import nn as geometric
 
-    made: Any
+    layer: Any
     if network == "gin":
         first, second = nn.Linear(width, width), nn.Linear(width, width)
-        own = [first.weight, second.weight]
-        made = geometric.GINConv(nn.Sequential(first, nn.ReLU(), second), aggr="mean", train_eps=True)
+        weights = [first.weight, second.weight]
+        layer = geometric.GINConv(nn.Sequential(first, nn.ReLU(), second), aggr="mean", train_eps=True)
     elif network == "sage":
-        made = geometric.SAGEConv(width, width, aggr=_lstm_aggregation(width))
-        own = [made.lin_r.weight]
+        layer = geometric.SAGEConv(width, width, aggr=_lstm_aggregation(width))
+        weights = [layer.lin_r.weight]
     else:
+        heads = _GAT_HEADS
         gcn = network == "gcn"
-        made = (
-            geometric.GCNConv(width, width) if gcn else geometric.GATConv(width, width // _GAT_HEADS, heads=_GAT_HEADS)
-        )
-        own = [made.lin.weight]
-    for weight in own:
+        layer = geometric.GCNConv(width, width) if gcn else geometric.GATConv(width, width // heads, heads=heads)
+        weights = [layer.lin.weight]
+    for weight in weights:
         _init_near_identity(weight)
-    return made
+    return layer
 
 
 _LAYER_CLASSES: dict[str, Any] = {"g-rag": _GRAGLayer, "relational": _RelationalLayer, "mlp": _MLPLayer}

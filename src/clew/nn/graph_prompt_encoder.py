@@ -1,10 +1,10 @@
-"""Tokens that a language model reads as vectors, made from a textual graph by a graph transformer.
+"""Soft tokens for a language model, computed from a textual graph by a graph transformer.
 
-Source: He et al., "G-Retriever" (2024), section 5.4, and the authors' code: four layers of the graph
-transformer of Shi et al. (2021), the mean over the nodes of the selected part, two linear layers with a sigmoid between
-them, one token. Perozzi et al., "Let Your Graph Do the Talking" (2024): the whole graph, several tokens.
-Differs from the source: layer norm in place of batch norm, so that a graph's tokens do not depend on the batch it is
-in; Perozzi et al. try several networks, and their nodes have no texts.
+Source: He et al., "G-Retriever" (2024), section 5.4, and the authors' code: four layers of the graph transformer of Shi
+et al. (2021), the mean over the nodes of the selected subgraph, two linear layers with a sigmoid between them, one
+token. Perozzi et al., "Let Your Graph Do the Talking" (2024): the whole graph, several tokens.
+Differs from the source: layer norm instead of batch norm, so that a graph's tokens do not depend on its batch; Perozzi
+et al. try several networks, and their nodes have no texts.
 """
 
 from collections.abc import Sequence
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GraphTokenSettings:
-    """The shape of the module.
+    """Shape of a `GraphToken`.
 
     Attributes:
-        inputs: Width of the vectors of nodes and relations.
-        outputs: Width of the tokens that the reader reads.
-        width: Of the layers between; a multiple of `heads`.
-        layers: At least 1.
-        heads: Of attention.
-        tokens: How many tokens a graph becomes.
-        pool: Whose nodes and edges are read, and the nodes taken the mean of: the selected "part" (G-Retriever), or
-            the "whole" graph, whatever was selected (GraphToken).
+        inputs: Width of the embeddings of nodes and relations.
+        outputs: Width of the reader's token embeddings.
+        width: Width of the hidden layers; a multiple of `heads`.
+        layers: Number of layers.
+        heads: Number of attention heads.
+        tokens: Number of tokens per graph.
+        pool: The nodes and edges that are read and averaged: the selected "part" (G-Retriever), or the "whole" graph
+            (GraphToken).
 
     Raises:
-        InputError: A number is below 1, or `width` is no multiple of `heads`.
+        InputError: A number is below 1, or `width` is not a multiple of `heads`.
     """
 
     inputs: int
@@ -53,16 +53,16 @@ class GraphTokenSettings:
     pool: Literal["part", "whole"] = "part"
 
     def __post_init__(self) -> None:
-        least = min(self.inputs, self.outputs, self.width, self.layers, self.heads, self.tokens)
-        if least < 1 or self.width % self.heads:
-            raise InputError(f"{self} has a number below 1 or a width that {self.heads} heads cannot share; change it")
+        numbers = (self.inputs, self.outputs, self.width, self.layers, self.heads, self.tokens)
+        if min(numbers) < 1 or self.width % self.heads:
+            raise InputError(f"{self} is invalid: wanted numbers of at least 1, and a width divisible by the heads")
 
 
 class GraphToken(nn.Module):
-    """The module; its weights are drawn from torch's own generator, to be seeded before.
+    """Computes the soft tokens of graphs; initial weights come from torch's global generator, which the caller seeds.
 
     Args:
-        settings: Its shape.
+        settings: Shape of the module.
     """
 
     def __init__(self, settings: GraphTokenSettings) -> None:
@@ -79,13 +79,13 @@ class GraphToken(nn.Module):
         )
 
     def forward(self, contexts: Sequence["GraphContext"]) -> "Tensor":
-        """Return (n, tokens, outputs); a row depends on its own graph only, and an empty part has a token too.
+        """Return (n, tokens, outputs); a row depends on its own graph only, and an empty subgraph has tokens too.
 
         Args:
-            contexts: n graphs, with vectors of `inputs` numbers.
+            contexts: n graphs with embeddings of width `inputs`.
 
         Raises:
-            InputError: Vectors have another width.
+            InputError: Embeddings have another width.
         """
         device = next(self.parameters()).device
         nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _collate(self, contexts))
@@ -103,7 +103,7 @@ class GraphToken(nn.Module):
 def _collate(
     module: GraphToken, contexts: Sequence["GraphContext"]
 ) -> "tuple[FloatArray, LongArray, FloatArray, LongArray]":
-    """Return graphs side by side: nodes (n, d), edges (2, m), relations (m, d) and the graph of each node (n,)."""
+    """Concatenate graphs into nodes (n, d), edges (2, m), relations (m, d) and the graph of each node (n,)."""
     width, start = module.settings.inputs, 0
     nodes = [np.zeros((0, width), np.float32)]
     edges = [np.zeros((2, 0), np.int64)]

@@ -1,11 +1,11 @@
-"""A graph neural network that a question starts: it scores the nodes of any knowledge graph for the question.
+"""Question-conditioned graph neural network that scores the nodes of any knowledge graph.
 
-With the default settings it is the published model, parameter by parameter. Four things can be switched on: other
-seeds than names by `features` of nodes, a `prior` that the scores start from, one learned direction in place of a
-second text for the inverse of each relation, and the messages and sums of other models.
+With the default settings it is the published model, parameter by parameter. Four options: `features` of nodes as
+further seeds, a `prior` that the scores start from, a learned transformation of relations into their inverses in place
+of a text for each inverse, and other messages and aggregations.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1.
-Differs from the source: the four above; `onward` gives logits, without the last sigmoid.
+Differs from the source: the four options; `forward` returns logits, without the last sigmoid.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,23 +24,22 @@ if TYPE_CHECKING:
 
     from clew.nn.relational.graph import RelationalGraph
 
-
-_CHUNK_ROWS = 4096
+_CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class QueryGNNSettings:
-    """The shape of a model.
+    """Shape of a model.
 
     Attributes:
-        width: Of a node's state.
-        text_width: Of question and relation vectors.
-        layers: How many steps a message goes.
-        features: How many numbers a node brings beside its seed weight; 0 for the published model.
-        prior: Whether the scores start from a given ranking.
-        learned_inverse: Whether the inverse of a relation is the relation turned by a learned direction; else it has a
-            vector of its own.
+        width: Width of a node's state.
+        text_width: Width of question and relation embeddings.
+        layers: Number of layers.
+        features: Number of node features beside the seed weight; 0 for the published model.
+        prior: Whether the scores start from given ones.
+        learned_inverse: Whether the inverse of a relation is computed from the relation by a learned scale and shift;
+            else it has an embedding of its own.
         message: "distmult" or "transe".
         aggregate: "sum" or "mean".
     """
@@ -69,16 +68,15 @@ class _Layer(nn.Module):
     def forward(self, states: "Tensor", messages: "Tensor", boundary: "Tensor") -> "Tensor":
         if torch.is_grad_enabled():
             return self._update(states, messages + boundary)
-        # Some rows at a time, in place: what lies in between fits the processor's cache, and a large graph the memory.
         for start in range(0, len(states), _CHUNK_ROWS):
-            part = slice(start, start + _CHUNK_ROWS)
-            messages[part] = self._update(states[part], messages[part].add_(boundary[part]))
+            chunk = slice(start, start + _CHUNK_ROWS)
+            messages[chunk] = self._update(states[chunk], messages[chunk].add_(boundary[chunk]))
         return messages
 
     def _update(self, states: "Tensor", messages: "Tensor") -> "Tensor":
         weight = self.linear.weight
         width = states.shape[1]
-        # Two products instead of one of both side by side: the pair never lies in memory at once.
+        # Two products instead of one of the concatenation, which is never materialised.
         mixed = functional.linear(states, weight[:, :width], self.linear.bias)
         mixed = torch.addmm(mixed, messages, weight[:, width:].T)
         return states + functional.relu(self.layer_norm(mixed))
@@ -95,8 +93,8 @@ class _EntityModel(nn.Module):
         if torch.is_grad_enabled():
             scores: Tensor = self.mlp(torch.cat([states, questions], dim=1))[:, 0]
             return scores
-        parts = (slice(start, start + _CHUNK_ROWS) for start in range(0, len(states), _CHUNK_ROWS))
-        rows = [self.mlp(torch.cat([states[part], questions[part]], dim=1))[:, 0] for part in parts]
+        chunks = (slice(start, start + _CHUNK_ROWS) for start in range(0, len(states), _CHUNK_ROWS))
+        rows = [self.mlp(torch.cat([states[chunk], questions[chunk]], dim=1))[:, 0] for chunk in chunks]
         return torch.cat(rows) if rows else states.new_zeros(0)
 
     def typed_layers(self) -> "Iterator[_Layer]":
@@ -106,10 +104,10 @@ class _EntityModel(nn.Module):
 
 
 class QueryGNN(nn.Module):
-    """The model; modules are named as in published checkpoints.
+    """The model; its modules have the names of published checkpoints.
 
     Args:
-        settings: Its shape.
+        settings: Shape of the model.
     """
 
     def __init__(self, settings: QueryGNNSettings) -> None:
@@ -126,27 +124,27 @@ class QueryGNN(nn.Module):
             self.feature_mlp = nn.Linear(settings.features, 2 * width)
         if settings.prior:
             self.prior_scale = nn.Parameter(torch.ones(()))
-            # The scores start as the prior alone: what the model adds has to earn its place.
+            # Before training the scores are the prior alone.
             last = self.entity_model.mlp[-1]
             for parameter in last.parameters():
                 nn.init.zeros_(parameter)
 
     def project_relations(self, vectors: "Tensor") -> "Tensor":
-        """Return what each relation multiplies messages by at each layer, (R, layers, width), for text vectors (R, t).
+        """Return the vector of each relation at each layer, (R, layers, width), from text embeddings (R, t).
 
-        It depends on neither question nor graph, so it is computed once and kept.
+        It depends on neither question nor graph, so callers compute it once.
         """
         start = self.rel_mlp(vectors)
         return torch.stack([layer.project(start) for layer in self.entity_model.typed_layers()], dim=1)
 
     def project_inverses(self, projected: "Tensor") -> "Tensor":
-        """Return the projections (R, layers, width) of the inverses of relations, for `learned_inverse`.
+        """Return the projections (R, layers, width) of the inverses of relations, with `learned_inverse`.
 
         Raises:
-            InputError: The model expects vectors of the inverses' own texts.
+            InputError: The model has no learned inverse.
         """
         if not self.settings.learned_inverse:
-            raise InputError("this model has no learned inverse: give it the vectors of the inverse relations' texts")
+            raise InputError("this model has no learned inverse: give it embeddings of the inverse relations' texts")
         return projected * self.inverse_scale + self.inverse_shift
 
     def forward(
@@ -163,24 +161,24 @@ class QueryGNN(nn.Module):
         """Return a logit for each node, (n,).
 
         Args:
-            graph: n nodes; of several questions side by side, without edges between them.
-            relations: (R, layers, width) projections of the relations that the graph numbers.
-            questions: (b, t) text vectors.
-            owners: (n,) the question of each node.
-            seeds: (n,) weight of a node the question names, 0 for the others.
-            features: (n, f) when the settings ask for them.
-            prior: (n,) when the settings ask for it.
-            edge_weights: A weight (m,) for each edge at each layer, to explain scores by; 1 when not given.
+            graph: n nodes, of one or several questions without edges between them.
+            relations: (R, layers, width) projections of the graph's relations.
+            questions: (b, t) text embeddings.
+            owners: (n,) index of the question of each node.
+            seeds: (n,) weight of a node that the question names, 0 for the others.
+            features: (n, f) if the settings have features.
+            prior: (n,) if the settings have a prior.
+            edge_weights: Weights (m,) of the edges at each layer, whose gradients explain scores; None for 1.
         """
-        asked = self.question_mlp(questions)[owners]
-        boundary = asked * seeds[:, None]
+        question = self.question_mlp(questions)[owners]
+        boundary = question * seeds[:, None]
         if features is not None and self.settings.features:
             gate, shift = self.feature_mlp(features).chunk(2, dim=1)
-            boundary = boundary + gate * asked + shift
+            boundary = boundary + gate * question + shift
         states = boundary
         for number, layer in enumerate(self.entity_model.typed_layers()):
             weights = None if edge_weights is None else edge_weights[number]
-            heard = relational_conv(
+            messages = relational_conv(
                 graph,
                 states,
                 relations[:, number].contiguous(),
@@ -188,8 +186,8 @@ class QueryGNN(nn.Module):
                 message=self.settings.message,
                 aggregate=self.settings.aggregate,
             )
-            states = layer(states, heard, boundary)
-        logits = self.entity_model.score(states, asked)
+            states = layer(states, messages, boundary)
+        logits = self.entity_model.score(states, question)
         if prior is not None and self.settings.prior:
             logits = logits + self.prior_scale * prior
         return logits

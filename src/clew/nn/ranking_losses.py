@@ -1,7 +1,7 @@
-"""What a ranking of nodes is trained by.
+"""Losses for rankings of nodes.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, and the
-authors' code, which differ. Differs from the source: `listwise` is neither's.
+authors' code, which differ. Differs from the source: `listwise_loss` is in neither.
 """
 
 from typing import TYPE_CHECKING
@@ -16,13 +16,13 @@ _EPSILON = 1e-10
 
 
 def binary_loss(logits: "Tensor", relevant: "Tensor", temperature: float | None = None) -> "Tensor":
-    """Return the cross-entropy of a question's nodes: the mean over the relevant plus that over the others.
+    """Return the cross-entropy of a question's nodes: the mean over the relevant ones plus the mean over the others.
 
     Args:
         logits: (n,).
         relevant: (n,) bool; at least one of each kind.
-        temperature: Weighs the others by their own softmax at this temperature, as the authors' code does (0.2);
-            None weighs all alike, as the paper does.
+        temperature: Weights the others by their softmax at this temperature, as the authors' code does (0.2); None
+            weights them equally, as the paper does.
     """
     losses = functional.binary_cross_entropy_with_logits(logits, relevant.to(logits.dtype), reduction="none")
     others = logits[~relevant]
@@ -34,7 +34,7 @@ def binary_loss(logits: "Tensor", relevant: "Tensor", temperature: float | None 
 
 
 def ratio_loss(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) -> "Tensor":
-    """Return how small the relevant nodes' share of the probability is.
+    """Return the loss of the relevant nodes' share of the probability.
 
     Args:
         logits: (n,).
@@ -48,9 +48,13 @@ def ratio_loss(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) 
 
 
 def listwise_loss(logits: "Tensor", relevant: "Tensor") -> "Tensor":
-    """Return the mean of -log softmax over the relevant nodes, each against itself and the others alone.
+    """Return the mean of -log softmax over the relevant nodes, each among itself and the others.
 
-    One relevant node never competes with another, so that the last passage of a chain is pulled up like the first.
+    Relevant nodes do not compete with each other, so that the last passage of a path is raised like the first.
+
+    Args:
+        logits: (n,).
+        relevant: (n,) bool; at least one of each kind.
     """
     others = torch.logsumexp(logits[~relevant], dim=0)
     return (torch.logaddexp(logits[relevant], others) - logits[relevant]).mean()

@@ -1,13 +1,13 @@
-"""From what is known of the nodes of question graphs to how likely each is to be selected, and when to stop.
+"""Policy that selects nodes of question graphs: scores of the nodes, sampling, and the probability of a selection.
 
-A selection is drawn node by node without putting back, from a softmax over the nodes that are left and, where it may
-end early, one entry more that ends it: the model of Plackett and Luce. So a selection has a probability, and what is
-learned of one node holds whatever was drawn before it.
+Nodes are sampled without replacement, from a softmax over the remaining nodes and, where a selection may end early, one
+more entry that ends it (Plackett-Luce model). So a selection has a probability, and the score of a node does not depend
+on the nodes sampled before it.
 
 Source: GCN-Retriever (Engel and Park, 2024), equation 3, for `product`; Kool, van Hoof and Welling, "Stochastic Beams
-and Where to Find Them" (2019), for draws by perturbed scores.
-Differs from the source: `sum` adds to the importance what an untrained walk makes of the question, so that what is
-drawn at first is not drawn blindly; a selection may end before the budget is spent.
+and Where to Find Them" (2019), for sampling by perturbed scores.
+Differs from the source: `sum` adds the log share of an untrained random walk from the question to the importance, so
+that the first samples are informed; a selection may end before the budget is spent.
 """
 
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ PRODUCT, SUM = "product", "sum"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeBatch:
-    """Question graphs side by side: n nodes, m edges, b graphs.
+    """b question graphs, concatenated to n nodes and m edges.
 
     Attributes:
-        inputs: (n, f) what is known of each node.
-        edges: (m, 2) int64 positions among the n nodes.
-        cosines: (n,) with the question of the node's graph.
-        prior: (n,) logarithm of the share of a walk from the question that comes by.
-        graph_of: (n,) int64 number of the node's graph, ascending.
+        inputs: (n, f) features of the nodes.
+        edges: (m, 2) int64 indices of nodes.
+        cosines: (n,) cosines with the question of the node's graph.
+        prior: (n,) log share of a random walk from the question at the node.
+        graph_of: (n,) int64 index of the node's graph, ascending.
         graph_count: b.
     """
 
@@ -47,13 +47,13 @@ class NodeBatch:
 
 @final
 class SubgraphScorer(nn.Module):
-    """Scores nodes, and the end of a selection, before the softmax.
+    """Logits of the nodes, and of ending a selection.
 
     Args:
-        input_width: Numbers that are known of a node.
-        width: Of the hidden layers of the network.
-        layers: Of the network.
-        combination: `product` of cosine and importance, or the `sum` of importance, cosine and prior.
+        input_width: Number of features of a node.
+        width: Width of the hidden layers of the GCN.
+        layers: Number of its layers.
+        combination: `product` of cosine and importance, or `sum` of importance, cosine and prior.
         stops: Whether a selection may end before the budget is spent.
     """
 
@@ -64,12 +64,12 @@ class SubgraphScorer(nn.Module):
         self.stops = stops
         self.weights = nn.Parameter(torch.tensor([1.0, 1.0]))
         self.end = nn.Parameter(torch.tensor([-4.0]))
-        if combination == SUM:  # the untrained walk is where it starts from
+        if combination == SUM:  # scores start from prior and cosine alone
             for parameter in self.gcn.layers[-1].parameters():
                 nn.init.zeros_(parameter)
 
     def forward(self, batch: NodeBatch) -> "tuple[Tensor, Tensor]":
-        """Return scores of nodes (n,), and of ending each selection (b,), minus infinity where it may not end."""
+        """Return logits of the nodes (n,), and of ending each selection (b,), minus infinity where it may not end."""
         importance = self.gcn(batch.inputs, batch.edges)
         if self.combination == PRODUCT:
             scores = batch.cosines * importance
@@ -82,38 +82,38 @@ class SubgraphScorer(nn.Module):
 def sample_without_replacement(
     scores: "Tensor", end: "Tensor", budget: int, generator: "torch.Generator | None"
 ) -> "Tensor":
-    """Return positions (k,) of the nodes of one graph that are selected, in the order in which they are drawn.
+    """Return the indices (k,) of the selected nodes of one graph, in the order of sampling; at least one.
 
     Args:
-        scores: (n,) of its nodes.
-        end: () of ending the selection; what would be drawn after it is not; at least one node is.
-        budget: Nodes at most.
-        generator: Of the draw; None for the likeliest at every step.
+        scores: Logits (n,) of the nodes.
+        end: Logit () of ending the selection.
+        budget: Maximum number of nodes.
+        generator: Source of randomness; None takes the most likely entry at every step.
     """
     perturbed, ends = scores.detach(), end.detach()
     if generator is not None:
         noise = -torch.rand(len(scores) + 1, generator=generator).clamp(1e-9, 1 - 1e-7).log()
         perturbed = perturbed - noise[:-1].log()
-        # The end takes part from the second draw on, so its perturbed score lies below that of the first node drawn.
+        # Ending is possible from the second sample on, so its perturbed score is capped by that of the first node.
         ends = -((-perturbed.max()).exp() + (-ends).exp() * noise[-1]).log()
     order = torch.argsort(perturbed, descending=True, stable=True)[:budget]
     return order[: max(1, int((perturbed[order] > ends).sum()))]
 
 
 def selection_log_probability(scores: "Tensor", end: "Tensor", order: "Tensor", budget: int) -> "Tensor":
-    """Return the logarithm () of the probability that nodes are drawn in an order, and then no others.
+    """Return the log probability () of selecting nodes in an order, and no others.
 
     Args:
-        scores: (n,) of the nodes of one graph.
-        end: () of ending the selection; it is not looked at before the first node.
-        order: (k,) positions, each once.
-        budget: Nodes at most, at least k.
+        scores: Logits (n,) of the nodes of one graph.
+        end: Logit () of ending the selection, possible after the first node.
+        order: (k,) distinct indices.
+        budget: Maximum number of nodes, at least k.
     """
-    left = torch.ones(len(scores), dtype=torch.bool, device=scores.device)
-    left[order] = False
-    others = torch.logsumexp(scores[left], 0) if bool(left.any()) else scores.new_tensor(-torch.inf)
+    remaining = torch.ones(len(scores), dtype=torch.bool, device=scores.device)
+    remaining[order] = False
+    others = torch.logsumexp(scores[remaining], 0) if bool(remaining.any()) else scores.new_tensor(-torch.inf)
     chosen = scores[order]
-    # What is left before each draw: the draws that follow, and those that were never drawn.
+    # Logsumexp of the nodes available before each sample: those sampled later, and those never sampled.
     tail = torch.cat([others[None], chosen.flip(0)]).logcumsumexp(0).flip(0)
     first, later = chosen[0] - tail[0], chosen[1:] - torch.logaddexp(tail[1:-1], end.expand(len(chosen) - 1))
     stop = torch.zeros_like(end)

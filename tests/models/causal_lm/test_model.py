@@ -1,4 +1,4 @@
-"""Opening a causal language model, and what is said where that fails."""
+"""Loading, saving and fingerprints of a causal language model, and its errors."""
 
 import json
 import sys
@@ -32,15 +32,15 @@ def test_it_is_loaded_once_and_frozen(folder: Path) -> None:
     assert model.parameters() == []
 
 
-def test_what_was_taught_can_be_written_and_opened_again(folder: Path, tmp_path: Path) -> None:
+def test_trained_weights_can_be_saved_and_loaded(folder: Path, tmp_path: Path) -> None:
     model = CausalModel(str(folder), trainable=True)
     weights = model.parameters()
     assert weights
     assert all(weight.requires_grad for weight in weights)
     with torch.no_grad():
         weights[0].add_(1.0)
-    model.save(tmp_path / "taught")
-    again = CausalModel(str(tmp_path / "taught")).load()
+    model.save(tmp_path / "trained")
+    again = CausalModel(str(tmp_path / "trained")).load()
     assert torch.equal(next(again.network.parameters()), weights[0])
     assert again.tokenize("ship") == model.load().tokenize("ship")
 
@@ -51,7 +51,7 @@ def test_the_type_of_the_weights_can_be_chosen(folder: Path) -> None:
         CausalModel(str(folder), dtype="int8").load()
 
 
-def test_all_tokens_that_end_a_text_stop_it_and_nothing_else_of_its_way_to_write_stays(folder: Path) -> None:
+def test_all_end_tokens_stop_it_and_its_other_generation_settings_are_dropped(folder: Path) -> None:
     (folder / "generation_config.json").write_text(
         json.dumps({"eos_token_id": [7, 9], "do_sample": True, "temperature": 0.2, "repetition_penalty": 1.3})
     )
@@ -65,13 +65,13 @@ def test_all_tokens_that_end_a_text_stop_it_and_nothing_else_of_its_way_to_write
 
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./nosuch"])
-def test_a_folder_that_is_not_there_is_bad_input(name: str) -> None:
+def test_a_missing_folder_is_bad_input(name: str) -> None:
     with pytest.raises(InputError, match=f"no causal language model can be called '{name}'"):
         CausalModel(name).load()
 
 
 @pytest.mark.parametrize("broken", ["weights", "weights torn", "config", "tokenizer"])
-def test_a_model_that_cannot_be_opened_says_why_in_one_line(folder: Path, broken: str) -> None:
+def test_the_reason_why_a_model_cannot_be_opened_is_one_line(folder: Path, broken: str) -> None:
     if broken == "weights":
         (folder / "model.safetensors").unlink()
     elif broken == "weights torn":
@@ -93,27 +93,27 @@ def test_weights_in_pickles_are_not_read(folder: Path) -> None:
         CausalModel(str(folder)).load()
 
 
-def test_a_model_without_an_end_is_refused(folder: Path) -> None:
+def test_a_model_without_an_end_token_is_refused(folder: Path) -> None:
     rewrite(folder / "tokenizer_config.json", eos_token=None)
     rewrite(folder / "config.json", eos_token_id=None)
     (folder / "generation_config.json").unlink()
     (folder / "special_tokens_map.json").unlink(missing_ok=True)
-    with pytest.raises(ProviderError, match="names no token that ends a text"):
+    with pytest.raises(ProviderError, match="has no end token"):
         CausalModel(str(folder)).load()
 
 
-def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_transformers_the_error_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(InputError, match=r"pip install 'clew\[local-llm\]'"):
         CausalModel(str(folder)).load()
 
 
-def test_a_folder_that_cannot_be_written_is_named(folder: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_an_error(folder: Path) -> None:
     with pytest.raises(ProviderError, match="cannot write the model"):
         CausalModel(str(folder)).save(folder / "config.json" / "inside")
 
 
-def test_a_file_is_no_folder_to_write_to(folder: Path) -> None:
+def test_saving_to_the_path_of_a_file_is_an_error(folder: Path) -> None:
     before = (folder / "config.json").read_bytes()
     with pytest.raises(ProviderError, match=r"cannot write the model to .*config\.json: .*; choose another folder"):
         CausalModel(str(folder)).save(folder / "config.json")
@@ -121,27 +121,27 @@ def test_a_file_is_no_folder_to_write_to(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["nonsense", "", "xla", "cuda:99"])
-def test_a_device_that_is_not_there_is_named(folder: Path, device: str) -> None:
+def test_a_missing_device_is_named(folder: Path, device: str) -> None:
     with pytest.raises(InputError, match=f"the device '{device}' cannot be used .*: wanted cpu") as caught:
         CausalModel(str(folder), device=device).load()
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
-def test_cuda_where_there_is_none(folder: Path) -> None:
+def test_cuda_without_a_gpu(folder: Path) -> None:
     with pytest.raises(InputError, match="the device 'cuda' cannot be used"):
         CausalModel(str(folder), device="cuda").load()
 
 
-def test_a_fingerprint_is_that_of_weights_tokenizer_and_shape(folder: Path, tmp_path: Path) -> None:
-    own = CausalModel(str(folder)).load().fingerprint
+def test_the_fingerprint_depends_on_weights_tokenizer_and_configuration(folder: Path, tmp_path: Path) -> None:
+    original = CausalModel(str(folder)).load().fingerprint
     copied = CausalModel(str(write_tiny_llama(tmp_path / "same", padded=False))).load().fingerprint
     others = [
         CausalModel(str(write_tiny_llama(tmp_path / "gain", padded=False, gain=2.0))).load().fingerprint,
         CausalModel(str(write_tiny_llama(tmp_path / "words", ("Fram", "Larvik"), padded=False))).load().fingerprint,
         CausalModel(str(write_tiny_llama(tmp_path / "chat", padded=False, chat=True))).load().fingerprint,
     ]
-    assert own == copied
+    assert original == copied
     rewrite(folder / "config.json", rms_norm_eps=0.5)
     others.append(CausalModel(str(folder)).load().fingerprint)
-    assert len({own, *others}) == 5
+    assert len({original, *others}) == 5

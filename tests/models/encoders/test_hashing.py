@@ -1,4 +1,4 @@
-"""Hashed spelling: the formula against a slow version, and what a user relies on."""
+"""The hashing encoder against a slow version, and its guarantees."""
 
 import math
 import unicodedata
@@ -63,12 +63,12 @@ def test_spelling_decides_what_is_close() -> None:
     assert abs(rows[0] @ rows[3]) < 0.2
 
 
-def test_texts_without_signs_give_one_fixed_unit_row() -> None:
+def test_texts_of_white_space_give_one_fixed_unit_row() -> None:
     rows = HashingEncoder(4).encode(["", "  \n"])
     np.testing.assert_array_equal(rows, [[1, 0, 0, 0]] * 2)
 
 
-def test_names_and_fingerprints_tell_widths_apart() -> None:
+def test_names_and_fingerprints_depend_on_the_width() -> None:
     assert [HashingEncoder().name, HashingEncoder(512).name] == ["hashing", "hashing:512"]
     assert HashingEncoder().fingerprint != HashingEncoder(512).fingerprint
     assert HashingEncoder().encode([]).shape == (0, 256)
@@ -79,7 +79,7 @@ def test_queries_and_texts_are_encoded_alike() -> None:
     np.testing.assert_array_equal(encoder.encode_queries(["a b"]), encoder.encode(["a b"]))
 
 
-def test_what_cannot_be_used_is_refused() -> None:
+def test_invalid_widths_and_texts_are_refused() -> None:
     with pytest.raises(InputError, match="0 numbers"):
         HashingEncoder(0)
     with pytest.raises(InputError, match=r"U\+D800 at character 1"):

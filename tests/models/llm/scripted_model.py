@@ -1,4 +1,4 @@
-"""A language model that says what a test wrote down, and keeps what it was asked."""
+"""A language model whose replies a test defines; it records its prompts."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,11 +29,11 @@ class ScriptedModel:
         self.prompts += prompts
         results: list[Reply | Failure] = []
         for prompt in prompts:
-            said = self._script(prompt)
-            if isinstance(said, Failure):
-                results.append(said)
+            output = self._script(prompt)
+            if isinstance(output, Failure):
+                results.append(output)
                 continue
-            reply = Reply(prompt.reply.model_validate(said), COST)
+            reply = Reply(prompt.reply.model_validate(output), COST)
             if on_text is not None:
                 text = reply.value.model_dump_json()
                 for end in range(0, len(text) + 1, 3):

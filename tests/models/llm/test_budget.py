@@ -1,10 +1,10 @@
-"""Budgets: nothing goes beyond a limit, however calls overlap."""
+"""Budgets: concurrent calls never exceed a limit."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 
 from clew.errors import BudgetError, InputError
 from clew.models.llm.budget import Budget
@@ -15,7 +15,7 @@ def usage(tokens: int, cost: float = 0.0) -> Usage:
     return Usage(0.0, 1, tokens // 2, tokens - tokens // 2, cost)
 
 
-def test_a_limit_may_be_reached_and_not_passed() -> None:
+def test_a_limit_may_be_reached_but_not_exceeded() -> None:
     budget = Budget(max_tokens=100)
     assert budget.admit(usage(100))
     budget.settle(usage(100), usage(100))
@@ -24,7 +24,7 @@ def test_a_limit_may_be_reached_and_not_passed() -> None:
     assert "100 tokens are spent and a call may take 1" in str(caught.value)
 
 
-def test_a_call_waits_for_those_under_way_and_fits_when_they_took_less() -> None:
+def test_a_call_waits_for_those_in_progress_and_fits_if_they_used_less() -> None:
     budget = Budget(max_tokens=100)
     assert budget.admit(usage(60))
     assert not budget.admit(usage(60))
@@ -32,13 +32,13 @@ def test_a_call_waits_for_those_under_way_and_fits_when_they_took_less() -> None
     assert budget.admit(usage(60))
 
 
-def test_a_call_that_never_fits_is_told_at_once_when_nothing_is_under_way() -> None:
+def test_a_call_that_can_never_fit_fails_at_once() -> None:
     with pytest.raises(BudgetError, match=r"a call may cost 2\.0000"):
         Budget(max_cost=1.0).admit(usage(1, 2.0))
 
 
 def test_both_limits_are_named() -> None:
-    with pytest.raises(BudgetError, match=r"the budget of 10 tokens and 0\.5 of money is reached"):
+    with pytest.raises(BudgetError, match=r"the budget of 10 tokens and 0\.5 in cost is reached"):
         Budget(10, 0.5).admit(usage(20, 0.1))
 
 
@@ -47,19 +47,19 @@ def test_without_a_limit_everything_fits() -> None:
 
 
 @pytest.mark.parametrize("limits", [(-1, None), (None, -0.1), (None, float("nan"))])
-def test_what_is_no_limit_is_refused(limits: tuple[int | None, float | None]) -> None:
+def test_invalid_limits_are_refused(limits: tuple[int | None, float | None]) -> None:
     with pytest.raises(InputError, match="below 0"):
         Budget(*limits)
 
 
-def test_a_limit_of_nothing_allows_nothing_that_costs() -> None:
+def test_a_limit_of_zero_allows_free_calls_only() -> None:
     with pytest.raises(BudgetError):
         Budget(max_tokens=0).admit(usage(1))
-    assert Budget(max_cost=0.0).admit(usage(1, 0.0))  # a model that runs here
+    assert Budget(max_cost=0.0).admit(usage(1, 0.0))  # a local model
 
 
-@given(some.lists(some.tuples(some.floats(0, 1), some.floats(0, 1)), max_size=30))
-def test_what_is_set_aside_comes_back_whole(calls: list[tuple[float, float]]) -> None:
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=30))
+def test_reservations_are_released_completely(calls: list[tuple[float, float]]) -> None:
     budget = Budget(max_cost=100.0)
     most = [usage(10, max(pair)) for pair in calls]
     for one in most:
@@ -70,7 +70,7 @@ def test_what_is_set_aside_comes_back_whole(calls: list[tuple[float, float]]) ->
     assert budget.spent.cost == pytest.approx(sum(min(pair) for pair in calls))
 
 
-def test_threads_together_pass_no_limit() -> None:
+def test_concurrent_threads_do_not_exceed_a_limit() -> None:
     budget = Budget(max_tokens=1000)
 
     def call(_: int) -> int:
@@ -83,6 +83,6 @@ def test_threads_together_pass_no_limit() -> None:
         return 1
 
     with ThreadPoolExecutor(16) as pool:
-        made = sum(pool.map(call, range(200)))
-    assert budget.spent.input_tokens + budget.spent.output_tokens == 20 * made
-    assert 20 * 48 <= 20 * made <= 1000
+        admitted = sum(pool.map(call, range(200)))
+    assert budget.spent.input_tokens + budget.spent.output_tokens == 20 * admitted
+    assert 20 * 48 <= 20 * admitted <= 1000

@@ -1,8 +1,8 @@
-"""Prices: the user's table first, then the public one, and none where none is known."""
+"""Prices: the user's table first, then the public one, else none."""
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from clew.models.llm.pricing import Prices, estimate_tokens, max_token_count
@@ -19,7 +19,7 @@ def test_the_users_table_comes_first() -> None:
 @pytest.mark.parametrize(
     "model", ["openai:gpt-4o-mini", "anthropic:claude-3-haiku-20240307", "google:gemini-2.5-flash"]
 )
-def test_public_prices_are_known_where_the_provider_itself_is_asked(model: str) -> None:
+def test_public_prices_apply_to_the_providers_own_servers(model: str) -> None:
     cost = Prices().cost(model, 1_000_000, 100_000)
     assert cost is not None
     assert 0.01 < cost < 10
@@ -28,23 +28,23 @@ def test_public_prices_are_known_where_the_provider_itself_is_asked(model: str) 
 
 
 @pytest.mark.parametrize("model", ["openai:nobody-knows-it", "google:", "nobody:x", "openai:claude-3-haiku-20240307"])
-def test_no_price_is_made_up(model: str) -> None:
+def test_unknown_models_have_no_price(model: str) -> None:
     assert Prices().cost(model, 10, 10) is None
 
 
-def test_what_runs_here_costs_nothing() -> None:
+def test_local_models_cost_nothing() -> None:
     assert Prices().cost("ollama:anything", 10**9, 10**9) == 0.0
 
 
-@given(some.text())
+@given(st.text())
 def test_no_tokenizer_makes_more_tokens_than_bytes(text: str) -> None:
-    by_bytes = Tokenizer(models.BPE())  # without a single merge: the most tokens that a text can have
+    by_bytes = Tokenizer(models.BPE())  # without merges: the maximum number of tokens
     by_bytes.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     letters = [piece for piece, _ in by_bytes.pre_tokenizer.pre_tokenize_str(text)]
     assert sum(map(len, letters)) <= max_token_count(text)
     assert estimate_tokens(text) <= max_token_count(text) + 1
 
 
-def test_half_a_character_is_counted() -> None:
+def test_surrogates_are_counted() -> None:
     assert max_token_count("\ud800") == 3
     assert estimate_tokens("\ud800") == 2

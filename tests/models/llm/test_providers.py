@@ -1,4 +1,4 @@
-"""Models by name, their keys, and what is sent to whom."""
+"""Providers: model names, API keys, and the headers that each server is sent."""
 
 import json
 import sys
@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from clew.errors import InputError
-from clew.models.llm import retrying as patient_calls
+from clew.models.llm import retrying
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.provider_model import ProviderModel
 from clew.models.llm.providers import CUSTOM_KEY_VARIABLE, KEY_VARIABLES, api_key, parse_model_name
 from clew.types import Failure
 from tests.faults.model_server import ServerReply, model_server
-from tests.models.llm.asked import OSLO, complete_one, names, prompt
+from tests.models.llm.model_calls import OSLO, complete_one, names, prompt
 
 PROVIDER_VARIABLES = {
     "OPENAI_API_KEY": "secret-1",
@@ -36,27 +36,27 @@ MODELS = {
 
 
 def reply_part(path: str, text: str = OSLO) -> ServerReply:
-    """A reply in the protocol that a path belongs to."""
+    """Return a reply in the protocol of a path."""
     if path.endswith("messages"):
         usage = {"input_tokens": 10, "output_tokens": 5}
-        said: Any = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
-        return ServerReply(body=json.dumps(said | {"content": [{"type": "text", "text": text}], "usage": usage}))
+        body: Any = {"id": "m", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
+        return ServerReply(body=json.dumps(body | {"content": [{"type": "text", "text": text}], "usage": usage}))
     if path.endswith("generateContent"):
         content = {"parts": [{"text": text}], "role": "model"}
-        said = {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+        body = {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
         usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
-        return ServerReply(body=json.dumps(said | {"usageMetadata": usage}))
+        return ServerReply(body=json.dumps(body | {"usageMetadata": usage}))
     return ServerReply(text)
 
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patient_calls, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retrying, "_FIRST_WAIT", 0.001)
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("own_key", ["", "my-own-key"])
-def test_a_server_named_by_its_address_gets_its_own_key_and_nothing_of_a_provider(
+def test_a_server_named_by_its_url_gets_its_own_key_and_nothing_of_a_provider(
     name: str, own_key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, value in PROVIDER_VARIABLES.items():
@@ -87,7 +87,7 @@ def test_errors_of_every_provider_fit_one_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_field_for_the_schema_is_taken_by_every_provider(name: str) -> None:
+def test_every_provider_accepts_the_schema_in_a_field(name: str) -> None:
     with model_server(lambda request, _: reply_part(request["path"])) as server:
         assert names([complete_one(ProviderModel(name, CallSettings(server.url, output="native")), prompt("a"))]) == [
             ["Oslo"]
@@ -95,7 +95,7 @@ def test_a_field_for_the_schema_is_taken_by_every_provider(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "gpt-4", "nobody:x", "openai:", ":x", "OpenAI:x", "openai-chat:x"])
-def test_a_name_of_another_form_is_refused(name: str) -> None:
+def test_an_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="wanted PROVIDER:NAME with one of openai, anthropic, google, ollama"):
         parse_model_name(name)
 
@@ -105,7 +105,7 @@ def test_the_name_of_a_model_may_hold_colons() -> None:
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
-def test_a_provider_wants_its_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_needs_its_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=f"{KEY_VARIABLES[provider]} is not set: set it, or give --base-url"):
         api_key(provider, "")
     monkeypatch.setenv(KEY_VARIABLES[provider], "a key")
@@ -116,7 +116,7 @@ def test_a_provider_wants_its_key(provider: str, monkeypatch: pytest.MonkeyPatch
     assert api_key(provider, "") == "a key"
 
 
-def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai.models.anthropic", None)
     with pytest.raises(
         InputError, match=r"anthropic needs a package that is not installed .*pip install 'clew\[llm\]'"

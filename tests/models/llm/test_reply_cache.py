@@ -1,4 +1,4 @@
-"""The file of kept replies: found again by all that was asked, by several processes, damaged, listed and pruned."""
+"""The reply cache: keys, concurrent processes, damaged files, summaries and pruning."""
 
 import multiprocessing
 import sqlite3
@@ -12,7 +12,7 @@ from clew.errors import ProviderError
 from clew.models.llm.reply_cache import CachedReplies, ReplyCache, call_key
 from clew.store.location import CACHE_FILE
 from clew.types import Prompt, Reply, Usage
-from tests.models.llm.asked import Names, prompt
+from tests.models.llm.model_calls import Names, prompt
 
 COST = Usage(0.5, 2, 100, 10, 0.25)
 
@@ -30,26 +30,26 @@ def reply(*names: str) -> Reply:
     return Reply(Names(names=list(names)), COST)
 
 
-def test_what_was_put_is_found_and_costs_nothing(cache: ReplyCache) -> None:
+def test_stored_replies_are_found_and_cost_nothing(cache: ReplyCache) -> None:
     assert cache.get("k", prompt()) is None
     cache.put("k", "openai:m", prompt(), reply("Oslo", "Tromsø", "\0", '"'))
     assert cache.get("k", prompt()) == Reply(Names(names=["Oslo", "Tromsø", "\0", '"']), Usage(), cached=True)
     assert cache.get("other", prompt()) is None
     cache.put("k", "openai:m", prompt(), reply("Bergen"))
-    found = cache.get_many({"k": prompt(), "other": prompt()})
-    assert list(found) == ["k"]
-    assert found["k"].value == Names(names=["Bergen"])
+    replies = cache.get_many({"k": prompt(), "other": prompt()})
+    assert list(replies) == ["k"]
+    assert replies["k"].value == Names(names=["Bergen"])
     assert cache.get_many({}) == {}
 
 
-def test_looking_makes_no_file(cache: ReplyCache, tmp_path: Path) -> None:
+def test_reading_creates_no_file(cache: ReplyCache, tmp_path: Path) -> None:
     assert cache.get("k", prompt()) is None
     assert cache.summarize() == []
     assert cache.prune() == 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reply_that_fits_no_more_is_not_found(cache: ReplyCache) -> None:
+def test_a_reply_that_does_not_fit_the_schema_is_not_found(cache: ReplyCache) -> None:
     cache.put("k", "openai:m", prompt(), reply("Oslo"))
     assert cache.get("k", Prompt("p", "", "", Places)) is None
 
@@ -69,7 +69,7 @@ def test_the_key_changes_with_all_that_changes_a_reply() -> None:
     assert len({plain, *others}) == 8
 
 
-def test_what_is_kept_is_listed_by_model_and_prompt(cache: ReplyCache) -> None:
+def test_replies_are_summarized_by_model_and_prompt(cache: ReplyCache) -> None:
     for number in range(3):
         cache.put(f"a{number}", "openai:b", prompt(), reply("Oslo"))
     cache.put("b", "openai:a", prompt(), reply("Oslo"))
@@ -81,7 +81,7 @@ def test_what_is_kept_is_listed_by_model_and_prompt(cache: ReplyCache) -> None:
     ]
 
 
-def test_pruning_drops_what_is_old_or_of_a_model(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pruning_deletes_by_age_or_model(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.time()
     monkeypatch.setattr("clew.models.llm.reply_cache.time.time", lambda: now - 100)
     cache.put("old", "openai:a", prompt(), reply("Oslo"))
@@ -96,32 +96,32 @@ def test_pruning_drops_what_is_old_or_of_a_model(cache: ReplyCache, monkeypatch:
     assert cache.summarize() == []
 
 
-def _write_replies(place: Path, first: int) -> None:
-    cache = ReplyCache(place)
+def _write_replies(file: Path, first: int) -> None:
+    cache = ReplyCache(file)
     for number in range(first, first + 60):
         cache.put(f"k{number % 100}", "openai:m", prompt(), reply(str(number % 100)))
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    place = tmp_path / CACHE_FILE
+    file = tmp_path / CACHE_FILE
     context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_write_replies, args=(place, first)) for first in (0, 50)]
+    processes = [context.Process(target=_write_replies, args=(file, first)) for first in (0, 50)]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
         assert process.exitcode == 0
-    found = ReplyCache(place).get_many({f"k{number}": prompt() for number in range(100)})
-    assert [found[f"k{number}"].value for number in range(100)] == [Names(names=[str(n)]) for n in range(100)]
+    replies = ReplyCache(file).get_many({f"k{number}": prompt() for number in range(100)})
+    assert [replies[f"k{number}"].value for number in range(100)] == [Names(names=[str(n)]) for n in range(100)]
 
 
 @pytest.mark.parametrize(
     "content", [b"not a database, but long enough to be taken for one" * 10, b"SQLite format 3\0junk"]
 )
-def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: ReplyCache, tmp_path: Path, content: bytes) -> None:
-    place = tmp_path / "folder" / CACHE_FILE
-    place.parent.mkdir()
-    place.write_bytes(content)
+def test_a_damaged_file_is_a_one_line_error_with_advice(cache: ReplyCache, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "folder" / CACHE_FILE
+    file.parent.mkdir()
+    file.write_bytes(content)
     actions = (
         lambda: cache.get("k", prompt()),
         lambda: cache.put("k", "m", prompt(), reply("Oslo")),
@@ -129,23 +129,23 @@ def test_a_damaged_file_is_one_line_that_says_what_to_do(cache: ReplyCache, tmp_
         cache.prune,
     )
     for act in actions:
-        with pytest.raises(ProviderError, match="remove the file where it is damaged, or do without it") as caught:
+        with pytest.raises(ProviderError, match="remove the file if it is damaged, or run with --no-cache") as caught:
             act()
-        assert str(place) in str(caught.value)
+        assert str(file) in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
-def test_a_file_of_another_shape_is_refused(cache: ReplyCache, tmp_path: Path) -> None:
-    place = tmp_path / "folder" / CACHE_FILE
-    place.parent.mkdir()
-    connection = sqlite3.connect(place)
+def test_a_file_with_another_schema_is_refused(cache: ReplyCache, tmp_path: Path) -> None:
+    file = tmp_path / "folder" / CACHE_FILE
+    file.parent.mkdir()
+    connection = sqlite3.connect(file)
     connection.execute("CREATE TABLE calls (other TEXT)")
     connection.close()
     with pytest.raises(ProviderError, match="cannot be used"):
         cache.get("k", prompt())
 
 
-def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_an_unwritable_path_is_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(ProviderError, match="give leave to write there"):
+    with pytest.raises(ProviderError, match="allow writing there"):
         ReplyCache(tmp_path / "file" / "calls.sqlite").put("k", "m", prompt(), reply("Oslo"))

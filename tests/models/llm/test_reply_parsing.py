@@ -1,11 +1,11 @@
-"""Replies as text: what is read of them, and what is told of what cannot be."""
+"""Parsing of replies, and the messages about those that do not fit."""
 
 import json
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as some
+from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from clew.errors import ModelReplyError
@@ -45,7 +45,7 @@ def test_the_first_object_that_fits_is_the_reply(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "problem"),
     [
         ("", "there is no JSON object in the reply"),
         ("{", "there is no JSON object"),
@@ -61,13 +61,13 @@ def test_the_first_object_that_fits_is_the_reply(text: str) -> None:
         ('{"enough": true, "reason": null}', "reason: Input should be a valid string"),
     ],
 )
-def test_what_is_wrong_is_told(text: str, wrong: str) -> None:
+def test_problems_are_described(text: str, problem: str) -> None:
     with pytest.raises(ModelReplyError) as caught:
         parse_reply(text, Verdict)
-    assert str(caught.value).startswith(wrong) or wrong in str(caught.value)
+    assert str(caught.value).startswith(problem) or problem in str(caught.value)
 
 
-def test_many_errors_are_told_in_few_words() -> None:
+def test_many_errors_are_summarized() -> None:
     with pytest.raises(ModelReplyError, match=r"; and 95 more$") as caught:
         parse_reply(json.dumps({"names": [1] * 100}), Strict)
     assert len(str(caught.value)) < 600
@@ -76,20 +76,20 @@ def test_many_errors_are_told_in_few_words() -> None:
     assert len(str(caught.value)) < 600
 
 
-def test_a_whole_part_of_a_broken_reply_is_not_the_reply() -> None:
+def test_an_object_inside_a_broken_reply_is_not_the_reply() -> None:
     with pytest.raises(ModelReplyError, match="broken"):
         parse_reply('{"items": [{"name": "Oslo"}, {"name": ', Optional)
 
 
-@given(some.text())
-def test_no_text_does_harm(text: str) -> None:
+@given(st.text())
+def test_any_text_can_be_parsed_or_refused(text: str) -> None:
     for schema in (Verdict, Optional):
         with suppress(ModelReplyError):
             parse_reply(text, schema).model_dump_json().encode()
 
 
-@given(some.booleans(), some.text(), some.text(some.characters(exclude_characters="{"), max_size=50))
-def test_what_was_said_comes_back_whatever_stands_around_it(enough: bool, reason: str, around: str) -> None:
-    said = json.dumps({"enough": enough, "reason": reason})
+@given(st.booleans(), st.text(), st.text(st.characters(exclude_characters="{"), max_size=50))
+def test_text_around_a_reply_is_ignored(enough: bool, reason: str, around: str) -> None:
+    reply = json.dumps({"enough": enough, "reason": reason})
     expected = Verdict(enough=enough, reason=reason.encode(errors="replace").decode())
-    assert parse_reply(f"{around}{said}{around}", Verdict) == expected
+    assert parse_reply(f"{around}{reply}{around}", Verdict) == expected

@@ -1,4 +1,4 @@
-"""The client with a real causal model behind the protocol: one that never learned, and one that learned one reply."""
+"""The client with a real causal model behind the protocol: an untrained one, and one overfitted to a reply."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from clew.models.llm.budget import Budget
 from clew.types import Failure, Reply
 from tests.faults.model_server import Request, ServerReply, model_server
-from tests.models.llm.asked import Names, complete_one, open_model, prompt
+from tests.models.llm.model_calls import Names, complete_one, open_model, prompt
 from tests.models.tiny_llama import overfit, prompt_tokens, serve_model, tiny_llama, tiny_tokenizer
 
 MAX_REPLY_TOKENS = 48
@@ -30,18 +30,18 @@ def tokenizer(request_sent: Request) -> Any:
 
 @pytest.fixture(scope="module")
 def reply_tokens(tokenizer: Any) -> list[int]:
-    """The tokens of the reply, and the one that ends it."""
+    """Tokens of the reply and its end token."""
     return [*tokenizer(REPLY, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
 
 
 @pytest.fixture(scope="module")
-def trained_model(tokenizer: Any, request_sent: Request, said: list[int]) -> Any:
+def trained_model(tokenizer: Any, request_sent: Request, reply_tokens: list[int]) -> Any:
     model = tiny_llama(tokenizer)
-    assert overfit(model, prompt_tokens(tokenizer, request_sent), said) < 0.05
+    assert overfit(model, prompt_tokens(tokenizer, request_sent), reply_tokens) < 0.05
     return model.eval()
 
 
-def test_a_model_that_never_learned_is_a_failure_that_quotes_it(tokenizer: Any) -> None:
+def test_an_untrained_model_is_a_failure_that_quotes_its_reply(tokenizer: Any) -> None:
     with serve_model(tiny_llama(tokenizer), tokenizer) as server:
         failure = complete_one(open_model(server, reply_tokens=MAX_REPLY_TOKENS, repairs=1), QUESTION)
         tokens_in = [len(prompt_tokens(tokenizer, request)) for request in server.requests]
@@ -53,24 +53,24 @@ def test_a_model_that_never_learned_is_a_failure_that_quotes_it(tokenizer: Any) 
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_a_model_that_learned_one_reply_gives_it_with_its_own_count_of_tokens(
-    taught: Any, tokenizer: Any, request_sent: Request, said: list[int], streamed: bool
+def test_a_trained_model_gives_its_reply_and_its_own_token_counts(
+    trained_model: Any, tokenizer: Any, request_sent: Request, reply_tokens: list[int], streamed: bool
 ) -> None:
     seen: list[str] = []
-    with serve_model(taught, tokenizer) as server:
+    with serve_model(trained_model, tokenizer) as server:
         reply = complete_one(
             open_model(server, reply_tokens=MAX_REPLY_TOKENS), QUESTION, seen.append if streamed else None
         )
     assert isinstance(reply, Reply)
     assert reply.value == Names(names=["Oslo", "Tromsø"])
     assert (reply.usage.calls, reply.usage.input_tokens) == (1, len(prompt_tokens(tokenizer, request_sent)))
-    assert reply.usage.output_tokens == len(said) < len(REPLY)
+    assert reply.usage.output_tokens == len(reply_tokens) < len(REPLY)
     assert seen[-1:] == ([REPLY] if streamed else [])
 
 
-def test_a_budget_holds_by_the_models_own_count(taught: Any, tokenizer: Any) -> None:
+def test_a_budget_holds_by_the_models_own_token_counts(trained_model: Any, tokenizer: Any) -> None:
     budget = Budget(max_tokens=2000)
-    with serve_model(taught, tokenizer) as server:
+    with serve_model(trained_model, tokenizer) as server:
         results = open_model(server, None, budget, reply_tokens=MAX_REPLY_TOKENS, repairs=0).complete(
             [prompt(f"From Tromsø to Oslo {number}.") for number in range(20)]
         )
@@ -84,5 +84,5 @@ def test_a_budget_holds_by_the_models_own_count(taught: Any, tokenizer: Any) -> 
 
 
 def least_cost(tokenizer: Any, request: Request) -> int:
-    """At least what a request cost."""
+    """Lower bound on the tokens of a request and its reply."""
     return len(prompt_tokens(tokenizer, request)) + 1

@@ -1,4 +1,4 @@
-"""The fused kernels against plain operations: values and gradients, on graphs with everything that can go wrong."""
+"""The fused kernels against plain operations: values and gradients, on random graphs with all edge cases."""
 
 import subprocess
 import sys
@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.nn.relational import cpu_kernels as relational_cpu
-from clew.nn.relational.conv import AGGREGATES, MESSAGES, relational_conv, relational_conv_reference
+from clew.nn.relational import cpu_kernels
+from clew.nn.relational.conv import AGGREGATES, MESSAGES, relational_conv
 from clew.nn.relational.graph import RelationalGraph
+from tests.nn.relational.plain_conv import plain_relational_conv
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 BOTH = pytest.mark.parametrize("message", MESSAGES)
@@ -34,7 +35,7 @@ class Case(NamedTuple):
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw a graph (a hub, loops, equal edges, isolated nodes, no edges), a width, whether edges have weights."""
+    """Draw a graph (hubs, loops, parallel edges, isolated nodes, no edges), a width, and whether edges have weights."""
     nodes, relations = draw(st.integers(1, 12)), draw(st.integers(1, 4))
     edge = st.tuples(st.integers(0, nodes - 1), st.integers(0, relations - 1), st.integers(0, nodes - 1))
     edges = draw(st.lists(edge, max_size=40))
@@ -52,11 +53,11 @@ def inputs(case: Case, kind: torch.dtype, device: str = "cpu") -> list[Any]:
     return [None if part is None else part.requires_grad_() for part in (states, relations, weights)]
 
 
-def with_gradients(function: Any, graph: RelationalGraph, given_: list[Any], **options: str) -> list[torch.Tensor]:
-    """Return the result and the gradients of a sum of it that weighs every entry differently."""
-    result = function(graph, *given_, **options)
+def with_gradients(function: Any, graph: RelationalGraph, tensors: list[Any], **options: str) -> list[torch.Tensor]:
+    """Return the result and the gradients of a sum that weights every entry of it differently."""
+    result = function(graph, *tensors, **options)
     mix = torch.arange(result.numel(), device=result.device).reshape(result.shape).to(torch.float32).sin()
-    leaves = [leaf for leaf in given_ if leaf is not None]
+    leaves = [leaf for leaf in tensors if leaf is not None]
     gradients = torch.autograd.grad((result.float() * mix).sum(), leaves, allow_unused=True, materialize_grads=True)
     return [result, *gradients]
 
@@ -67,10 +68,10 @@ def with_gradients(function: Any, graph: RelationalGraph, given_: list[Any], **o
 @settings(deadline=None, max_examples=40)
 @given(case=cases())
 def test_values_and_gradients_equal_the_reference(device: str, message: str, aggregate: str, case: Case) -> None:
-    graph, given_ = case.graph.to(device), inputs(case, torch.float32, device)
-    found = with_gradients(relational_conv, graph, given_, message=message, aggregate=aggregate)
-    wanted = with_gradients(relational_conv_reference, graph, given_, message=message, aggregate=aggregate)
-    for one, other in zip(found, wanted, strict=True):
+    graph, tensors = case.graph.to(device), inputs(case, torch.float32, device)
+    results = with_gradients(relational_conv, graph, tensors, message=message, aggregate=aggregate)
+    wanted = with_gradients(plain_relational_conv, graph, tensors, message=message, aggregate=aggregate)
+    for one, other in zip(results, wanted, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
@@ -78,14 +79,14 @@ def test_values_and_gradients_equal_the_reference(device: str, message: str, agg
 @BOTH
 @settings(deadline=None, max_examples=25)
 @given(case=cases())
-def test_half_precision_is_added_up_in_full(device: str, message: str, case: Case) -> None:
+def test_half_precision_is_summed_in_float32(device: str, message: str, case: Case) -> None:
     graph, halves = case.graph.to(device), inputs(case, torch.bfloat16, device)
-    found = with_gradients(relational_conv, graph, halves, message=message)
-    assert found[0].dtype == torch.bfloat16
+    results = with_gradients(relational_conv, graph, halves, message=message)
+    assert results[0].dtype == torch.bfloat16
     full = [None if x is None else x.detach().float().requires_grad_() for x in halves]
-    wanted = with_gradients(relational_conv_reference, graph, full, message=message)
-    # One rounding of the result, and one of each gradient's input; never one an edge.
-    for one, other in zip(found, wanted, strict=True):
+    wanted = with_gradients(plain_relational_conv, graph, full, message=message)
+    # The result and the input of each gradient are rounded once, never once per edge.
+    for one, other in zip(results, wanted, strict=True):
         scale = float(other.detach().abs().max()) if other.numel() else 0.0
         torch.testing.assert_close(one.float(), other, rtol=2e-2, atol=1e-2 * max(scale, 1.0))
 
@@ -98,16 +99,16 @@ def test_many_threads_give_the_bits_of_one(message: str, kind: torch.dtype, monk
     senders, relations = random.integers(0, 500, 6000), random.integers(0, 9, 6000)
     ends = torch.from_numpy(senders), torch.from_numpy(relations), torch.from_numpy(hub)
     graph = RelationalGraph(ends, 500, 9)
-    given_ = inputs(Case(graph, 33, weighted=True, seed=1), kind)
-    alone = with_gradients(relational_conv, graph, given_, message=message)
-    monkeypatch.setattr(relational_cpu, "_MIN_PARALLEL_PRODUCTS", 0)
+    tensors = inputs(Case(graph, 33, weighted=True, seed=1), kind)
+    single = with_gradients(relational_conv, graph, tensors, message=message)
+    monkeypatch.setattr(cpu_kernels, "_MIN_PARALLEL_PRODUCTS", 0)
     for _ in range(2):
-        together = with_gradients(relational_conv, graph, given_, message=message)
-        for one, other in zip(alone, together, strict=True):
+        parallel = with_gradients(relational_conv, graph, tensors, message=message)
+        for one, other in zip(single, parallel, strict=True):
             assert torch.equal(one, other)
 
 
-def test_the_head_hears_the_tail() -> None:
+def test_messages_go_from_tail_to_head() -> None:
     # One triple (0, relation 0, 1): the published direction sends from the tail (1) to the head (0), and back through
     # the inverse (relation 1).
     graph = make_graph([(1, 0, 0), (0, 1, 1)], 2, 2)
@@ -123,25 +124,25 @@ def test_edges_come_in_any_order_and_keep_their_weights() -> None:
     assert relational_conv(graph, states, relations, weights).tolist() == [[0.0], [2 * 2 + 3 * 100 + 4.0], [10.0]]
 
 
-def test_nothing_to_hear() -> None:
+def test_a_graph_without_edges_or_nodes() -> None:
     graph = make_graph([], 3, 1)
     assert relational_conv(graph, torch.ones(3, 4), torch.ones(1, 4)).tolist() == [[0.0] * 4] * 3
     empty = make_graph([], 0, 0)
     assert relational_conv(empty, torch.ones(0, 4), torch.ones(0, 4)).shape == (0, 4)
-    found = with_gradients(relational_conv, graph, inputs(Case(graph, 4, weighted=True, seed=0), torch.float32))
-    assert [tuple(part.shape) for part in found] == [(3, 4), (3, 4), (1, 4), (0,)]
+    results = with_gradients(relational_conv, graph, inputs(Case(graph, 4, weighted=True, seed=0), torch.float32))
+    assert [tuple(part.shape) for part in results] == [(3, 4), (3, 4), (1, 4), (0,)]
 
 
-def test_rows_that_do_not_lie_side_by_side() -> None:
+def test_tensors_need_not_be_contiguous() -> None:
     graph = make_graph([(0, 0, 1), (1, 0, 0)], 2, 1)
     states = torch.arange(8.0).reshape(4, 2).T[:, ::2]
     assert not states.is_contiguous()
-    wanted = relational_conv_reference(graph, states, torch.full((1, 2), 2.0))
+    wanted = plain_relational_conv(graph, states, torch.full((1, 2), 2.0))
     assert torch.equal(relational_conv(graph, states, torch.full((1, 2), 2.0)), wanted)
 
 
 @pytest.mark.parametrize(
-    ("parts", "said"),
+    ("parts", "message_part"),
     [
         (([0], [0], [2]), "receiver"),
         (([-1], [0], [0]), "sender"),
@@ -149,14 +150,14 @@ def test_rows_that_do_not_lie_side_by_side() -> None:
         (([0, 1], [0], [0]), "equal length"),
     ],
 )
-def test_edges_that_do_not_fit_are_refused(parts: tuple[list[int], ...], said: str) -> None:
+def test_invalid_edges_are_refused(parts: tuple[list[int], ...], message_part: str) -> None:
     senders, relations, receivers = (torch.tensor(part, dtype=torch.int64) for part in parts)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message_part):
         RelationalGraph((senders, relations, receivers), 2, 1)
 
 
 @pytest.mark.parametrize(
-    ("states", "relations", "weights", "options", "said"),
+    ("states", "relations", "weights", "options", "message_part"),
     [
         (torch.ones(2, 3, dtype=torch.float64), torch.ones(1, 3, dtype=torch.float64), None, {}, "float64"),
         (torch.ones(2, 3), torch.ones(1, 3, dtype=torch.bfloat16), None, {}, "bfloat16"),
@@ -167,24 +168,28 @@ def test_edges_that_do_not_fit_are_refused(parts: tuple[list[int], ...], said: s
         (torch.ones(2, 3), torch.ones(1, 3), None, {"aggregate": "max"}, "mean"),
     ],
 )
-def test_tensors_that_do_not_fit_are_refused(
-    states: torch.Tensor, relations: torch.Tensor, weights: torch.Tensor | None, options: dict[str, str], said: str
+def test_invalid_tensors_are_refused(
+    states: torch.Tensor,
+    relations: torch.Tensor,
+    weights: torch.Tensor | None,
+    options: dict[str, str],
+    message_part: str,
 ) -> None:
     graph = make_graph([(0, 0, 1)], 2, 1)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message_part):
         relational_conv(graph, states, relations, weights, **options)
 
 
-def test_a_gradient_of_a_gradient_is_refused() -> None:
+def test_second_derivatives_are_refused() -> None:
     graph = make_graph([(0, 0, 1)], 2, 1)
     states = torch.ones(2, 3, requires_grad=True)
-    heard = relational_conv(graph, states, torch.ones(1, 3)).pow(2).sum()
-    (gradient,) = torch.autograd.grad(heard, states, create_graph=True)
+    result = relational_conv(graph, states, torch.ones(1, 3)).pow(2).sum()
+    (gradient,) = torch.autograd.grad(result, states, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradient.sum().backward()  # type: ignore[no-untyped-call]
 
 
-def test_no_row_an_edge_is_made() -> None:
+def test_no_row_per_edge_is_materialised() -> None:
     # 400,000 edges at width 256 would be 400 MB a copy.
     program = """
 import resource, torch

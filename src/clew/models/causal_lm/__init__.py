@@ -1,1 +1,1 @@
-"""Local causal language models: loading, batching and prompt tuning."""
+"""Causal language models of `transformers`: loading, batches and prompt tuning."""

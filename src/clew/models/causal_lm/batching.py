@@ -1,7 +1,7 @@
-"""Prompts and answers of different lengths side by side: what a causal model is run on, and what its answers cost.
+"""Batches of tokenized examples for a causal model, the loss of their answers, and generation.
 
-Soft tokens, prompt and answer are joined as vectors, so that a batch needs no token to pad with, and padding is masked
-and has no place of its own: a row's result is that of the row alone.
+Soft tokens, prompt and answer are concatenated as vectors, so that a batch needs no padding token. Padding is masked
+and takes no position: a row's result does not depend on its batch.
 """
 
 from collections.abc import Sequence
@@ -22,26 +22,26 @@ class TokenizedExample:
     """Token ids of one example.
 
     Attributes:
-        prompt: At least one.
-        answer: With the token that ends it; () where it is to be generated.
+        prompt: At least one token.
+        answer: Ends with the end token; () where it is to be generated.
     """
 
     prompt: tuple[int, ...]
     answer: tuple[int, ...] = ()
 
     def __len__(self) -> int:
-        """Return how many tokens it has."""
+        """Return the number of tokens."""
         return len(self.prompt) + len(self.answer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenBatch:
-    """Rows padded to one length.
+    """Examples padded to one length.
 
     Attributes:
-        vectors: (n, l, width) of soft tokens, prompts and answers; 0 where padded.
+        vectors: (n, l, width) embeddings of soft tokens, prompts and answers; 0 where padded.
         mask: (n, l) 1 where there is a token, else 0.
-        labels: (n, l) the tokens of the answers, -100 elsewhere.
+        labels: (n, l) tokens of the answers, -100 elsewhere.
     """
 
     vectors: "Tensor"
@@ -52,73 +52,73 @@ class TokenBatch:
 def collate(
     model: "LoadedModel", examples: Sequence[TokenizedExample], soft_tokens: "Tensor | None", padding_side: PaddingSide
 ) -> TokenBatch:
-    """Return rows side by side.
+    """Pad examples to a batch.
 
     Args:
-        model: Gives its tokens' vectors.
+        model: The model whose token embeddings are used.
         examples: At least one.
         soft_tokens: (n, s, width) vectors before each prompt, or None.
-        padding_side: Where shorter rows are padded.
+        padding_side: The side on which shorter examples are padded.
     """
     import torch
     from torch.nn import functional
 
     embed = model.network.get_input_embeddings()
     device = embed.weight.device
-    before = 0 if soft_tokens is None else soft_tokens.shape[1]
-    length = before + max(len(row) for row in examples)
+    soft_count = 0 if soft_tokens is None else soft_tokens.shape[1]
+    length = soft_count + max(len(example) for example in examples)
     vectors, masks, labels = [], [], []
-    for place, row in enumerate(examples):
-        parts = [embed(torch.tensor([*row.prompt, *row.answer], device=device))]
+    for row, example in enumerate(examples):
+        parts = [embed(torch.tensor([*example.prompt, *example.answer], device=device))]
         if soft_tokens is not None:
-            parts.insert(0, soft_tokens[place].to(device=device, dtype=parts[0].dtype))
-        missing = length - before - len(row)
+            parts.insert(0, soft_tokens[row].to(device=device, dtype=parts[0].dtype))
+        missing = length - soft_count - len(example)
         padding = (missing, 0) if padding_side == "left" else (0, missing)
         vectors.append(functional.pad(torch.cat(parts), (0, 0, *padding)))
-        masks.append(functional.pad(torch.ones(before + len(row), dtype=torch.long, device=device), padding))
-        told = torch.tensor([*[_IGNORED_LABEL] * (before + len(row.prompt)), *row.answer], device=device)
-        labels.append(functional.pad(told, padding, value=_IGNORED_LABEL))
+        masks.append(functional.pad(torch.ones(length - missing, dtype=torch.long, device=device), padding))
+        targets = [*[_IGNORED_LABEL] * (soft_count + len(example.prompt)), *example.answer]
+        labels.append(functional.pad(torch.tensor(targets, device=device), padding, value=_IGNORED_LABEL))
     return TokenBatch(torch.stack(vectors), torch.stack(masks), torch.stack(labels))
 
 
 def answer_losses(model: "LoadedModel", batch: TokenBatch) -> "Tensor":
-    """Return (n,) for each row the mean negative log-likelihood of its answer's tokens, in nats.
+    """Return (n,) the mean negative log-likelihood of each answer's tokens, in nats, by one forward pass.
 
     Args:
-        model: Run in one forward pass.
-        batch: Each row has an answer.
+        model: The model to run.
+        batch: Examples with answers.
     """
     from torch.nn import functional
 
     labelled = batch.labels != _IGNORED_LABEL
     first = int(labelled.any(dim=0).nonzero()[0])
-    kept = batch.labels.shape[1] - first + 1  # the first label is told by the place before it
-    run: dict[str, Any] = {"inputs_embeds": batch.vectors, "attention_mask": batch.mask, "use_cache": False}
+    kept = batch.labels.shape[1] - first + 1  # the first label is predicted by the position before it
+    arguments: dict[str, Any] = {"inputs_embeds": batch.vectors, "attention_mask": batch.mask, "use_cache": False}
     if "position_ids" in model.forward_arguments:
-        run["position_ids"] = (batch.mask.cumsum(dim=1) - 1).clamp_min(0)
+        arguments["position_ids"] = (batch.mask.cumsum(dim=1) - 1).clamp_min(0)
     if "logits_to_keep" in model.forward_arguments:
-        run["logits_to_keep"] = kept  # over a large vocabulary the prompt's logits would need most of the memory
-    logits = model.network(**run).logits[:, -kept:-1].float()
-    costs = functional.cross_entropy(
+        arguments["logits_to_keep"] = kept  # with a large vocabulary the prompt's logits would take most of the memory
+    logits = model.network(**arguments).logits[:, -kept:-1].float()
+    losses = functional.cross_entropy(
         logits.transpose(1, 2), batch.labels[:, first:], ignore_index=_IGNORED_LABEL, reduction="none"
     )
-    found: Tensor = costs.sum(dim=1) / labelled.sum(dim=1)
-    return found
+    means: Tensor = losses.sum(dim=1) / labelled.sum(dim=1)
+    return means
 
 
 def generate(model: "LoadedModel", batch: TokenBatch, max_new_tokens: int) -> list[str]:
-    """Return what the model writes after each row, greedily, up to a token that ends it or `max_new_tokens` tokens.
+    """Return the greedy continuation of each row, up to a stop token or `max_new_tokens` tokens.
 
     Args:
-        model: Which writes.
+        model: The model to run.
         batch: Padded on the left, without answers.
         max_new_tokens: At least 1.
     """
     import torch
 
     with torch.no_grad():
-        # Only the new tokens come back, since the model gets vectors and no ids.
-        said = model.network.generate(
+        # Only the new tokens are returned, since the model is given vectors instead of ids.
+        tokens = model.network.generate(
             inputs_embeds=batch.vectors, attention_mask=batch.mask, max_new_tokens=max_new_tokens, do_sample=False
         )
-    return [model.decode(row) for row in said.tolist()]
+    return [model.decode(row) for row in tokens.tolist()]

@@ -1,7 +1,7 @@
-"""Virtual tokens of `peft`'s prompt tuning on a causal model: made, written and opened.
+"""Prompt tuning of a causal model with `peft`: initialisation and loading of the soft prompt.
 
-Source: Lester et al., "The Power of Scale for Parameter-Efficient Prompt Tuning" (2021), where virtual
-tokens start as tokens of the vocabulary drawn by chance. Differs from the source: drawn from the whole vocabulary.
+Source: Lester et al., "The Power of Scale for Parameter-Efficient Prompt Tuning" (2021), where virtual tokens start as
+random tokens of the vocabulary. Differs from the source: sampled from the whole vocabulary.
 """
 
 import warnings
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
-    """Return a `peft` model around a model, which it freezes, with new virtual tokens.
+    """Wrap a model in a `peft` model with new virtual tokens; the model is frozen.
 
     Args:
-        model: Its weights stay where they are.
-        tokens: How many, at least 1.
-        seed: Of the tokens of the vocabulary that they start as.
+        model: Shared, not copied.
+        tokens: Number of virtual tokens, at least 1.
+        seed: Seed for the vocabulary tokens that they start as.
 
     Raises:
         InputError: `peft` is not installed.
@@ -32,16 +32,16 @@ def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
     import torch
 
     vocabulary = model.network.get_input_embeddings().weight.detach()
-    drawn = torch.randint(len(vocabulary), (tokens,), generator=torch.Generator().manual_seed(seed))
-    return _wrap_model(model, vocabulary[drawn.to(vocabulary.device)])
+    sample = torch.randint(len(vocabulary), (tokens,), generator=torch.Generator().manual_seed(seed))
+    return _wrap_model(model, vocabulary[sample.to(vocabulary.device)])
 
 
 def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
-    """Return a `peft` model around a model with the virtual tokens of a folder that `save_pretrained` wrote.
+    """Wrap a model in a `peft` model with the virtual tokens of a folder that `save_pretrained` wrote.
 
     Raises:
         InputError: `peft` is not installed.
-        ProviderError: The folder holds no virtual tokens in safetensors, or those of a model of another width.
+        ProviderError: The folder holds no virtual tokens in safetensors, or tokens of another width.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -64,12 +64,15 @@ def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
 
 
 def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
-    """Return a `peft` model with these virtual tokens (tokens, width), ready to be trained."""
+    """Return a trainable `peft` model with given virtual tokens (tokens, width)."""
     import torch
 
     peft = _import_peft()
     config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=len(values))
-    with torch.random.fork_rng(devices=[]), _ignore_future_warnings():  # peft draws values that are replaced here
+    with (
+        torch.random.fork_rng(devices=[]),
+        _ignore_future_warnings(),
+    ):  # of values that are replaced below
         tuned = peft.get_peft_model(model.network, config)
     with torch.no_grad():
         soft_prompt_weight(tuned).copy_(values)
@@ -77,13 +80,13 @@ def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
 
 
 def soft_prompt_weight(tuned: Any) -> Any:
-    """Return the virtual tokens of a `peft` model, (tokens, width), which can be trained."""
+    """Return the trainable virtual tokens of a `peft` model, (tokens, width)."""
     return tuned.prompt_encoder[tuned.active_adapter].embedding.weight
 
 
 @contextmanager
 def _ignore_future_warnings() -> Iterator[None]:
-    """Keep to itself what peft calls of transformers that is to go: nobody here can change it."""
+    """Hide peft's uses of deprecated parts of transformers, which only peft can change."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield

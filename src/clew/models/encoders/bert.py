@@ -1,4 +1,4 @@
-"""BERT's forward pass with mean pooling and unit rows, in the fewest kernels; imports torch, so import it late.
+"""BERT's forward pass with mean pooling and unit rows, in few kernels.
 
 Source: Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019; Reimers and Gurevych,
 "Sentence-BERT", 2019 (mean pooling).
@@ -22,7 +22,7 @@ class Projection(NamedTuple):
     bias: Tensor
 
     def apply_to_columns(self, x: Tensor) -> Tensor:
-        """Apply to columns x (in, n); a few columns run twice as fast this way round as rows do."""
+        """Apply to columns x (in, n); for few columns this is twice as fast as for rows."""
         return torch.addmm(self.bias.unsqueeze(1), self.weight, x)
 
 
@@ -39,7 +39,7 @@ class Norm(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One transformer block; `query_key_value` holds query, key and value one below the other, (3 d, d)."""
+    """One transformer block; `query_key_value` stacks query, key and value, (3 d, d)."""
 
     query_key_value: Projection
     attention_output: Projection
@@ -66,39 +66,33 @@ class Bert:
     heads: int
 
     def encode_batch(self, ids: Tensor, token_mask: Tensor) -> Tensor:
-        """Encode texts side by side.
+        """Encode a batch of texts into unit rows (B, d).
 
         Args:
             ids: Token ids, (B, L).
-            token_mask: True where a token belongs to the text, (B, L).
-
-        Returns:
-            Unit rows (B, d).
+            token_mask: Bool, True where a token is not padding, (B, L).
         """
         size, length = ids.shape
         width = self.word_embeddings.shape[1]
-        # The mask is there even when nothing is padded: without it another kernel would run, and a row would depend on
-        # its neighbours.
+        # The mask is passed even when nothing is padded: without it torch runs another kernel, and a row would depend
+        # on the rest of the batch.
         mask = torch.zeros(token_mask.shape).masked_fill_(~token_mask, -math.inf)[:, None, None, :]
         x = self.embedding_norm(self.word_embeddings[ids] + self.position_embeddings[:length])
         for layer in self.layers:
             shape = (size, length, 3, self.heads, width // self.heads)
             query, key, value = linear(x, *layer.query_key_value).view(shape).permute(2, 0, 3, 1, 4)
-            seen = scaled_dot_product_attention(query, key, value, attn_mask=mask)
-            seen = seen.transpose(1, 2).reshape(size, length, width)
-            x = layer.attention_norm(linear(seen, *layer.attention_output) + x)
+            context = scaled_dot_product_attention(query, key, value, attn_mask=mask)
+            context = context.transpose(1, 2).reshape(size, length, width)
+            x = layer.attention_norm(linear(context, *layer.attention_output) + x)
             x = layer.feed_forward_norm(linear(gelu(linear(x, *layer.feed_forward_in)), *layer.feed_forward_out) + x)
         weight = token_mask.unsqueeze(2).to(x.dtype)
         return normalize((x * weight).sum(1) / weight.sum(1), dim=1)
 
     def encode_single(self, ids: Tensor) -> Tensor:
-        """Encode one text quickly.
+        """Encode one text into a unit vector (d,), faster than `encode_batch` and equal to its row up to rounding.
 
         Args:
-            ids: Token ids, (L,), none of them padding.
-
-        Returns:
-            A unit vector (d,), equal to the row of `batch` up to rounding.
+            ids: Token ids without padding, (L,).
         """
         (length,) = ids.shape
         width = self.word_embeddings.shape[1]
@@ -109,20 +103,20 @@ class Bert:
                 3, self.heads, part, length
             )
             weights = torch.softmax(torch.bmm(query.transpose(1, 2), key) * part**-0.5, dim=2)
-            seen = torch.bmm(value, weights.transpose(1, 2)).view(width, length)
-            x = layer.attention_norm(layer.attention_output.apply_to_columns(seen).t() + x)
+            context = torch.bmm(value, weights.transpose(1, 2)).view(width, length)
+            x = layer.attention_norm(layer.attention_output.apply_to_columns(context).t() + x)
             wide = gelu(layer.feed_forward_in.apply_to_columns(x.t().contiguous()))
             x = layer.feed_forward_norm(layer.feed_forward_out.apply_to_columns(wide).t() + x)
         return normalize(x.mean(0), dim=0)
 
 
 def build_bert(weights: dict[str, Tensor], layers: int, heads: int, epsilon: float) -> Bert:
-    """Put a checkpoint's tensors in their places.
+    """Build the encoder from a checkpoint's tensors.
 
     Args:
-        weights: Tensors by their names in the checkpoint, as Hugging Face's `BertModel` names them.
+        weights: Tensors by their names in Hugging Face's `BertModel`.
         layers: Number of blocks, at least 1.
-        heads: Attention heads in a block; divides the width.
+        heads: Attention heads of a block; divides the width.
         epsilon: Added to the variance in every layer normalisation.
 
     Raises:

@@ -1,8 +1,8 @@
 """Batches of fixed shapes: a row's bits depend on its own text only.
 
-A matrix product may add its terms in another order when the number of rows changes, so a text encoded beside others
-would differ in its last bits from the same text encoded alone. Here a text of n tokens always lies in a batch of the
-shape that n decides; a batch that is not full is filled with rows that nobody reads.
+A matrix product may sum its terms in another order when the number of rows changes, so that a text would differ in its
+last bits with the batch it is in. Here the shape of a text's batch depends only on its number of tokens; a batch that
+is not full is padded with unused rows.
 """
 
 from bisect import bisect_left
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 BATCH_LENGTHS = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 160, 192, 224, 256, 320, 384, 448, 512)
-"""Widths of a batch in tokens; a text goes to the narrowest that holds it."""
+"""Lengths of a batch in tokens; a text goes to the shortest that holds it."""
 
 BATCH_TOKENS = 512
-"""Tokens in a batch: fewer lose speed on long runs, more waste time on short ones."""
+"""Tokens in a batch: fewer are slower on many texts, more waste time on few."""
 
 
 def encode_rows(
@@ -33,8 +33,9 @@ def encode_rows(
     Args:
         tokens: One array a text, (n,) with 1 <= n <= 512.
         dimension: Width of the rows that `forward` returns.
-        forward: Takes token ids (B, L) and which of them are real (B, L), and returns rows (B, dimension).
-        workers: Threads that call `forward`, each with batches of its own.
+        forward: Takes token ids (B, L) and a bool mask of the tokens that are not padding (B, L), and returns rows
+            (B, dimension).
+        workers: Number of threads that call `forward`.
 
     Returns:
         Rows (len(tokens), dimension), in the order of the texts.
@@ -44,13 +45,13 @@ def encode_rows(
     def run(batch: tuple[list[int], int]) -> None:
         members, length = batch
         ids = np.zeros((max(1, BATCH_TOKENS // length), length), dtype=np.int64)
-        real = np.zeros(ids.shape, dtype=np.bool_)
-        real[:, 0] = True  # a row without any real token would divide by zero
-        for place, member in enumerate(members):
-            own = tokens[member]
-            ids[place, : len(own)] = own
-            real[place, : len(own)] = True
-        rows[members] = forward(ids, real)[: len(members)]
+        mask = np.zeros(ids.shape, dtype=np.bool_)
+        mask[:, 0] = True  # a row of padding alone would divide by zero
+        for row, member in enumerate(members):
+            text = tokens[member]
+            ids[row, : len(text)] = text
+            mask[row, : len(text)] = True
+        rows[members] = forward(ids, mask)[: len(members)]
 
     batches = list(_group_by_length([len(ids) for ids in tokens]))
     if workers == 1 or len(batches) < 2:
@@ -59,16 +60,15 @@ def encode_rows(
         return rows
     with ThreadPoolExecutor(min(workers, len(batches)), thread_name_prefix="clew-encode") as threads:
         for _ in threads.map(run, batches):
-            pass  # each writes its own rows; asking for the results raises what a thread raised
+            pass  # each writes its own rows; iterating raises the errors of the threads
     return rows
 
 
 def _group_by_length(counts: Sequence[int]) -> Iterator[tuple[list[int], int]]:
-    """Yield (texts, width) so that every text is in one batch, narrow batches first."""
-    shelves: dict[int, list[int]] = {}
+    """Yield (texts, length) so that every text is in one batch, short batches first."""
+    by_length: dict[int, list[int]] = {}
     for text, count in enumerate(counts):
-        shelves.setdefault(BATCH_LENGTHS[bisect_left(BATCH_LENGTHS, count)], []).append(text)
-    for length in sorted(shelves):
+        by_length.setdefault(BATCH_LENGTHS[bisect_left(BATCH_LENGTHS, count)], []).append(text)
+    for length, texts in sorted(by_length.items()):
         size = max(1, BATCH_TOKENS // length)
-        shelf = shelves[length]
-        yield from ((shelf[start : start + size], length) for start in range(0, len(shelf), size))
+        yield from ((texts[start : start + size], length) for start in range(0, len(texts), size))

@@ -1,9 +1,9 @@
-"""Vectors from spelling alone: no weights, no torch, the same on every machine.
+"""Vectors from spelling alone, without weights or torch, equal on every machine.
 
 Source: Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009 (signed hashing); Bojanowski et
-al., "Enriching Word Vectors with Subword Information", 2017 (n-grams of characters with the word's borders).
+al., "Enriching Word Vectors with Subword Information", 2017 (character n-grams with word boundaries).
 
-Differs from the source: a feature that occurs c times counts sqrt(c); n-grams cross from a word into the next.
+Differs from the source: a feature that occurs c times has the weight sqrt(c); n-grams cross word boundaries.
 """
 
 import unicodedata
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 _GRAM_SIZES = (3, 4, 5)
-_GRAM_WEIGHT = 0.5  # beside 1 for a whole word: a word of six letters has about twelve grams
+_GRAM_WEIGHT = 0.5  # a whole word has 1, and a word of six letters about twelve n-grams
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 
 @final
 class HashingEncoder:
-    """Signed hashing of folded words and of their character 3- to 5-grams.
+    """Signed hashing of case-folded words and of their character 3- to 5-grams.
 
     Args:
         dimension: Width of the vectors, at least 1.
@@ -43,7 +43,7 @@ class HashingEncoder:
 
     @property
     def name(self) -> str:
-        """The name a user gives to ask for this encoder."""
+        """The name to open this encoder by."""
         return "hashing" if self._dimension == 256 else f"hashing:{self._dimension}"
 
     @property
@@ -57,15 +57,15 @@ class HashingEncoder:
         return f"hashing-1-{self._dimension}"
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
-        """Return unit rows (len(texts), dimension); texts without a letter or sign give one fixed row.
+        """Return unit rows (len(texts), dimension); texts of white space alone give one fixed row.
 
         Raises:
-            InputError: A text cannot be written as UTF-8.
+            InputError: A text holds a lone surrogate.
         """
         require_unicode(texts)
         rows = np.zeros((len(texts), self._dimension), dtype=np.float32)
-        for place, text in enumerate(texts):
-            rows[place] = self._encode_text(text)
+        for row, text in enumerate(texts):
+            rows[row] = self._encode_text(text)
         return rows
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
@@ -81,21 +81,21 @@ class HashingEncoder:
             sign = np.where(hashes >> np.uint64(63), 1.0, -1.0)
             row += np.bincount(column, weights=sign * weights, minlength=self._dimension)
         length = float(np.sqrt(row @ row))
-        if length < 1e-9:  # nothing to hash, or features that cancel out
+        if length < 1e-9:  # no features, or features that cancel out
             row[0], length = 1.0, 1.0
         return np.asarray(row / length, dtype=np.float32)
 
 
 def _hash_features(words: list[str]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
-    """Return distinct feature hashes, ascending, and their weights."""
+    """Return the distinct hashes of words and n-grams, ascending, and their weights."""
     digests = b"".join(blake2b(word.encode("utf-8"), digest_size=8).digest() for word in words)
     hashes = [np.frombuffer(digests, dtype="<u8").astype(np.uint64)]
     codes = np.frombuffer(f" {' '.join(words)} ".encode("utf-32-le"), dtype="<u4").astype(np.uint64)
     rolling = codes
-    for size in range(2, max(_GRAM_SIZES) + 1):  # each n-gram's number from that of its first n - 1 characters
+    for size in range(2, max(_GRAM_SIZES) + 1):  # each n-gram's hash from that of its first n - 1 characters
         if size > len(codes):
             break
-        rolling = rolling[:-1] * _PRIME + codes[size - 1 :]  # wraps around at 64 bits, as meant
+        rolling = rolling[:-1] * _PRIME + codes[size - 1 :]  # overflow at 64 bits is intended
         if size in _GRAM_SIZES:
             hashes.append(_mix(rolling))
     weight = np.full(sum(map(len, hashes)), _GRAM_WEIGHT)
@@ -105,7 +105,7 @@ def _hash_features(words: list[str]) -> tuple[NDArray[np.uint64], NDArray[np.flo
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread values over all 64 bits (the finaliser of SplitMix64)."""
+    """Mix the bits of values (the finaliser of SplitMix64)."""
     mixed = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return mixed ^ (mixed >> np.uint64(31))

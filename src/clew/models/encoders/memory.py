@@ -1,4 +1,4 @@
-"""An in-memory cache of text vectors, for texts that recur within one process."""
+"""In-memory cache of text embeddings."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, final
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 @final
 class VectorMemory:
-    """Vectors of texts, each encoded once while the process lives.
+    """Encodes each text once per process.
 
     Args:
-        encode: Gives unit rows (n, d).
-        max_texts: Texts that are remembered; then it begins anew.
+        encode: Returns unit rows (n, d) of texts.
+        max_texts: Maximum number of cached texts; the cache is cleared before it exceeds it.
     """
 
     def __init__(self, encode: "Callable[[Sequence[str]], FloatArray]", max_texts: int = 200_000) -> None:

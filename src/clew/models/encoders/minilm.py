@@ -1,4 +1,4 @@
-"""The default encoder, without the seconds that importing `sentence-transformers` costs."""
+"""The default encoder, without `sentence-transformers`, whose import takes seconds."""
 
 import json
 import threading
@@ -22,10 +22,10 @@ ALL_MINILM_L6_V2 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128
 """SHA-256 of the published weights of sentence-transformers/all-MiniLM-L6-v2."""
 
 MAX_TOKENS = 256
-"""Tokens of a text that are read, its two marks included; the model was trained with no more."""
+"""Tokens read of a text, its two special tokens included; the model was trained with no more."""
 
 MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors")
-_TOKENIZER_BATCH = 2048  # an encoding of the tokenizer keeps offsets and strings: 15 kB a text
+_TOKENIZER_BATCH = 2048  # texts; the tokenizer keeps offsets and strings of each, 15 kB a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class MiniLM:
     """A BERT encoder with mean pooling and unit rows; loads its weights on first use.
 
     Args:
-        folder: Holds config.json, tokenizer.json and model.safetensors; or a function that finds it on first use.
-        name: The name a user asks for.
-        dimension: The model's width.
+        folder: Folder with config.json, tokenizer.json and model.safetensors, or a function that returns it.
+        name: The name to open this encoder by.
+        dimension: Width of the vectors.
         sha256: SHA-256 of model.safetensors, checked on load.
     """
 
@@ -61,7 +61,7 @@ class MiniLM:
 
     @property
     def name(self) -> str:
-        """The name a user gives to ask for this encoder."""
+        """The name to open this encoder by."""
         return self._name
 
     @property
@@ -71,21 +71,15 @@ class MiniLM:
 
     @property
     def fingerprint(self) -> str:
-        """The weights, how much of a text is read, and the pooling; known without loading anything."""
+        """The weights, the length read of a text and the pooling; loads nothing."""
         return f"bert-mean-{MAX_TOKENS}-{self._sha256[:32]}"
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
-        """Encode texts to be stored.
-
-        Args:
-            texts: Any strings; only the first 256 tokens of each are read.
-
-        Returns:
-            Unit rows (len(texts), dimension); a row depends on its own text only, bit for bit.
+        """Return unit rows (len(texts), dimension) of texts, of which the first 256 tokens are read.
 
         Raises:
-            InputError: A text cannot be written as UTF-8.
-            ProviderError: The model's files are absent, damaged or not a BERT encoder.
+            InputError: A text holds a lone surrogate.
+            ProviderError: The model's files are missing, damaged or not a BERT encoder.
         """
         require_unicode(texts)
         loaded = self._load()
@@ -93,25 +87,19 @@ class MiniLM:
 
         from clew.models.torch_threads import one_thread, worker_count
 
-        def forward(ids: "LongArray", real: "BoolArray") -> "FloatArray":
+        def forward(ids: "LongArray", mask: "BoolArray") -> "FloatArray":
             with torch.inference_mode(), one_thread():
-                rows: FloatArray = loaded.bert.encode_batch(torch.from_numpy(ids), torch.from_numpy(real)).numpy()
+                rows: FloatArray = loaded.bert.encode_batch(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
             return rows
 
         return encode_rows(_tokenize(loaded.tokenizer, texts), self._dimension, forward, worker_count())
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Encode questions one by one, in the least time for one.
-
-        Args:
-            texts: Any strings; only the first 256 tokens of each are read.
-
-        Returns:
-            Unit rows (len(texts), dimension); within 1e-6 of those of `encode`, and as independent of each other.
+        """Return the rows of `encode` within 1e-6, computed one by one, which is fastest for a single text.
 
         Raises:
-            InputError: A text cannot be written as UTF-8.
-            ProviderError: The model's files are absent, damaged or not a BERT encoder.
+            InputError: A text holds a lone surrogate.
+            ProviderError: The model's files are missing, damaged or not a BERT encoder.
         """
         require_unicode(texts)
         loaded = self._load()
@@ -121,8 +109,8 @@ class MiniLM:
 
         rows = np.empty((len(texts), self._dimension), dtype=np.float32)
         with torch.inference_mode(), one_thread():
-            for place, ids in enumerate(_tokenize(loaded.tokenizer, texts)):
-                rows[place] = loaded.bert.encode_single(torch.from_numpy(ids.astype(np.int64))).numpy()
+            for row, ids in enumerate(_tokenize(loaded.tokenizer, texts)):
+                rows[row] = loaded.bert.encode_single(torch.from_numpy(ids.astype(np.int64))).numpy()
         return rows
 
     def _load(self) -> _LoadedModel:
@@ -147,7 +135,7 @@ class MiniLM:
 
         try:
             rules = (folder / "tokenizer.json").read_text(encoding="utf-8")
-            json.loads(rules)["model"]  # the tokenizer's own complaint about a damaged file has no type to catch
+            json.loads(rules)["model"]  # the tokenizer raises a bare Exception for a damaged file
             tokenizer = Tokenizer.from_str(rules)
             weights = load_file(folder / "model.safetensors")
             shape = (config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
@@ -160,20 +148,20 @@ class MiniLM:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """Read config.json and refuse any model whose arithmetic is another."""
-    absent = [name for name in MODEL_FILES if not (folder / name).is_file()]
-    if absent:
-        raise ProviderError(f"{folder} lacks {', '.join(absent)}; wanted {', '.join(MODEL_FILES)}; install again")
+    """Read config.json; raise an error for models of another architecture."""
+    missing = [name for name in MODEL_FILES if not (folder / name).is_file()]
+    if missing:
+        raise ProviderError(f"{folder} lacks {', '.join(missing)}; install the model again")
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        seen = (config["model_type"], config["hidden_act"], config.get("position_embedding_type", "absolute"))
-        needed = [key for key in ("hidden_size", "num_hidden_layers", "num_attention_heads") if key not in config]
+        architecture = (config["model_type"], config["hidden_act"], config.get("position_embedding_type", "absolute"))
+        absent = [key for key in ("hidden_size", "num_hidden_layers", "num_attention_heads") if key not in config]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ProviderError(f"cannot read {folder / 'config.json'}: {error!r}; install the model again") from error
-    if needed or seen != ("bert", "gelu", "absolute"):
+    if absent or architecture != ("bert", "gelu", "absolute"):
         raise ProviderError(
-            f"{folder / 'config.json'} says {seen} and lacks {needed}; wanted model type bert, gelu and absolute "
-            "positions; open any other model with sentence-transformers"
+            f"{folder / 'config.json'} gives {architecture} and lacks {absent}; wanted model type bert, gelu and "
+            "absolute positions; open any other model with sentence-transformers"
         )
     return config
 

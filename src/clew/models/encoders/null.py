@@ -1,4 +1,4 @@
-"""The encoder of an index without vectors."""
+"""The encoder of an index without embeddings."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, final
@@ -11,38 +11,30 @@ if TYPE_CHECKING:
 
 @final
 class NoEncoder:
-    """Stands where an index has no vectors; refuses to encode."""
+    """Encoder of an index without embeddings; encoding raises an `InputError`."""
 
     @property
     def name(self) -> str:
-        """The name a user gives to ask for no vectors."""
+        """The name to open this encoder by."""
         return "none"
 
     @property
     def dimension(self) -> int:
-        """Zero: there are no vectors."""
+        """Always 0."""
         return 0
 
     @property
     def fingerprint(self) -> str:
-        """The same always."""
+        """Always "none"."""
         return "none"
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
-        """Refuse.
-
-        Raises:
-            InputError: Always.
-        """
+        """Raise an `InputError`."""
         raise InputError(
-            f"{len(texts)} texts were to be encoded, but this index was built with --encoder none; "
+            f"{len(texts)} texts to encode, but this index was built with --encoder none; "
             "build with --encoder all-MiniLM-L6-v2, or use a retriever that needs no vectors, such as bm25"
         )
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Refuse.
-
-        Raises:
-            InputError: Always.
-        """
+        """Raise an `InputError`."""
         return self.encode(texts)

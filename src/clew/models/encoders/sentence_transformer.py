@@ -1,4 +1,4 @@
-"""Any model that `sentence-transformers` can open, made independent of how texts are batched."""
+"""Models of `sentence-transformers`, with rows that do not depend on the batch."""
 
 import json
 import threading
@@ -12,6 +12,7 @@ import numpy as np
 from clew.errors import ProviderError
 from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, encode_rows
 from clew.models.hub import check_model
+from clew.models.library_errors import map_load_errors
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import hash_weights
 
@@ -35,12 +36,12 @@ class _LoadedModel:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingConfig:
-    """How rows are made, where the model does not decide it.
+    """Settings that replace those of the model.
 
     Attributes:
-        normalize: Whether rows are brought to unit length; else they are what the model gives.
-        query: Put before questions.
-        text: Put before texts.
+        normalize: Whether rows are scaled to unit length.
+        query: Prompt before questions.
+        text: Prompt before texts.
     """
 
     normalize: bool = True
@@ -50,15 +51,15 @@ class EmbeddingConfig:
 
 @final
 class SentenceTransformerEncoder:
-    """A model of the Hugging Face hub or of a local folder, on the processor.
+    """A model of the Hugging Face hub or of a local folder, run on the CPU.
 
-    Every property but `name` loads the model. The first 512 tokens of a text are read, or fewer where the model says
-    so. A model that names prompts for queries or documents has them put before its texts.
+    Every property but `name` loads the model. The first 512 tokens of a text are read, or fewer if the model is
+    limited to fewer. The model's prompts for queries and documents, if any, are put before the texts.
 
     Args:
         name: "owner/name" on the hub, or a folder.
         revision: A commit, tag or branch of the hub's repository; None for its main branch.
-        config: How its rows are made where that is not the model's own way, as for the encoder of a network.
+        config: Normalisation and prompts in place of the model's own.
     """
 
     def __init__(self, name: str, revision: str | None = None, config: "EmbeddingConfig | None" = None) -> None:
@@ -70,7 +71,7 @@ class SentenceTransformerEncoder:
 
     @property
     def name(self) -> str:
-        """The name a user gives to ask for this encoder."""
+        """The name to open this encoder by."""
         return self._name if self._revision is None else f"{self._name}@{self._revision}"
 
     @property
@@ -80,20 +81,14 @@ class SentenceTransformerEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the weights, the tokeniser, the modules' settings, the prompts and the length that is read."""
+        """A hash of the weights, the tokenizer, the modules' settings, the prompts and the length read of a text."""
         return self._load().fingerprint
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
-        """Encode texts to be stored.
-
-        Args:
-            texts: Any strings.
-
-        Returns:
-            Unit rows (len(texts), dimension); a row depends on its own text only, bit for bit.
+        """Return rows (len(texts), dimension) of texts with the model's prompt for documents.
 
         Raises:
-            InputError: A text cannot be written as UTF-8.
+            InputError: A text holds a lone surrogate.
             ProviderError: The model cannot be opened.
         """
         require_unicode(texts)
@@ -105,24 +100,18 @@ class SentenceTransformerEncoder:
         )
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
-        """Encode questions one by one, with the model's prompt for queries.
-
-        Args:
-            texts: Any strings.
-
-        Returns:
-            Unit rows (len(texts), dimension), comparable with those of `encode`.
+        """Return rows (len(texts), dimension) of questions with the model's prompt for queries, one by one.
 
         Raises:
-            InputError: A text cannot be written as UTF-8.
+            InputError: A text holds a lone surrogate.
             ProviderError: The model cannot be opened.
         """
         require_unicode(texts)
         loaded = self._load()
         forward = _make_forward(loaded.model, loaded.normalize)
         rows = np.empty((len(texts), loaded.dimension), dtype=np.float32)
-        for place, ids in enumerate(_tokenize(loaded, loaded.query_prompt, texts)):
-            rows[place] = forward(ids[None, :].astype(np.int64), np.ones((1, len(ids)), dtype=np.bool_))[0]
+        for row, ids in enumerate(_tokenize(loaded, loaded.query_prompt, texts)):
+            rows[row] = forward(ids[None, :].astype(np.int64), np.ones((1, len(ids)), dtype=np.bool_))[0]
         return rows
 
     def _load(self) -> _LoadedModel:
@@ -134,43 +123,43 @@ class SentenceTransformerEncoder:
 
 def _open_model(name: str, revision: str | None, config: "EmbeddingConfig | None") -> _LoadedModel:
     try:
-        from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise ProviderError(
             f"the encoder {name!r} needs sentence-transformers, which cannot be imported ({error}); "
             "run pip install sentence-transformers, or use --encoder hashing"
         ) from error
-    wanted = "wanted a folder or a name on the Hugging Face hub"
     check_model(name, revision, "encoder", "use --encoder all-MiniLM-L6-v2, hashing or none", "sentence-transformers")
-    try:
+    with map_load_errors(
+        lambda reason: (
+            f"cannot open the encoder {name!r}: {reason}; wanted a folder or a name on the Hugging Face hub; "
+            "check the name and the network, or use --encoder all-MiniLM-L6-v2"
+        )
+    ):
         model = SentenceTransformer(name, revision=revision, device="cpu", trust_remote_code=False)
-    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-        reason = (str(error).strip() or repr(error)).splitlines()[0]
-        raise ProviderError(
-            f"cannot open the encoder {name!r}: {reason}; {wanted}; check the name and the network, or use "
-            "--encoder all-MiniLM-L6-v2"
-        ) from error
     model.eval()
-    limit = min(model.max_seq_length or BATCH_LENGTHS[-1], BATCH_LENGTHS[-1])
+    max_tokens = min(model.max_seq_length or BATCH_LENGTHS[-1], BATCH_LENGTHS[-1])
     prompts: dict[str, str] = {key: value or "" for key, value in model.prompts.items()}
     default = prompts.get(model.default_prompt_name or "", "")
     width = _make_forward(model)(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.bool_)).shape[1]
+    fingerprint = _fingerprint(model, max_tokens)
     if config is not None:
-        fingerprint = f"{_fingerprint(model, limit)}-{blake2b(repr(config).encode(), digest_size=4).hexdigest()}"
-        return _LoadedModel(model, width, fingerprint, limit, config.query, config.text, config.normalize)
+        # The class's name when the first vectors were stored: another one would invalidate them.
+        settings = f"Reading(normalize={config.normalize!r}, query={config.query!r}, text={config.text!r})"
+        fingerprint = f"{fingerprint}-{blake2b(settings.encode(), digest_size=4).hexdigest()}"
+        return _LoadedModel(model, width, fingerprint, max_tokens, config.query, config.text, config.normalize)
     return _LoadedModel(
         model,
         width,
-        _fingerprint(model, limit),
-        limit,
+        fingerprint,
+        max_tokens,
         next((prompts[key] for key in _QUERY_PROMPT_NAMES if prompts.get(key)), default),
         next((prompts[key] for key in _TEXT_PROMPT_NAMES if prompts.get(key)), default),
     )
 
 
 def _fingerprint(model: Any, max_tokens: int) -> str:
-    """Hash the model as it lies in memory, so that the way its files were written does not count."""
+    """Hash the model in memory, independently of the format of its files."""
     digest = blake2b(digest_size=16)
     hash_weights(digest, model.state_dict())
     tokenizer = model.tokenizer
@@ -185,19 +174,19 @@ def _fingerprint(model: Any, max_tokens: int) -> str:
 def _make_forward(model: Any, normalize: bool = True) -> "Callable[[LongArray, BoolArray], FloatArray]":
     import torch
 
-    def forward(ids: "LongArray", real: "BoolArray") -> "FloatArray":
-        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(real.astype(np.int64))}
+    def forward(ids: "LongArray", mask: "BoolArray") -> "FloatArray":
+        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
         with torch.inference_mode():
-            rows = model.forward(batch)["sentence_embedding"].float()
-            found: FloatArray = (torch.nn.functional.normalize(rows, dim=1) if normalize else rows).numpy()
-        return found
+            vectors = model.forward(batch)["sentence_embedding"].float()
+            rows: FloatArray = (torch.nn.functional.normalize(vectors, dim=1) if normalize else vectors).numpy()
+        return rows
 
     return forward
 
 
 def _tokenize(loaded: _LoadedModel, prompt: str, texts: Sequence[str]) -> "list[IntArray]":
-    """Return each text's token ids, (n,) with 1 <= n <= limit."""
+    """Return each text's token ids, (n,) with 1 <= n <= max_tokens."""
     if not texts:
         return []
-    found = loaded.model.tokenizer([prompt + text for text in texts], truncation=True, max_length=loaded.max_tokens)
-    return [np.asarray(ids or [0], dtype=np.int32) for ids in found["input_ids"]]
+    encoded = loaded.model.tokenizer([prompt + text for text in texts], truncation=True, max_length=loaded.max_tokens)
+    return [np.asarray(ids or [0], dtype=np.int32) for ids in encoded["input_ids"]]

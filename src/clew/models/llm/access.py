@@ -1,4 +1,4 @@
-"""How language models are asked in one run: the same settings, one budget and one cache for all of them."""
+"""Factory for LLM clients that share call settings, a budget and a reply cache within one run."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LLMClientFactory:
-    """What opening a model needs besides its name.
+    """Opens language models by name.
 
     Attributes:
-        call_settings: How calls are made; None for the defaults.
-        use_cache: Whether replies are kept, and those kept are used.
-        budget: Of the run.
-        prices: What calls cost.
+        call_settings: Limits and options of calls; None for the defaults.
+        use_cache: Whether replies are stored, and stored replies are used.
+        budget: Shared by all models of the run.
+        prices: Prices of calls.
     """
 
     call_settings: "CallSettings | None" = None
@@ -34,12 +34,12 @@ class LLMClientFactory:
 
         Args:
             name: `provider:model`.
-            cache: The file of kept replies.
+            cache: File of the reply cache.
 
         Raises:
-            InputError: The provider is not known, or a package or its key is missing.
+            InputError: The provider is unknown, or a package or its key is missing.
         """
         from clew.models.llm.provider_model import ProviderModel
 
-        kept = ReplyCache(cache) if self.use_cache else None
-        return ProviderModel(name, self.call_settings, kept, self.budget, self.prices)
+        replies = ReplyCache(cache) if self.use_cache else None
+        return ProviderModel(name, self.call_settings, replies, self.budget, self.prices)

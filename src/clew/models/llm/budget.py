@@ -1,4 +1,4 @@
-"""What may be spent on language models: tokens and money, over all calls of a run."""
+"""Limits on the tokens and the cost of all language model calls of a run."""
 
 from dataclasses import dataclass, field
 from threading import Lock
@@ -9,17 +9,18 @@ from clew.types import Usage
 
 @dataclass(slots=True)
 class Budget:
-    """Counts what calls cost, and admits no call that could go beyond a limit.
+    """Counts the usage of calls and admits no call that could exceed a limit.
 
-    A call is admitted with the most that it can cost, which is set aside until the call is over; so calls that are
-    under way together cannot pass a limit that each of them alone would keep.
+    A call reserves its maximum usage until it ends, so that concurrent calls cannot exceed a limit together.
 
     Attributes:
-        max_tokens: In and out together; None for no limit.
-        max_cost: Money, in the currency of the price table; None for no limit.
-        spent: So far. A request that was sent and never answered counts as the most that it can have cost, since a
-            provider may charge it all the same.
-        exceeded_message: What was said when a call did not fit any more; "" before that.
+        max_tokens: Input and output tokens together; None for no limit.
+        max_cost: Cost in the currency of the price table; None for no limit.
+        spent: Usage so far. A request without a reply counts with its maximum, since a provider may charge it.
+        exceeded_message: Message of the error raised when a call no longer fitted; "" before that.
+
+    Raises:
+        InputError: A limit is below 0.
     """
 
     max_tokens: int | None = None
@@ -30,16 +31,15 @@ class Budget:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse limits below 0."""
         for limit in (self.max_tokens, self.max_cost):
             if limit is not None and not limit >= 0:
                 raise InputError(f"a budget of {limit} is below 0: give 0 or more")
 
     def admit(self, maximum: Usage) -> bool:
-        """Set aside the most that a call can cost; False where calls under way have to end first.
+        """Reserve the maximum usage of a call; return False where calls in progress have to end first.
 
         Raises:
-            BudgetError: The call does not fit even when nothing else is under way.
+            BudgetError: The call does not fit although no other call is in progress.
         """
         with self._lock:
             if self._fits(self.spent + self._reserved + maximum):
@@ -47,11 +47,11 @@ class Budget:
                 return True
             if self._reserved.calls:
                 return False
-            self.exceeded_message = f"the budget of {self._describe_excess(maximum)}; what was done is kept"
+            self.exceeded_message = f"the budget of {self._describe_excess(maximum)}; finished work is kept"
             raise BudgetError(self.exceeded_message)
 
     def settle(self, reserved: Usage, used: Usage) -> None:
-        """Count what a call cost in the place of what was set aside for it."""
+        """Replace the reservation of a call by its usage."""
         with self._lock:
             self._reserved = Usage(
                 0.0,
@@ -61,7 +61,7 @@ class Budget:
                 self._reserved.cost - reserved.cost,
             )
             if not self._reserved.calls:
-                self._reserved = Usage()  # sums of money do not always come back to 0
+                self._reserved = Usage()  # sums of floats do not always return to 0
             self.spent = self.spent + used
 
     def _fits(self, usage: Usage) -> bool:
@@ -76,8 +76,8 @@ class Budget:
                 f"{_total_tokens(self.spent):,} tokens are spent and a call may take {_total_tokens(maximum):,}"
             )
         if self.max_cost is not None:
-            limits.append(f"{self.max_cost:g} of money")
-            state.append(f"{self.spent.cost:.4f} of money is spent and a call may cost {maximum.cost:.4f}")
+            limits.append(f"{self.max_cost:g} in cost")
+            state.append(f"{self.spent.cost:.4f} in cost is spent and a call may cost {maximum.cost:.4f}")
         return f"{' and '.join(limits)} is reached ({'; '.join(state)})"
 
 

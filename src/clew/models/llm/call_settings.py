@@ -1,4 +1,4 @@
-"""Settings of language-model calls: server, concurrency, retries, limits of a reply."""
+"""Settings of the calls of a language model."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +10,21 @@ from clew.models.llm.error_text import shorten_to_line
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """How calls are made.
+    """Limits and options of calls.
 
     Attributes:
-        base_url: Of a server that speaks the provider's protocol; "" for the provider's own.
-        max_concurrency: Calls under way at the same time, at most.
-        attempts: How often a call is made that fails for no fault of the reply: limits, servers, connections.
-        repairs: How often a reply that does not fit is sent back.
-        timeout: Seconds for one answer.
-        reply_tokens: Longest reply.
-        temperature: 0 for the likeliest words.
-        output: How the schema is asked for: "prompted", in words, which any server takes, or "native", in a field of
-            the request.
+        base_url: URL of a server that speaks the provider's protocol; "" for the provider's own.
+        max_concurrency: Maximum number of calls in progress at the same time.
+        attempts: Maximum number of requests for one reply while the server fails, limits the rate or is unreachable.
+        repairs: Number of times that a reply that does not fit its schema is sent back for correction.
+        timeout: Seconds for one reply.
+        reply_tokens: Maximum length of a reply.
+        temperature: Sampling temperature; 0 for the most likely words.
+        output: Place of the schema: "prompted", in the prompt, which every server takes, or "native", in a field of the
+            request.
+
+    Raises:
+        InputError: A number is too small, or the URL or the output mode is invalid.
     """
 
     base_url: str = ""
@@ -34,27 +37,25 @@ class CallSettings:
     output: str = "prompted"
 
     def __post_init__(self) -> None:
-        """Refuse what makes no call."""
         small = [name for name in ("max_concurrency", "attempts", "reply_tokens") if getattr(self, name) < 1]
         small += [name for name in ("repairs", "temperature") if getattr(self, name) < 0]
         if small or not self.timeout > 0:
             name = small[0] if small else "timeout"
             raise InputError(f"{name} of the language model is {getattr(self, name)}, which is too small: raise it")
-        if self.base_url and not _is_address(self.base_url):
-            raise InputError(
-                f"the address of the language model is {shorten_to_line(self.base_url)!r}; wanted one like http://host:8000/v1"
-            )
+        if self.base_url and not _is_http_url(self.base_url):
+            url = shorten_to_line(self.base_url)
+            raise InputError(f"the URL of the language model is {url!r}; wanted one like http://host:8000/v1")
         if self.output not in ("prompted", "native"):
             raise InputError(f"output of the language model is {self.output!r}; wanted prompted or native")
 
     @property
     def cache_key_fields(self) -> dict[str, Any]:
-        """What a reply depends on besides model and prompt: part of what it is kept by."""
+        """The settings that change a reply, and so are part of its cache key."""
         sent = {"base_url": self.base_url, "max_tokens": self.reply_tokens}
         return {**sent, "temperature": self.temperature, "output": self.output}
 
 
-def _is_address(url: str) -> bool:
+def _is_http_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -1,4 +1,4 @@
-"""Error texts of providers as one safe line: no credentials, no line breaks, no lone surrogates."""
+"""Errors of providers as one line for people, without credentials and without the fields that only programs read."""
 
 import re
 
@@ -6,29 +6,24 @@ _MAX_LINE_CHARACTERS = 300
 _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 
 
-def replace_surrogates(text: str) -> str:
-    """Return a text with a question mark for what UTF-8 cannot write."""
-    return text.encode(errors="replace").decode()
-
-
 def describe_error(error: Exception) -> str:
-    """Return what went wrong in one line, without what only programs read."""
+    """Return one line with the HTTP status and the server's message, or the error and its root cause."""
     status = getattr(error, "status_code", None)
-    told = _body_message(getattr(error, "body", None))
-    text = f"HTTP {status}: {told}" if status and told else str(error)
+    message = _body_message(getattr(error, "body", None))
+    text = f"HTTP {status}: {message}" if status and message else str(error)
     if not status and (root := str(_root_cause(error))) and root not in text:
         text = f"{text.rstrip('.')}: {root}"
     return shorten_to_line(text)
 
 
 def shorten_to_line(text: str) -> str:
-    """Return a text in one line, cut where it is long, without names and passwords of addresses."""
+    """Return a text as one line of at most 300 characters, with user names and passwords of URLs removed."""
     text = _URL_CREDENTIALS.sub("//", " ".join(text.split()))
     return text if len(text) <= _MAX_LINE_CHARACTERS else f"{text[:_MAX_LINE_CHARACTERS]} ..."
 
 
 def _body_message(body: object) -> str:
-    """Return the words of an error's body, which some servers put a level deeper."""
+    """Return the message in an error's body, which some servers nest under `error`."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     return str(inner.get("message") or "") if isinstance(inner, dict) else ""
 

@@ -1,7 +1,7 @@
-"""An HTTP client that reads no more than a reply can need, and tells a server of one's own nothing of a provider's.
+"""An HTTP client that limits the size of responses and sends no provider credentials to other servers.
 
-The packages of the providers send what they find in the environment with every request: the account, the project,
-headers with keys of their own. A server that was named by its address gets none of it.
+The providers' packages send account, project and header values from the environment with every request. A server that
+is named by its URL gets none of them.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -26,17 +26,17 @@ _PLAIN_HEADERS = {
 
 @final
 class _BoundedStream(httpx2.AsyncByteStream):
-    """The bytes of an answer, up to a limit."""
+    """The bytes of a response, up to a limit."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, max_bytes: int) -> None:
         self._stream = stream
         self._max_bytes = max_bytes
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        read = 0
+        size = 0
         async for piece in self._stream:
-            read += len(piece)
-            if read > self._max_bytes:
+            size += len(piece)
+            if size > self._max_bytes:
                 raise httpx2.ReadError(f"the answer is longer than {self._max_bytes:,} bytes")
             yield piece
 
@@ -49,8 +49,8 @@ def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str
 
     Args:
         timeout: Seconds without a byte.
-        max_bytes: Bytes of one answer. Nothing compressed is taken, since a few bytes can stand for any number.
-        own_headers: All that is sent besides plain headers; None to send what the provider's package sends.
+        max_bytes: Maximum size of one response. Compressed ones are refused: they can expand to any size.
+        own_headers: The only headers sent besides plain ones; None to send those of the provider's package.
     """
 
     async def strip(request: httpx2.Request) -> None:
@@ -61,12 +61,12 @@ def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str
 
     async def bound(response: httpx2.Response) -> None:
         if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+            raise httpx2.DecodingError("the answer is compressed although the request excludes it")
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _BoundedStream(response.stream, max_bytes)
 
-    waits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
-    client = create_async_httpx2_client(timeout=waits)
+    limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
+    client = create_async_httpx2_client(timeout=limits)
     client.headers["Accept-Encoding"] = "identity"
     client.event_hooks["request"].append(strip)
     client.event_hooks["response"].append(bound)

@@ -1,4 +1,4 @@
-"""Language models of any provider: typed replies, many calls at once, kept replies, and what it all cost."""
+"""Language models of any provider: typed replies, concurrent calls, a reply cache and a budget."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ from clew.models.llm.retrying import CallBatch, PendingCall, RetryingClient
 from clew.types import Failure, Prompt, Reply, Usage
 
 _BASE_REPLY_BYTES, _REPLY_BYTES_PER_TOKEN = 1 << 20, 1024
-"""Of an answer, at most: headers of events and all."""
+"""Limit on the size of a response, streaming events and headers included."""
 
 
 @final
 class ProviderModel:
-    """A model of some provider.
+    """A model of a provider.
 
     Args:
         name: `provider:model`.
-        settings: How calls are made.
-        cache: Answers what was asked before; None asks again.
-        budget: What may be spent.
-        prices: What a call costs.
+        settings: Limits and options of calls.
+        cache: Stored replies to earlier prompts; None to send every prompt.
+        budget: Limit on tokens and cost.
+        prices: Prices of calls.
 
     Raises:
-        InputError: The provider is not known, a package or its key is missing, or money is limited and has no price.
+        InputError: The provider is unknown, a package or its key is missing, or cost is limited and no price is known.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ProviderModel:
         self._client = RetryingClient(name, self._settings, secret, limits, prices or Prices())
         if limits.max_cost is not None and self._client.cost(1, 1) is None:
             raise InputError(
-                f"money is limited and no price of {name} is known: add it to clew.toml under [prices], or limit tokens"
+                f"cost is limited and no price of {name} is known: add it to clew.toml under [prices], or limit tokens"
             )
 
     @property
@@ -64,44 +64,44 @@ class ProviderModel:
     def complete(self, prompts: Sequence[Prompt], on_text: OnText | None = None) -> list[Reply | Failure]:
         """Return one result a prompt, in order (see `LanguageModel`).
 
-        Prompts that are the same are asked once; the first of them has what it cost.
+        Equal prompts are sent once; the first of them carries the usage.
         """
-        told = self._settings.cache_key_fields
-        keys = [call_key(self._name, prompt, told) for prompt in prompts]
-        asked = dict(zip(keys, prompts, strict=True))
-        found: dict[str, Reply | Failure] = {} if self._cache is None else dict(self._cache.get_many(asked))
-        missing = [PendingCall(prompt, key, on_text) for key, prompt in asked.items() if key not in found]
+        fields = self._settings.cache_key_fields
+        keys = [call_key(self._name, prompt, fields) for prompt in prompts]
+        distinct = dict(zip(keys, prompts, strict=True))
+        by_key: dict[str, Reply | Failure] = {} if self._cache is None else dict(self._cache.get_many(distinct))
+        missing = [PendingCall(prompt, key, on_text) for key, prompt in distinct.items() if key not in by_key]
         if missing:
-            found |= {call.key: result for call, result in zip(missing, self._run_calls(missing), strict=True)}
-        given: list[Reply | Failure] = []
+            by_key |= {call.key: result for call, result in zip(missing, self._run_calls(missing), strict=True)}
+        results: list[Reply | Failure] = []
         for key in keys:
-            given.append(found[key])
-            found[key] = _repeat_result(found[key])
-        return given
+            results.append(by_key[key])
+            by_key[key] = _without_usage(by_key[key])
+        return results
 
     def _run_calls(self, calls: Sequence[PendingCall]) -> list[Reply | Failure]:
         from anyio.from_thread import start_blocking_portal
 
-        with catch_warnings():  # that a setting of ours means nothing to a model, that a server counts below 0
+        with catch_warnings():  # a setting that a model ignores, a server that reports negative token counts
             filterwarnings("ignore", module=r"pydantic_ai\b")
-            with start_blocking_portal() as portal:  # a loop of its own: the caller may be inside one, as in a notebook
+            with start_blocking_portal() as portal:  # a separate event loop: the caller may run in one (notebooks)
                 return portal.call(self._run_concurrently, calls)
 
     async def _run_concurrently(self, calls: Sequence[PendingCall]) -> list[Reply | Failure]:
-        """Make all calls, as many at once as allowed; the first error that ends the run spares the rest."""
+        """Make all calls, at most `max_concurrency` at a time; an error that ends the batch cancels the rest."""
         s = self._settings
-        bytes_ = _BASE_REPLY_BYTES + _REPLY_BYTES_PER_TOKEN * s.reply_tokens
-        async with open_provider(self._name, s.base_url, s.timeout, bytes_) as model:
+        max_bytes = _BASE_REPLY_BYTES + _REPLY_BYTES_PER_TOKEN * s.reply_tokens
+        async with open_provider(self._name, s.base_url, s.timeout, max_bytes) as model:
             batch = CallBatch(model, asyncio.Semaphore(s.max_concurrency))
             tasks = [asyncio.create_task(self._run_call(batch, call)) for call in calls]
             try:
                 return list(await asyncio.gather(*tasks))
-            finally:  # the caller was interrupted, or the one who is shown the text failed
+            finally:  # the caller was interrupted, or `on_text` raised
                 for task in tasks:
                     task.cancel()
 
     async def _run_call(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
-        """Make one call, keep its reply, and end the batch where nothing more can come."""
+        """Make one call and cache its reply; end the batch on errors that affect all calls."""
         async with batch.semaphore:
             try:
                 if batch.error is None:
@@ -117,10 +117,10 @@ class ProviderModel:
             return
         try:
             self._cache.put(call.key, self._name, call.prompt, result)
-        except ProviderError as error:  # what is paid for is handed on all the same
+        except ProviderError as error:  # a reply that is paid for is returned all the same
             batch.end(error)
 
 
-def _repeat_result(result: Reply | Failure) -> Reply | Failure:
-    """Return a result for the second who asked the same, who pays nothing for it."""
+def _without_usage(result: Reply | Failure) -> Reply | Failure:
+    """Return a result for a repeated prompt, which costs nothing."""
     return replace(result, usage=Usage()) if isinstance(result, Failure) else Reply(result.value, cached=True)

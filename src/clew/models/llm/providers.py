@@ -1,4 +1,4 @@
-"""Models of the providers by way of `pydantic-ai`: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`."""
+"""Models of providers, through `pydantic-ai`: `openai:NAME`, `anthropic:NAME`, `google:NAME`, `ollama:NAME`."""
 
 import os
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
 CUSTOM_KEY_VARIABLE = "CLEW_API_KEY"
-"""The variable that holds the key of a server named by a base URL; keys of providers are never sent there."""
+"""Variable with the key of a server given by a base URL; providers' keys are never sent there."""
 
 _KEY_HEADERS = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
 _OLLAMA_URL = "http://localhost:11434/v1"
@@ -23,10 +23,10 @@ _CLOSE_SECONDS = 2.0
 
 
 def parse_model_name(name: str) -> tuple[str, str]:
-    """Return the provider and the model of a name.
+    """Split `provider:model` into the two.
 
     Raises:
-        InputError: The name has another form, or the provider is not known.
+        InputError: The name has another form, or the provider is unknown.
     """
     provider, _, model = name.partition(":")
     if provider not in KEY_VARIABLES or not model:
@@ -41,33 +41,33 @@ def api_key(provider: str, base_url: str) -> str:
     """Return the key to send.
 
     Raises:
-        InputError: The provider wants one, and the environment has none.
+        InputError: The provider needs a key, and the environment has none.
     """
     if base_url or provider == "ollama":
         return os.environ.get(CUSTOM_KEY_VARIABLE) or _NO_KEY
     if not (key := os.environ.get(KEY_VARIABLES[provider])):
-        raise InputError(f"{provider} wants a key and {KEY_VARIABLES[provider]} is not set: set it, or give --base-url")
+        raise InputError(f"{provider} needs a key and {KEY_VARIABLES[provider]} is not set: set it, or give --base-url")
     return key
 
 
 def check_installed() -> None:
-    """Raise an `InputError` where the packages that speak to providers are missing."""
+    """Raise an `InputError` where the packages for providers are not installed."""
     if any(find_spec(package) is None for package in ("pydantic_ai", "anyio", "httpx2", "genai_prices")):
         raise InputError("language models need packages that are not installed: pip install 'clew[llm]'")
 
 
 @asynccontextmanager
 async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int) -> "AsyncIterator[Model]":
-    """Hold the model of a name ready; its connections belong to the event loop that runs, and are closed at the end.
+    """Yield a model; its connections belong to the running event loop and are closed on exit.
 
     Args:
         name: `provider:model`.
-        base_url: Of another server than the provider's own; "" for that.
-        timeout: Seconds in which a server has to say something.
-        max_bytes: Of one answer.
+        base_url: URL of a server other than the provider's own; "" for that.
+        timeout: Seconds without a byte after which a request fails.
+        max_bytes: Maximum size of one response.
 
     Raises:
-        InputError: The name is not known, a key is missing, or a package is not installed.
+        InputError: The name is unknown, a key is missing, or a package is not installed.
     """
     from anyio import move_on_after
 
@@ -81,7 +81,7 @@ async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int
     try:
         yield _open_model(provider, model, key, base_url, client)
     finally:
-        with move_on_after(_CLOSE_SECONDS, shield=True):  # also when the calls were broken off
+        with move_on_after(_CLOSE_SECONDS, shield=True):  # also when the calls were cancelled
             await client.aclose()
 
 
@@ -115,11 +115,11 @@ def _build_model(provider: str, model: str, key: str, base_url: str, client: "ht
     if not address:
         return OpenAIChatModel(model, provider=openai)
     plain = OpenAIModelProfile(
-        # Servers differ in the response formats that they take; the schema in words works with all of them.
+        # Servers differ in the response formats they accept; a schema in the prompt works with all of them.
         supports_json_object_output=False,
         openai_chat_supports_max_completion_tokens=False,
         openai_chat_supports_multiple_system_messages=False,
-        # Marks of a turn that stand in a passage stay text, also where the server would take them for real ones.
+        # Turn markers inside a passage stay text, even where the server would read them as markers.
         may_tokenize_special_tokens_in_content=True,
     )
     return OpenAIChatModel(model, provider=openai, profile=plain)

@@ -1,7 +1,7 @@
-"""Replies of language models, kept by what was asked: the model, the prompt with its schema, and the settings.
+"""Cache of language model replies, keyed by the model, the prompt with its schema, and the settings.
 
-One SQLite file, safe for several processes. Each reply is written as it comes, so a run that is killed pays for nothing
-twice.
+One SQLite file, safe for concurrent processes. Each reply is written when it arrives, so that a killed run pays for
+nothing twice.
 """
 
 import json
@@ -26,14 +26,14 @@ _CREATE_TABLE = """CREATE TABLE IF NOT EXISTS calls (
 
 
 def call_key(model: str, prompt: Prompt, settings: Mapping[str, Any]) -> str:
-    """Return what a call is kept by."""
-    asked = [model, prompt.name, prompt.instructions, prompt.content, prompt.reply.model_json_schema(), dict(settings)]
-    return blake2b(json.dumps(asked, sort_keys=True).encode(), digest_size=16).hexdigest()
+    """Return the cache key of a call."""
+    fields = [model, prompt.name, prompt.instructions, prompt.content, prompt.reply.model_json_schema(), dict(settings)]
+    return blake2b(json.dumps(fields, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class CachedReplies:
-    """What is kept of one model and prompt: how many replies there are, and what they cost when they were made."""
+    """Number of cached replies of one model and prompt, and their original usage."""
 
     model: str
     prompt: str
@@ -41,21 +41,21 @@ class CachedReplies:
 
 
 class ReplyCache:
-    """The file of replies.
+    """Reply cache in one file.
 
     Args:
-        path: Made with its folder when the first reply is kept.
+        path: Created with its folder when the first reply is stored.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def get(self, key: str, prompt: Prompt) -> Reply | None:
-        """Return a kept reply; None where there is none, or none that fits the schema any more."""
+        """Return a cached reply; None where there is none that fits the schema."""
         return self.get_many({key: prompt}).get(key)
 
     def get_many(self, prompts: Mapping[str, Prompt]) -> dict[str, Reply]:
-        """Return the kept replies to prompts, by key, as far as there are any and they fit the schema."""
+        """Return, by key, the cached replies that fit the schema of their prompt."""
         if not prompts or not self._path.exists():
             return {}
         replies: dict[str, Reply] = {}
@@ -68,7 +68,7 @@ class ReplyCache:
         return replies
 
     def put(self, key: str, model: str, prompt: Prompt, reply: Reply) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         usage = reply.usage
         counts = (usage.input_tokens, usage.output_tokens, usage.seconds, usage.cost)
         row = (key, model, prompt.name, reply.value.model_dump_json(), time.time(), *counts)
@@ -76,7 +76,7 @@ class ReplyCache:
             connection.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def summarize(self) -> list[CachedReplies]:
-        """Return what is kept, by model and prompt."""
+        """Return counts and usage of the cached replies by model and prompt."""
         if not self._path.exists():
             return []
         sums = "SELECT model, prompt, SUM(seconds), COUNT(*), SUM(input_tokens), SUM(output_tokens), SUM(cost)"
@@ -85,15 +85,15 @@ class ReplyCache:
         return [CachedReplies(model, prompt, Usage(*counts)) for model, prompt, *counts in rows]
 
     def prune(self, older_than: float = 0.0, model: str | None = None) -> int:
-        """Drop replies that are older than some seconds, of one model where it is named; returns how many."""
+        """Delete replies older than some seconds, of one model or of all; return their number."""
         if not self._path.exists():
             return 0
         with self._open() as connection, connection:
             values = (time.time() - older_than, model, model)
-            gone = connection.execute("DELETE FROM calls WHERE made <= ? AND (? IS NULL OR model = ?)", values)
+            deleted = connection.execute("DELETE FROM calls WHERE made <= ? AND (? IS NULL OR model = ?)", values)
         with self._open() as connection:
             connection.execute("VACUUM")
-        return gone.rowcount
+        return deleted.rowcount
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
@@ -105,6 +105,6 @@ class ReplyCache:
                 yield connection
         except (sqlite3.Error, OSError) as error:
             raise ProviderError(
-                f"the kept replies at {self._path} cannot be used ({error}): make room or give leave to write there, "
-                "remove the file where it is damaged, or do without it (--no-cache)"
+                f"the reply cache {self._path} cannot be used ({error}): free disk space, allow writing there, remove "
+                "the file if it is damaged, or run with --no-cache"
             ) from error

@@ -1,11 +1,12 @@
-"""One request to a language model: what is sent, and every foreign error as one of two kinds."""
+"""One request to a language model. Errors of the client are mapped to `NoReplyError` or `ProviderError`."""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import ProviderError
-from clew.models.llm.error_text import describe_error, replace_surrogates
+from clew.models.llm.error_text import describe_error
+from clew.models.validation import replace_surrogates
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -18,20 +19,20 @@ if TYPE_CHECKING:
 OnText = Callable[[str], None]
 
 _RETRIED_STATUSES = (408, 409, 425, 429)
-"""Of the statuses that blame the request, those that may not come again."""
-_REPAIR_PROMPT = (
-    "The reply cannot be used: {wrong}. Reply again, with the whole corrected JSON object and nothing else."
+"""Client errors (4xx) after which the same request may succeed."""
+_REPAIR_PROMPT = (  # sent to the model
+    "The reply cannot be used: {problem}. Reply again, with the whole corrected JSON object and nothing else."
 )
 
 
 class NoReplyError(Exception):
-    """A request had no reply.
+    """A request got no reply; it never leaves `models.llm`.
 
     Attributes:
-        retry_after: Seconds that the server asks to wait; None where it says nothing.
+        retry_after: Seconds that the server asks to wait; None where it does not say.
         unreachable: No connection was made.
-        final: Asking again cannot help.
-        free: The server did no work for it.
+        final: A retry cannot succeed.
+        free: The server did no work that it could charge for.
     """
 
     def __init__(
@@ -51,31 +52,30 @@ class NoReplyError(Exception):
 
 
 def build_messages(prompt: "Prompt") -> "list[ModelMessage]":
-    """Return a prompt as it is sent; what UTF-8 cannot write is replaced."""
+    """Return the messages of a prompt, lone surrogates replaced."""
     from pydantic_ai.messages import ModelRequest
 
-    return [
-        ModelRequest.user_text_prompt(
-            replace_surrogates(prompt.content), instructions=replace_surrogates(prompt.instructions)
-        )
-    ]
+    content, instructions = replace_surrogates(prompt.content), replace_surrogates(prompt.instructions)
+    return [ModelRequest.user_text_prompt(content, instructions=instructions)]
 
 
 def build_repair_messages(
     first: "list[ModelMessage]", response: "ModelResponse", reply_text: str, problem: str
 ) -> "list[ModelMessage]":
-    """Return the request, the reply to it as far as it is worth sending, and what is wrong with it."""
+    """Return the first request, the reply, and a request to correct it.
+
+    Args:
+        first: Messages of the prompt.
+        response: The reply that cannot be used.
+        reply_text: The part of its text that is sent back.
+        problem: What is wrong with it, in words for the model.
+    """
     from pydantic_ai.messages import ModelRequest, TextPart
 
-    seen = replace(response, parts=[TextPart(replace_surrogates(reply_text) or "(an empty reply)")])
+    reply = replace(response, parts=[TextPart(replace_surrogates(reply_text) or "(an empty reply)")])
     instructions = first[0].instructions if isinstance(first[0], ModelRequest) else None
-    return [
-        *first,
-        seen,
-        ModelRequest.user_text_prompt(
-            replace_surrogates(_REPAIR_PROMPT.format(wrong=problem)), instructions=instructions
-        ),
-    ]
+    repair = replace_surrogates(_REPAIR_PROMPT.format(problem=problem))
+    return [*first, reply, ModelRequest.user_text_prompt(repair, instructions=instructions)]
 
 
 async def send_request(
@@ -84,8 +84,8 @@ async def send_request(
     """Send one request.
 
     Raises:
-        Unanswered: There is no reply to this request.
-        ProviderError: There will be none to any.
+        NoReplyError: This request got no reply.
+        ProviderError: No request can get one: the key, the model or the quota is refused.
     """
     import httpx2
     from pydantic_ai.exceptions import (
@@ -114,7 +114,7 @@ async def send_request(
     except UserError as error:
         raise ProviderError(describe_error(error)) from error
     except UnicodeEncodeError:
-        raise  # of whoever shows the text: what is sent and what comes in can always be written
+        raise  # from `on_text`: text that is sent or received can always be encoded
     except (UnexpectedModelBehavior, httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, RecursionError) as error:
         raise NoReplyError(describe_error(error)) from error
 
@@ -122,13 +122,13 @@ async def send_request(
 async def _send(
     model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
 ) -> "ModelResponse":
-    """Send one request, streamed where someone wants to see the reply grow."""
+    """Send one request; stream the reply where `on_text` is given."""
     from pydantic_ai.direct import model_request, model_request_stream
 
-    limits, wanted = _model_settings(prompt, settings), _output_parameters(prompt, settings)
+    limits, output = _model_settings(prompt, settings), _output_parameters(prompt, settings)
     if on_text is None:
-        return await model_request(model, messages, model_settings=limits, model_request_parameters=wanted)
-    async with model_request_stream(model, messages, model_settings=limits, model_request_parameters=wanted) as stream:
+        return await model_request(model, messages, model_settings=limits, model_request_parameters=output)
+    async with model_request_stream(model, messages, model_settings=limits, model_request_parameters=output) as stream:
         async for _ in stream:
             on_text(response_text(stream.get()))
     return stream.get()
@@ -140,8 +140,8 @@ def _model_settings(prompt: "Prompt", settings: "CallSettings") -> "ModelSetting
     return ModelSettings(
         max_tokens=min(prompt.reply_tokens or settings.reply_tokens, settings.reply_tokens),
         temperature=settings.temperature if prompt.temperature is None else prompt.temperature,
-        timeout=settings.timeout,  # of a silence; the client of a provider has its own, which may be shorter
-        request_timeout=settings.timeout,  # of the whole answer
+        timeout=settings.timeout,  # between two bytes; a provider's client may have a shorter one of its own
+        request_timeout=settings.timeout,  # for the whole response
         max_retries=0,
     )
 
@@ -158,5 +158,5 @@ def _output_parameters(prompt: "Prompt", settings: "CallSettings") -> "ModelRequ
 
 
 def response_text(response: "ModelResponse") -> str:
-    """Return the text of a response, without what a model thought before it."""
+    """Return the text of a response without its reasoning parts."""
     return replace_surrogates("".join(part.content for part in response.parts if part.part_kind == "text"))

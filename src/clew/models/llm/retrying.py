@@ -1,7 +1,6 @@
-"""Calls of a language model that are made together: each until its reply fits, within one budget and one patience.
+"""Concurrent LLM calls with retries and with repairs of replies that do not fit their schema.
 
-A reply that does not fit its schema goes back with what is wrong, a bounded number of times. A server that asks for
-patience is given it by all calls together.
+All calls share one budget and one back-off: when a server limits the rate of one call, all of them pause.
 """
 
 import asyncio
@@ -33,24 +32,24 @@ if TYPE_CHECKING:
     from clew.models.llm.call_settings import CallSettings
 
 MAX_QUOTED_CHARACTERS = 2000
-"""Characters of a reply that a failure quotes and that go back to be mended."""
+"""Characters of a reply that a failure quotes, and that are sent back for correction."""
 
-_FIRST_WAIT, _MAX_WAIT = 1.0, 120.0
+_FIRST_WAIT, _MAX_WAIT = 1.0, 120.0  # seconds
 _MAX_CONSECUTIVE_FAILURES = 10
-"""Calls that fail with all their attempts, and none between them that succeeds, before the server is given up."""
-_MAX_JITTER = 1.25
+"""Calls in a row that fail in all their attempts before the run gives up."""
+_MAX_JITTER = 1.25  # factor on a pause, so that the calls do not all return at once
 _BUDGET_POLL_SECONDS = 0.05
-"""Seconds between two looks at a budget that calls under way, of this model or another, may give something back to."""
+"""Seconds between two attempts to reserve budget that calls in progress may release."""
 _OVERHEAD_TOKENS = 512
-"""Tokens, at most, that stand around the texts of a request: roles, and the words that ask for JSON."""
+"""Upper bound on the tokens of a request besides its texts: roles, and the instruction to reply in JSON."""
 _MAX_REPORTED_TOKENS = 10**12
 _MIN_SECRET_CHARACTERS = 8
-"""Letters of a key worth hiding."""
+"""Length from which a key is removed from messages; shorter ones would match ordinary text."""
 
 
 @dataclass(slots=True)
 class PendingCall:
-    """One prompt under way."""
+    """A prompt in progress and the usage of its requests so far."""
 
     prompt: Prompt
     key: str
@@ -60,7 +59,7 @@ class PendingCall:
 
 @dataclass(slots=True)
 class CallBatch:
-    """Calls that are made together, and the error that ended them."""
+    """Concurrent calls and the error that ended them, if any."""
 
     model: "Model"
     semaphore: asyncio.Semaphore
@@ -68,12 +67,12 @@ class CallBatch:
     error: ClewError | None = None
 
     def end(self, error: ClewError) -> None:
-        """Let no further request be made."""
+        """Stop further requests; the first error is kept."""
         self.error = self.error or error
         self.ended.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait, and raise the error that ends the calls, if one does, as soon as it does."""
+        """Wait; raise the error that ends the batch as soon as there is one."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self.ended.wait(), seconds)
         if self.error is not None:
@@ -82,14 +81,14 @@ class CallBatch:
 
 @final
 class RetryingClient:
-    """Answers prompts, one call each, however often a request has to be made.
+    """Completes calls, with as many requests each as its settings allow.
 
     Args:
         name: `provider:model`.
-        settings: How calls are made.
-        secret: The key, which no message shows.
-        budget: What may be spent.
-        prices: What a call costs.
+        settings: Limits and options of calls.
+        secret: The API key, removed from all messages.
+        budget: Limit on tokens and cost.
+        prices: Prices of calls.
     """
 
     def __init__(self, name: str, settings: "CallSettings", secret: str, budget: Budget, prices: Prices) -> None:
@@ -103,14 +102,14 @@ class RetryingClient:
         self._consecutive_failures = 0
 
     async def complete(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
-        """Ask until the reply fits, or nothing more is allowed.
+        """Return a reply that fits the schema; a failure after the allowed attempts and repairs.
 
         Raises:
             BudgetError: The budget is spent.
-            ProviderError: No call can have an answer.
+            ProviderError: No call can succeed.
         """
         first = messages = build_messages(call.prompt)
-        wrong, text = "", ""
+        problem, text = "", ""
         for _ in range(1 + self._settings.repairs):
             try:
                 response = await self._request_with_retries(batch, messages, call)
@@ -118,22 +117,23 @@ class RetryingClient:
                 return Failure(call.prompt.name, f"{self._name} did not answer: {self._redact(error)}", call.usage)
             text = self._redact(response_text(response))
             if response.finish_reason == "content_filter":
-                wrong = "its provider held it back"
+                problem = "its provider held it back"
                 break
             try:
                 return Reply(parse_reply(text, call.prompt.reply), call.usage)
             except ModelReplyError as error:
                 cut = response.finish_reason == "length"
-                wrong = f"it was cut off at {self._settings.reply_tokens} tokens; be brief" if cut else str(error)
-                messages = build_repair_messages(first, response, text[:MAX_QUOTED_CHARACTERS], wrong)
+                # The model is sent these words.
+                problem = f"it was cut off at {self._settings.reply_tokens} tokens; be brief" if cut else str(error)
+                messages = build_repair_messages(first, response, text[:MAX_QUOTED_CHARACTERS], problem)
         quoted = text[:MAX_QUOTED_CHARACTERS] + (" ..." if len(text) > MAX_QUOTED_CHARACTERS else "")
-        reason = f"the reply of {self._name} cannot be used: {wrong}; it was: {quoted}"
+        reason = f"the reply of {self._name} cannot be used: {problem}; it was: {quoted}"
         return Failure(call.prompt.name, reason, call.usage)
 
     async def _request_with_retries(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall
     ) -> "ModelResponse":
-        """Make a request, and more of them while the server fails or asks to wait."""
+        """Send a request until it is answered, a retry cannot help, or the attempts are used up."""
         last = NoReplyError("")
         for attempt in range(self._settings.attempts):
             await self._wait_until_resumed(batch)
@@ -148,28 +148,28 @@ class RetryingClient:
         if self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES:
             raise ProviderError(
                 f"{self._name} failed {self._consecutive_failures} calls in a row, each {self._settings.attempts} times"
-                f" ({self._redact(last)}): run it again when the server is well; what was done is kept"
+                f" ({self._redact(last)}): run it again when the server works; finished replies are kept"
             )
         if last.unreachable:
-            place = self._redact(shorten_to_line(self._settings.base_url) or self._name)
+            server = self._redact(shorten_to_line(self._settings.base_url) or self._name)
             raise ProviderError(
-                f"{place} cannot be reached ({self._redact(last)}): is the server running, and the address right?"
+                f"{server} cannot be reached ({self._redact(last)}): check that it is running and that the URL is right"
             )
         raise last
 
     async def _wait_until_resumed(self, batch: CallBatch) -> None:
-        """Wait until calls may be made again, each a little longer than it must, or all come back at one moment."""
+        """Wait for the shared pause to end, with jitter, so that the calls do not all resume at once."""
         if batch.error is not None:
             raise batch.error
         while (wait := self._resume_at - time.monotonic()) > 0:
             await batch.sleep(wait * random.uniform(1.0, _MAX_JITTER))
 
     def _back_off(self, error: NoReplyError, attempt: int) -> None:
-        """Let all calls wait for a limit that one of them met: a storm of refused calls helps nobody."""
+        """Pause all calls for the time that the server asks for, else exponentially longer with each attempt."""
         if error.retry_after is not None and error.retry_after > _MAX_WAIT:
             raise ProviderError(
-                f"{self._name} asks to wait {error.retry_after:,.0f} s, and Clew waits {_MAX_WAIT:,.0f} s at most "
-                f"({self._redact(error)}): run it again then; what was done is kept"
+                f"{self._name} asks to wait {error.retry_after:,.0f} s; Clew waits at most {_MAX_WAIT:,.0f} s "
+                f"({self._redact(error)}): run it again then; finished replies are kept"
             )
         wait = error.retry_after or min(_FIRST_WAIT * 2**attempt, _MAX_WAIT)
         self._resume_at = max(self._resume_at, time.monotonic() + wait)
@@ -177,12 +177,12 @@ class RetryingClient:
     async def _request_once(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall
     ) -> "ModelResponse":
-        """Make one request within the budget and count what it cost."""
-        most = self._max_usage(messages, call)
-        while not self._budget.admit(most):
+        """Send one request within the budget and record its usage."""
+        maximum = self._max_usage(messages, call)
+        while not self._budget.admit(maximum):
             await batch.sleep(_BUDGET_POLL_SECONDS)
         started = time.perf_counter()
-        spent = lost = replace(most, calls=0)  # what breaks off may be charged all the same
+        spent = lost = replace(maximum, calls=0)  # a request without a reply may be charged in full
         try:
             response = await send_request(batch.model, messages, call.prompt, self._settings, call.on_text)
             spent = self._actual_usage(response, messages, call, time.perf_counter() - started)
@@ -194,21 +194,21 @@ class RetryingClient:
             spent = Usage()
             raise ProviderError(f"{self._name} cannot be used: {self._redact(error)}") from None
         finally:
-            self._budget.settle(most, spent)
+            self._budget.settle(maximum, spent)
         self._server_reached = True
         self._consecutive_failures = 0
         call.usage = call.usage + spent
         return response
 
     def _max_usage(self, messages: "list[ModelMessage]", call: PendingCall) -> Usage:
-        """Return the most that a request can cost."""
+        """Return an upper bound on the usage of a request."""
         tokens, reply = max_token_count(_request_text(messages, call)) + _OVERHEAD_TOKENS, self._settings.reply_tokens
         return Usage(0.0, 1, tokens, reply, self.cost(tokens, reply) or 0.0)
 
     def _actual_usage(
         self, response: "ModelResponse", messages: "list[ModelMessage]", call: PendingCall, seconds: float
     ) -> Usage:
-        """Return what a response cost; a server that does not count is counted for."""
+        """Return the usage that a response reports; estimated where the server reports no tokens."""
         counts = (response.usage.input_tokens, response.usage.output_tokens)
         tokens_in, tokens_out = (min(max(count, 0), _MAX_REPORTED_TOKENS) for count in counts)
         if not tokens_in + tokens_out:
@@ -217,15 +217,15 @@ class RetryingClient:
         return Usage(seconds, 1, tokens_in, tokens_out, self.cost(tokens_in, tokens_out) or 0.0)
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
-        """Return the price of a call; None where none is known."""
+        """Return the price of a call; None where it is unknown."""
         return self._prices.cost(self._name, tokens_in, tokens_out, custom_server=bool(self._settings.base_url))
 
     def _redact(self, text: object) -> str:
-        """Return a text without the key, which a server may repeat."""
+        """Remove the API key, which a server may repeat, from a text."""
         return str(text).replace(self._secret, "...") if len(self._secret) >= _MIN_SECRET_CHARACTERS else str(text)
 
 
 def _request_text(messages: "list[ModelMessage]", call: PendingCall) -> str:
-    """Return all texts of a request."""
+    """Return all texts of a request, schema included."""
     parts = [str(getattr(part, "content", "")) for message in messages for part in message.parts]
     return "".join([call.prompt.instructions, str(call.prompt.reply.model_json_schema()), *parts])

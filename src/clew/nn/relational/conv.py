@@ -1,13 +1,13 @@
-"""What every node hears along its edges: for each edge the sender's state times the relation's vector, summed.
+"""Relational message passing: for each edge the sender's state times the relation's vector, summed by receiver.
 
-No row per edge is ever made: a fused kernel adds each edge's part to its receiver's row at once, in numba on a
-processor and in Triton on a GPU, forward and backward. Every row is added up by one thread in the order of the edges,
-so the result has the same bits on every run and for any number of threads.
+No row per edge is materialised: a fused kernel adds each edge's message to its receiver's row, in numba on a CPU and in
+Triton on a GPU, forward and backward. Each row is summed by one thread in the order of the edges, so that the result
+has the same bits on every run and for any number of threads.
 
 Source: Yang et al., "Embedding Entities and Relations for Learning and Inference in Knowledge Bases" (2015) for
 DistMult; Bordes et al., "Translating Embeddings for Modeling Multi-relational Data" (2013) for TransE; Zhu et al.,
-"Neural Bellman-Ford Networks" (2021) for messages made of them.
-Differs from the source: a weight on every edge, by whose gradient a score is explained.
+"Neural Bellman-Ford Networks" (2021) for messages of these forms.
+Differs from the source: a weight on every edge, whose gradient explains a score.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -34,42 +34,25 @@ def relational_conv(
     message: str = "distmult",
     aggregate: str = "sum",
 ) -> "Tensor":
-    """Return what each node hears, (n, d).
+    """Return the aggregated messages of each node, (n, d).
 
     Args:
         graph: n nodes, m edges, r relations.
-        nodes: (n, d) float32 or bfloat16.
-        relations: (r, d) of the same type.
-        weights: (m,) float32, of the edges in the graph's own order; 1 when not given.
+        nodes: States (n, d), float32 or bfloat16.
+        relations: Vectors (r, d) of the same type.
+        weights: (m,) float32, in the graph's order of edges; None for 1.
         message: "distmult" multiplies sender and relation, "transe" adds them.
         aggregate: "sum", or "mean" over the edges of a receiver, 0 where it has none.
 
     Raises:
-        InputError: A shape or type does not fit.
+        InputError: A shape, a type or an option is invalid.
     """
-    _check_call(graph, nodes, relations, weights, message, aggregate)
+    if message not in MESSAGES or aggregate not in AGGREGATES:
+        raise InputError(f"message {message!r}, aggregate {aggregate!r}; wanted one of {MESSAGES} and of {AGGREGATES}")
+    _check_tensors(graph, nodes, relations, weights)
     scale = graph.inverse_degrees if aggregate == "mean" else None
     result: Tensor = _FusedConv.apply(graph, nodes, relations, weights, scale, message)  # type: ignore[no-untyped-call]
     return result
-
-
-def relational_conv_reference(
-    graph: RelationalGraph,
-    nodes: "Tensor",
-    relations: "Tensor",
-    weights: "Tensor | None" = None,
-    *,
-    message: str = "distmult",
-    aggregate: str = "sum",
-) -> "Tensor":
-    """Return the same by plain operations, which make a row per edge: what the kernels are held to."""
-    sent, through = nodes[graph.senders], relations[graph.relations]
-    messages = sent * through if message == "distmult" else sent + through
-    if weights is not None:
-        messages = messages * weights[:, None].to(messages.dtype)
-    if aggregate == "mean":
-        messages = messages * graph.inverse_degrees[:, None].to(messages.dtype)
-    return torch.zeros_like(nodes).index_add(0, graph.receivers, messages)
 
 
 class _FusedConv(torch.autograd.Function):
@@ -87,25 +70,23 @@ class _FusedConv(torch.autograd.Function):
         context.graph, context.message, context.scale = graph, message, scale
         context.save_for_backward(nodes, relations, weights)
         kind = PRODUCT if message == "distmult" else SUM
-        return _propagate(
-            graph.by_receiver, graph.senders, graph.relations, _scale_weights(weights, scale), nodes, relations, kind
-        )
+        return _propagate(graph.by_receiver, _scale_weights(weights, scale), nodes, relations, kind)
 
     @staticmethod
     @once_differentiable
     def backward(context: Any, *gradients: "Tensor") -> "tuple[Tensor | None, ...]":
         graph: RelationalGraph = context.graph
         nodes, relations, weights = context.saved_tensors
-        heard = gradients[0].to(nodes.dtype).contiguous()
+        gradient = gradients[0].to(nodes.dtype).contiguous()
         kind = PRODUCT if context.message == "distmult" else FIRST
         scaled = _scale_weights(weights, context.scale)
         to_nodes = to_relations = to_weights = None
         if context.needs_input_grad[1]:
-            to_nodes = _propagate(graph.by_sender, graph.receivers, graph.relations, scaled, heard, relations, kind)
+            to_nodes = _propagate(graph.by_sender, scaled, gradient, relations, kind)
         if context.needs_input_grad[2]:
-            to_relations = _propagate(graph.by_relation, graph.receivers, graph.senders, scaled, heard, nodes, kind)
+            to_relations = _propagate(graph.by_relation, scaled, gradient, nodes, kind)
         if context.needs_input_grad[3]:
-            to_weights = _edge_inner_products(graph, heard, nodes, relations, context.message == "distmult")
+            to_weights = _edge_inner_products(graph, gradient, nodes, relations, context.message == "distmult")
             to_weights = to_weights if context.scale is None else to_weights * context.scale
         return None, to_nodes, to_relations, to_weights, None, None
 
@@ -116,53 +97,31 @@ def _scale_weights(weights: "Tensor | None", scale: "Tensor | None") -> "Tensor 
     return weights * scale
 
 
-def _propagate(
-    rows: GroupedEdges,
-    first: "Tensor",
-    second: "Tensor",
-    weights: "Tensor | None",
-    left: "Tensor",
-    right: "Tensor",
-    kind: int,
-) -> "Tensor":
-    """Return for each row the sum over its edges of weight times what `kind` makes of two rows of `left`, `right`."""
+def _propagate(edges: GroupedEdges, weights: "Tensor | None", left: "Tensor", right: "Tensor", kind: int) -> "Tensor":
     if left.is_cuda:
         from clew.nn.relational.cuda_kernels import propagate
-
-        return propagate(rows, first, second, weights, left, right, kind)
-    from clew.nn.relational.cpu_kernels import propagate as add_up_cpu
-
-    return add_up_cpu(rows, first, second, weights, left, right, kind)
+    else:
+        from clew.nn.relational.cpu_kernels import propagate
+    return propagate(edges, weights, left, right, kind)
 
 
 def _edge_inner_products(
     graph: RelationalGraph, gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
 ) -> "Tensor":
-    """Return for each edge the inner product of what its receiver heard with the edge's message, (m,)."""
     if gradients.is_cuda:
         from clew.nn.relational.cuda_kernels import edge_inner_products
-
-        return edge_inner_products(graph, gradients, nodes, relations, product)
-    from clew.nn.relational.cpu_kernels import edge_inner_products as along_cpu
-
-    return along_cpu(graph, gradients, nodes, relations, product)
+    else:
+        from clew.nn.relational.cpu_kernels import edge_inner_products
+    return edge_inner_products(graph, gradients, nodes, relations, product)
 
 
-def _check_call(
-    graph: RelationalGraph,
-    nodes: "Tensor",
-    relations: "Tensor",
-    weights: "Tensor | None",
-    message: str,
-    aggregate: str,
-) -> None:
-    if message not in MESSAGES or aggregate not in AGGREGATES:
-        raise InputError(f"message {message!r}, aggregate {aggregate!r}; wanted one of {MESSAGES} and of {AGGREGATES}")
+def _check_tensors(graph: RelationalGraph, nodes: "Tensor", relations: "Tensor", weights: "Tensor | None") -> None:
     if nodes.dtype not in (torch.float32, torch.bfloat16) or relations.dtype != nodes.dtype:
         raise InputError(f"states are {nodes.dtype}, relations {relations.dtype}; wanted both float32 or both bfloat16")
     wanted = (graph.node_count, graph.relation_count)
     if nodes.ndim != 2 or relations.ndim != 2 or (len(nodes), len(relations)) != wanted:
-        raise InputError(f"shapes {tuple(nodes.shape)}, {tuple(relations.shape)} for {wanted} nodes and relations")
+        shapes = f"{tuple(nodes.shape)} and {tuple(relations.shape)}"
+        raise InputError(f"states and relations have the shapes {shapes}; wanted {wanted[0]} and {wanted[1]} rows")
     if nodes.shape[1] != relations.shape[1]:
         raise InputError(f"states are {nodes.shape[1]} wide, relations {relations.shape[1]}; wanted equal widths")
     if weights is not None and (weights.shape != (graph.edge_count,) or weights.dtype != torch.float32):

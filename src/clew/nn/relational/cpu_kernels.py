@@ -1,6 +1,6 @@
-"""The kernels of `relational_conv` on a processor.
+"""The kernels of `relational_conv` on a CPU, in numba.
 
-bfloat16 rows are read as the upper halves of float32 numbers; sums are kept in float32.
+bfloat16 rows are read as the upper halves of float32 numbers; sums are float32.
 """
 
 from typing import TYPE_CHECKING
@@ -17,60 +17,58 @@ if TYPE_CHECKING:
 
     from clew.nn.relational.graph import GroupedEdges, RelationalGraph
 
-# Below this many products one thread is faster; and a search must not wake numba's threads, which then fight torch's.
+# With fewer products one thread is faster; and a search must not start numba's threads, which compete with torch's.
 _MIN_PARALLEL_PRODUCTS = 32_000_000
-_CHUNKS_PER_THREAD = 8  # a thread, so that a hub in one chunk does not leave the other threads idle
+_CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other threads idle
 
 
-def propagate(
-    rows: "GroupedEdges",
-    first: "Tensor",
-    second: "Tensor",
-    weights: "Tensor | None",
-    left: "Tensor",
-    right: "Tensor",
-    kind: int,
-) -> "Tensor":
-    """Return for each row the sum over its edges of weight times what `kind` makes of two rows."""
-    width = left.shape[1]
-    count = len(rows.indptr) - 1
+def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", right: "Tensor", kind: int) -> "Tensor":
+    """Return for each group of edges the weighted sum of their terms, (groups, d).
+
+    Args:
+        edges: m edges in groups.
+        weights: (m,) float32, or None for 1.
+        left: Rows (., d) that `edges.first` indexes, float32 or bfloat16.
+        right: Rows (., d) that `edges.second` indexes, of the same type.
+        kind: `PRODUCT`, `SUM` or `FIRST`: the term of an edge, from its left and its right row.
+    """
+    width, count = left.shape[1], len(edges.indptr) - 1
     out = np.zeros((count, width), dtype=np.float32)
-    order = rows.order.numpy()
-    arguments = (
-        rows.indptr.numpy(),
-        order,
-        first.numpy(),
-        second.numpy(),
-        _weights_to_numpy(weights),
-        _to_numpy(left),
-        _to_numpy(right),
-        out,
-    )
+    indptr, order = edges.indptr.numpy(), edges.order.numpy()
+    ends = edges.first.numpy(), edges.second.numpy()
+    rows = _weights_to_numpy(weights), _to_numpy(left), _to_numpy(right)
     halves = left.dtype == torch.bfloat16
-    small = len(order) * width < _MIN_PARALLEL_PRODUCTS
-    if small:
-        (_sum_rows_bfloat16 if halves else _sum_rows)(*arguments, 0, count, kind == PRODUCT, kind == FIRST)
+    if len(order) * width < _MIN_PARALLEL_PRODUCTS:
+        sum_rows = _sum_rows_bfloat16 if halves else _sum_rows
+        sum_rows(indptr, order, *ends, *rows, out, 0, count, kind == PRODUCT, kind == FIRST)
     else:
-        bounds = _chunk_bounds(arguments[0], _CHUNKS_PER_THREAD * get_num_threads())
-        (_sum_chunks_bfloat16 if halves else _sum_chunks)(*arguments, bounds, kind == PRODUCT, kind == FIRST)
+        bounds = _chunk_bounds(indptr, _CHUNKS_PER_THREAD * get_num_threads())
+        sum_chunks = _sum_chunks_bfloat16 if halves else _sum_chunks
+        sum_chunks(indptr, order, *ends, *rows, out, bounds, kind == PRODUCT, kind == FIRST)
     return torch.from_numpy(out).to(left.dtype)
 
 
 def edge_inner_products(
     graph: "RelationalGraph", gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
 ) -> "Tensor":
-    """Return for each edge the inner product of what its receiver heard with the edge's message, (m,)."""
+    """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
+
+    Args:
+        graph: n nodes, m edges, r relations.
+        gradients: (n, d) float32 or bfloat16.
+        nodes: States (n, d) of the same type.
+        relations: Vectors (r, d) of the same type.
+        product: Whether a message is the product of state and relation; else their sum.
+    """
     out = np.zeros(graph.edge_count, dtype=np.float32)
     ends = (graph.receivers.numpy(), graph.senders.numpy(), graph.relations.numpy())
-    halves = gradients.dtype == torch.bfloat16
-    (_dot_edges_bfloat16 if halves else _dot_edges)(
-        *ends, _to_numpy(gradients), _to_numpy(nodes), _to_numpy(relations), out, product
-    )
+    dot_edges = _dot_edges_bfloat16 if gradients.dtype == torch.bfloat16 else _dot_edges
+    dot_edges(*ends, _to_numpy(gradients), _to_numpy(nodes), _to_numpy(relations), out, product)
     return torch.from_numpy(out)
 
 
 def _to_numpy(rows: "Tensor") -> "NDArray[np.generic]":
-    # numba has no bfloat16: its bits travel as whole numbers.
+    # numba has no bfloat16: its bits are passed as integers.
     plain = rows.detach()
     return plain.view(torch.int16).numpy().view(np.uint16) if rows.dtype == torch.bfloat16 else plain.numpy()
 
@@ -80,34 +78,37 @@ def _weights_to_numpy(weights: "Tensor | None") -> "NDArray[np.float32]":
 
 
 def _chunk_bounds(indptr: "NDArray[np.int64]", parts: int) -> "NDArray[np.int64]":
-    """Return the rows at which to cut, so that each part has about as many edges."""
-    wanted = np.linspace(0, indptr[-1], parts + 1)
-    bounds = np.searchsorted(indptr, wanted[1:-1])
+    """Return the rows at which to cut, so that the parts have about equally many edges."""
+    targets = np.linspace(0, indptr[-1], parts + 1)
+    bounds = np.searchsorted(indptr, targets[1:-1])
     return np.unique(np.concatenate([[0], bounds, [len(indptr) - 1]]))
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _add_term(total, weight, left, right, product, first_only):  # type: ignore[no-untyped-def]
+    if product:
+        for i in range(len(total)):
+            total[i] += weight * (left[i] * right[i])
+    elif first_only:
+        for i in range(len(total)):
+            total[i] += weight * left[i]
+    else:
+        for i in range(len(total)):
+            total[i] += weight * (left[i] + right[i])
+
+
 @njit(cache=True, nogil=True)
-def _sum_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, alone):  # type: ignore[no-untyped-def]
-    width = out.shape[1]
+def _sum_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         total = out[row]
         for position in range(indptr[row], indptr[row + 1]):
             edge = order[position]
             weight = weights[edge] if len(weights) else np.float32(1.0)
-            one, other = left[first[edge]], right[second[edge]]
-            if product:
-                for i in range(width):
-                    total[i] += weight * (one[i] * other[i])
-            elif alone:
-                for i in range(width):
-                    total[i] += weight * one[i]
-            else:
-                for i in range(width):
-                    total[i] += weight * (one[i] + other[i])
+            _add_term(total, weight, left[first[edge]], right[second[edge]], product, first_only)
 
 
 @njit(cache=True, nogil=True)
-def _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, start, stop, product, alone):  # type: ignore[no-untyped-def]
+def _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only):  # type: ignore[no-untyped-def]
     width = out.shape[1]
     bits = np.empty((2, width), dtype=np.uint32)
     one, other = bits[0].view(np.float32), bits[1].view(np.float32)
@@ -119,54 +120,44 @@ def _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, 
             for i in range(width):
                 bits[0, i] = np.uint32(left[first[edge], i]) << np.uint32(16)
                 bits[1, i] = np.uint32(right[second[edge], i]) << np.uint32(16)
-            if product:
-                for i in range(width):
-                    total[i] += weight * (one[i] * other[i])
-            elif alone:
-                for i in range(width):
-                    total[i] += weight * one[i]
-            else:
-                for i in range(width):
-                    total[i] += weight * (one[i] + other[i])
+            _add_term(total, weight, one, other, product, first_only)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _sum_chunks(indptr, order, first, second, weights, left, right, out, bounds, product, alone):  # type: ignore[no-untyped-def]
+def _sum_chunks(indptr, order, first, second, weights, left, right, out, bounds, product, first_only):  # type: ignore[no-untyped-def]
     for part in prange(len(bounds) - 1):
-        _sum_rows(
-            indptr, order, first, second, weights, left, right, out, bounds[part], bounds[part + 1], product, alone
-        )
+        start, stop = bounds[part], bounds[part + 1]
+        _sum_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _sum_chunks_bfloat16(indptr, order, first, second, weights, left, right, out, bounds, product, alone):  # type: ignore[no-untyped-def]
+def _sum_chunks_bfloat16(indptr, order, first, second, weights, left, right, out, bounds, product, first_only):  # type: ignore[no-untyped-def]
     for part in prange(len(bounds) - 1):
-        _sum_rows_bfloat16(
-            indptr, order, first, second, weights, left, right, out, bounds[part], bounds[part + 1], product, alone
-        )
+        start, stop = bounds[part], bounds[part + 1]
+        _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only)
 
 
 @njit(cache=True, nogil=True)
-def _dot_edges(receivers, senders, relations, heard, nodes, through, out, product):  # type: ignore[no-untyped-def]
+def _dot_edges(receivers, senders, relations, gradients, nodes, vectors, out, product):  # type: ignore[no-untyped-def]
     for edge in range(len(out)):
-        to, one, other = heard[receivers[edge]], nodes[senders[edge]], through[relations[edge]]
+        gradient, left, right = gradients[receivers[edge]], nodes[senders[edge]], vectors[relations[edge]]
         total = np.float32(0.0)
-        for i in range(len(to)):
-            total += to[i] * (one[i] * other[i] if product else one[i] + other[i])
+        for i in range(len(gradient)):
+            total += gradient[i] * (left[i] * right[i] if product else left[i] + right[i])
         out[edge] = total
 
 
 @njit(cache=True, nogil=True)
-def _dot_edges_bfloat16(receivers, senders, relations, heard, nodes, through, out, product):  # type: ignore[no-untyped-def]
-    width = heard.shape[1]
+def _dot_edges_bfloat16(receivers, senders, relations, gradients, nodes, vectors, out, product):  # type: ignore[no-untyped-def]
+    width = gradients.shape[1]
     bits = np.empty((3, width), dtype=np.uint32)
-    to, one, other = bits[0].view(np.float32), bits[1].view(np.float32), bits[2].view(np.float32)
+    gradient, left, right = bits[0].view(np.float32), bits[1].view(np.float32), bits[2].view(np.float32)
     for edge in range(len(out)):
         for i in range(width):
-            bits[0, i] = np.uint32(heard[receivers[edge], i]) << np.uint32(16)
+            bits[0, i] = np.uint32(gradients[receivers[edge], i]) << np.uint32(16)
             bits[1, i] = np.uint32(nodes[senders[edge], i]) << np.uint32(16)
-            bits[2, i] = np.uint32(through[relations[edge], i]) << np.uint32(16)
+            bits[2, i] = np.uint32(vectors[relations[edge], i]) << np.uint32(16)
         total = np.float32(0.0)
         for i in range(width):
-            total += to[i] * (one[i] * other[i] if product else one[i] + other[i])
+            total += gradient[i] * (left[i] * right[i] if product else left[i] + right[i])
         out[edge] = total

@@ -1,7 +1,7 @@
 """The kernels of `relational_conv` on a CUDA device, in Triton.
 
-One program adds up a stretch of columns of one row, edge by edge, in float32: no atomics, so the bits do not depend on
-the schedule.
+One program sums a block of columns of one row, edge by edge, in float32 and without atomics, so that the bits do not
+depend on the schedule.
 """
 
 from typing import TYPE_CHECKING
@@ -16,43 +16,22 @@ if TYPE_CHECKING:
     from clew.nn.relational.graph import GroupedEdges, RelationalGraph
 
 
-def propagate(
-    rows: "GroupedEdges",
-    first: "Tensor",
-    second: "Tensor",
-    weights: "Tensor | None",
-    left: "Tensor",
-    right: "Tensor",
-    kind: int,
-) -> "Tensor":
-    """Return for each row the sum over its edges of weight times what `kind` makes of two rows."""
-    width, count = left.shape[1], len(rows.indptr) - 1
+def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", right: "Tensor", kind: int) -> "Tensor":
+    """Return for each group of edges the weighted sum of their terms; see `cpu_kernels.propagate`."""
+    width, count = left.shape[1], len(edges.indptr) - 1
     out = torch.zeros((count, width), dtype=torch.float32, device=left.device)
     if count and width:
-        block = _block_size(width)
-        grid = (count, triton.cdiv(width, block))
-        given = weights is not None
-        _sum_rows[grid](
-            rows.indptr,
-            rows.order,
-            first,
-            second,
-            weights if given else out,
-            left,
-            right,
-            out,
-            width,
-            given,
-            kind,
-            block,
-        )
+        block, weighted = _block_size(width), weights is not None
+        groups = (edges.indptr, edges.order, edges.first, edges.second)
+        rows = (weights if weighted else out, left, right, out)
+        _sum_rows[(count, triton.cdiv(width, block))](*groups, *rows, width, weighted, kind, block)
     return out.to(left.dtype)
 
 
 def edge_inner_products(
     graph: "RelationalGraph", gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
 ) -> "Tensor":
-    """Return for each edge the inner product of what its receiver heard with the edge's message, (m,)."""
+    """Return for each edge the inner product of its message with a gradient; see `cpu_kernels.edge_inner_products`."""
     out = torch.zeros(graph.edge_count, dtype=torch.float32, device=gradients.device)
     width = gradients.shape[1]
     if graph.edge_count and width:
@@ -78,33 +57,33 @@ def _sum_rows(  # type: ignore[no-untyped-def]
     stop = tl.load(indptr + row + 1)
     for position in range(start, stop):
         edge = tl.load(order + position)
-        one = tl.load(left + tl.load(first + edge) * width + columns, mask=inside, other=0.0).to(tl.float32)
-        if kind != 2:
+        term = tl.load(left + tl.load(first + edge) * width + columns, mask=inside, other=0.0).to(tl.float32)
+        if kind != 2:  # FIRST
             other = tl.load(right + tl.load(second + edge) * width + columns, mask=inside, other=0.0).to(tl.float32)
-            one = one * other if kind == 0 else one + other
+            term = term * other if kind == 0 else term + other  # PRODUCT or SUM
         if weighted:
-            one = one * tl.load(weights + edge)
-        total += one
+            term = term * tl.load(weights + edge)
+        total += term
     tl.store(out + row * width + columns, total, mask=inside)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _dot_edges(  # type: ignore[no-untyped-def]
-    receivers, senders, relations, heard, nodes, through, out, width, product: tl.constexpr, block: tl.constexpr
+    receivers, senders, relations, gradients, nodes, vectors, out, width, product: tl.constexpr, block: tl.constexpr
 ):
     edge = tl.program_id(0).to(tl.int64)
-    to = tl.load(receivers + edge) * width
-    one = tl.load(senders + edge) * width
-    other = tl.load(relations + edge) * width
+    receiver = tl.load(receivers + edge) * width
+    sender = tl.load(senders + edge) * width
+    relation = tl.load(relations + edge) * width
     total = tl.zeros([block], dtype=tl.float32)
     for start in range(0, width, block):
         columns = start + tl.arange(0, block)
         inside = columns < width
-        sent = tl.load(nodes + one + columns, mask=inside, other=0.0).to(tl.float32)
-        by = tl.load(through + other + columns, mask=inside, other=0.0).to(tl.float32)
-        got = tl.load(heard + to + columns, mask=inside, other=0.0).to(tl.float32)
+        state = tl.load(nodes + sender + columns, mask=inside, other=0.0).to(tl.float32)
+        vector = tl.load(vectors + relation + columns, mask=inside, other=0.0).to(tl.float32)
+        gradient = tl.load(gradients + receiver + columns, mask=inside, other=0.0).to(tl.float32)
         if product:
-            total += got * (sent * by)
+            total += gradient * (state * vector)
         else:
-            total += got * (sent + by)
+            total += gradient * (state + vector)
     tl.store(out + edge, tl.sum(total, axis=0))

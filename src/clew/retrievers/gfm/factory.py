@@ -9,7 +9,7 @@ import torch
 
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, passage_graph, relation_texts
-from clew.models.encoders.registry import open_configured_encoder
+from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
@@ -91,7 +91,7 @@ def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) ->
         if trained.targets == "passages":
             _check_encoder(trained, encoder)
         config = EmbeddingConfig(wanted.normalize, wanted.query, wanted.text)
-        encoder = open_configured_encoder(wanted.name, config)
+        encoder = open_encoder(wanted.name, config)
     if encoder.dimension != trained.model.settings.text_width:
         raise InputError(
             f"the weights in {folder} read vectors of width {trained.model.settings.text_width}, and those of "

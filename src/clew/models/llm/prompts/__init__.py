@@ -1,1 +1,1 @@
-"""What language models are asked: a file a prompt, with its words, the shape of its reply and what is made of it."""
+"""Prompts of language models, one a file: the instructions, the schema of the reply, and its parsing."""

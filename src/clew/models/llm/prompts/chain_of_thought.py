@@ -1,4 +1,4 @@
-"""The next sentence of a chain of thought over passages: what IRCoT searches for."""
+"""Prompt for the next sentence of a chain of thought over passages, which IRCoT uses as its query."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from clew.models.llm.prompts.rendering import render_passages
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Passage, Prompt, Thought
 
-_MAX_CHARACTERS = 1000  # characters of a thought: it is a query
+_MAX_CHARACTERS = 1000  # of a thought: it is used as a query
 
 
 class NextThought(BaseModel):

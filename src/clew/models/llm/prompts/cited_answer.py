@@ -1,10 +1,10 @@
-"""An answer from passages, with the words of the passages that it stands on."""
+"""Prompt for an answer from passages, with quotations that support it."""
 
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from clew.models.llm.prompts.rendering import render_passages
+from clew.models.llm.prompts.rendering import render_passages, render_path
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Passage, Path, Prompt
 
@@ -51,8 +51,6 @@ designed by Vera Holm."}, {"passage": 1, "quote": "Holm was born in Tromsø in 1
 
 def build_prompt(question: str, passages: Sequence[Passage], paths: Sequence[Path]) -> Prompt:
     """Return the prompt for one question."""
-    lines = ["; ".join(f"{t.head} | {t.relation} | {t.tail}" for t in path) for path in paths[:_MAX_PATHS]]
-    connected = [wrap_in_tag("connections", "\n".join(lines))] if lines else []
-    return TEMPLATE.build_prompt(
-        "\n\n".join([wrap_in_tag("question", question), *render_passages(passages), *connected])
-    )
+    connections = [wrap_in_tag("connections", "\n".join(map(render_path, paths[:_MAX_PATHS])))] if paths else []
+    parts = [wrap_in_tag("question", question), *render_passages(passages), *connections]
+    return TEMPLATE.build_prompt("\n\n".join(parts))

@@ -1,6 +1,6 @@
-"""The names in a passage: the first of the two questions of extraction.
+"""Prompt for the names in a passage: the first of the two steps of extraction.
 
-Source: the order of the questions is HippoRAG's (Gutiérrez et al., 2024); the words are Clew's own.
+Source: the order of the steps is HippoRAG's (Gutiérrez et al., 2024). Differs from the source: own wording.
 """
 
 from pydantic import BaseModel
@@ -43,5 +43,5 @@ def build_prompt(passage: Passage) -> Prompt:
 
 
 def parse_names(reply: NamedEntities) -> tuple[str, ...]:
-    """Return the names of a reply in order, clean and each once."""
+    """Return the distinct names of a reply in order, cleaned."""
     return clean_names(reply.names)

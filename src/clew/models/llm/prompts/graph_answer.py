@@ -1,7 +1,7 @@
-"""What a causal language model reads before it answers a question on a part of a graph."""
+"""Prompt of a causal language model that answers a question on a subgraph."""
 
-_GRAPH_TEMPLATE = """A graph is written as two tables. The first gives the nodes, the second the edges between them by
-their ids.
+_GRAPH_TEMPLATE = """\
+A graph is written as two tables. The first gives the nodes, the second the edges between them by their ids.
 
 {graph}
 
@@ -10,11 +10,11 @@ _QUESTION_TEMPLATE = "Question: {question}\nGive nothing but the answer, as shor
 
 
 def build_prompt(question: str, graph: str) -> str:
-    """Return the text that the answer follows.
+    """Return the text that the answer continues.
 
     Args:
-        question: As asked.
-        graph: Its tables; "" leaves them and the words about them out.
+        question: Any string.
+        graph: Tables of the nodes and edges; "" leaves out the graph and its explanation.
     """
-    asked = _QUESTION_TEMPLATE.replace("{question}", question.strip())
-    return f"{_GRAPH_TEMPLATE.replace('{graph}', graph.strip())}\n{asked}" if graph.strip() else asked
+    end = _QUESTION_TEMPLATE.replace("{question}", question.strip())
+    return f"{_GRAPH_TEMPLATE.replace('{graph}', graph.strip())}\n{end}" if graph.strip() else end

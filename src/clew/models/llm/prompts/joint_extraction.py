@@ -1,10 +1,8 @@
-"""The names in a passage and what it says of them, asked at once: half the calls, and less is found."""
+"""Prompt for the names in a passage and triples about them in one call: half the calls of two steps, lower recall."""
 
-from typing import Annotated
+from pydantic import BaseModel
 
-from pydantic import BaseModel, Field
-
-from clew.models.llm.prompts.cleaning import clean_names, clean_triples
+from clew.models.llm.prompts.cleaning import TripleStrings, clean_names, clean_triples
 from clew.models.llm.prompts.rendering import render_passage
 from clew.models.llm.prompts.template import Template
 from clew.types import Passage, Prompt
@@ -14,7 +12,7 @@ class NamesAndTriples(BaseModel):
     """The reply; names stand first, so that a model has them before it when it writes triples."""
 
     names: list[str]
-    triples: list[Annotated[list[str], Field(min_length=3, max_length=3)]]
+    triples: list[TripleStrings]
 
 
 TEMPLATE = Template(
@@ -46,5 +44,5 @@ def build_prompt(passage: Passage) -> Prompt:
 
 
 def parse_names_and_triples(reply: NamesAndTriples) -> tuple[tuple[str, ...], tuple[tuple[str, str, str], ...]]:
-    """Return the names and the triples of a reply in order, clean and each once."""
+    """Return the distinct names and triples of a reply in order, cleaned."""
     return clean_names(reply.names), clean_triples(reply.triples)

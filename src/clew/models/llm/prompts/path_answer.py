@@ -1,13 +1,14 @@
-"""An answer from paths through a knowledge graph, and the path that it stands on.
+"""Prompt for an answer from paths through a knowledge graph, with the path that supports it.
 
-Source: Gao et al., "FRAG" (2025), appendix A.5: the two things asked of a model, its temperature and its length.
-Differs from the source: words of our own; one call answers both; paths have numbers; the reply is JSON.
+Source: Gao et al., "FRAG" (2025), appendix A.5: the two questions to the model, its temperature and reply length.
+Differs from the source: own wording; one call for both questions; numbered paths; a JSON reply.
 """
 
 from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from clew.models.llm.prompts.rendering import render_paths
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Path, Prompt
 
@@ -50,12 +51,3 @@ Example of a reply: {"answerable": true, "answers": ["Vardø"], "path": 2}""",
 def build_prompt(question: str, paths: Sequence[Path]) -> Prompt:
     """Return the prompt for one question."""
     return TEMPLATE.build_prompt(f"{wrap_in_tag('question', question)}\n\n{render_paths(paths)}")
-
-
-def render_paths(paths: Sequence[Path]) -> str:
-    """Return numbered paths between tags."""
-    facts = ["; ".join(f"{t.head} | {t.relation} | {t.tail}" for t in path) for path in paths]
-    # A line break in a name must not begin what looks like a further path.
-    return wrap_in_tag(
-        "paths", "\n".join(f"{number}. {' '.join(line.split())}" for number, line in enumerate(facts, 1))
-    )

@@ -1,14 +1,15 @@
-"""Which path an answer stands on, where the one who answered did not say: what teaches the router (FRAG-F).
+"""Prompt for the path that supports an answer, where the answer names none; its reply trains the router (FRAG-F).
 
-Source: Gao et al., "FRAG" (2025), appendix A.5. Differs from the source: words of our own; paths have numbers; the
-reply is JSON, and 0 stands for the word that says there is none.
+Source: Gao et al., "FRAG" (2025), appendix A.5. Differs from the source: own wording; numbered paths; a JSON reply,
+with 0 in place of the word for "none".
 """
 
 from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE, render_paths
+from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE
+from clew.models.llm.prompts.rendering import render_paths
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Path, Prompt
 

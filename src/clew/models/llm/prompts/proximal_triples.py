@@ -1,23 +1,22 @@
-"""Facts of some passages that bear on a question, as triples: what GeAR's reader takes from them."""
+"""Prompt for facts of passages that bear on a question, as triples (proximal triples of GeAR)."""
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from clew.models.llm.prompts.cleaning import clean_triples
+from clew.models.llm.prompts.cleaning import TripleStrings, clean_triples
 from clew.models.llm.prompts.rendering import render_facts, render_passages
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Fact, Passage, Prompt
 
 MAX_FACTS = 20
-"""Facts of one reply: so many are asked for, and more are not read."""
+"""Facts of one reply: the number the prompt asks for; further ones are dropped."""
 
 
 class ProximalTriples(BaseModel):
     """The reply."""
 
-    triples: list[Annotated[list[str], Field(min_length=3, max_length=3)]]
+    triples: list[TripleStrings]
 
 
 TEMPLATE = Template(
@@ -46,5 +45,5 @@ def build_prompt(question: str, passages: Sequence[Passage], gist: Sequence[Fact
 
 
 def parse_facts(reply: ProximalTriples) -> tuple[Fact, ...]:
-    """Return the triples of a reply, those with an empty or an endless part left out."""
+    """Return the triples of a reply; those with an empty or overlong part are dropped."""
     return tuple(Fact(head, relation, tail) for head, relation, tail in clean_triples(reply.triples, MAX_FACTS))

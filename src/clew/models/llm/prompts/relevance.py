@@ -1,7 +1,7 @@
-"""How much one passage helps to answer a question, from 0 to 100: what a reranking language model says.
+"""Prompt for the relevance of one passage to a question, from 0 to 100, to rerank by.
 
 Source: the scale is that of Dong et al., "Don't Forget to Connect!" (2024), for language models as rerankers.
-Differs from the source: words of our own; a passage that leads on to another counts; the reply is JSON.
+Differs from the source: own wording; a passage that leads on to another counts; a JSON reply.
 """
 
 from pydantic import BaseModel, Field

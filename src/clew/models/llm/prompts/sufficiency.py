@@ -1,6 +1,6 @@
-"""Whether what was noted answers a question, and if not, what to search for next: GeAR's reasoning and rewriting.
+"""Prompt for whether the noted facts answer a question, and else for the next query: GeAR's reasoning and rewriting.
 
-Differs from the source: one call in the place of two, since whoever sees what is missing can ask for it.
+Differs from the source: one call instead of two.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from clew.models.llm.prompts.rendering import render_facts
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Fact, Prompt, SufficiencyDecision
 
-_MAX_CHARACTERS = 1000  # characters of a query: a retriever needs no more
+_MAX_CHARACTERS = 1000  # of a query: a retriever needs no more
 
 
 class Sufficiency(BaseModel):
@@ -48,6 +48,6 @@ def build_prompt(question: str, gist: Sequence[Fact], queries: Sequence[str]) ->
 
 
 def parse_decision(reply: Sufficiency) -> SufficiencyDecision:
-    """Return what a reply decides."""
+    """Return the decision of a reply; its query is empty where the facts suffice."""
     query = "" if reply.answerable else " ".join((reply.next_query or "").split())[:_MAX_CHARACTERS]
     return SufficiencyDecision(reply.answerable, " ".join(reply.reasoning.split())[:_MAX_CHARACTERS], query)

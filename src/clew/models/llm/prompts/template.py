@@ -1,4 +1,4 @@
-"""The words of a prompt and the shape of its reply, known by a hash of both."""
+"""Prompt templates: instructions and the schema of the reply, identified by a hash of both."""
 
 import json
 import re
@@ -8,6 +8,7 @@ from hashlib import blake2b
 
 from pydantic import BaseModel
 
+from clew.models.validation import replace_surrogates
 from clew.types import Prompt
 
 _TAG_START = re.compile(
@@ -20,11 +21,11 @@ class Template:
     """A prompt without its content.
 
     Attributes:
-        name: Of its file.
-        instructions: Words of Clew alone; nothing of a corpus or a user is ever put into them.
-        reply: The class of the reply.
-        reply_tokens: How long it may be; 0 for as long as the settings allow.
-        temperature: Of the model; None for that of the settings.
+        name: Name in the fingerprint.
+        instructions: Fixed text; nothing from a corpus or a user is ever inserted.
+        reply: Schema of the reply; its docstring and field names are sent to the model and are part of the hash.
+        reply_tokens: Maximum length of the reply; 0 for that of the call settings.
+        temperature: Sampling temperature; None for that of the call settings.
     """
 
     name: str
@@ -35,17 +36,17 @@ class Template:
 
     @cached_property
     def fingerprint(self) -> str:
-        """`name@hash`: changes with the words and with the shape of the reply."""
+        """`name@hash` of the instructions, the reply's schema and the limits."""
         limits = [self.reply_tokens, self.temperature] if self.reply_tokens or self.temperature is not None else []
-        told = json.dumps([self.instructions, self.reply.model_json_schema(), *limits], sort_keys=True)
-        return f"{self.name}@{blake2b(told.encode(), digest_size=4).hexdigest()}"
+        content = json.dumps([self.instructions, self.reply.model_json_schema(), *limits], sort_keys=True)
+        return f"{self.name}@{blake2b(content.encode(), digest_size=4).hexdigest()}"
 
     def build_prompt(self, content: str) -> Prompt:
-        """Return the prompt about some content."""
-        written = content.encode(errors="replace").decode()
-        return Prompt(self.fingerprint, self.instructions, written, self.reply, self.reply_tokens, self.temperature)
+        """Return the prompt for some content, lone surrogates replaced."""
+        text = replace_surrogates(content)
+        return Prompt(self.fingerprint, self.instructions, text, self.reply, self.reply_tokens, self.temperature)
 
 
 def wrap_in_tag(tag: str, text: str) -> str:
-    """Return a text between marks; what looks like a mark inside it is broken up, so that none ends early."""
+    """Return a text between tags; tags inside the text are broken up, so that it cannot close its own."""
     return f"<{tag}>\n{_TAG_START.sub('< ', text)}\n</{tag}>"

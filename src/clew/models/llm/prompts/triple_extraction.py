@@ -1,14 +1,13 @@
-"""What a passage says of its names, as triples: the second of the two questions of extraction.
+"""Prompt for triples about the names in a passage: the second of the two steps of extraction.
 
-Source: the order of the questions is HippoRAG's (Gutiérrez et al., 2024); the words are Clew's own.
+Source: the order of the steps is HippoRAG's (Gutiérrez et al., 2024). Differs from the source: own wording.
 """
 
 from collections.abc import Sequence
-from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from clew.models.llm.prompts.cleaning import clean_triples
+from clew.models.llm.prompts.cleaning import TripleStrings, clean_triples
 from clew.models.llm.prompts.rendering import render_passage
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Passage, Prompt
@@ -17,7 +16,7 @@ from clew.types import Passage, Prompt
 class Triples(BaseModel):
     """The reply."""
 
-    triples: list[Annotated[list[str], Field(min_length=3, max_length=3)]]
+    triples: list[TripleStrings]
 
 
 TEMPLATE = Template(
@@ -48,5 +47,5 @@ def build_prompt(passage: Passage, names: Sequence[str]) -> Prompt:
 
 
 def parse_triples(reply: Triples) -> tuple[tuple[str, str, str], ...]:
-    """Return the triples of a reply in order, clean and each once."""
+    """Return the distinct triples of a reply in order, cleaned."""
     return clean_triples(reply.triples)

@@ -1,4 +1,4 @@
-"""What tests of the client of language models share: a small schema, prompts for it, and a model to ask."""
+"""A small schema, prompts for it, and a model, shared by the tests of the LLM client."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,13 +37,13 @@ def open_model(
 def complete_one(
     model: ProviderModel, content: str | Prompt = "Oslo", on_text: Callable[[str], None] | None = None
 ) -> Any:
-    """Return the one result."""
+    """Return the result of a single prompt."""
     [result] = model.complete([content if isinstance(content, Prompt) else prompt(content)], on_text)
     return result
 
 
 def names(results: Sequence[Reply | Failure]) -> list[list[str] | str]:
-    """Return what came back: names, or the reason for none."""
+    """Return the names of each reply, or the reason of its failure."""
     return [
         result.value.names if isinstance(result, Reply) and isinstance(result.value, Names) else str(result)
         for result in results
