@@ -19,7 +19,7 @@ BOOKS: list[dict[str, Any]] = [
 ]
 
 
-def kept(expression: str, rows: Sequence[dict[str, Any]] = BOOKS) -> str:
+def matching_ids(expression: str, rows: Sequence[dict[str, Any]] = BOOKS) -> str:
     mask = parse_filter(expression).mask(rows)
     assert mask.dtype == bool
     assert mask.shape == (len(rows),)
@@ -70,8 +70,8 @@ def kept(expression: str, rows: Sequence[dict[str, Any]] = BOOKS) -> str:
         ("title = 'O''Neill; -- no comment'", ""),
     ],
 )
-def test_keeps_where_true(expression: str, expected: str) -> None:
-    assert kept(expression) == expected
+def test_rows_match_where_the_filter_is_true(expression: str, expected: str) -> None:
+    assert matching_ids(expression) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_keeps_where_true(expression: str, expected: str) -> None:
         ("'ship' = tags", "ad"),
     ],
 )
-def test_a_list_meets_a_condition_when_any_element_does(expression: str, expected: str) -> None:
-    assert kept(expression) == expected
+def test_a_list_matches_when_any_element_does(expression: str, expected: str) -> None:
+    assert matching_ids(expression) == expected
 
 
 def test_one_element_must_lie_between_both_bounds() -> None:
     rows = [{"id": "a", "years": [1, 9]}, {"id": "b", "years": [1, 5, "x"]}]
-    assert kept("years BETWEEN 4 AND 6", rows) == "b"
-    assert kept("years < 2 AND years > 8", rows) == "a"
+    assert matching_ids("years BETWEEN 4 AND 6", rows) == "b"
+    assert matching_ids("years < 2 AND years > 8", rows) == "a"
 
 
-def test_fields_and_those_no_row_has() -> None:
+def test_fields_and_unknown_fields() -> None:
     predicate = parse_filter("yaer > 1 AND author.born = 2 AND lang = \"en\" AND 'x' = id")
     assert predicate.fields == {"yaer", "author.born", "lang", "en", "id"}
     assert predicate.unknown_fields(BOOKS) == ("en", "yaer")
@@ -109,7 +109,7 @@ def test_fields_and_those_no_row_has() -> None:
 
 def test_wildcards_match_line_ends() -> None:
     rows = [{"id": "a", "title": "one\ntwo"}]
-    assert kept("title LIKE 'one_two' AND title LIKE '%e%two' AND title LIKE 'o%'", rows) == "a"
+    assert matching_ids("title LIKE 'one_two' AND title LIKE '%e%two' AND title LIKE 'o%'", rows) == "a"
 
 
 def test_no_rows() -> None:
@@ -117,12 +117,12 @@ def test_no_rows() -> None:
 
 
 @pytest.mark.parametrize("name", ["comment", "set", "date", "year", "type", "left", "order", "group", "index", "key"])
-def test_names_that_are_words_of_sql(name: str) -> None:
-    assert kept(f"{name} = 'x'", [{"id": "a", name: "x"}]) == "a"
+def test_fields_named_like_sql_keywords(name: str) -> None:
+    assert matching_ids(f"{name} = 'x'", [{"id": "a", name: "x"}]) == "a"
 
 
 @pytest.mark.parametrize(
-    ("expression", "seen"),
+    ("expression", "part"),
     [
         ("", "empty"),
         ("  ", "empty"),
@@ -168,11 +168,11 @@ def test_names_that_are_words_of_sql(name: str) -> None:
         ("SELECT 1", "cannot be read"),
     ],
 )
-def test_anything_else_is_refused(expression: str, seen: str) -> None:
+def test_other_syntax_is_refused(expression: str, part: str) -> None:
     with pytest.raises(InputError) as raised:
         parse_filter(expression)
     message = str(raised.value)
-    assert seen in message
+    assert part in message
     assert repr(expression)[1:100] in message
     assert "year >= 1990 AND lang IN" in message
 
@@ -190,7 +190,7 @@ def test_anything_else_is_refused(expression: str, seen: str) -> None:
         "a = '" + "x" * 100_000 + "'",
     ],
 )
-def test_endless_expressions_are_refused(expression: str) -> None:
+def test_huge_expressions_are_refused(expression: str) -> None:
     with pytest.raises(InputError):
         parse_filter(expression)
 
@@ -198,13 +198,13 @@ def test_endless_expressions_are_refused(expression: str) -> None:
 def test_many_conditions_and_values() -> None:
     values = ", ".join(f"'{number}'" for number in range(3000))
     expression = " OR ".join([f"id IN ({values})", *["id = 'a'"] * (MAX_CONDITIONS - 1)])
-    assert kept(expression) == "a"
+    assert matching_ids(expression) == "a"
 
 
 def test_a_pattern_of_many_wildcards_is_linear() -> None:
     row = {"id": "a", "text": "a" * 5000}
-    assert kept("text LIKE '" + "%a" * 40 + "%b'", [row]) == ""
-    assert kept("text LIKE '" + "%a_" * 40 + "%'", [row]) == "a"
+    assert matching_ids("text LIKE '" + "%a" * 40 + "%b'", [row]) == ""
+    assert matching_ids("text LIKE '" + "%a_" * 40 + "%'", [row]) == "a"
 
 
 NUMBERS = st.one_of(st.integers(-3, 3), st.sampled_from([-1.5, 0.0, 0.5, 2.0, 1e20]))
@@ -259,17 +259,17 @@ def _conditions(draw: st.DrawFn) -> Pair:
     return written, written
 
 
-def _joined(pattern: str) -> Callable[[Sequence[Pair]], Pair]:
+def _combine(pattern: str) -> Callable[[Sequence[Pair]], Pair]:
     return lambda pairs: (pattern.format(*(pair[0] for pair in pairs)), pattern.format(*(pair[1] for pair in pairs)))
 
 
 EXPRESSIONS = st.recursive(
     _conditions(),
     lambda inner: st.one_of(
-        st.tuples(inner).map(_joined("NOT ({})")),
-        st.tuples(inner).map(_joined("NOT {}")),
-        st.tuples(inner, inner).map(_joined("{} AND {}")),
-        st.tuples(inner, inner).map(_joined("({}) OR {}")),
+        st.tuples(inner).map(_combine("NOT ({})")),
+        st.tuples(inner).map(_combine("NOT {}")),
+        st.tuples(inner, inner).map(_combine("{} AND {}")),
+        st.tuples(inner, inner).map(_combine("({}) OR {}")),
     ),
     max_leaves=6,
 )
@@ -282,8 +282,8 @@ def _by_sqlite(expression: str, rows: Sequence[dict[str, Any]]) -> list[int]:
         connection.execute("CREATE TABLE rows (number INTEGER, n INTEGER, m REAL, s TEXT, t TEXT, b INTEGER)")
         values = [(number, *(row[name] for name in COLUMNS)) for number, row in enumerate(rows)]
         connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", values)
-        found = connection.execute(f"SELECT number FROM rows WHERE {expression} ORDER BY number").fetchall()
-    return [number for (number,) in found]
+        actual = connection.execute(f"SELECT number FROM rows WHERE {expression} ORDER BY number").fetchall()
+    return [number for (number,) in actual]
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,4 +1,4 @@
-"""Names of a question among the entities of an index."""
+"""Entity linking of questions."""
 
 import pytest
 from hypothesis import given, settings
@@ -8,14 +8,14 @@ from clew.index import Index
 from clew.query.linking import MAX_CHARACTERS, link_question
 
 
-def known(index: Index, question: str) -> list[tuple[str, list[str]]]:
+def linked_names(index: Index, question: str) -> list[tuple[str, list[str]]]:
     """Return each known name as written, and the entities it stands for."""
     linked = link_question(index.snapshot, question)
     return [(question[n.start : n.end], [index.snapshot.entities[e] for e in n.entities]) for n in linked.linked_names]
 
 
 @pytest.mark.parametrize(
-    ("question", "wanted"),
+    ("question", "expected"),
     [
         ("Where was Louis Palander born?", [("Louis Palander", ["Louis Palander"])]),
         ("where was louis palander born?", [("louis palander", ["Louis Palander"])]),
@@ -35,14 +35,14 @@ def known(index: Index, question: str) -> list[tuple[str, list[str]]]:
         ("\ud800 Karlskrona", [("Karlskrona", ["Karlskrona"])]),
     ],
 )
-def test_known_names(small: Index, question: str, wanted: list[tuple[str, list[str]]]) -> None:
-    assert known(small, question) == wanted
+def test_known_names(small: Index, question: str, expected: list[tuple[str, list[str]]]) -> None:
+    assert linked_names(small, question) == expected
 
 
-def test_a_small_letter_in_a_question_with_capitals_is_no_name(small: Index) -> None:
+def test_lower_case_words_in_a_question_with_capitals_are_no_names(small: Index) -> None:
     # "twin" is a title, and an ordinary word in a question that writes its names with capitals.
-    assert known(small, "Which twin lives in Karlskrona?") == [("Karlskrona", ["Karlskrona"])]
-    assert known(small, "which Twin is it?") == [("Twin", ["Twin"])]
+    assert linked_names(small, "Which twin lives in Karlskrona?") == [("Karlskrona", ["Karlskrona"])]
+    assert linked_names(small, "which Twin is it?") == [("Twin", ["Twin"])]
 
 
 def test_unknown_names_and_the_remainder(small: Index) -> None:
@@ -54,15 +54,15 @@ def test_unknown_names_and_the_remainder(small: Index) -> None:
 
 
 def test_the_longest_name_wins(small: Index) -> None:
-    assert [name for name, _ in known(small, "Is the Karlskrona Naval Shipyard in Karlskrona?")] == [
+    assert [name for name, _ in linked_names(small, "Is the Karlskrona Naval Shipyard in Karlskrona?")] == [
         "Karlskrona Naval Shipyard",
         "Karlskrona",
     ]
 
 
 def test_a_question_is_read_up_to_a_limit(small: Index) -> None:
-    assert known(small, "x " * (MAX_CHARACTERS // 2) + " Karlskrona") == []
-    assert len(known(small, "Karlskrona. " * 5000)) == MAX_CHARACTERS // len("Karlskrona. ")
+    assert linked_names(small, "x " * (MAX_CHARACTERS // 2) + " Karlskrona") == []
+    assert len(linked_names(small, "Karlskrona. " * 5000)) == MAX_CHARACTERS // len("Karlskrona. ")
 
 
 PIECES = st.sampled_from(
@@ -74,13 +74,13 @@ PIECES = st.sampled_from(
 @given(st.one_of(st.text(st.characters()), st.lists(PIECES, max_size=20).map("".join)))
 def test_names_do_not_overlap_and_the_remainder_is_the_rest(question: str) -> None:
     linked = link_question(_small.snapshot, question)
-    place, rest = 0, []
+    position, rest = 0, []
     for name in linked.names:
-        assert place <= name.start < name.end <= len(question)
-        rest.append(question[place : name.start])
-        place = name.end
+        assert position <= name.start < name.end <= len(question)
+        rest.append(question[position : name.start])
+        position = name.end
         assert list(name.entities) == sorted(set(name.entities))
-    assert linked.remainder == " ".join([*rest, question[place:]])
+    assert linked.remainder == " ".join([*rest, question[position:]])
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,4 +1,4 @@
-"""BM25 through an index: its scores against the formula, its order, and what its notes say."""
+"""BM25 through an index: scores against the formula, order, and notes."""
 
 from pathlib import Path
 
@@ -44,20 +44,20 @@ def formula(question: str) -> dict[str, float]:
     "question", ["pole", "ship pole", "ice town fort", "fram", "pole pole town", "larvik quux ice"]
 )
 def test_scores_follow_the_formula_over_title_and_text(index: Index, question: str) -> None:
-    evidence, wanted = search(index, question), formula(question)
-    assert scores(evidence) == pytest.approx(wanted, rel=1e-5)
+    evidence, expected = search(index, question), formula(question)
+    assert scores(evidence) == pytest.approx(expected, rel=1e-5)
     assert not evidence.paths
     assert not evidence.notes
 
 
 def test_order_is_by_score_then_by_id(index: Index) -> None:
-    wanted = formula("ship pole")
-    assert wanted["a"] == wanted["b"]
-    assert result_ids(search(index, "ship pole")) == sorted(wanted, key=lambda name: (-wanted[name], name))
+    expected = formula("ship pole")
+    assert expected["a"] == expected["b"]
+    assert result_ids(search(index, "ship pole")) == sorted(expected, key=lambda name: (-expected[name], name))
     assert result_ids(search(index, "ship pole", 1)) == result_ids(search(index, "ship pole"))[:1]
 
 
-def test_what_shares_no_word_is_not_found(index: Index) -> None:
+def test_passages_without_a_shared_word_are_not_returned(index: Index) -> None:
     assert result_ids(search(index, "larvik")) == ["d"]
     evidence = search(index, "zeppelin over nowhere")
     assert (evidence.passages, evidence.notes) == ((), (NO_SHARED_WORD,))
@@ -66,8 +66,8 @@ def test_what_shares_no_word_is_not_found(index: Index) -> None:
 def test_a_filter_leaves_the_scores_as_they_are(index: Index) -> None:
     # The rarity of a word is that in the whole corpus: a filter hides passages, it makes no other index.
     every = scores(search(index, "ship pole ice"))
-    found = scores(search(index, "ship pole ice", where="lang = 'en'"))
-    assert found == {name: every[name] for name in ("b", "c", "e")}
+    actual = scores(search(index, "ship pole ice", where="lang = 'en'"))
+    assert actual == {name: every[name] for name in ("b", "c", "e")}
     evidence = search(index, "larvik", where="lang = 'en'")
     assert (evidence.passages, evidence.notes) == ((), (NO_SHARED_WORD,))
 

@@ -1,4 +1,4 @@
-"""Dense retrieval against a cosine worked out number by number."""
+"""Dense retrieval against a cosine in plain Python."""
 
 import math
 from itertools import pairwise
@@ -49,7 +49,7 @@ def cosine(one: str, other: str) -> float:
     return product / (math.hypot(*left) * math.hypot(*right))
 
 
-def told(document: Document) -> str:
+def indexed_text(document: Document) -> str:
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
@@ -67,51 +67,51 @@ def scores(evidence: Evidence) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("question", ["where was the fram built", "seal bear gull", "Ice", "Кто построил Фрам?"])
-def test_every_passage_has_its_cosine_and_none_is_left_out(index: Index, question: str) -> None:
-    wanted = {document.id: cosine(question, told(document)) for document in corpus()}
-    found = scores(search(index, question))
-    assert found == pytest.approx(wanted, abs=1e-5)
+def test_every_passage_is_ranked_by_its_cosine(index: Index, question: str) -> None:
+    expected = {document.id: cosine(question, indexed_text(document)) for document in corpus()}
+    actual = scores(search(index, question))
+    assert actual == pytest.approx(expected, abs=1e-5)
     # The order is by what was found: cosines that differ by less than rounding may stand either way in the oracle.
-    assert list(found) == sorted(found, key=lambda name: (-found[name], name))
+    assert list(actual) == sorted(actual, key=lambda name: (-actual[name], name))
 
 
-def test_a_cosine_below_zero_is_found_too(index: Index) -> None:
+def test_negative_cosines_are_ranked(index: Index) -> None:
     assert min(scores(search(index, "seal bear gull")).values()) < 0
 
 
 def test_the_first_k_are_those_with_the_greatest_cosine(index: Index) -> None:
     question = "a bear on the ice near the mast"
-    wanted = sorted(corpus(), key=lambda document: -cosine(question, told(document)))
-    values = [cosine(question, told(document)) for document in wanted]
+    expected = sorted(corpus(), key=lambda document: -cosine(question, indexed_text(document)))
+    values = [cosine(question, indexed_text(document)) for document in expected]
     assert min(a - b for a, b in pairwise(values[:5])) > 1e-5, "a tie would prove nothing"
     for k in (1, 2, 4):
-        assert result_ids(search(index, question, k)) == [document.id for document in wanted[:k]]
+        assert result_ids(search(index, question, k)) == [document.id for document in expected[:k]]
 
 
 def test_a_filter_searches_among_those_it_allows(index: Index) -> None:
     question = "a bear on the ice near the mast"
     allowed = [document for document in corpus() if document.metadata["even"]]
-    wanted = sorted(allowed, key=lambda document: -cosine(question, told(document)))
-    values = [cosine(question, told(document)) for document in wanted[:7]]
+    expected = sorted(allowed, key=lambda document: -cosine(question, indexed_text(document)))
+    values = [cosine(question, indexed_text(document)) for document in expected[:7]]
     assert min(a - b for a, b in pairwise(values)) > 1e-5, "a tie would prove nothing"
-    assert result_ids(search(index, question, 6, "even = true")) == [document.id for document in wanted[:6]]
-    assert result_ids(search(index, question, 6)) != [document.id for document in wanted[:6]]
+    assert result_ids(search(index, question, 6, "even = true")) == [document.id for document in expected[:6]]
+    assert result_ids(search(index, question, 6)) != [document.id for document in expected[:6]]
 
 
 def test_the_example_questions_on_the_small_corpus(small: Index) -> None:
     s = small.snapshot
     texts = [f"{title}\n{text}" if title else text for title, text in zip(s.titles, s.texts, strict=True)]
     for question in QUESTIONS:
-        wanted = {id_: cosine(question, text) for id_, text in zip(s.passage_ids, texts, strict=True)}
-        assert scores(search(small, question)) == pytest.approx(wanted, abs=1e-5)
+        expected = {id_: cosine(question, text) for id_, text in zip(s.passage_ids, texts, strict=True)}
+        assert scores(search(small, question)) == pytest.approx(expected, abs=1e-5)
 
 
 def test_a_passage_of_a_long_document_has_the_vector_of_its_own_text(tmp_path: Path) -> None:
     parts = [f"{name} {name} {name}. " + "It drifts with the ice. " * 90 for name in ("Seals", "Bears", "Gulls")]
     index = make_index(tmp_path / "index", [Document("log", "The Log", "\n\n".join(parts))])
-    found = search(index, "the seals")
-    assert len(found.passages) >= 3
-    for scored in found.passages:
+    actual = search(index, "the seals")
+    assert len(actual.passages) >= 3
+    for scored in actual.passages:
         assert scored.score == pytest.approx(cosine("the seals", f"The Log\n{scored.item.text}"), abs=1e-5)
 
 
@@ -120,5 +120,5 @@ def test_a_lone_surrogate_is_read_as_a_question_mark(index: Index) -> None:
 
 
 def test_vectors_are_read_back_as_the_encoder_made_them(index: Index) -> None:
-    wanted = ENCODER.encode([told(document) for document in corpus()])
-    np.testing.assert_array_equal(index.snapshot.vectors, wanted)
+    expected = ENCODER.encode([indexed_text(document) for document in corpus()])
+    np.testing.assert_array_equal(index.snapshot.vectors, expected)

@@ -1,4 +1,4 @@
-"""The entity graph: shared mentions join passages, titles do not."""
+"""The entity graph: passages are linked by shared mentions, not by titles."""
 
 from pathlib import Path
 
@@ -24,16 +24,16 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Index:
     return make_index(tmp_path_factory.mktemp("entities") / "index", CORPUS, encoder="none")
 
 
-def test_passages_are_joined_with_what_they_mention_but_not_with_their_titles(corpus: Index) -> None:
+def test_passages_are_linked_to_mentioned_entities_but_not_to_their_titles(corpus: Index) -> None:
     s = corpus.snapshot
     graph, entities = build_mention_graph(s), list(s.entities)
-    joined = {(p, entities[int(e) - 4]) for p in range(4) for e in graph.row(p)}
-    assert joined == {(0, "Nils Berg"), (1, "Nils Berg"), (1, "Ada Lund"), (2, "Ada Lund")}
+    linked = {(p, entities[int(e) - 4]) for p in range(4) for e in graph.row(p)}
+    assert linked == {(0, "Nils Berg"), (1, "Nils Berg"), (1, "Ada Lund"), (2, "Ada Lund")}
     matrix = dense_matrix(graph, graph.row_count)
     assert (matrix == matrix.T).all()
 
 
-def test_a_question_walks_over_shared_names(corpus: Index) -> None:
+def test_the_walk_follows_shared_mentions(corpus: Index) -> None:
     evidence = corpus.search("Who knew Nils Berg?", 9, "entity-graph")
     # Two mention him; the third shares Ada Lund with one of them; the fourth shares nothing.
     assert result_ids(evidence) == ["b", "a", "c"]
@@ -53,13 +53,13 @@ def test_scores_are_where_the_walk_ends(corpus: Index) -> None:
         restart[list(s.passage_ids).index(scored.item.id)] = scored.score
     restart[:4] *= 0.1 / restart[:4].sum()
     matrix = dense_matrix(graph, graph.row_count)
-    wanted = exact_pagerank(matrix, restart, np.ones(graph.row_count), np.zeros(graph.row_count, dtype=bool), 0.5)
+    expected = exact_pagerank(matrix, restart, np.ones(graph.row_count), np.zeros(graph.row_count, dtype=bool), 0.5)
     evidence = corpus.search("Who knew Nils Berg?", 9, "entity-graph")
-    found = {scored.item.id: scored.score for scored in evidence.passages}
-    assert found == pytest.approx({id_: wanted[p] for p, id_ in enumerate(s.passage_ids) if wanted[p]}, abs=1e-4)
+    actual = {scored.item.id: scored.score for scored in evidence.passages}
+    assert actual == pytest.approx({id_: expected[p] for p, id_ in enumerate(s.passage_ids) if expected[p]}, abs=1e-4)
 
 
-def test_a_title_alone_joins_nothing(tmp_path: Path) -> None:
+def test_a_title_without_mentions_links_nothing(tmp_path: Path) -> None:
     documents = [Document("x", "Nils Berg", "He sailed north."), Document("y", "Alpha Bay", "Mapped by Nils Berg.")]
     index = make_index(tmp_path / "index", documents, encoder="none")
     evidence = index.search("Who was Nils Berg?", 9, "entity-graph")

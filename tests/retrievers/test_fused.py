@@ -19,37 +19,39 @@ def passage(id_: str) -> Passage:
 
 @given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), max_size=4))
 def test_fusion_equals_a_plain_loop(rankings: list[list[str]]) -> None:
-    wanted: dict[str, Fraction] = {}
+    expected: dict[str, Fraction] = {}
     for ranking in rankings:
-        for place in range(len(ranking)):
-            wanted[ranking[place]] = wanted.get(ranking[place], Fraction(0)) + Fraction(1, 61 + place)
-    found = reciprocal_rank_fusion([[passage(id_) for id_ in ranking] for ranking in rankings])
-    assert {scored.item.id: scored.score for scored in found} == pytest.approx({k: float(v) for k, v in wanted.items()})
+        for position in range(len(ranking)):
+            expected[ranking[position]] = expected.get(ranking[position], Fraction(0)) + Fraction(1, 61 + position)
+    actual = reciprocal_rank_fusion([[passage(id_) for id_ in ranking] for ranking in rankings])
+    assert {scored.item.id: scored.score for scored in actual} == pytest.approx(
+        {k: float(v) for k, v in expected.items()}
+    )
     # Sums of the same ranks in another order may differ in the last bit; only clear differences have an order.
-    for one, other in pairwise(found):
-        assert wanted[one.item.id] >= wanted[other.item.id] or one.score == pytest.approx(other.score, rel=1e-12)
+    for one, other in pairwise(actual):
+        assert expected[one.item.id] >= expected[other.item.id] or one.score == pytest.approx(other.score, rel=1e-12)
 
 
 def test_ties_break_by_id() -> None:
-    found = reciprocal_rank_fusion([[passage("b")], [passage("a")], [passage("c")]])
-    assert [scored.item.id for scored in found] == ["a", "b", "c"]
+    actual = reciprocal_rank_fusion([[passage("b")], [passage("a")], [passage("c")]])
+    assert [scored.item.id for scored in actual] == ["a", "b", "c"]
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Gives the same ranking for any question, as far as asked."""
+    """Returns the first passages of one ranking for any question."""
 
     order: str
     seconds: float = 0.0
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        found = tuple(Scored(passage(id_), 1.0) for id_ in self.order[:k])
+        actual = tuple(Scored(passage(id_), 1.0) for id_ in self.order[:k])
         chain: Path = (Triple(self.order, "is", self.order),)
         path = Scored(chain, float(len(self.order)))
-        return [Evidence(found, (path,), (f"{where}", "both"), Usage(self.seconds)) for _ in questions]
+        return [Evidence(actual, (path,), (f"{where}", "both"), Usage(self.seconds)) for _ in questions]
 
 
-def test_evidence_is_joined() -> None:
+def test_fused_evidence_has_the_paths_and_notes_of_all() -> None:
     fused = FusedRetriever((Ranking("abc", 2.0), Ranking("cdab", 3.0)), depth=2)
     evidence, again = fused.retrieve(["x", "y"], 2, "year = 1")
     # Read to depth 2: a and c are first once, b and d second once.

@@ -1,4 +1,4 @@
-"""Expansion along triples: where it starts, what it leads to, and what a filter or a stranger's fact does to it."""
+"""Expansion along triples: start triples, passages found, filters and facts that are not in the index."""
 
 from itertools import pairwise
 
@@ -17,18 +17,18 @@ from tests.small_index import result_ids
 QUESTION = "Who founded the school where the boat James Caird is kept today?"
 
 
-def test_the_passages_stand_in_the_order_of_the_beams(polar: Index) -> None:
+def test_passages_come_in_the_order_of_the_beams(polar: Index) -> None:
     expansion = build_expansion(polar.context, NaiveGE())
     everything = np.ones(len(polar.snapshot.passage_ids), dtype=bool)
     (vector,) = expansion.encode_questions([QUESTION])
     start = polar.snapshot.passage_triples.row(polar.snapshot.position("james-caird.md"))
-    found = expansion.expand(vector, start, everything)
-    assert len(found.beams) == len(found.paths) == 10
-    scores = [beam.score for beam in found.beams]
+    actual = expansion.expand(vector, start, everything)
+    assert len(actual.beams) == len(actual.paths) == 10
+    scores = [beam.score for beam in actual.beams]
     assert scores == sorted(scores, reverse=True)
-    order = [p for beam in found.beams for t in beam.triples for p in polar.snapshot.triple_passages.row(t)]
-    assert list(found.passages) == list(dict.fromkeys(order))
-    for beam in found.beams:
+    order = [p for beam in actual.beams for t in beam.triples for p in polar.snapshot.triple_passages.row(t)]
+    assert list(actual.passages) == list(dict.fromkeys(order))
+    for beam in actual.beams:
         ends = [set(polar.snapshot.entity_nodes[polar.snapshot.triples[t, [0, 2]]].tolist()) for t in beam.triples]
         assert all(one & other for one, other in pairwise(ends))
     assert expansion.expand(vector, [], everything).passages == ()
@@ -38,8 +38,8 @@ def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
     expansion, s = build_expansion(polar.context, NaiveGE()), polar.snapshot
     everything = np.ones(len(s.passage_ids), dtype=bool)
     for triple in range(0, len(s.triples), 97):
-        known = s.triple(triple)
-        ((linked,), none) = expansion.link_facts([[Fact(known.head, known.relation, known.tail)], []], everything)
+        stated = s.triple(triple)
+        ((linked,), none) = expansion.link_facts([[Fact(stated.head, stated.relation, stated.tail)], []], everything)
         assert none == ()
         (vector,) = polar.context.encode_questions([linked.text])
         scores = polar.context.triple_vectors.path_scorer(vector, 0.0)((), np.arange(len(s.triples)))
@@ -54,7 +54,7 @@ def test_facts_are_linked_to_the_nearest_triples(polar: Index) -> None:
     assert linked_triples([linked, unlinked, linked]) == [linked.triple]
 
 
-def test_the_base_weighs_more_the_more_it_is_told_to(polar: Index) -> None:
+def test_the_base_weight_moves_the_ranking_towards_the_base(polar: Index) -> None:
     base = result_ids(polar.search(QUESTION, 5, "bm25"))
     heavy = result_ids(polar.search(QUESTION, 5, parse_retriever("naive-ge:weight=1000000")))
     light = result_ids(polar.search(QUESTION, 5, parse_retriever("naive-ge:weight=0.000001")))
@@ -66,7 +66,7 @@ def test_the_base_weighs_more_the_more_it_is_told_to(polar: Index) -> None:
 
 
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge"])
-def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
+def test_expansion_finds_passages_that_words_alone_do_not(polar: Index, name: str) -> None:
     base = result_ids(polar.search(QUESTION, 10, "bm25"))
     expanded = polar.search(QUESTION, 10, parse_retriever(f"{name}:length=2"))
     assert expanded.paths
@@ -75,7 +75,7 @@ def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ("base=gear", "base is 'gear'; wanted one of bm25"),
         ("base=nothing", "wanted one of bm25"),
@@ -88,13 +88,13 @@ def test_what_words_alone_do_not_find_is_found(polar: Index, name: str) -> None:
         ("stride=3", "has no setting 'stride'"),
     ],
 )
-def test_settings_that_are_none(polar: Index, settings: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_invalid_settings_are_refused(polar: Index, settings: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         open_retriever(parse_retriever(f"sync-ge:{settings}"), polar.context)
 
 
 @pytest.mark.parametrize("name", ["naive-ge", "sync-ge", "gear", "ircot"])
 @pytest.mark.parametrize("base", ["bm25", "dense", "pagerank"])
-def test_any_base_can_be_had(polar: Index, name: str, base: str) -> None:
+def test_any_base_retriever_works(polar: Index, name: str, base: str) -> None:
     evidence = polar.search(QUESTION, 5, parse_retriever(f"{name}:base={base}"))
     assert len(evidence.passages) == 5

@@ -1,4 +1,4 @@
-"""HippoRAG 2's ranking against the slow version made from its description."""
+"""HippoRAG 2's ranking against a slow oracle from its description."""
 
 from pathlib import Path
 
@@ -16,11 +16,11 @@ ENCODER = HashingEncoder()
 
 
 def described(index: Index, question: str) -> Corpus:
-    """Return the corpus by names, its similarities computed afresh from the texts."""
+    """Return the corpus by names, with similarities computed from the texts."""
     s = index.snapshot
     entities = list(s.entities)
     assert len(set(entities)) == len(entities)
-    asked = ENCODER.encode_queries([question])[0]
+    query = ENCODER.encode_queries([question])[0]
     texts = [f"{title}\n{text}" if title else text for title, text in zip(s.titles, s.texts, strict=True)]
     stated = [s.triple(position) for position in range(len(s.triples))]
     phrases = [f"{t.head} {t.relation} {t.tail}" for t in stated]
@@ -34,8 +34,8 @@ def described(index: Index, question: str) -> Corpus:
         mentions={id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)},
         triples=[(t.head, t.tail, t.passages) for t in stated],
         synonyms=synonyms,
-        passages=dict(zip(s.passage_ids, (ENCODER.encode(texts) @ asked).tolist(), strict=True)),
-        similar=(ENCODER.encode(phrases) @ asked).tolist() if phrases else [],
+        passages=dict(zip(s.passage_ids, (ENCODER.encode(texts) @ query).tolist(), strict=True)),
+        similar=(ENCODER.encode(phrases) @ query).tolist() if phrases else [],
     )
 
 
@@ -43,14 +43,14 @@ def described(index: Index, question: str) -> Corpus:
 def test_the_ranking_equals_the_description(small: Index, question: str) -> None:
     corpus = described(small, question)
     assert corpus.synonyms
-    wanted = passage_mass(corpus)
-    evidence = small.search(question, len(wanted), "hipporag2")
-    found = {scored.item.id: scored.score for scored in evidence.passages}
-    assert found == pytest.approx(wanted, abs=1e-6)
+    expected = passage_mass(corpus)
+    evidence = small.search(question, len(expected), "hipporag2")
+    actual = {scored.item.id: scored.score for scored in evidence.passages}
+    assert actual == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_filtered_corpus_ranks_as_if_the_rest_were_not_there(tmp_path: Path, small: Index) -> None:
-    """But for the number of passages of a phrase, for names spelt out elsewhere, and for synonyms: leave those out."""
+def test_a_filtered_corpus_ranks_as_a_corpus_without_the_rest(tmp_path: Path, small: Index) -> None:
+    """Exceptions, left out here: numbers of passages of a phrase, names spelt out elsewhere, and synonyms."""
     documents = [
         Document("a", "Alpha Bay", "Alpha Bay was mapped by Nils Berg in 1901.", {"keep": True}),
         Document("b", "Nils Berg", "Nils Berg came from Odda.", {"keep": True}),
@@ -70,12 +70,12 @@ def test_without_triples_it_is_the_dense_ranking(tmp_path: Path) -> None:
         tmp_path / "i", [Document("a", "", "nothing here"), Document("b", "", "nor over there, my friend")]
     )
     assert len(plain.snapshot.triples) == 0
-    found, dense = (plain.search("over there", 5, name) for name in ("hipporag2", "dense"))
-    assert found.passages == dense.passages
-    assert found.notes == ("no triple to start from: dense ranking",)
+    actual, dense = (plain.search("over there", 5, name) for name in ("hipporag2", "dense"))
+    assert actual.passages == dense.passages
+    assert actual.notes == ("no triple to start from: dense ranking",)
 
 
-def test_where_nothing_is_similar_the_passages_are_still_ranked(tmp_path: Path) -> None:
+def test_without_similarities_the_passages_are_still_ranked(tmp_path: Path) -> None:
     # One passage has one score, which spreads over nothing; the walk must have somewhere to start all the same.
     lone = make_index(tmp_path / "i", [Document("a", "Fram", "Fram left Oslo for Bergen.")])
     for question in ("q", "zzz", "Oslo", "?"):
@@ -92,7 +92,7 @@ def test_paths_lead_from_the_nearest_triples(small: Index) -> None:
     assert [path.score for path in evidence.paths] == pytest.approx([corpus.similar[t] for t in nearest], abs=1e-6)
 
 
-def test_the_graph_of_phrases_is_symmetric_and_keeps_to_what_is_allowed(small: Index) -> None:
+def test_the_phrase_graph_is_symmetric_and_respects_the_filter(small: Index) -> None:
     count = len(DOCUMENTS)
     allowed = np.ones(count, dtype=bool)
     allowed[::2] = False

@@ -1,4 +1,4 @@
-"""PageRank on chains that can be followed by hand: where it starts, where it goes, and that its paths tell the way."""
+"""PageRank on chains that can be followed by hand: restart, values and paths."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def lexical(s: Snapshot) -> BM25Index:
     return BM25Index.build(f"{title}\n{text}" for title, text in zip(s.titles, s.texts, strict=True))
 
 
-def asked(index: Index, question: str, weights: GraphWalkConfig | None = None, where: str | None = None) -> Evidence:
+def search(index: Index, question: str, weights: GraphWalkConfig | None = None, where: str | None = None) -> Evidence:
     s = index.snapshot
     (evidence,) = PageRankRetriever(Scope(s), lexical(s), weights or GraphWalkConfig()).retrieve([question], 9, where)
     return evidence
@@ -52,16 +52,16 @@ def scores(evidence: Evidence) -> dict[str, float]:
 
 
 def test_a_chain_is_found_in_its_order(chain: Index) -> None:
-    evidence = asked(chain, NAMED_ONLY)
+    evidence = search(chain, NAMED_ONLY)
     # b lies below a only by one step; what stands alone is not found.
     assert result_ids(evidence) == ["a", "b", "c", "d"]
-    assert result_ids(asked(chain, "What about Delta Hill?")) == ["d", "c", "b", "a"]
+    assert result_ids(search(chain, "What about Delta Hill?")) == ["d", "c", "b", "a"]
 
 
-def test_paths_tell_the_chain_from_the_name_in_the_question(chain: Index) -> None:
-    evidence = asked(chain, NAMED_ONLY)
+def test_paths_follow_the_chain_from_the_name_in_the_question(chain: Index) -> None:
+    evidence = search(chain, NAMED_ONLY)
     assert [path.item for path in evidence.paths] == [STEPS[:1], STEPS[:2], STEPS[:3]]
-    assert [path.item for path in asked(chain, "What about Delta Hill?").paths] == [
+    assert [path.item for path in search(chain, "What about Delta Hill?").paths] == [
         STEPS[2:],
         (STEPS[2], STEPS[1]),
         STEPS[::-1],
@@ -70,13 +70,13 @@ def test_paths_tell_the_chain_from_the_name_in_the_question(chain: Index) -> Non
 
 def test_the_likelihood_of_a_path_is_that_of_its_steps(chain: Index) -> None:
     neutral = GraphWalkConfig(question=0, remainder=0, hub=0, lexical_restart=0)
-    evidence = asked(chain, NAMED_ONLY, neutral)
+    evidence = search(chain, NAMED_ONLY, neutral)
     # All restarts at a; its only neighbour is b; b has two neighbours, and so has c.
     assert [path.score for path in evidence.paths] == pytest.approx([0.7, 0.7**2 / 2, 0.7**3 / 4])
 
 
 def oracle(index: Index, question: str, weights: GraphWalkConfig, where: str | None = None) -> dict[str, float]:
-    """What the module says it computes, through full matrices and without a push."""
+    """Return the scores of the module's description, with full matrices and without a push."""
     s = index.snapshot
     count, total = len(s.passage_ids), s.walk.row_count
     allowed = Scope(s).mask(where)
@@ -122,8 +122,8 @@ def oracle(index: Index, question: str, weights: GraphWalkConfig, where: str | N
 )
 def test_scores_are_where_the_walk_ends_on_the_chain(chain: Index, question: str, where: str | None) -> None:
     weights = GraphWalkConfig(epsilon=1e-9)
-    found = scores(asked(chain, question, weights, where))
-    assert found == pytest.approx(oracle(chain, question, weights, where), rel=1e-4, abs=1e-6)
+    actual = scores(search(chain, question, weights, where))
+    assert actual == pytest.approx(oracle(chain, question, weights, where), rel=1e-4, abs=1e-6)
 
 
 def test_scores_are_where_the_walk_ends_on_the_small_corpus(small: Index) -> None:
@@ -131,23 +131,23 @@ def test_scores_are_where_the_walk_ends_on_the_small_corpus(small: Index) -> Non
     weights = GraphWalkConfig(epsilon=1e-9, lexical_depth=len(s.passage_ids))
     retriever = PageRankRetriever(Scope(s), lexical(s), weights)
     for question, evidence in zip(QUESTIONS, retriever.retrieve(QUESTIONS, 99), strict=True):
-        wanted = oracle(small, question, weights)
-        assert scores(evidence) == pytest.approx(wanted, rel=1e-3, abs=1e-6), question
+        expected = oracle(small, question, weights)
+        assert scores(evidence) == pytest.approx(expected, rel=1e-3, abs=1e-6), question
 
 
-def test_the_retriever_of_that_name_has_the_weights_that_were_chosen(chain: Index) -> None:
+def test_the_named_retriever_has_the_default_config(chain: Index) -> None:
     question = "Which hill is near the town where the finder of Alpha Bay was born?"
-    assert scores(chain.search(question, 9, "pagerank")) == scores(asked(chain, question))
+    assert scores(chain.search(question, 9, "pagerank")) == scores(search(chain, question))
 
 
-def test_the_walk_starts_at_lexical_evidence_too(chain: Index) -> None:
+def test_the_walk_also_starts_at_lexical_matches(chain: Index) -> None:
     question = "Is Alpha Bay a place of salt?"
-    assert set(result_ids(asked(chain, question))) == {"a", "b", "c", "d", "e"}
-    assert "e" not in result_ids(asked(chain, question, GraphWalkConfig(lexical_restart=0.0)))
+    assert set(result_ids(search(chain, question))) == {"a", "b", "c", "d", "e"}
+    assert "e" not in result_ids(search(chain, question, GraphWalkConfig(lexical_restart=0.0)))
 
 
-def test_without_a_name_the_walk_starts_at_lexical_evidence_alone(chain: Index) -> None:
-    evidence = asked(chain, "who was born somewhere")
+def test_without_a_name_the_walk_starts_at_lexical_matches_alone(chain: Index) -> None:
+    evidence = search(chain, "who was born somewhere")
     assert evidence.notes == ("no name in the question is in the index",)
     # The text that says "born" first, then its neighbours in the graph, which share no word with the question.
     assert result_ids(evidence)[0] == "b"
@@ -155,7 +155,7 @@ def test_without_a_name_the_walk_starts_at_lexical_evidence_alone(chain: Index) 
     assert {path.item[0] for path in evidence.paths} == set(STEPS[:2])
 
 
-def test_a_name_outweighs_lexical_evidence(chain: Index) -> None:
+def test_a_name_outweighs_lexical_matches(chain: Index) -> None:
     # e matches every word but the name; the name is where nearly all of the walk starts.
     s = chain.snapshot
     walk = GraphWalk(Scope(s), lexical(s), GraphWalkConfig()).walk(
@@ -168,8 +168,8 @@ def test_a_name_outweighs_lexical_evidence(chain: Index) -> None:
     assert sum(share for node, share in start.items() if node != 3) < 0.05
 
 
-def test_nothing_named_and_no_word_shared_finds_nothing(chain: Index) -> None:
-    evidence = asked(chain, "Did Zebulon meet Xylophia?")
+def test_a_question_without_names_and_shared_words_finds_nothing(chain: Index) -> None:
+    evidence = search(chain, "Did Zebulon meet Xylophia?")
     assert not evidence.passages
     assert not evidence.paths
     assert evidence.notes[-1] == NO_MATCH
@@ -177,7 +177,7 @@ def test_nothing_named_and_no_word_shared_finds_nothing(chain: Index) -> None:
 
 
 def test_a_passage_filtered_out_breaks_the_chain(chain: Index) -> None:
-    evidence = asked(chain, NAMED_ONLY, where="n <> 2")
+    evidence = search(chain, NAMED_ONLY, where="n <> 2")
     assert result_ids(evidence) == ["a"]
     assert evidence.paths == ()
 
@@ -189,12 +189,12 @@ TWO_WAYS = (
 )
 
 
-def test_the_walk_prefers_what_the_rest_of_the_question_is_about(tmp_path: Path) -> None:
+def test_the_walk_prefers_passages_that_match_the_remainder(tmp_path: Path) -> None:
     index = make_index(tmp_path / "index", TWO_WAYS, encoder="none")
-    assert result_ids(asked(index, "What chalk is Alpha Bay known for?"))[:2] == ["start", "other"]
-    assert result_ids(asked(index, "Which captain is Alpha Bay known for?"))[:2] == ["start", "one"]
+    assert result_ids(search(index, "What chalk is Alpha Bay known for?"))[:2] == ["start", "other"]
+    assert result_ids(search(index, "Which captain is Alpha Bay known for?"))[:2] == ["start", "one"]
     blind = GraphWalkConfig(question=0, remainder=0, question_value=0, remainder_value=0, lexical_restart=0)
-    even = scores(asked(index, "What chalk is Alpha Bay known for?", blind))
+    even = scores(search(index, "What chalk is Alpha Bay known for?", blind))
     assert even["one"] == pytest.approx(even["other"])
 
 
@@ -239,20 +239,20 @@ def test_a_path_leads_from_a_start_of_the_walk_to_a_passage_found(corpus: str, r
     titles = {id_: title for id_, title in zip(s.passage_ids, s.titles, strict=True) if title}
     allowed = np.ones(len(s.passage_ids), dtype=bool)
     questions = [*QUESTIONS, NAMED_ONLY, "Who led the expedition of the Nimrod, and where was he born?"]
-    told = 0
+    reports = 0
     for question in questions:
         evidence = index.search(question, 9, "pagerank")
-        found = {*result_ids(evidence), *(titles[id_] for id_ in result_ids(evidence) if id_ in titles)}
+        actual = {*result_ids(evidence), *(titles[id_] for id_ in result_ids(evidence) if id_ in titles)}
         first = starts(walker, question, allowed)
         for path in evidence.paths:
-            told += 1
-            around = [{t.head, t.tail, *t.passages} for t in (path.item[0], path.item[-1])]
-            assert around[0] & first, (question, path)
-            assert around[1] & found, (question, path)
+            reports += 1
+            phrases = [{t.head, t.tail, *t.passages} for t in (path.item[0], path.item[-1])]
+            assert phrases[0] & first, (question, path)
+            assert phrases[1] & actual, (question, path)
             assert 0 < path.score <= 1
-    assert told >= 3
+    assert reports >= 3
 
 
-def test_a_damping_of_nothing_stays_where_it_starts(chain: Index) -> None:
-    evidence = asked(chain, NAMED_ONLY, GraphWalkConfig(damping=0.0))
+def test_a_damping_of_zero_stays_at_the_start(chain: Index) -> None:
+    evidence = search(chain, NAMED_ONLY, GraphWalkConfig(damping=0.0))
     assert result_ids(evidence) == ["a"]

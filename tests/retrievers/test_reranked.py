@@ -1,4 +1,4 @@
-"""A reranked retriever over rankings that a test wrote down, against a plain loop."""
+"""A reranked retriever over given rankings, against a plain loop."""
 
 import math
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ SPENT = Usage(1.0, 2, 30, 4, 0.5)
 
 
 @dataclass
-class Written:
-    """Finds the same passages for any question but an empty one."""
+class FixedRetriever:
+    """Returns the same passages for any question but an empty one."""
 
     order: str
     fingerprint: str = "written"
@@ -30,23 +30,23 @@ class Written:
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         self.asked.append((k, where))
-        found = tuple(Scored(Passage(id_, id_, "", "", 0, 0), 1.0 / n) for n, id_ in enumerate(self.order[:k], 1))
+        actual = tuple(Scored(Passage(id_, id_, "", "", 0, 0), 1.0 / n) for n, id_ in enumerate(self.order[:k], 1))
         chain: Path = (Triple("a", "is", "b", ("a",)),)
-        whole = Evidence(found, (Scored(chain, 0.5),), ("found",), SPENT, (AgentStep("a query"),), ("a",))
+        whole = Evidence(actual, (Scored(chain, 0.5),), ("found",), SPENT, (AgentStep("a query"),), ("a",))
         return [whole if question else Evidence(notes=("empty",)) for question in questions]
 
 
 @dataclass
-class Marked:
-    """Gives each passage the mark that is written for its id; equal marks keep their order."""
+class FixedReranker:
+    """Scores each passage by its id; ties keep their order."""
 
     marks: dict[str, float]
     fingerprint: str = "marked"
     shown: list[list[str]] = field(default_factory=list)
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        self.shown += [result_ids(found) for found in evidence]
-        return [self._ordered(found) for found in evidence]
+        self.shown += [result_ids(actual) for actual in evidence]
+        return [self._ordered(actual) for actual in evidence]
 
     def _ordered(self, evidence: Evidence) -> Evidence:
         order = sorted(evidence.passages, key=lambda scored: -self.marks[scored.item.id])
@@ -55,16 +55,18 @@ class Marked:
         return replace(evidence, passages=marked, usage=usage, notes=(*evidence.notes, "one had no mark"))
 
 
-MARKS = {"a": 10.0, "b": 80.0, "c": 80.0, "d": 20.0, "e": 99.0, "f": 99.0}
+SCORES = {"a": 10.0, "b": 80.0, "c": 80.0, "d": 20.0, "e": 99.0, "f": 99.0}
 
 
-def searched(order: str, k: int, pool: int = 4, marks: dict[str, float] = MARKS) -> Evidence:
-    (evidence,) = RerankedRetriever(Written(order), Marked(marks), pool, "marks").retrieve(["a question"], k)
+def rerank(order: str, k: int, pool: int = 4, marks: dict[str, float] = SCORES) -> Evidence:
+    (evidence,) = RerankedRetriever(FixedRetriever(order), FixedReranker(marks), pool, "marks").retrieve(
+        ["a question"], k
+    )
     return evidence
 
 
-def test_the_pool_is_reranked_and_the_rest_follows_as_it_was() -> None:
-    evidence = searched("cdbafe", 6)
+def test_passages_beyond_the_rerank_depth_keep_their_order() -> None:
+    evidence = rerank("cdbafe", 6)
     assert result_ids(evidence) == ["c", "b", "d", "a", "f", "e"]
     scores = [scored.score for scored in evidence.passages]
     assert scores[2:] == [20.0, 10.0, 9.0, 8.0]
@@ -72,8 +74,8 @@ def test_the_pool_is_reranked_and_the_rest_follows_as_it_was() -> None:
     assert scores[0] == math.nextafter(80.0, math.inf)
 
 
-def test_the_base_is_asked_for_the_pool_or_more_and_the_reranker_is_shown_the_pool() -> None:
-    base, reranker = Written("cdbafe"), Marked(MARKS)
+def test_the_base_returns_at_least_the_rerank_depth_and_the_reranker_gets_exactly_it() -> None:
+    base, reranker = FixedRetriever("cdbafe"), FixedReranker(SCORES)
     retriever = RerankedRetriever(base, reranker, 4)
     for k in (1, 5, 6, 100):
         assert len(result_ids(retriever.retrieve(["a question"], k, "year > 1")[0])) == min(k, 6)
@@ -81,9 +83,9 @@ def test_the_base_is_asked_for_the_pool_or_more_and_the_reranker_is_shown_the_po
     assert reranker.shown == [["c", "d", "b", "a"]] * 4
 
 
-def test_what_the_base_tells_is_kept_and_what_the_reranker_costs_is_added() -> None:
-    evidence = searched("cdbafe", 6)
-    (base,) = Written("cdbafe").retrieve(["a question"], 6)
+def test_paths_and_steps_are_the_bases_and_usages_add_up() -> None:
+    evidence = rerank("cdbafe", 6)
+    (base,) = FixedRetriever("cdbafe").retrieve(["a question"], 6)
     assert (evidence.paths, evidence.steps, evidence.topics) == (base.paths, base.steps, base.topics)
     assert evidence.notes == ("found", "one had no mark", "marks reranked the first 4 passages")
     usage = evidence.usage
@@ -93,28 +95,28 @@ def test_what_the_base_tells_is_kept_and_what_the_reranker_costs_is_added() -> N
 
 def test_paths_are_those_of_returned_passages_or_of_no_passage() -> None:
     @dataclass
-    class Explaining(Written):
+    class Explaining(FixedRetriever):
         def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-            found = super().retrieve(questions, k, where)
+            actual = super().retrieve(questions, k, where)
             chains: list[Path] = [(Triple("x", "is", "y", passages),) for passages in (("a",), ("c", "e"), ("b",), ())]
-            return [replace(one, paths=tuple(Scored(chain, 0.5) for chain in chains)) for one in found]
+            return [replace(one, paths=tuple(Scored(chain, 0.5) for chain in chains)) for one in actual]
 
     def stating(evidence: Evidence) -> list[tuple[str, ...]]:
         return [path.item[0].passages for path in evidence.paths]
 
-    (two,) = RerankedRetriever(Explaining("cdbafe"), Marked(MARKS), 4).retrieve(["a question"], 2)
+    (two,) = RerankedRetriever(Explaining("cdbafe"), FixedReranker(SCORES), 4).retrieve(["a question"], 2)
     assert result_ids(two) == ["c", "b"]
     assert stating(two) == [("c", "e"), ("b",), ()]
-    base, explainer = Written("cdbafe"), Explaining("cdbafe")
-    (two,) = RerankedRetriever(base, Marked(MARKS), 4, explainer=explainer).retrieve(["a question"], 2)
-    (bare,) = Written("cdbafe").retrieve(["a question"], 2)
+    base, explainer = FixedRetriever("cdbafe"), Explaining("cdbafe")
+    (two,) = RerankedRetriever(base, FixedReranker(SCORES), 4, explainer=explainer).retrieve(["a question"], 2)
+    (bare,) = FixedRetriever("cdbafe").retrieve(["a question"], 2)
     assert two.usage.seconds >= 2 * bare.usage.seconds > 0  # it was asked for the pool, and for paths
     assert stating(two) == [("c", "e"), ("b",), ()]
     assert (base.asked, explainer.asked) == ([(4, None)], [(2, None)])
 
 
 def test_a_question_without_passages_stays_so() -> None:
-    retriever = RerankedRetriever(Written("cdbafe"), Marked(MARKS), 4)
+    retriever = RerankedRetriever(FixedRetriever("cdbafe"), FixedReranker(SCORES), 4)
     empty, full = retriever.retrieve(["", "a question"], 3)
     assert not empty.passages
     assert empty.notes == ("empty", "one had no mark")
@@ -124,12 +126,12 @@ def test_a_question_without_passages_stays_so() -> None:
 
 def test_k_below_one_is_refused() -> None:
     with pytest.raises(InputError, match="k is 0"):
-        searched("abc", 0)
+        rerank("abc", 0)
 
 
 def test_the_fingerprint_is_that_of_both() -> None:
     def fingerprint(base: str, reranker: str) -> str:
-        return RerankedRetriever(Written("a", base), Marked({}, reranker)).fingerprint
+        return RerankedRetriever(FixedRetriever("a", base), FixedReranker({}, reranker)).fingerprint
 
     assert len({fingerprint("1", "1"), fingerprint("1", "2"), fingerprint("2", "1")}) == 3
 
@@ -137,30 +139,30 @@ def test_the_fingerprint_is_that_of_both() -> None:
 @given(st.permutations("abcdef"), st.lists(SINGLE, min_size=6, max_size=6), st.integers(1, 8))
 def test_order_is_the_rerankers_and_its_scores_can_be_read(order: list[str], scores: list[float], pool: int) -> None:
     marks = dict(zip("abcdef", scores, strict=True))
-    evidence = searched("".join(order), 6, pool, marks)
+    evidence = rerank("".join(order), 6, pool, marks)
     head = sorted(order[:pool], key=lambda id_: -marks[id_])
     assert result_ids(evidence) == head + order[pool:]
     assert all(one.score > other.score for one, other in pairwise(evidence.passages))
     assert [np.float32(scored.score) for scored in evidence.passages[:pool]] == [marks[id_] for id_ in head]
     for k in range(1, 6):
-        assert searched("".join(order), k, pool, marks).passages == evidence.passages[:k]
+        assert rerank("".join(order), k, pool, marks).passages == evidence.passages[:k]
 
 
-def test_measures_that_are_fair_to_ties_see_them() -> None:
-    evidence = searched("cdbafe", 6)
-    found = [scored.item.id for scored in evidence.passages]
+def test_metrics_that_count_ties_see_them() -> None:
+    evidence = rerank("cdbafe", 6)
+    actual = [scored.item.id for scored in evidence.passages]
     scores = [scored.score for scored in evidence.passages]
-    assert found[:2] == ["c", "b"]
+    assert actual[:2] == ["c", "b"]
     for gold in ("c", "b"):
-        assert tied_reciprocal_rank([rank_positives(found, found, scores, (gold,))]).tolist() == [1 / 1.5]
+        assert tied_reciprocal_rank([rank_positives(actual, actual, scores, (gold,))]).tolist() == [1 / 1.5]
 
 
 @given(st.lists(SINGLE, max_size=8))
-def test_scores_are_kept_apart_by_as_little_as_can_be(scores: list[float]) -> None:
+def test_ties_are_broken_by_the_least_possible_amount(scores: list[float]) -> None:
     falling = sorted(scores, reverse=True)
-    found = strictly_decreasing(falling)
-    assert all(one > other for one, other in pairwise(found))
-    assert [np.float32(score) for score in found] == falling
-    for one, below, score in zip(found[:-1], found[1:], falling[:-1], strict=True):
+    actual = strictly_decreasing(falling)
+    assert all(one > other for one, other in pairwise(actual))
+    assert [np.float32(score) for score in actual] == falling
+    for one, below, score in zip(actual[:-1], actual[1:], falling[:-1], strict=True):
         assert one in (score, math.nextafter(below, math.inf))
-    assert found[-1:] == falling[-1:]
+    assert actual[-1:] == falling[-1:]

@@ -24,20 +24,20 @@ CHAIN = (
 
 @dataclass(frozen=True)
 class Base:
-    """Gives passages by id with the scores said, whatever is asked."""
+    """Returns passages with the given scores for any question."""
 
     scope: Scope
     scores: dict[str, float]
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        allowed, places = self.scope.mask(where), list(self.scope.snapshot.passage_ids)
+        allowed, positions = self.scope.mask(where), list(self.scope.snapshot.passage_ids)
         order = sorted(self.scores, key=lambda id_: (-self.scores[id_], id_))[:k]
-        found = [
-            Scored(self.scope.snapshot.passage(places.index(id_)), self.scores[id_])
+        actual = [
+            Scored(self.scope.snapshot.passage(positions.index(id_)), self.scores[id_])
             for id_ in order
-            if allowed[places.index(id_)]
+            if allowed[positions.index(id_)]
         ]
-        return [Evidence(tuple(found), notes=("base",)) for _ in questions]
+        return [Evidence(tuple(actual), notes=("base",)) for _ in questions]
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def expand(index: Index, scores: dict[str, float], hops: int = 2, k: int = 9, wh
     return evidence
 
 
-def scored(evidence: Evidence) -> dict[str, float]:
+def passage_scores(evidence: Evidence) -> dict[str, float]:
     return {s.item.id: s.score for s in evidence.passages}
 
 
@@ -59,27 +59,27 @@ def test_two_links_are_followed_and_half_a_score_inherited_at_each(chain: Index)
     evidence = expand(chain, {"a": 8.0, "e": 4.0})
     # The base's scores are spread over 0 to 1: a 1, e 0; then b 1/2 of a, c 1/2 of b.
     # A link is followed back too: a adds half of what b has.
-    assert scored(evidence) == pytest.approx({"a": 1.25, "b": 0.5, "c": 0.25, "e": 0.0})
+    assert passage_scores(evidence) == pytest.approx({"a": 1.25, "b": 0.5, "c": 0.25, "e": 0.0})
     assert result_ids(evidence) == ["a", "b", "c", "e"]
     assert evidence.notes == ("base",)
 
 
 def test_one_link(chain: Index) -> None:
-    assert scored(expand(chain, {"a": 8.0, "e": 4.0}, hops=1)) == pytest.approx({"a": 1.0, "b": 0.5, "e": 0.0})
+    assert passage_scores(expand(chain, {"a": 8.0, "e": 4.0}, hops=1)) == pytest.approx({"a": 1.0, "b": 0.5, "e": 0.0})
 
 
 def test_a_linked_passage_adds_its_own_score_and_takes_its_best_parent(chain: Index) -> None:
     # a: own 1; b: own 3/4 and half of a; then back to a, and on to c, half of what b has by then.
     evidence = expand(chain, {"a": 5.0, "b": 4.0, "e": 1.0}, hops=1)
-    assert scored(evidence) == pytest.approx({"a": 1.625, "b": 1.25, "c": 0.625, "e": 0.0})
+    assert passage_scores(evidence) == pytest.approx({"a": 1.625, "b": 1.25, "c": 0.625, "e": 0.0})
     assert result_ids(evidence) == ["a", "b", "c", "e"]
 
 
 def test_links_are_followed_both_ways(chain: Index) -> None:
-    assert scored(expand(chain, {"d": 2.0}, hops=1)) == pytest.approx({"d": 1.0, "c": 0.5})
+    assert passage_scores(expand(chain, {"d": 2.0}, hops=1)) == pytest.approx({"d": 1.0, "c": 0.5})
 
 
-def test_paths_tell_the_links(chain: Index) -> None:
+def test_paths_follow_the_links(chain: Index) -> None:
     evidence = expand(chain, {"a": 8.0, "e": 4.0})
     _, first, second = evidence.paths
     assert first.item == (Triple("Alpha Bay", "It was found by", "Beta Berg", ("a",)),)
@@ -101,7 +101,7 @@ def test_only_the_first_five_are_expanded(tmp_path: Path) -> None:
     assert set(result_ids(evidence)) == {*(f"s{n}" for n in range(6)), *(f"t{n}" for n in range(5))}
 
 
-def test_nothing_from_the_base_is_nothing(chain: Index) -> None:
+def test_an_empty_base_ranking_stays_empty(chain: Index) -> None:
     evidence = expand(chain, {})
     assert not evidence.passages
     assert not evidence.paths

@@ -1,10 +1,10 @@
-"""Walks read as triples: every one is said by the passage it names."""
+"""Walks as triples: each is stated by its passages."""
 
 import numpy as np
 import pytest
 
 from clew.index import Index
-from clew.retrievers.walk_paths import WalkPathBuilder
+from clew.retrievers.walk_paths import walk_path
 from clew.types import Document, Triple
 from clew.types import Path as Chain
 from tests.small_index import make_index
@@ -24,15 +24,15 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 def path(index: Index, *ids: str, hidden: str = "") -> Chain:
-    places = list(index.snapshot.passage_ids)
-    allowed = np.array([id_ != hidden for id_ in places])
-    return WalkPathBuilder(index.snapshot).build_path([places.index(id_) for id_ in ids], allowed)
+    positions = list(index.snapshot.passage_ids)
+    allowed = np.array([id_ != hidden for id_ in positions])
+    return walk_path(index.snapshot, [positions.index(id_) for id_ in ids], allowed)
 
 
 BUILT = Triple("Fram (ship)", "was built by", "Colin Archer", ("fram",))
 
 
-def test_a_fact_is_read_both_ways(index: Index) -> None:
+def test_a_triple_is_the_same_in_both_directions(index: Index) -> None:
     assert path(index, "fram", "archer") == (BUILT,)
     assert path(index, "archer", "fram") == (BUILT,)
 
@@ -41,14 +41,14 @@ def test_a_walk_of_one_node_has_no_steps(index: Index) -> None:
     assert path(index, "fram") == path(index) == ()
 
 
-def test_a_mention_without_a_fact_is_said_of_the_passage_that_mentions(index: Index) -> None:
+def test_a_mention_without_a_triple_belongs_to_the_mentioning_passage(index: Index) -> None:
     mention = Triple("untitled", "mentions", "Vega (star)", ("untitled",))
     assert path(index, "star", "untitled") == path(index, "untitled", "star") == (mention,)
 
 
-def test_every_step_of_every_edge_is_true(small: Index) -> None:
+def test_every_edge_yields_a_triple_of_its_passage(small: Index) -> None:
     s = small.snapshot
-    reader, everything = WalkPathBuilder(s), np.ones(len(s.passage_ids), dtype=bool)
+    everything = np.ones(len(s.passage_ids), dtype=bool)
     entities, names = list(s.entities), [title or id_ for id_, title in zip(s.passage_ids, s.titles, strict=True)]
     facts = {s.triple(position) for position in range(len(s.triples))}
     mentions = {
@@ -57,7 +57,7 @@ def test_every_step_of_every_edge_is_true(small: Index) -> None:
     kinds = set()
     for one in range(s.walk.row_count):
         for other in s.walk.row(one):
-            (triple,) = reader.build_path([one, int(other)], everything)
+            (triple,) = walk_path(s, [one, int(other)], everything)
             if triple not in facts:
                 assert triple.relation == "mentions"
                 assert (triple.passages[0], triple.head, triple.tail) in mentions
@@ -65,5 +65,5 @@ def test_every_step_of_every_edge_is_true(small: Index) -> None:
     assert kinds == {True, False}
 
 
-def test_a_filter_hides_the_fact_but_not_the_way(index: Index) -> None:
+def test_a_filter_hides_the_triple_but_not_the_step(index: Index) -> None:
     assert path(index, "fram", "archer", hidden="star") == (BUILT,)

@@ -5,9 +5,9 @@
     values       'text' (a quote inside is doubled), 12, -3.5, 1e6, TRUE, FALSE
     fields       year   "field with spaces"   author.name (the key `author.name`, else `name` inside `author`)
 
-A condition on a missing value, or on values of two types (text, number, boolean), is unknown; so is its NOT; a row is
-kept only where the whole is true. Case counts, except for ILIKE. A value that is a list meets a condition when any of
-its elements does; `!=`, NOT IN and NOT LIKE are the opposites of `=`, IN and LIKE: they ask that no element does.
+A condition on a missing value, or on values of two types (text, number, boolean), is unknown; so is its NOT; a row
+matches only where the whole is true. Case matters, except for ILIKE. A list matches a condition when any of its
+elements does; `!=`, NOT IN and NOT LIKE are the opposites of `=`, IN and LIKE: they require that no element does.
 
 Source: SQL's three-valued logic, parsed by `sqlglot`.
 Differs from the source: types are never converted, NULL stands only after IS, LIKE has no escape character.
@@ -40,14 +40,14 @@ _FALSE, _UNKNOWN, _TRUE = 0, 1, 2
 _TYPES = {bool: "boolean", int: "number", float: "number", str: "text"}
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": operator.eq,
-    "neq": operator.eq,  # negated afterwards, which is what makes it ask every element of a list
+    "neq": operator.eq,  # negated afterwards, so that it applies to every element of a list
     "lt": operator.lt,
     "lte": operator.le,
     "gt": operator.gt,
     "gte": operator.ge,
 }
 _LEAF_KINDS = frozenset({*_COMPARISONS, "like", "ilike", "in", "between", "is"})
-# Kinds of node that may stand in an expression, and the parts that they may have.
+# Allowed kinds of node in an expression, with their allowed parts.
 _ALLOWED_ARGS = {
     **{kind: {"this", "expression", "negate"} for kind in (*_COMPARISONS, "like", "ilike", "is")},
     **{kind: {"this"} for kind in ("not", "paren", "neg", "boolean")},
@@ -72,8 +72,8 @@ class Predicate:
     """A parsed filter.
 
     Attributes:
-        expression: As it was written.
-        fields: The names of the fields it asks for, dotted names whole.
+        expression: The text it was parsed from.
+        fields: Names of the fields it refers to, dotted names whole.
     """
 
     expression: str
@@ -84,35 +84,35 @@ class Predicate:
         """Return for each row (n,) whether the predicate is true of it.
 
         Args:
-            rows: n mappings from field to value: text, number, boolean, a list of these, a mapping, or nothing.
+            rows: n mappings from field to value: text, number, boolean, a list of these, a mapping, or None.
         """
         return np.equal(self._truth(_Columns(rows)), _TRUE)
 
     def unknown_fields(self, rows: Sequence[Row]) -> tuple[str, ...]:
-        """Return the fields, sorted, that no row has a value for: misspelt, or text in double quotes."""
+        """Return the fields, sorted, that no row has a value for: misspelt, or a text in double quotes."""
         columns = _Columns(rows)
         return tuple(name for name in sorted(self.fields) if all(value is None for value in columns.values(name)))
 
 
 def parse_filter(expression: str) -> Predicate:
-    """Read a filter.
+    """Parse a filter.
 
     Args:
-        expression: See the top of this module; at most 50,000 characters and 256 conditions.
+        expression: In the grammar of this module; at most 50,000 characters and 256 conditions.
 
     Raises:
-        InputError: It holds anything but the parts named there; the message names what.
+        InputError: The expression is outside the grammar; the message names the part.
     """
     try:
-        reading = _FilterCompiler(expression)
-        truth = reading.compile(_parse_tree(expression))
+        compiler = _FilterCompiler(expression)
+        condition = compiler.compile(_parse_tree(expression))
     except RecursionError as error:
         raise _filter_error(expression, "it is nested too deeply") from error
-    return Predicate(expression, frozenset(reading.fields), truth)
+    return Predicate(expression, frozenset(compiler.fields), condition)
 
 
 class _Columns:
-    """Rows seen field by field."""
+    """Rows as columns, extracted when first used."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.count = len(rows)
@@ -127,7 +127,7 @@ class _Columns:
 
 
 class _FilterCompiler:
-    """One pass over a syntax tree, which turns it into functions and collects the fields it names."""
+    """Compiles a syntax tree to a function in one pass, and collects its fields."""
 
     def __init__(self, expression: str) -> None:
         self.fields: set[str] = set()
@@ -225,18 +225,18 @@ class _FilterCompiler:
         return node
 
     def _check_node(self, node: "exp.Expr") -> None:
-        """Refuse a kind of node, or a part of one, that is not among those meant: a list of what is allowed is safe."""
+        """Reject a kind of node, or a part of one, that is not in the list of those allowed."""
         if node.key not in _ALLOWED_ARGS or any(
             value and key not in _ALLOWED_ARGS[node.key] for key, value in node.args.items()
         ):
             raise self._error(f"{_node_text(node)} is not understood")
 
-    def _error(self, why: str) -> InputError:
-        return _filter_error(self._expression, why)
+    def _error(self, reason: str) -> InputError:
+        return _filter_error(self._expression, reason)
 
 
 def _parse_tree(expression: str) -> "exp.Expr":
-    """Parse with sqlglot, as a condition only: as a statement `comment = 'x'` would be a COMMENT."""
+    """Parse with sqlglot as a condition: as a statement `comment = 'x'` would be a COMMENT."""
     if len(expression) > MAX_CHARACTERS:
         raise _filter_error(expression, f"it has {len(expression)} characters; at most {MAX_CHARACTERS} are read")
     from sqlglot import Dialect, TokenType, exp
@@ -244,17 +244,19 @@ def _parse_tree(expression: str) -> "exp.Expr":
 
     dialect = Dialect.get_or_raise(None)
     try:
-        words = dialect.tokenize(expression)
-        if any(word.token_type == TokenType.SEMICOLON for word in words):
+        tokens = dialect.tokenize(expression)
+        if any(token.token_type == TokenType.SEMICOLON for token in tokens):
             raise _filter_error(expression, "a semicolon is not understood")
-        if any(word.comments for word in words):
+        if any(token.comments for token in tokens):
             raise _filter_error(expression, "a comment is not understood")
-        (tree,) = dialect.parser().parse_into(exp.Condition, words, expression) or [None]
+        (tree,) = dialect.parser().parse_into(exp.Condition, tokens, expression) or [None]
     except ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        place = f" at {found['highlight'][:40]!r}" if found.get("highlight") else ""
-        why = f"it cannot be read{place}; a field named like a word of SQL takes double quotes, text takes single ones"
-        raise _filter_error(expression, why) from error
+        details = error.errors[0] if error.errors else {}
+        position = f" at {details['highlight'][:40]!r}" if details.get("highlight") else ""
+        reason = (
+            f"it cannot be read{position}; a field named like a word of SQL takes double quotes, text takes single ones"
+        )
+        raise _filter_error(expression, reason) from error
     except SqlglotError as error:
         raise _filter_error(expression, "it cannot be read; look for a quote that is not closed") from error
     if tree is None:
@@ -262,9 +264,9 @@ def _parse_tree(expression: str) -> "exp.Expr":
     return tree
 
 
-def _filter_error(expression: str, why: str) -> InputError:
-    shown = expression if len(expression) <= 200 else f"{expression[:200]}…"
-    return InputError(f"filter {shown!r}: {why}; write for example {EXAMPLE}")
+def _filter_error(expression: str, reason: str) -> InputError:
+    excerpt = expression if len(expression) <= 200 else f"{expression[:200]}…"
+    return InputError(f"filter {excerpt!r}: {reason}; write for example {EXAMPLE}")
 
 
 def _node_text(node: "exp.Expr") -> str:
@@ -273,7 +275,7 @@ def _node_text(node: "exp.Expr") -> str:
 
 
 def _flatten_chain(node: "exp.Expr") -> list["exp.Expr"]:
-    """Return the parts of `a AND b AND c`, which is nested to the left once a part, without recursion."""
+    """Return the parts of `a AND b AND c`, whose tree is nested to the left, without recursion."""
     parts, kind = [], node.key
     while node.key == kind:
         parts.append(node.expression)
@@ -289,7 +291,7 @@ def _nested_value(row: Row, path: Sequence[str]) -> Any:
 
 
 def _row_condition(level: Callable[..., int], *operands: Operand) -> Condition:
-    """Return the condition whose truth in a row is `level` of the operands' values there."""
+    """Return the condition whose truth in a row is `level` of the operands' values in that row."""
     return lambda columns: np.fromiter(
         map(level, *(operand(columns) for operand in operands)), dtype=np.int8, count=columns.count
     )
@@ -337,13 +339,13 @@ def _membership_test(values: Sequence[str | int | float | bool]) -> Callable[[An
     by_type = {
         kind: frozenset(v for v in values if _value_type(v) == kind) for kind in {_value_type(v) for v in values}
     }
-    otherwise = _FALSE if len(by_type) == 1 else _UNKNOWN  # 5 IN (1, 'x'): whether 5 = 'x' is unknown
+    mismatch = _FALSE if len(by_type) == 1 else _UNKNOWN  # 5 IN (1, 'x'): whether 5 = 'x' is unknown
 
     def level(value: Any) -> int:
         kind = _value_type(value)
         if kind not in by_type:
             return _UNKNOWN
-        return _TRUE if value in by_type[kind] else otherwise
+        return _TRUE if value in by_type[kind] else mismatch
 
     return lambda value: _best_of_elements(level, value)
 
@@ -351,8 +353,8 @@ def _membership_test(values: Sequence[str | int | float | bool]) -> Callable[[An
 def _like_test(pattern: str, flags: re.RegexFlag) -> Callable[[Any], int]:
     first, *rest = ("".join("." if sign == "_" else re.escape(sign) for sign in part) for part in pattern.split("%"))
     if rest:
-        # The leftmost place is right for every part but the last, so each is kept once found (an atomic group):
-        # going back over all of them would take years for a pattern such as %a%a%a%a%a%a%a%b.
+        # The leftmost match is right for every part but the last, so none is retried once matched (an atomic group):
+        # backtracking over all of them would take years for a pattern such as %a%a%a%a%a%a%a%b.
         first += "".join(f"(?>.*?{part})" for part in rest[:-1]) + f".*{rest[-1]}"
     match = re.compile(first, flags | re.DOTALL).fullmatch
 

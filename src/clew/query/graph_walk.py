@@ -1,15 +1,15 @@
-"""The walk of a question: from the names in it, along links that fit the rest of it; what graph retrievers start from.
+"""Question walk: personalised PageRank from the names of a question, along links that fit the rest of the question.
 
-The walk restarts at the entities the question names (rare ones more) and, with a small part, at the best passages by
+The walk restarts at the entities the question names (rare ones more) and, with a small share, at the best passages by
 BM25. At each step it prefers passages that match the question, and above all the *remainder* of the question, without
-its names: that is what the far end of a chain is about. Names count through the graph, so they need not match there.
+its names: that is the topic of the far end of a chain. Names count through the graph, so they need not match there.
 
 Source: HippoRAG (Gutierrez et al., 2024), section 2.3, for PageRank from a question's entities.
 Differs from the source: passages are nodes and titles are entities; no language model; restart also at lexical matches;
-edges weighted by the question and against hubs; values weighted by how well a passage matches; forward push.
+edges weighted by the question and against hubs; values weighted by the passage's match; forward push.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 from clew.graph.ppr.forward_push import PushResult, push_pagerank
-from clew.query.linking import LinkedQuestion, link_question
+from clew.query.linking import LinkedQuestion, describe_links, link_question
 from clew.query.scope import Scope
 from clew.ranking import top_order
 from clew.text.bm25 import BM25Index
@@ -30,18 +30,18 @@ NO_MATCH = "the question names nothing in the index and shares no word with it"
 
 @dataclass(frozen=True, slots=True)
 class GraphWalkConfig:
-    """How the walk is steered; chosen on hotpotqa/dev and musique-dev (docs/decisions.md).
+    """Parameters of the walk; chosen on hotpotqa/dev and musique-dev (docs/decisions.md).
 
     Attributes:
         damping: Probability of another step.
         lexical_restart: Share of the restart on lexical matches, when the question names something.
-        lexical_depth: How many lexical matches the walk restarts at.
+        lexical_depth: Number of lexical matches that the walk restarts at.
         question: Attraction of the best match of the whole question, over that of no match.
         remainder: The same for the question without its names.
-        question_value: The same for the value of a passage at the end.
-        remainder_value: The same, without names.
-        hub: Power of its number of neighbours that a node's attraction is divided by.
-        rarity: Power of its number of neighbours that a named entity's restart is divided by.
+        question_value: Weight of the match of the whole question in a passage's final value.
+        remainder_value: The same for the question without its names.
+        hub: Power of a node's degree that its attraction is divided by.
+        rarity: Power of a named entity's degree that its restart is divided by.
         epsilon: Precision of the push.
     """
 
@@ -59,19 +59,19 @@ class GraphWalkConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionWalk:
-    """What a question's walk found. P passages, n nodes of the walk graph, m nodes near the walk.
+    """Result of a question's walk: P passages, n nodes of the walk graph, m passages near the walk.
 
     Attributes:
         linked_question: The question and its names.
         bm25_full: (P,) BM25 of the whole question as a share of the best.
         bm25_remainder: (P,) the same without the names.
-        named_nodes: For each node the question names, its share of the restart on names.
-        restart: Nodes and probabilities; None when there is nowhere to start.
-        attraction: (n,).
-        walk: None when there is nowhere to start.
-        nodes: The passages near the walk, ascending.
-        scores: Their values, weighted by how well they match.
-        notes: For people.
+        named_nodes: Each node that the question names, with its share of the restart on names.
+        restart: Start nodes and their probabilities; None when the question matches nothing.
+        attraction: (n,) weight of each node as the target of a step.
+        walk: Result of the push; None when the question matches nothing.
+        nodes: (m,) passages near the walk, ascending.
+        scores: (m,) their values, weighted by their match.
+        notes: Explanations for the user.
     """
 
     linked_question: LinkedQuestion
@@ -90,9 +90,9 @@ class GraphWalk:
     """Walks from questions through an index.
 
     Args:
-        scope: What is searched.
-        lexical: The words of the same passages, in the same order.
-        config: How the walk is steered.
+        scope: The index.
+        lexical: BM25 of the same passages, in the same order.
+        config: Parameters of the walk.
     """
 
     def __init__(self, scope: Scope, lexical: BM25Index, config: GraphWalkConfig) -> None:
@@ -103,34 +103,31 @@ class GraphWalk:
         self._hub_penalty = self._degrees**-config.hub
 
     def walk(self, question: str, allowed: "BoolArray") -> QuestionWalk:
-        """Walk from a question that is not empty, through the allowed passages (P,) only."""
-        linked = link_question(self.scope.snapshot, question)
-        return self.walk_linked(linked, allowed)
+        """Walk from a non-empty question, through the allowed passages (P,) only."""
+        return self.walk_linked(link_question(self.scope.snapshot, question), allowed)
 
     def walk_linked(self, linked: LinkedQuestion, allowed: "BoolArray") -> QuestionWalk:
-        """Walk from a question whose names are known, or were changed."""
-        weights, graph = self.config, self.scope.snapshot.walk
-        matching = _scale_to_best(self._lexical.scores(linked.text), allowed)
-        remaining = _scale_to_best(self._lexical.scores(linked.remainder), allowed)
-        attraction = _node_attraction(self._hub_penalty, matching, remaining, weights.question, weights.remainder)
+        """Walk from a question whose names are linked already."""
+        config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.snapshot.entities
+        full = _scale_to_best(self._lexical.scores(linked.text), allowed)
+        remainder = _scale_to_best(self._lexical.scores(linked.remainder), allowed)
+        attraction = _node_attraction(self._hub_penalty, full, remainder, config.question, config.remainder)
         named = self._named_nodes(linked)
-        restart = self._restart_distribution(named, matching)
-        notes = _walk_notes(
-            linked, [self.scope.snapshot.entities[e] for name in linked.linked_names for e in name.entities]
-        )
+        restart = mix_restart(named, lexical_matches(full, config.lexical_depth), config.lexical_restart)
+        notes = describe_links(linked, [entities[e] for name in linked.linked_names for e in name.entities])
         nodes, scores = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
         if restart is None:
-            return QuestionWalk(linked, matching, remaining, named, None, attraction, None, nodes, scores, notes)
+            return QuestionWalk(linked, full, remainder, named, None, attraction, None, nodes, scores, notes)
         blocked = np.zeros(graph.row_count, dtype=bool)
         blocked[: len(allowed)] = ~allowed
-        walk = push_pagerank(graph, restart, attraction, blocked, weights.damping, weights.epsilon)
-        passages = walk.nodes < len(matching)
-        nodes, scores = walk.nodes[passages], walk.values[passages]
-        scores = scores * (1.0 + weights.question_value * matching[nodes] + weights.remainder_value * remaining[nodes])
-        return QuestionWalk(linked, matching, remaining, named, restart, attraction, walk, nodes, scores, notes)
+        walk = push_pagerank(graph, restart, attraction, blocked, config.damping, config.epsilon)
+        is_passage = walk.nodes < len(full)
+        nodes, scores = walk.nodes[is_passage], walk.values[is_passage]
+        scores = scores * (1.0 + config.question_value * full[nodes] + config.remainder_value * remainder[nodes])
+        return QuestionWalk(linked, full, remainder, named, restart, attraction, walk, nodes, scores, notes)
 
     def _named_nodes(self, linked: LinkedQuestion) -> dict[int, float]:
-        """Return the nodes a question names, rare ones with more weight; sums to 1."""
+        """Return the nodes a question names with weights that sum to 1, higher for rare ones."""
         named: dict[int, float] = {}
         for name in linked.linked_names:
             for entity in name.entities:
@@ -140,23 +137,33 @@ class GraphWalk:
         total = sum(named.values())
         return {node: weight / total for node, weight in named.items()}
 
-    def _restart_distribution(
-        self, named: dict[int, float], matching: "FloatArray"
-    ) -> "tuple[IntArray, FloatArray] | None":
-        """Return where the walk starts, as nodes and probabilities; None when there is nowhere to start."""
-        depth = self.config.lexical_depth
-        best = top_order(matching, depth) if len(matching) else np.zeros(0, dtype=np.int64)
-        lexical = {int(p): float(matching[p]) for p in best if matching[p] > 0}
-        share = self.config.lexical_restart if named else 1.0
-        restart: dict[int, float] = {}
-        for part, portion in ((named, 1.0 - share if lexical else 1.0), (lexical, share)):
-            total = sum(part.values())
-            for node, weight in part.items():
-                restart[node] = restart.get(node, 0.0) + portion * weight / total
-        if not restart:
-            return None
-        nodes = np.array(sorted(restart), dtype=np.int32)
-        return nodes, np.array([restart[int(node)] for node in nodes], dtype=np.float32)
+
+def lexical_matches(scores: "FloatArray", depth: int) -> dict[int, float]:
+    """Return the `depth` best positions with a score above 0, best first."""
+    best = top_order(scores, depth) if len(scores) else ()
+    return {int(p): float(scores[p]) for p in best if scores[p] > 0}
+
+
+def mix_restart(
+    named: Mapping[int, float], lexical: Mapping[int, float], lexical_share: float
+) -> "tuple[IntArray, FloatArray] | None":
+    """Return the restart distribution as nodes, ascending, and probabilities; None when both parts are empty.
+
+    Args:
+        named: Weights of named nodes.
+        lexical: Weights of lexical matches.
+        lexical_share: Share of the latter; a part takes all where the other one is empty.
+    """
+    share = lexical_share if named else 1.0
+    restart: dict[int, float] = {}
+    for part, portion in ((named, 1.0 - share if lexical else 1.0), (lexical, share)):
+        total = sum(part.values())
+        for node, weight in part.items():
+            restart[node] = restart.get(node, 0.0) + portion * weight / total
+    if not restart:
+        return None
+    nodes = np.array(sorted(restart), dtype=np.int32)
+    return nodes, np.array([restart[int(node)] for node in nodes], dtype=np.float32)
 
 
 @njit(cache=True, nogil=True)
@@ -175,16 +182,9 @@ def _scale_to_best(scores, allowed):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _node_attraction(against_hubs, matching, remaining, question, remainder):  # type: ignore[no-untyped-def]
-    """Return how much each node (n,) draws the walk; the first P are passages, with their match to the question."""
-    attraction = against_hubs.copy()
-    for passage in range(len(matching)):
-        attraction[passage] *= 1.0 + question * matching[passage] + remainder * remaining[passage]
+def _node_attraction(hub_penalty, full, remainder, full_weight, remainder_weight):  # type: ignore[no-untyped-def]
+    """Return the attraction (n,) of each node; the first P are passages, attracting by their match to the question."""
+    attraction = hub_penalty.copy()
+    for passage in range(len(full)):
+        attraction[passage] *= 1.0 + full_weight * full[passage] + remainder_weight * remainder[passage]
     return attraction
-
-
-def _walk_notes(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
-    notes = [f"starts from {', '.join(dict.fromkeys(names))}"] if names else ["no name in the question is in the index"]
-    if linked.unlinked_names:
-        notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
-    return tuple(notes)

@@ -1,7 +1,7 @@
-"""From a question to the entities it names, and to what is left of it when the names are taken out.
+"""Entity linking: the entities that a question names, and the remainder of the question without the names.
 
-What is left is what the question asks *about* the names: `who directed` in `Who directed Fram?`. A passage at the far
-end of a chain matches that part and none of the names, so the two are kept apart.
+The remainder is what the question asks *about* the names: `who directed` in `Who directed Fram?`. A passage at the far
+end of a chain matches the remainder and none of the names, so the two are separated.
 
 Source: none; measured in docs/decisions.md. Differs from the source: nothing.
 """
@@ -19,17 +19,15 @@ from clew.text.normalization import Token, key_hash, tokens
 MAX_NAME_TOKENS = 16
 _BRACKETS = re.compile(r"\[([^\[\]]+)\]")
 _MIN_UNCASED_CHARACTERS = 4
-# A question is read up to here; names further on are not looked for, which bounds the time of a hostile question.
+# Names further on are not looked for, which bounds the time of a hostile question.
 MAX_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedName:
-    """A name in a question and the entities it may stand for.
+    """A name, `question[start:end]`, and the entities it may stand for.
 
     Attributes:
-        start: Where it begins in the question.
-        end: Where it ends.
         entities: Positions in `snapshot.entities`, ascending; empty when the index does not know the name.
     """
 
@@ -40,10 +38,10 @@ class LinkedName:
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
-    """A question, the names in it, and the rest.
+    """A question, its names, and the remainder.
 
     Attributes:
-        names: In order, none overlapping.
+        names: In order, without overlaps.
         remainder: The question with every name cut out.
     """
 
@@ -67,39 +65,52 @@ def link_question(snapshot: Snapshot, question: str) -> LinkedQuestion:
 
     Args:
         snapshot: The index.
-        question: Any string; capitals are asked of short names only where the question uses capitals at all.
+        question: Any string; short names need capitals only where the question uses capitals at all.
     """
     question = question[:MAX_CHARACTERS]
-    known = _find_known_names(snapshot, question)
-    others = [
+    known_names = _find_known_names(snapshot, question)
+    unknown_names = [
         LinkedName(m.start, m.end, ())
         for m in find_mentions(question, 0, len(question))
         if m.kind in ("name", "quoted", "acronym", "identifier")
-        and not any(name.start < m.end and m.start < name.end for name in known)
+        and not any(name.start < m.end and m.start < name.end for name in known_names)
     ]
-    names = tuple(sorted([*known, *others], key=lambda name: name.start))
+    names = tuple(sorted([*known_names, *unknown_names], key=lambda name: name.start))
     return LinkedQuestion(question, names, _remove_names(question, names))
+
+
+def describe_links(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
+    """Return notes on the linked names and on those that the index does not know.
+
+    Args:
+        linked: The question and its names.
+        names: Names of the linked entities.
+    """
+    notes = [f"starts from {', '.join(dict.fromkeys(names))}"] if names else ["no name in the question is in the index"]
+    if linked.unlinked_names:
+        notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
+    return tuple(notes)
 
 
 def _find_known_names(snapshot: Snapshot, question: str) -> list[LinkedName]:
     words = tokens(question)
     cased = any(letter.isupper() for letter in question[1:])
-    found: list[LinkedName] = []
+    names: list[LinkedName] = []
     position = 0
     while position < len(words):
         length, entities = _longest_known_name(
             snapshot, question, words[position : position + MAX_NAME_TOKENS], cased=cased
         )
         if length:
-            found.append(LinkedName(words[position].start, words[position + length - 1].end, entities))
+            names.append(LinkedName(words[position].start, words[position + length - 1].end, entities))
         position += length or 1
-    return found
+    return names
 
 
 def _longest_known_name(
     snapshot: Snapshot, question: str, words: Sequence[Token], *, cased: bool
 ) -> tuple[int, tuple[int, ...]]:
-    """Return how many of the words make the longest known name, and its entities; 0 for none."""
+    """Return the number of words of the longest known name that the words begin with, and its entities; 0 for none."""
     for length in range(len(words), 0, -1):
         key = " ".join(word.key for word in words[:length])
         surface = question[words[0].start : words[length - 1].end]
@@ -109,7 +120,7 @@ def _longest_known_name(
             continue
         entities = snapshot.entities_with_key(key_hash(key))
         if not cased and length == 1 and surface.isalpha():
-            # Without capitals to go by, an ordinary word is taken for a name only where a document is called so.
+            # Without capitals an ordinary word is taken for a name only where a document has it as its title.
             entities = entities[snapshot.title_mask(entities)]
         if len(entities):
             return length, tuple(int(entity) for entity in entities)
@@ -118,11 +129,11 @@ def _longest_known_name(
 
 def _remove_names(question: str, names: Sequence[LinkedName]) -> str:
     pieces: list[str] = []
-    place = 0
+    end_of_last = 0
     for name in names:
-        pieces.append(question[place : name.start])
-        place = max(place, name.end)
-    return " ".join([*pieces, question[place:]])
+        pieces.append(question[end_of_last : name.start])
+        end_of_last = max(end_of_last, name.end)
+    return " ".join([*pieces, question[end_of_last:]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +142,8 @@ class TopicEntities:
 
     Attributes:
         text: The question, without brackets.
-        entities: Positions in `snapshot.entities`, each once.
-        spans: Where their names begin and end in the text.
+        entities: Distinct positions in `snapshot.entities`.
+        spans: Start and end of their names in the text.
         unknown_names: Given names that no entity has.
     """
 
@@ -143,58 +154,58 @@ class TopicEntities:
 
 
 def find_topic_entities(snapshot: Snapshot, question: str, names: Sequence[str] = ()) -> TopicEntities:
-    """Return what a question on a graph is about.
+    """Find the entities that a question on a graph is about.
 
     Args:
         snapshot: The index.
-        question: Any string; names in square brackets are taken as given.
-        names: Of the entities; without any, and without brackets, the names in the question are linked.
+        question: Any string; names in square brackets count as given names.
+        names: Given names of the entities; without given names, the names in the question are linked.
     """
-    bracketed = [found.group(1).strip() for found in _BRACKETS.finditer(question)]
+    bracketed = [matches.group(1).strip() for matches in _BRACKETS.finditer(question)]
     text = _BRACKETS.sub(r"\1", question)[:MAX_CHARACTERS]
     given = [name for name in (*names, *bracketed) if name.strip()]
     if not given:
         return _link_topics(snapshot, text)
     entities: list[int] = []
-    places: list[tuple[int, int]] = []
-    unknown: list[str] = []
+    spans: list[tuple[int, int]] = []
+    unknown_names: list[str] = []
     for name in dict.fromkeys(given):
-        found = snapshot.entities_with_name(name)
-        entities += found.tolist()
-        if not len(found):
-            unknown.append(name)
+        matches = snapshot.entities_with_name(name)
+        entities += matches.tolist()
+        if not len(matches):
+            unknown_names.append(name)
         start = text.casefold().find(name.strip().casefold()) if len(text) == len(text.casefold()) else text.find(name)
         if start >= 0:
-            places.append((start, start + len(name.strip())))
-    return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(sorted(places)), tuple(unknown))
+            spans.append((start, start + len(name.strip())))
+    return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(sorted(spans)), tuple(unknown_names))
 
 
 def _link_topics(snapshot: Snapshot, text: str) -> TopicEntities:
-    """Link the longest names of a question; single words in small letters count only where nothing longer is named."""
-    found = _find_graph_names(snapshot, text)
-    strong = [place for place in found if _is_strong(text[place[0] : place[1]])]
-    kept = strong or found
-    entities = [int(entity) for start, end in kept for entity in snapshot.entities_with_name(text[start:end])]
-    return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(kept))
+    """Link the longest names of a question; single lower-case words count only where it names nothing else."""
+    spans = _find_graph_names(snapshot, text)
+    strong_spans = [span for span in spans if _is_strong(text[span[0] : span[1]])]
+    chosen = strong_spans or spans
+    entities = [int(entity) for start, end in chosen for entity in snapshot.entities_with_name(text[start:end])]
+    return TopicEntities(text, tuple(dict.fromkeys(entities)), tuple(chosen))
 
 
 def _find_graph_names(snapshot: Snapshot, text: str) -> list[tuple[int, int]]:
     words = tokens(text)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     position = 0
     while position < len(words):
         for length in range(min(MAX_NAME_TOKENS, len(words) - position), 0, -1):
             key = " ".join(word.key for word in words[position : position + length])
-            known = key not in COMMON_WORDS and key not in FUNCTION_WORDS
-            if known and len(snapshot.entities_with_key(key_hash(key))):
-                found.append((words[position].start, words[position + length - 1].end))
+            is_candidate = key not in COMMON_WORDS and key not in FUNCTION_WORDS
+            if is_candidate and len(snapshot.entities_with_key(key_hash(key))):
+                spans.append((words[position].start, words[position + length - 1].end))
                 position += length
                 break
         else:
             position += 1
-    return found
+    return spans
 
 
 def _is_strong(surface: str) -> bool:
-    """Whether a name cannot be an ordinary word: it has several words, a capital, or a figure."""
+    """Return whether a name cannot be an ordinary word: it has several words, a capital, or a digit."""
     return " " in surface.strip() or any(letter.isupper() or letter.isdigit() for letter in surface)

@@ -1,7 +1,7 @@
-"""A question without the names of what it is about: the words that ask, in the order in which they are read.
+"""Masked questions: a question without the names of its entities, and its words that may name relations.
 
-Which entity a question is about says nothing on how it is asked, and its name may hold any words, so the names are
-taken out before a question is compared with relations or its hops are counted.
+The name of an entity says nothing on the relations that are asked for, and may hold any words, so names are removed
+before a question is compared with relations or its hops are predicted.
 """
 
 from collections.abc import Iterable
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from clew.text.normalization import token_keys
 
 PLACEHOLDER = "it"
-# Words that ask or join and name no relation; matching looks past them.
+# Words that name no relation; matching skips them.
 _FUNCTION_WORDS = (
     "what which who whom whose when where why how is are was were be been the a an of s in on for to by with that did "
     "do does has have had it and name or as at from there this these those their his her its me tell also"
 )
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-_MAX_WORDS = 400  # words; beyond that nobody asks one question
+_MAX_WORDS = 400  # longer texts are not one question
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedQuestion:
-    """The folded words of a question around what it is about.
+    """The folded words of a question around the names of its entities.
 
     Attributes:
         before: Words before the first name.
-        after: Words after it, with `PLACEHOLDER` for each further name.
+        after: Words after the first name, with `PLACEHOLDER` for each further name.
     """
 
     before: tuple[str, ...]
@@ -33,7 +33,7 @@ class MaskedQuestion:
 
     @property
     def text(self) -> str:
-        """The question with a placeholder where the name stood."""
+        """The question with a placeholder in place of each name."""
         return " ".join([*self.before, PLACEHOLDER, *self.after])
 
     @property
@@ -43,20 +43,20 @@ class MaskedQuestion:
 
 
 def mask_names(question: str, names: Iterable[tuple[int, int]]) -> MaskedQuestion:
-    """Return a question without names.
+    """Mask the names of a question.
 
     Args:
         question: Any string.
-        names: Where each begins and ends in it; those that overlap an earlier one are left out, and of two that
-            begin together the shorter.
+        names: Start and end of each; a name that overlaps an earlier one is ignored, and of two with the same start
+            the shorter.
     """
     pieces: list[str] = []
-    place = 0
+    end_of_last = 0
     for start, end in sorted(names, key=lambda name: (name[0], -name[1])):
-        if start >= place:
-            pieces.append(question[place:start])
-            place = end
-    pieces.append(question[place:])
+        if start >= end_of_last:
+            pieces.append(question[end_of_last:start])
+            end_of_last = end
+    pieces.append(question[end_of_last:])
     words = [token_keys(piece) for piece in pieces]
     if len(words) == 1:
         return MaskedQuestion(tuple(words[0][:_MAX_WORDS]), ())
@@ -68,11 +68,11 @@ def mask_names(question: str, names: Iterable[tuple[int, int]]) -> MaskedQuestio
 
 @dataclass(frozen=True, slots=True)
 class RelationWords:
-    """The words of a question that may name a relation, nearest to what it is about first.
+    """The words of a question that may name a relation, those nearest to the entity first.
 
     Attributes:
-        phrases: For each word the phrases that hold it, the word itself first.
-        reverse_order: The positions of the words in the other order of reading.
+        phrases: For each word the phrases that contain it, the word itself first.
+        reverse_order: Positions of the words in the other order of reading.
     """
 
     phrases: tuple[tuple[str, ...], ...]
@@ -80,34 +80,34 @@ class RelationWords:
 
 
 def find_relation_words(question: MaskedQuestion) -> RelationWords:
-    """Return the asking words of a question, with the phrases of up to three words around each.
+    """Return the words of a question that may name a relation, with the phrases of up to three words around each.
 
-    English asks in two orders: `the birthplace of X 's father` goes from the name to the right, then from it to the
-    left; `the films that share actors with X were released when` to the left first.
+    English has two orders: `the birthplace of X 's father` is read from the name to the right, then from the name to
+    the left; `the films that share actors with X were released when` to the left first.
     """
     before, after = _phrases_by_word(question.before), _phrases_by_word(question.after)
-    together = after + before[::-1]
-    swapped = [*range(len(after), len(together)), *range(len(after))]
-    return RelationWords(tuple(together), tuple(swapped))
+    phrases = after + before[::-1]
+    reverse_order = [*range(len(after), len(phrases)), *range(len(after))]
+    return RelationWords(tuple(phrases), tuple(reverse_order))
 
 
 def _phrases_by_word(words: tuple[str, ...]) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
-    for place, word in enumerate(words):
+    phrases_by_word: list[tuple[str, ...]] = []
+    for position, word in enumerate(words):
         if word in FUNCTION_WORDS or word == PLACEHOLDER:
             continue
-        around = [word]
-        for start in range(max(0, place - 2), place + 1):
-            around += [
+        phrases = [word]
+        for start in range(max(0, position - 2), position + 1):
+            phrases += [
                 " ".join(words[start : start + length])
                 for length in (2, 3)
-                if place < start + length <= len(words) and _is_phrase(words[start : start + length])
+                if position < start + length <= len(words) and _is_phrase(words[start : start + length])
             ]
-        found.append(tuple(dict.fromkeys(around)))
-    return found
+        phrases_by_word.append(tuple(dict.fromkeys(phrases)))
+    return phrases_by_word
 
 
 def _is_phrase(words: tuple[str, ...]) -> bool:
-    """Whether words belong together: two that ask, or two joined by `of`."""
-    ends = words[0] not in FUNCTION_WORDS and words[-1] not in FUNCTION_WORDS
-    return ends and PLACEHOLDER not in words and (len(words) == 2 or words[1] == "of")
+    """Return whether words form a phrase: two content words, alone or joined by `of`."""
+    has_content_ends = words[0] not in FUNCTION_WORDS and words[-1] not in FUNCTION_WORDS
+    return has_content_ends and PLACEHOLDER not in words and (len(words) == 2 or words[1] == "of")

@@ -1,4 +1,10 @@
-"""Similarity of a question to relations: to their names, and to example names at their ends."""
+"""Similarity of the words of a question to the relations of a graph.
+
+Each relation has a vector of its name, and one for each direction that also covers the commonest names at its end. The
+words of a question that may name a relation are compared with these vectors one by one.
+
+Source: none. Differs from the source: nothing.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,24 +19,23 @@ from clew.query.masking import MaskedQuestion, find_relation_words
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
-
 RelationPath = tuple[int, ...]
-"""Relation codes: twice the relation, one more when it is walked from tail to head."""
+"""Relation codes: twice the relation, plus one when it is walked from tail to head."""
 
 
 @final
 class RelationTexts:
-    """Relations in words: their names, and the names at either end.
+    """Relations as texts: their names, and the names at either end.
 
     Args:
-        name: Gives the text of a relation.
-        end_vectors: Gives for a relation code the commonest names where such a step ends, in one text.
-        encode: Gives unit rows (n, d) of texts that come back with every question.
-        encode_words: The same for words of questions.
+        name: Returns the text of a relation.
+        ends: Returns for a relation code the commonest names where such a step ends, as one text.
+        encode: Encodes texts of relations to unit rows (n, d).
+        encode_words: Encodes words of questions to unit rows (n, d).
 
     Attributes:
-        text_memory: Vectors of the former texts.
-        word_memory: Vectors of words of questions.
+        text_memory: Cached vectors of texts of relations.
+        word_memory: Cached vectors of words of questions.
     """
 
     def __init__(
@@ -45,38 +50,38 @@ class RelationTexts:
         self.text_memory = VectorMemory(encode)
         self.word_memory = VectorMemory(encode_words)
 
-    def path_text(self, chain: RelationPath) -> str:
-        """Return a chain in words: the names of its relations."""
-        return ", ".join(self._name(code >> 1) for code in chain)
+    def path_text(self, path: RelationPath) -> str:
+        """Return the names of a path's relations, joined by commas."""
+        return ", ".join(self._name(code >> 1) for code in path)
 
     def name_vectors(self, codes: "IntArray") -> "FloatArray":
         """Return unit rows (n, d) of the names of relation codes."""
         return self.text_memory([self._name(int(code) >> 1) for code in codes])
 
     def end_vectors(self, codes: "IntArray") -> "FloatArray":
-        """Return unit rows (n, d) of what stands where such a step ends."""
+        """Return unit rows (n, d) of the names where such a step ends."""
         return self.text_memory([self._ends(int(code)) for code in codes])
 
     def step_vectors(self, codes: "IntArray") -> "FloatArray":
-        """Return unit rows (n, d) of steps: the sum of the name's vector and that of what stands at the end."""
+        """Return unit rows (n, d) of steps: the normalised sum of name vector and end vector."""
         both = self.name_vectors(codes) + self.end_vectors(codes)
         return np.asarray(both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-9), dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationMatch:
-    """A question beside the relations that are near it: w asking words, c relation codes.
+    """Similarities of a question to the relations near its entities: w words, c relation codes.
 
     Attributes:
         codes: (c,) ascending.
-        name_similarity: (w, c) likeness of each word to each relation's name, less its mean.
-        step_similarity: (w, c) the same to name and ends together.
-        name_weights: (w,) how much each word tells the names apart.
+        name_similarity: (w, c) of each word to each relation's name, less the mean over relations.
+        step_similarity: (w, c) the same with name and ends together.
+        name_weights: (w,) how well each word separates the names.
         step_weights: (w,) the same for `step_similarity`.
-        reverse_order: (w,) the other order of reading.
-        end_similarity: (c,) likeness of the question to what stands at the ends.
-        question_similarity: (c,) likeness of the question to the names.
-        relation_similarity: (c, c) likeness of the names to each other.
+        reverse_order: (w,) the words in the other order of reading.
+        end_similarity: (c,) of the question to the names at the ends.
+        question_similarity: (c,) of the question to the relations' names.
+        relation_similarity: (c, c) of the relations' names to each other.
         question_vector: (d,) of the masked question.
     """
 
@@ -96,42 +101,42 @@ def match_relations(question: MaskedQuestion, codes: "IntArray", texts: Relation
     """Compare a question with relations.
 
     Args:
-        question: Masked.
+        question: The masked question.
         codes: (c,) relation codes, ascending.
-        texts: The relations in words.
+        texts: The relations as texts.
     """
-    asking = find_relation_words(question)
+    words = find_relation_words(question)
     vector = texts.word_memory([question.text])[0]
-    names, ends, both = texts.name_vectors(codes), texts.end_vectors(codes), texts.step_vectors(codes)
-    words = [match_words(asking.phrases, table, texts.word_memory) for table in (names, both)]
-    (by_name, name_weights), (by_both, both_weights) = words
-    other_way = np.array(asking.reverse_order, dtype=np.int32)
-    kinds, asked = (table @ vector if len(codes) else np.zeros(0, dtype=np.float32) for table in (ends, names))
+    names, ends, steps = texts.name_vectors(codes), texts.end_vectors(codes), texts.step_vectors(codes)
+    by_name, name_weights = match_words(words.phrases, names, texts.word_memory)
+    by_step, step_weights = match_words(words.phrases, steps, texts.word_memory)
+    reverse_order = np.array(words.reverse_order, dtype=np.int32)
+    to_ends, to_names = (rows @ vector if len(codes) else np.zeros(0, dtype=np.float32) for rows in (ends, names))
     return RelationMatch(
-        codes, by_name, by_both, name_weights, both_weights, other_way, kinds, asked, names @ names.T, vector
+        codes, by_name, by_step, name_weights, step_weights, reverse_order, to_ends, to_names, names @ names.T, vector
     )
 
 
 def match_words(
-    phrases: Sequence[Sequence[str]], table: "FloatArray", encode: "Callable[[Sequence[str]], FloatArray]"
+    phrases: Sequence[Sequence[str]], relations: "FloatArray", encode: "Callable[[Sequence[str]], FloatArray]"
 ) -> "tuple[FloatArray, FloatArray]":
-    """Return how like the asking words of a question are to relations, and what each word has to say.
+    """Return the similarity of a question's words to relations, and a weight for each word.
 
-    What a phrase has in common with all relations says nothing: the mean is taken off.
+    The mean over all relations is subtracted from the similarities of a phrase: it separates no relation.
 
     Args:
-        phrases: For each of w words those that hold it, at least one.
-        table: (c, d) unit rows of relations.
-        encode: Gives unit rows (n, d) of phrases.
+        phrases: For each of w words the phrases that contain it, at least one.
+        relations: (c, d) unit rows.
+        encode: Encodes phrases to unit rows (n, d).
 
     Returns:
-        Likeness (w, c) by the likest phrase that holds the word, and weights (w,), at least 0.
+        Similarity (w, c) of the most similar phrase that contains the word, and weights (w,), at least 0.
     """
-    if not phrases or not len(table):
-        return np.zeros((len(phrases), len(table)), dtype=np.float32), np.zeros(len(phrases), dtype=np.float32)
-    flat = [phrase for around in phrases for phrase in around]
-    alike = encode(flat) @ table.T
-    alike -= alike.mean(axis=1, keepdims=True)
-    starts = np.cumsum([0, *(len(around) for around in phrases)])[:-1]
-    best = np.maximum.reduceat(alike, starts, axis=0)
+    if not phrases or not len(relations):
+        return np.zeros((len(phrases), len(relations)), dtype=np.float32), np.zeros(len(phrases), dtype=np.float32)
+    flat = [phrase for containing in phrases for phrase in containing]
+    similarity = encode(flat) @ relations.T
+    similarity -= similarity.mean(axis=1, keepdims=True)
+    starts = np.cumsum([0, *(len(containing) for containing in phrases)])[:-1]
+    best = np.maximum.reduceat(similarity, starts, axis=0)
     return np.asarray(best, dtype=np.float32), np.asarray(np.maximum(best.max(axis=1), 0.0), dtype=np.float32)

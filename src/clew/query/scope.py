@@ -1,4 +1,4 @@
-"""The passages that a search may use: a snapshot and the masks of metadata filters."""
+"""Search scope: a snapshot of an index and the passages that a filter allows."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Scope:
-    """A snapshot and the filters asked of it; masks are computed once a filter."""
+    """A snapshot with P passages and T triples; the mask of each filter is computed once."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -35,7 +35,7 @@ class Scope:
         return [{**json.loads(m), "id": i, "document_id": d, "title": t} for m, i, d, t in columns]
 
     def mask(self, where: Filter | None) -> "BoolArray":
-        """Return which passages (P,) a filter allows; all for None.
+        """Return the passages (P,) that a filter allows; all for None.
 
         Raises:
             InputError: The filter cannot be parsed, or asks for a field that no passage has.
@@ -44,26 +44,26 @@ class Scope:
             return np.ones(len(self), dtype=bool)
         if where not in self._masks:
             predicate = parse_filter(where)
-            absent = predicate.unknown_fields(self._metadata_rows)
+            unknown = predicate.unknown_fields(self._metadata_rows)
             # An index without passages has no fields, so none is misspelt: the answer is empty.
-            if absent and len(self):
-                known = sorted({field for row in self._metadata_rows for field in row})
+            if unknown and len(self):
+                fields = sorted({field for row in self._metadata_rows for field in row})
                 raise InputError(
-                    f"no passage has the field {absent[0]!r} that the filter {where!r} asks for; "
-                    f"there are: {', '.join(known[:20])}"
+                    f"no passage has the field {unknown[0]!r} of the filter {where!r}; "
+                    f"the fields are: {', '.join(fields[:20])}"
                 )
             self._masks[where] = predicate.mask(self._metadata_rows)
         return self._masks[where]
 
     def blocked_triples(self, where: Filter | None) -> "BoolArray | None":
-        """Return which triples (T,) no passage states that a filter allows; None where there is none of them.
+        """Return the triples (T,) that no allowed passage states; None when there are none.
 
         Raises:
             InputError: As `mask`.
         """
         if where not in self._blocked_triples:
-            shut = ~self.snapshot.stated_triple_mask(self.mask(where))
-            self._blocked_triples[where] = shut if shut.any() else None
+            blocked = ~self.snapshot.stated_triple_mask(self.mask(where))
+            self._blocked_triples[where] = blocked if blocked.any() else None
         return self._blocked_triples[where]
 
     def rank(self, scores: "FloatArray", k: int, allowed: "BoolArray", floor: float = 0.0) -> list[tuple[int, float]]:
@@ -71,14 +71,14 @@ class Scope:
 
         Args:
             scores: (P,).
-            k: How many at most.
+            k: Maximum number of passages.
             allowed: (P,).
-            floor: A passage must score above it to be found at all.
+            floor: Passages must score above it.
         """
-        open_ = np.flatnonzero(allowed & (scores > floor))
-        if not len(open_):
+        candidates = np.flatnonzero(allowed & (scores > floor))
+        if not len(candidates):
             return []
-        best = open_[top_order(scores[open_], k)]
+        best = candidates[top_order(scores[candidates], k)]
         return [(int(p), float(scores[p])) for p in best]
 
     def scored_passages(self, ranked: Sequence[tuple[int, float]]) -> tuple[Scored[Passage], ...]:

@@ -1,4 +1,4 @@
-"""BM25: passages that share rare words with the question. The floor that every other retriever must beat.
+"""BM25: passages that share rare words with the question; the baseline for every other retriever.
 
 Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), by way of `bm25s`.
 Differs from the source: nothing.
@@ -21,11 +21,11 @@ NO_SHARED_WORD = "no passage shares a word with the question"
 
 @dataclass(frozen=True, slots=True)
 class BM25Retriever:
-    """Ranks passages by BM25; passages that share no word with the question are not found.
+    """Ranks passages by BM25; passages that share no word with the question are not returned.
 
     Attributes:
-        scope: What is searched.
-        lexical: The words of the same passages, in the same order.
+        scope: The index.
+        lexical: BM25 of the same passages, in the same order.
     """
 
     scope: Scope

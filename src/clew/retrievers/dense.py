@@ -1,4 +1,4 @@
-"""Dense retrieval: passages whose vector is near the question's."""
+"""Dense retrieval: passages whose vectors are similar to the question's."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
+from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.types import Evidence, Filter
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ class DenseRetriever:
     """Ranks all passages by the cosine of their vector with the question's, exactly.
 
     Attributes:
-        scope: What is searched.
-        encode: Gives unit rows (n, d) of questions, by the encoder that made the passages' vectors.
+        scope: The index.
+        encode: Encodes questions to unit rows (n, d) with the encoder of the passages' vectors.
     """
 
     scope: Scope
@@ -37,7 +37,7 @@ class DenseRetriever:
         for question in questions:
             started = time.perf_counter()
             if not question.strip():
-                evidence.append(make_evidence((), (), (EMPTY_QUESTION,), started))
+                evidence.append(empty_question_evidence(started))
                 continue
             ranked = self.scope.rank(self.similarity(question), k, allowed, floor=-np.inf)
             evidence.append(make_evidence(self.scope.scored_passages(ranked), (), (), started))

@@ -1,4 +1,4 @@
-"""What stands for every retriever of passages where an index has none: nothing is loaded, and nothing found."""
+"""Retriever used when the index has no passages: returns empty evidence and loads no model."""
 
 import time
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ ONLY_GRAPH = f"{NO_PASSAGES}, or search its imported graph with the retriever fr
 
 @dataclass(frozen=True, slots=True)
 class EmptyIndexRetriever:
-    """Finds nothing, and says why.
+    """Returns empty evidence with a note that states the reason.
 
     Attributes:
-        scope: Of an index without passages.
+        scope: An index without passages.
     """
 
     scope: Scope
@@ -27,7 +27,7 @@ class EmptyIndexRetriever:
         check_k(k)
         self.scope.mask(where)
         started = time.perf_counter()
-        why = ONLY_GRAPH if len(self.scope.snapshot.triples) else NO_PASSAGES
+        note = ONLY_GRAPH if len(self.scope.snapshot.triples) else NO_PASSAGES
         return [
-            make_evidence((), (), (why if question.strip() else EMPTY_QUESTION,), started) for question in questions
+            make_evidence((), (), (note if question.strip() else EMPTY_QUESTION,), started) for question in questions
         ]

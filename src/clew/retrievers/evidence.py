@@ -1,7 +1,7 @@
-"""Evidence from ranked passages and paths, and checks that all retrievers share."""
+"""Evidence made of passages, paths and notes, and the checks that all retrievers share."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from clew.errors import InputError
 from clew.types import Evidence, Passage, Path, Scored, Usage
@@ -11,7 +11,7 @@ NO_TOPIC = "the question names no entity of the graph; name one in [brackets], o
 
 
 def check_k(k: int) -> None:
-    """Refuse a `k` below 1.
+    """Check the number of passages.
 
     Raises:
         InputError: `k` is below 1.
@@ -26,3 +26,14 @@ def make_evidence(
     """Return evidence with the seconds since `started` (a `time.perf_counter`)."""
     usage = Usage(seconds=time.perf_counter() - started)
     return Evidence(tuple(passages), tuple(paths), tuple(notes), usage)
+
+
+def empty_question_evidence(started: float | None = None) -> Evidence:
+    """Return the evidence of an empty question."""
+    return make_evidence((), (), (EMPTY_QUESTION,), time.perf_counter() if started is None else started)
+
+
+def insert_empty_questions(questions: Sequence[str], evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Return the evidence of all questions, given that of those that are not empty, in order."""
+    results = iter(evidence)
+    return [next(results) if question.strip() else empty_question_evidence() for question in questions]

@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion: several rankings made one.
+"""Reciprocal rank fusion: several rankings merged into one.
 
 Source: Cormack, Clarke and Buettcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009), equation 1 with k = 60.
 Differs from the source: each ranking is read to a fixed depth.
@@ -25,8 +25,8 @@ class FusedRetriever:
     """Ranks passages by the sum over rankings of 1 / (60 + rank).
 
     Attributes:
-        retrievers: What is fused; each is asked for `depth` passages, or `k` if that is more.
-        depth: How far each ranking is read.
+        retrievers: Retrievers to fuse; each returns `depth` passages, or `k` if that is more.
+        depth: Depth to which each ranking is read.
     """
 
     retrievers: Sequence[Retriever]
@@ -35,8 +35,8 @@ class FusedRetriever:
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by fused score; ties by id."""
         check_k(k)
-        answers = [retriever.retrieve(questions, max(k, self.depth), where) for retriever in self.retrievers]
-        return [self._fuse([answer[i] for answer in answers], k) for i in range(len(questions))]
+        rankings = [retriever.retrieve(questions, max(k, self.depth), where) for retriever in self.retrievers]
+        return [self._fuse([ranking[i] for ranking in rankings], k) for i in range(len(questions))]
 
     def _fuse(self, rankings: Sequence[Evidence], k: int) -> Evidence:
         started = time.perf_counter() - sum(ranking.usage.seconds for ranking in rankings)
@@ -58,8 +58,8 @@ def weighted_rank_fusion(
 
     Args:
         rankings: Passages, best first.
-        weights: One a ranking.
-        constant: The smaller, the more the first ranks count.
+        weights: One for each ranking.
+        constant: Rank constant; the smaller, the more the first ranks count.
     """
     scores: dict[str, float] = {}
     passages: dict[str, Passage] = {}

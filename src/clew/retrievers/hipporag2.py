@@ -1,8 +1,8 @@
-"""HippoRAG 2's ranking, without a language model: the published yardstick.
+"""HippoRAG 2's ranking, without a language model: the published baseline.
 
-A graph of phrases and passages: triple edges both ways, weighted by how often they are stated; phrase-passage edges of
-weight 1; synonym edges. A question's five nearest triples give weights to their phrases, every passage gets a twentieth
-of its dense score, and personalised PageRank from both ranks the passages.
+A graph of phrases and passages: triple edges both ways, weighted by the number of passages that state them;
+phrase-passage edges of weight 1; synonym edges. The five triples most similar to a question give weights to their
+phrases, every passage gets a twentieth of its dense score, and personalised PageRank from both ranks the passages.
 
 Source: Gutierrez et al., "From RAG to Memory" (2025), section 3, and the settings of its published code.
 Differs from the source: triples are not filtered by a language model.
@@ -10,6 +10,7 @@ Differs from the source: triples are not filtered by a language model.
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,9 +24,9 @@ from clew.query.context import IndexContext
 from clew.query.scope import Scope
 from clew.ranking import top_order
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
-from clew.retrievers.walk_paths import MENTIONS
-from clew.types import Evidence, Filter, Path, Scored, Triple
+from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
+from clew.retrievers.walk_paths import mention_triple
+from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray
@@ -36,95 +37,90 @@ PASSAGE_WEIGHT = 0.05
 DAMPING = 0.5
 
 
+@dataclass(frozen=True, eq=False)
 class HippoRAG2Retriever:
     """Ranks passages by PageRank from the phrases of the nearest triples and from all passages' dense scores.
 
-    Args:
-        scope: What is searched.
-        dense: Gives the similarity of passages.
-        encode_texts: Texts to unit rows (n, d); asked once for all triples, so it should remember them.
+    Attributes:
+        scope: The index.
+        dense: Computes the similarity of passages.
+        encode_texts: Encodes texts to unit rows (n, d); called once with all triples, so it should cache them.
     """
 
-    def __init__(
-        self, scope: Scope, dense: DenseRetriever, encode_texts: Callable[[Sequence[str]], "FloatArray"]
-    ) -> None:
-        self._scope = scope
-        self._dense = dense
-        self._encode_texts = encode_texts
+    scope: Scope
+    dense: DenseRetriever
+    encode_texts: Callable[[Sequence[str]], "FloatArray"]
 
     @cached_property
     def _triple_vectors(self) -> "FloatArray":
-        s = self._scope.snapshot
+        s = self.scope.snapshot
         relations, entities = list(s.relations), list(s.entities)
-        return self._encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
+        return self.encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
 
     @cached_property
     def _graph(self) -> Adjacency:
-        return build_phrase_graph(self._scope.snapshot, np.ones(len(self._scope), dtype=bool))
+        return build_phrase_graph(self.scope.snapshot, np.ones(len(self.scope), dtype=bool))
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question; with no triple to start from, the dense ranking."""
+        """Return at most `k` passages a question; without a triple to start from, the dense ranking."""
         check_k(k)
-        allowed = self._scope.mask(where)
-        graph = self._graph if allowed.all() else build_phrase_graph(self._scope.snapshot, allowed)
+        allowed = self.scope.mask(where)
+        graph = self._graph if allowed.all() else build_phrase_graph(self.scope.snapshot, allowed)
         return [self._retrieve_one(question, k, allowed, graph) for question in questions]
 
     def _retrieve_one(self, question: str, k: int, allowed: "BoolArray", graph: Adjacency) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return make_evidence((), (), (EMPTY_QUESTION,), started)
-        near = self._dense.similarity(question)
+            return empty_question_evidence(started)
+        similarity = self.dense.similarity(question)
         triples = self._nearest_triples(question, allowed)
         if not len(triples):
-            ranked = self._scope.rank(near, k, allowed, floor=-np.inf)
+            ranked = self.scope.rank(similarity, k, allowed, floor=-np.inf)
             return make_evidence(
-                self._scope.scored_passages(ranked), (), ("no triple to start from: dense ranking",), started
+                self.scope.scored_passages(ranked), (), ("no triple to start from: dense ranking",), started
             )
         restart = np.zeros(graph.row_count, dtype=np.float64)
-        restart[: len(allowed)] = PASSAGE_WEIGHT * _min_max_scale(near, allowed)
+        restart[: len(allowed)] = PASSAGE_WEIGHT * _min_max_scale(similarity, allowed)
         for phrase, weight in self._phrase_weights(triples).items():
             restart[len(allowed) + phrase] = weight
         values = power_iteration(graph, restart / restart.sum(), DAMPING)[: len(allowed)].astype(np.float32)
-        ranked = self._scope.rank(values, k, allowed, floor=-np.inf)
-        passages = self._scope.scored_passages(ranked)
+        ranked = self.scope.rank(values, k, allowed, floor=-np.inf)
+        passages = self.scope.scored_passages(ranked)
         return make_evidence(passages, self._paths(triples, ranked, allowed), (), started)
 
     def _nearest_triples(self, question: str, allowed: "BoolArray") -> list[tuple[int, float]]:
-        if not len(self._scope.snapshot.triples):
+        if not len(self.scope.snapshot.triples):
             return []
-        scores = self._triple_vectors @ self._dense.question_vector(question)
+        scores = self._triple_vectors @ self.dense.question_vector(question)
         if not allowed.all():
-            scores = np.where(self._scope.snapshot.stated_triple_mask(allowed), scores, -np.inf).astype(np.float32)
+            scores = np.where(self.scope.snapshot.stated_triple_mask(allowed), scores, -np.inf).astype(np.float32)
         best = top_order(scores, TOP_TRIPLES)
         return [(int(t), float(scores[t])) for t in best if np.isfinite(scores[t])]
 
     def _phrase_weights(self, triples: Sequence[tuple[int, float]]) -> dict[int, float]:
         """Return the weights of the best phrases: mean over their triples of score / number of passages."""
-        snapshot = self._scope.snapshot
-        given: dict[int, list[float]] = {}
+        snapshot = self.scope.snapshot
+        by_phrase: dict[int, list[float]] = {}
         for triple, score in triples:
             for phrase in {int(snapshot.triples[triple, 0]), int(snapshot.triples[triple, 2])}:
                 passages = max(len(snapshot.mentioned_in.row(phrase)), 1)
-                given.setdefault(phrase, []).append(max(score, 0.0) / passages)
-        means = {phrase: sum(scores) / len(scores) for phrase, scores in given.items()}
+                by_phrase.setdefault(phrase, []).append(max(score, 0.0) / passages)
+        means = {phrase: sum(scores) / len(scores) for phrase, scores in by_phrase.items()}
         return {phrase: means[phrase] for phrase in sorted(means, key=lambda p: (-means[p], p))[:TOP_PHRASES]}
 
     def _paths(
         self, triples: Sequence[tuple[int, float]], ranked: Sequence[tuple[int, float]], allowed: "BoolArray"
     ) -> list[Scored[Path]]:
         """Return the nearest triples, each followed by the best ranked passage that mentions one of its phrases."""
-        snapshot = self._scope.snapshot
+        snapshot = self.scope.snapshot
         paths: list[Scored[Path]] = []
         for triple, score in triples:
             first = snapshot.triple(triple, allowed)
             ends = {int(snapshot.triples[triple, 0]), int(snapshot.triples[triple, 2])}
             for passage, _ in ranked:
                 shared = sorted(ends & set(snapshot.mentions.row(passage).tolist()))
-                id_ = snapshot.passage_ids[passage]
-                if shared and id_ not in first.passages:
-                    name = snapshot.titles[passage] or id_
-                    onward = Triple(name, MENTIONS, snapshot.entities[shared[0]], (id_,))
-                    paths.append(Scored((first, onward), score))
+                if shared and snapshot.passage_ids[passage] not in first.passages:
+                    paths.append(Scored((first, mention_triple(snapshot, passage, shared[0])), score))
                     break
             else:
                 paths.append(Scored((first,), score))
@@ -140,17 +136,17 @@ def build_phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
     """
     count = len(snapshot.passage_ids)
     passages = np.repeat(np.arange(count), snapshot.mentions.degrees())
-    open_ = allowed[passages]
+    is_allowed = allowed[passages]
     stated = snapshot.triple_passages
     triples = np.repeat(np.arange(stated.row_count), stated.degrees())[allowed[stated.indices]]
-    triples = np.concatenate([triples, np.flatnonzero(snapshot.imported)])  # a graph states each of its triples once
+    triples = np.concatenate([triples, np.flatnonzero(snapshot.imported)])  # an imported graph states each triple once
     synonyms = np.repeat(np.arange(snapshot.equivalences.row_count), snapshot.equivalences.degrees())
     heads, tails = snapshot.triples[triples, 0].astype(np.int64), snapshot.triples[triples, 2].astype(np.int64)
-    one = np.concatenate([passages[open_], heads + count])
-    two = np.concatenate([snapshot.mentions.indices[open_].astype(np.int64) + count, tails + count])
+    one = np.concatenate([passages[is_allowed], heads + count])
+    two = np.concatenate([snapshot.mentions.indices[is_allowed].astype(np.int64) + count, tails + count])
     both = np.concatenate([one, two]), np.concatenate([two, one])
     weights = np.ones(2 * len(one), dtype=np.float32)
-    # Equivalences are stored in both directions already.
+    # Equivalences are stored in both directions.
     rows = np.concatenate([both[0], synonyms + count])
     columns = np.concatenate([both[1], snapshot.equivalences.indices.astype(np.int64) + count])
     return summed_adjacency(
@@ -159,13 +155,13 @@ def build_phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
 
 
 def _min_max_scale(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
-    """Return allowed scores between 0 (the lowest) and 1 (the best), all 1 when they are equal; 0 for the others."""
+    """Scale allowed scores to 0 (the lowest) to 1 (the best), all 1 when they are equal; others are 0."""
     if not allowed.any():
         return np.zeros_like(scores)
     low, high = scores[allowed].min(), scores[allowed].max()
     # Equal scores must not be 0: without a positive phrase either, the walk would have nowhere to start.
-    spread = (scores - low) / (high - low) if high > low else np.ones_like(scores)
-    return np.where(allowed, spread, np.float32(0.0)).astype(np.float32)
+    scaled = (scores - low) / (high - low) if high > low else np.ones_like(scores)
+    return np.where(allowed, scaled, np.float32(0.0)).astype(np.float32)
 
 
 class HippoRAG2(SettingsRecord):

@@ -1,6 +1,6 @@
-"""PageRank steered by the question: the passages where its walk ends, each with the likeliest walk to it.
+"""PageRank guided by the question: the passages where its walk ends, each with the likeliest walk to it.
 
-Source: see `question_walk`. Differs from the source: nothing more.
+Source: see `query.graph_walk`. Differs from the source: nothing more.
 """
 
 import time
@@ -13,8 +13,8 @@ from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.query.scope import Scope
 from clew.ranking import top_order
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
-from clew.retrievers.walk_paths import WalkPathBuilder
+from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
+from clew.retrievers.walk_paths import walk_path
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored
 
@@ -26,18 +26,17 @@ class PageRankRetriever:
     """Ranks passages by a question's walk; each comes with the likeliest walk to it.
 
     Args:
-        scope: What is searched.
-        lexical: The words of the same passages, in the same order.
-        config: How the walk is steered.
+        scope: The index.
+        lexical: BM25 of the same passages, in the same order.
+        config: Parameters of the walk.
     """
 
     def __init__(self, scope: Scope, lexical: BM25Index, config: GraphWalkConfig) -> None:
         self._scope = scope
         self._graph_walk = GraphWalk(scope, lexical, config)
-        self._path_builder = WalkPathBuilder(scope.snapshot)
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question, and the walks that lead to them, likeliest first."""
+        """Return at most `k` passages a question, and the walks to them, likeliest first."""
         check_k(k)
         allowed = self._scope.mask(where)
         return [self._retrieve_one(question, k, allowed) for question in questions]
@@ -47,7 +46,7 @@ class PageRankRetriever:
         return self._graph_walk.walk(question, allowed)
 
     def walk_evidence(self, question_walk: QuestionWalk, k: int, allowed: "BoolArray", started: float) -> Evidence:
-        """Return at most `k` passages of a walk that began at `started` (a `time.perf_counter`)."""
+        """Return at most `k` passages of a walk that started at `started` (a `time.perf_counter`)."""
         if question_walk.walk is None or question_walk.restart is None:
             return make_evidence((), (), (*question_walk.notes, NO_MATCH), started)
         best = top_order(question_walk.scores, k) if len(question_walk.scores) else ()
@@ -66,13 +65,13 @@ class PageRankRetriever:
     def _retrieve_one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return make_evidence((), (), (EMPTY_QUESTION,), started)
+            return empty_question_evidence(started)
         return self.walk_evidence(self.walk(question, allowed), k, allowed, started)
 
     def _paths(self, walks: Sequence[tuple[float, tuple[int, ...]]], allowed: "BoolArray") -> tuple[Scored[Path], ...]:
-        """Return the walks as triples, likeliest first; a passage the walk starts at needs no path."""
-        read = [Scored(self._path_builder.build_path(nodes, allowed), probability) for probability, nodes in walks]
-        return tuple(sorted((path for path in read if path.item), key=lambda path: -path.score))
+        """Return the walks as triples, likeliest first, without those that end where they start."""
+        paths = [Scored(walk_path(self._scope.snapshot, nodes, allowed), probability) for probability, nodes in walks]
+        return tuple(sorted((path for path in paths if path.item), key=lambda path: -path.score))
 
 
 class PageRank(SettingsRecord):

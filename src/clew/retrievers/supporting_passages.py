@@ -1,14 +1,50 @@
-"""The passages that state paths, for retrievers that find paths first."""
+"""Evidence of retrievers that find paths first: the paths, and the passages that state them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.query.scope import Scope
+from clew.retrievers.evidence import make_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Passage, Path, Scored
+from clew.types import Evidence, Passage, Path, Scored
 
 if TYPE_CHECKING:
-    from clew.types import BoolArray
+    from clew.types import BoolArray, IntArray
+
+
+def path_evidence(
+    scope: Scope,
+    lexical: BM25Index,
+    question: str,
+    walks: "Iterable[tuple[IntArray, float]]",
+    topics: "IntArray",
+    notes: Sequence[str],
+    k: int,
+    allowed: "BoolArray",
+    started: float,
+) -> Evidence:
+    """Return evidence of paths, with at most `k` supporting passages.
+
+    Args:
+        scope: The index.
+        lexical: BM25 of its passages.
+        question: The user's question.
+        walks: Edge codes (h,) and score of each path, best first.
+        topics: (s,) entities that the paths start from.
+        notes: Notes on the paths; one on passages that state none is added.
+        k: Maximum number of passages.
+        allowed: (P,) passages that a filter allows.
+        started: Start of the search, a `time.perf_counter`.
+    """
+    snapshot = scope.snapshot
+    stating = None if allowed.all() else allowed
+    paths = [Scored(tuple(snapshot.triple(int(code) >> 1, stating) for code in codes), score) for codes, score in walks]
+    passages, supporting = find_supporting_passages(scope, lexical, question, paths, k, allowed)
+    if len(passages) > supporting:
+        notes = [*notes, f"{len(passages) - supporting} passages state no path; they share words with the question"]
+    names = tuple(snapshot.entities[int(entity)] for entity in topics)
+    return replace(make_evidence(passages, paths, notes, started), topics=names)
 
 
 def find_supporting_passages(
@@ -16,14 +52,14 @@ def find_supporting_passages(
 ) -> tuple[Sequence[Scored[Passage]], int]:
     """Return the passages that state the best paths, then those that share words with the question.
 
-    The former score 1 and more, the latter less. Returned with them is how many the former are.
+    The former score at least 1, the latter less; the number of the former is returned with them.
 
     Args:
         scope: The index.
-        lexical: The words of its passages.
-        question: As the user asked it.
+        lexical: BM25 of its passages.
+        question: The user's question.
         paths: Best first; a score below 0 counts as 0.
-        k: Passages, at most.
+        k: Maximum number of passages.
         allowed: (P,) passages that a filter allows.
     """
     if not len(scope):

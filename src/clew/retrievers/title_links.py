@@ -1,4 +1,4 @@
-"""Title links: the best passages of a simple ranking, and the passages they name or are named by. An honest floor.
+"""Title links: the best passages of a simple ranking, and the passages that they name or are named by.
 
 Source: the baseline reported for Wikipedia corpora: expand the first passages along links of titles.
 Differs from the source: a linked passage inherits a share of its best parent's score, and adds its own.
@@ -17,7 +17,7 @@ from clew.query.context import IndexContext
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, make_evidence
 from clew.retrievers.spec import OpenRetriever
-from clew.retrievers.walk_paths import WalkPathBuilder
+from clew.retrievers.walk_paths import walk_path
 from clew.types import Evidence, Filter, Path, Scored
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ INHERITED_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TitleLinksRetriever:
-    """Ranks the base's first passages and what is linked to them.
+    """Ranks the first passages of a base retriever and the passages linked to them.
 
     Attributes:
-        scope: What is searched.
-        base: Gives the first passages, and the own score of the linked ones.
-        hops: How many links are followed, 1 or 2.
+        scope: The index.
+        base: Ranks the first passages, and gives linked ones their own score.
+        hops: Number of links that are followed, 1 or 2.
     """
 
     scope: Scope
@@ -43,36 +43,32 @@ class TitleLinksRetriever:
     hops: int = 2
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question; each linked one with the path that leads to it."""
+        """Return at most `k` passages a question; each linked one with the path to it."""
         check_k(k)
         allowed = self.scope.mask(where)
-        based = self.base.retrieve(questions, max(k, BASE_DEPTH), where)
-        return [self._expand(evidence, k, allowed) for evidence in based]
+        bases = self.base.retrieve(questions, max(k, BASE_DEPTH), where)
+        return [self._expand(base, k, allowed) for base in bases]
 
     def _expand(self, base: Evidence, k: int, allowed: "BoolArray") -> Evidence:
         started = time.perf_counter() - base.usage.seconds
-        places = {self.scope.snapshot.passage_ids[p]: p for p in self._positions(base)}
-        own = _min_max_scale({places[scored.item.id]: scored.score for scored in base.passages})
+        position = self.scope.snapshot.position
+        own = _min_max_scale({position(scored.item.id): scored.score for scored in base.passages})
         best = dict(own)
         parents: dict[int, int] = {}
         frontier = sorted(own, key=lambda p: (-own[p], p))[:START_PASSAGES]
         for _ in range(self.hops):
-            reached: list[int] = []
+            next_frontier: list[int] = []
             for parent in frontier:
                 for child in self._linked_passages(parent, allowed):
                     score = own.get(child, 0.0) + INHERITED_SHARE * best[parent]
                     if score > best.get(child, 0.0):
                         best[child] = score
                         parents[child] = parent
-                        reached.append(child)
-            frontier = list(dict.fromkeys(reached))
+                        next_frontier.append(child)
+            frontier = list(dict.fromkeys(next_frontier))
         order = sorted(best, key=lambda p: (-best[p], p))[:k]
         passages = self.scope.scored_passages([(p, best[p]) for p in order])
         return make_evidence(passages, self._paths(order, best, parents, allowed), base.notes, started)
-
-    def _positions(self, base: Evidence) -> list[int]:
-        ids = self.scope.snapshot.passage_ids
-        return [_find_position(ids, scored.item.id) for scored in base.passages]
 
     def _linked_passages(self, passage: int, allowed: "BoolArray") -> list[int]:
         neighbours = self.scope.snapshot.walk.row(passage)
@@ -81,28 +77,18 @@ class TitleLinksRetriever:
     def _paths(
         self, order: Sequence[int], best: dict[int, float], parents: dict[int, int], allowed: "BoolArray"
     ) -> list[Scored[Path]]:
-        reader = WalkPathBuilder(self.scope.snapshot)
         paths: list[Scored[Path]] = []
         for passage in order:
             nodes = [passage]
             while nodes[0] in parents and parents[nodes[0]] not in nodes:
                 nodes.insert(0, parents[nodes[0]])
             if len(nodes) > 1:
-                paths.append(Scored(reader.build_path(nodes, allowed), best[passage]))
+                paths.append(Scored(walk_path(self.scope.snapshot, nodes, allowed), best[passage]))
         return paths
 
 
-def _find_position(ids: Sequence[str], wanted: str) -> int:
-    """Return where an id stands among sorted ids."""
-    first, last = 0, len(ids)
-    while first < last:
-        middle = (first + last) // 2
-        first, last = (middle + 1, last) if ids[middle] < wanted else (first, middle)
-    return first
-
-
 def _min_max_scale(scores: dict[int, float]) -> dict[int, float]:
-    """Return scores between 0 (the lowest) and 1 (the best)."""
+    """Scale scores to 0 (the lowest) to 1 (the best); all 1 when they are equal."""
     values = np.array(list(scores.values()))
     spread = float(np.ptp(values)) if len(values) else 0.0
     return {p: (s - float(values.min())) / spread if spread > 0 else 1.0 for p, s in scores.items()}

@@ -1,4 +1,4 @@
-"""A question over the example corpus that needs four articles, and what a good reader would say at each of them."""
+"""A question over the example corpus that needs four articles, with the facts and queries of a good reader."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ NEXT_QUERIES = dict(pairwise(QUERIES))
 def make_gear_agent(
     index: Index, reader: AgentReader, settings: GearSettings | None = None, base: str = "bm25"
 ) -> GearAgent:
-    """Return an agent over an index with a reader of the test."""
+    """Return an agent over an index with a given reader."""
     parts = index.context.with_paths_per_passage(0)
     return GearAgent(
         open_retriever(base, parts), build_expansion(parts, NaiveGE(base=base)), reader, settings or GearSettings()

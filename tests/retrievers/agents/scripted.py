@@ -1,4 +1,4 @@
-"""A reader that says what a test wrote down, and keeps what it was asked."""
+"""A reader with scripted replies that records its calls."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ COST = Usage(calls=1, input_tokens=100, output_tokens=10)
 
 
 class ScriptedReader:
-    """Reads facts by query, and goes from query to query.
+    """Replies with facts by query, and with the next query of each query.
 
     Args:
         facts: Of each query.
@@ -30,12 +30,12 @@ class ScriptedReader:
     def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
         if self._is_budget_spent("read", inputs):
             return [ExtractedFacts(stop_reason=SPENT) for _ in inputs]
-        return [ExtractedFacts(tuple(self._facts.get(sought.queries[-1], ())), COST) for sought in inputs]
+        return [ExtractedFacts(tuple(self._facts.get(reader_input.queries[-1], ())), COST) for reader_input in inputs]
 
     def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
         if self._is_budget_spent("judge", inputs):
             return [SufficiencyDecision(enough=False, stop_reason=SPENT) for _ in inputs]
-        following = [self._next_queries.get(sought.queries[-1], "") for sought in inputs]
+        following = [self._next_queries.get(reader_input.queries[-1], "") for reader_input in inputs]
         return [
             SufficiencyDecision(not query, f"then {query}" if query else "known", query, COST) for query in following
         ]
@@ -43,12 +43,12 @@ class ScriptedReader:
     def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         if self._is_budget_spent("think", inputs):
             return [Thought("", stop_reason=SPENT) for _ in inputs]
-        last = [(sought.question, *sought.thoughts)[-1] for sought in inputs]
+        last = [(reader_input.question, *reader_input.thoughts)[-1] for reader_input in inputs]
         thoughts = [self._next_queries.get(text, "") for text in last]
         return [Thought(thought, answered=not thought, usage=COST) for thought in thoughts]
 
     def _is_budget_spent(self, what: str, asked: Sequence[ReaderInput]) -> bool:
         if len(self.calls) >= self._max_calls:
             return True
-        self.calls += [(what, sought) for sought in asked]
+        self.calls += [(what, reader_input) for reader_input in asked]
         return False

@@ -1,4 +1,4 @@
-"""GeAR's loop: a chain of four articles step by step, its memory, its ends, and what a budget leaves."""
+"""GeAR's loop: a chain of four articles step by step, its gist, its ends, and budgets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.retrievers.agents.scripted import COST, ScriptedReader
 from tests.small_index import result_ids
 
 
-def test_a_chain_of_four_articles_is_walked_step_by_step(polar: Index) -> None:
+def test_a_chain_of_four_articles_is_followed_step_by_step(polar: Index) -> None:
     reader = ScriptedReader(FACTS, NEXT_QUERIES)
     (evidence,) = make_gear_agent(polar, reader).retrieve([QUESTION], 10)
     assert set(GOLD) <= set(result_ids(evidence))
@@ -29,10 +29,10 @@ def test_a_chain_of_four_articles_is_walked_step_by_step(polar: Index) -> None:
     assert [step.reasoning for step in steps] == [*(f"then {query}" for query in QUERIES[1:]), "known"]
     assert all(len(step.linked) == 1 for step in steps)
     assert "Perce Blackborow" in steps[0].linked[0]
-    found: set[str] = set()
+    actual: set[str] = set()
     for step in steps:
-        assert not found & set(step.new)
-        found |= set(step.new)
+        assert not actual & set(step.new)
+        actual |= set(step.new)
     assert evidence.notes[-4:] == tuple(note for note in evidence.notes if note.startswith("step "))
     assert evidence.paths
     tokens = Usage(0.0, 3 * COST.calls, 3 * COST.input_tokens, 3 * COST.output_tokens)
@@ -40,44 +40,44 @@ def test_a_chain_of_four_articles_is_walked_step_by_step(polar: Index) -> None:
     assert evidence.usage.calls == 12
 
 
-def test_the_reader_sees_the_question_the_queries_and_the_memory(polar: Index) -> None:
+def test_the_reader_gets_the_question_the_queries_and_the_gist(polar: Index) -> None:
     reader = ScriptedReader(FACTS, NEXT_QUERIES)
     make_gear_agent(polar, reader).retrieve([QUESTION], 5)
     assert [what for what, _ in reader.calls] == ["read", "read", "judge"] * 4
     for number in range(4):
-        first, second, judged = (sought for _, sought in reader.calls[3 * number : 3 * number + 3])
+        first, second, judged = (reader_input for _, reader_input in reader.calls[3 * number : 3 * number + 3])
         assert first.question == second.question == judged.question == QUESTION
         assert first.queries == QUERIES[: number + 1]
-        known = [fact.text for query in QUERIES[:number] for fact in FACTS[query]]
-        assert [fact.text for fact in first.gist] == [fact.text for fact in second.gist] == known
-        assert [fact.text for fact in judged.gist] == [*known, *(fact.text for fact in FACTS[QUERIES[number]])]
+        known_ids = [fact.text for query in QUERIES[:number] for fact in FACTS[query]]
+        assert [fact.text for fact in first.gist] == [fact.text for fact in second.gist] == known_ids
+        assert [fact.text for fact in judged.gist] == [*known_ids, *(fact.text for fact in FACTS[QUERIES[number]])]
         assert all(fact.triple >= 0 for fact in judged.gist)
         assert not {passage.id for passage in first.passages} & {passage.id for passage in second.passages}
         assert 0 < len(first.passages) <= 10
 
 
 @pytest.mark.parametrize("steps", [1, 2])
-def test_no_more_steps_than_asked(polar: Index, steps: int) -> None:
+def test_the_number_of_steps_is_limited(polar: Index, steps: int) -> None:
     (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES), GearSettings(steps=steps)).retrieve(
         [QUESTION], 5
     )
     assert len(evidence.steps) == steps
 
 
-def test_it_stops_where_a_step_adds_nothing(polar: Index) -> None:
+def test_a_step_that_adds_nothing_ends_the_search(polar: Index) -> None:
     circle = {QUERIES[0]: QUERIES[0] + " ", QUERIES[0] + " ": QUERIES[0] + "  "}
     reader = ScriptedReader(dict.fromkeys(circle, FACTS[QUERIES[0]]), circle)
     (evidence,) = make_gear_agent(polar, reader).retrieve([QUESTION], 5)
     assert [step.verdict for step in evidence.steps] == ["go on", "stopped: the step added nothing"]
 
 
-def test_it_stops_where_the_next_query_is_an_old_one(polar: Index) -> None:
+def test_a_repeated_query_ends_the_search(polar: Index) -> None:
     (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, {QUESTION: QUESTION})).retrieve([QUESTION], 5)
     assert [step.verdict for step in evidence.steps] == ["stopped: no new query"]
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2, 3, 4])
-def test_a_spent_budget_ends_it_with_what_it_has(polar: Index, calls: int) -> None:
+def test_a_spent_budget_ends_the_search_with_its_evidence_so_far(polar: Index, calls: int) -> None:
     (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES, calls)).retrieve([QUESTION], 5)
     assert len(evidence.passages) == 5
     assert evidence.steps[-1].verdict == "stopped: the budget of 3 calls is spent"
@@ -85,7 +85,7 @@ def test_a_spent_budget_ends_it_with_what_it_has(polar: Index, calls: int) -> No
     assert "perce-blackborow.md" in result_ids(evidence)
 
 
-def test_questions_take_their_steps_together_and_end_apart(polar: Index) -> None:
+def test_questions_take_steps_together_and_end_separately(polar: Index) -> None:
     other = "Where was Robert Bartlett born?"
     reader = ScriptedReader(FACTS, NEXT_QUERIES)
     batch = make_gear_agent(polar, reader).retrieve([QUESTION, "", other], 5)
@@ -94,23 +94,25 @@ def test_questions_take_their_steps_together_and_end_apart(polar: Index) -> None
     assert [len(evidence.steps) for evidence in batch] == [4, 0, 1]
 
 
-def test_paths_are_given_once(polar: Index) -> None:
+def test_paths_are_distinct(polar: Index) -> None:
     (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES)).retrieve([QUESTION], 10)
     paths = [path.item for path in evidence.paths]
     assert 0 < len(paths) == len(set(paths)) <= 10
     assert [path.score for path in evidence.paths] == sorted((path.score for path in evidence.paths), reverse=True)
 
 
-def test_the_passages_of_the_memory_count_in_the_final_ranking(polar: Index) -> None:
-    """The town's article states the last fact, and the more a noted fact counts the higher it stands."""
-    places = []
+def test_the_gists_passages_count_in_the_final_ranking(polar: Index) -> None:
+    """The town's article states the last fact of the gist, and its rank rises with the weight of the gist."""
+    positions = []
     for weight in (0.0, 0.1, 5.0):
         agent = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES), GearSettings(gist_weight=weight))
-        places.append([scored.score for scored in agent.retrieve([QUESTION], 10)[0].passages if scored.item.id in GOLD])
-    assert sum(places[0]) < sum(places[1]) < sum(places[2])
+        positions.append(
+            [scored.score for scored in agent.retrieve([QUESTION], 10)[0].passages if scored.item.id in GOLD]
+        )
+    assert sum(positions[0]) < sum(positions[1]) < sum(positions[2])
 
 
-def test_what_the_base_cost_is_part_of_a_step(polar: Index) -> None:
+def test_the_usage_of_the_base_is_part_of_a_step(polar: Index) -> None:
     class Dear:
         def __init__(self, base: Retriever) -> None:
             self.base = base
@@ -127,14 +129,14 @@ def test_what_the_base_cost_is_part_of_a_step(polar: Index) -> None:
     assert evidence.usage.calls == 4
 
 
-def test_the_parts_can_be_left_out(polar: Index) -> None:
+def test_expansion_and_gist_can_be_switched_off(polar: Index) -> None:
     for settings in (GearSettings(expand=False), GearSettings(gist=False), GearSettings(gist_weight=1.0)):
         (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES), settings).retrieve([QUESTION], 10)
         assert {"perce-blackborow.md", "sandefjord.md"} <= set(result_ids(evidence))
         assert bool(evidence.paths) == settings.expand
 
 
-def test_what_a_filter_leaves_out_is_on_no_path(polar: Index) -> None:
+def test_no_path_uses_filtered_passages(polar: Index) -> None:
     where = "id NOT IN ('endurance.md')"
     (evidence,) = make_gear_agent(polar, ScriptedReader(FACTS, NEXT_QUERIES)).retrieve([QUESTION], 20, where)
     assert "endurance.md" not in result_ids(evidence)

@@ -1,4 +1,4 @@
-"""IRCoT's loop: thoughts become queries, and it ends where there is nothing to think."""
+"""IRCoT's loop: thoughts become queries, and the search ends without a new thought."""
 
 import pytest
 
@@ -20,11 +20,11 @@ def test_each_thought_is_the_next_query(polar: Index) -> None:
     assert [step.verdict for step in evidence.steps] == ["go on", "go on", "go on", "enough"]
     assert set(GOLD) <= set(result_ids(evidence))
     assert evidence.usage.calls == 4 * COST.calls
-    assert [sought.thoughts for _, sought in reader.calls] == [QUERIES[1:n] for n in (1, 2, 3, 4)]
-    assert [sought.queries for _, sought in reader.calls] == [QUERIES[:n] for n in (0, 1, 2, 3)]
+    assert [reader_input.thoughts for _, reader_input in reader.calls] == [QUERIES[1:n] for n in (1, 2, 3, 4)]
+    assert [reader_input.queries for _, reader_input in reader.calls] == [QUERIES[:n] for n in (0, 1, 2, 3)]
 
 
-def test_it_ends(polar: Index) -> None:
+def test_a_repeated_or_answering_thought_ends_the_search(polar: Index) -> None:
     (evidence,) = agent(polar, ScriptedReader({}, NEXT_QUERIES), 2).retrieve([QUESTION], 5)
     assert len(evidence.steps) == 2
     (evidence,) = agent(polar, ScriptedReader({}, {QUESTION: QUESTION + " ", QUESTION + " ": "again"})).retrieve(
@@ -34,7 +34,7 @@ def test_it_ends(polar: Index) -> None:
 
 
 @pytest.mark.parametrize("calls", [0, 2])
-def test_a_spent_budget_ends_it_with_what_it_has(polar: Index, calls: int) -> None:
+def test_a_spent_budget_ends_the_search_with_its_evidence_so_far(polar: Index, calls: int) -> None:
     (evidence,) = agent(polar, ScriptedReader({}, NEXT_QUERIES, calls)).retrieve([QUESTION], 5)
     assert len(evidence.passages) == 5
     assert evidence.steps[-1].verdict.startswith("stopped: the budget")

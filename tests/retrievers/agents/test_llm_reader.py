@@ -1,4 +1,4 @@
-"""A reader that asks a model: what it shows it, what it makes of replies, failures and the end of a budget."""
+"""The reader with a language model: prompts, replies, failures and spent budgets."""
 
 import pytest
 
@@ -13,7 +13,7 @@ SOUGHT = ReaderInput(
 )
 
 
-def test_reading_gives_facts_that_are_still_to_be_linked() -> None:
+def test_extracted_facts_are_not_linked_yet() -> None:
     triples = [["Vega", " was built  in ", "Bremerhaven"], ["Vega", "", "x"], ["Vega", "was built in", "Bremerhaven"]]
     model = ScriptedModel(lambda _: {"triples": [*triples, ["a", "b", "c" * 400]]})
     (reading,) = LLMReader(model).read([SOUGHT])
@@ -22,7 +22,7 @@ def test_reading_gives_facts_that_are_still_to_be_linked() -> None:
     assert (reading.notes, reading.stop_reason) == ((), "")
 
 
-def test_what_the_model_is_shown_is_data_and_cannot_end_its_own_marks() -> None:
+def test_prompt_content_cannot_close_its_own_tags() -> None:
     model = ScriptedModel(lambda _: {"triples": []})
     LLMReader(model).read([SOUGHT])
     (prompt,) = model.prompts
@@ -34,7 +34,7 @@ def test_what_the_model_is_shown_is_data_and_cannot_end_its_own_marks() -> None:
     assert SOUGHT.question in prompt.content
 
 
-def test_a_question_without_passages_is_not_asked() -> None:
+def test_no_call_is_made_without_passages() -> None:
     model = ScriptedModel(lambda _: {"triples": [["a", "b", "c"]]})
     nothing, something = LLMReader(model).read([ReaderInput("Who?"), SOUGHT])
     assert (nothing.facts, nothing.usage) == ((), Usage())
@@ -42,16 +42,16 @@ def test_a_question_without_passages_is_not_asked() -> None:
     assert model.batch_sizes == [1]
 
 
-def test_a_verdict_decides_by_the_noted_facts_alone() -> None:
-    said = {"answerable": False, "reasoning": "The place is\nmissing.", "next_query": " Where is Vega's yard? "}
-    model = ScriptedModel(lambda _: said)
+def test_sufficiency_is_decided_by_the_gist_alone() -> None:
+    message = {"answerable": False, "reasoning": "The place is\nmissing.", "next_query": " Where is Vega's yard? "}
+    model = ScriptedModel(lambda _: message)
     (verdict,) = LLMReader(model).judge([SOUGHT])
     assert (verdict.enough, verdict.reasoning) == (False, "The place is missing.")
     assert verdict.query == "Where is Vega's yard?"
     assert "Bremerhaven" not in model.prompts[0].content
     assert "Where?\nVega" in model.prompts[0].content
-    (known,) = LLMReader(ScriptedModel(lambda _: {"answerable": True, "next_query": "more"})).judge([SOUGHT])
-    assert (known.enough, known.query) == (True, "")
+    (known_ids,) = LLMReader(ScriptedModel(lambda _: {"answerable": True, "next_query": "more"})).judge([SOUGHT])
+    assert (known_ids.enough, known_ids.query) == (True, "")
     (lost,) = LLMReader(ScriptedModel(lambda _: {"answerable": False, "next_query": None})).judge([SOUGHT])
     assert (lost.enough, lost.query) == (False, "")
 
@@ -63,7 +63,7 @@ def test_a_thought_is_one_line() -> None:
     assert "It is a ship." in model.prompts[0].content
 
 
-def test_a_reply_that_cannot_be_used_is_noted_and_paid_for() -> None:
+def test_an_unusable_reply_is_noted_and_counted() -> None:
     reader = LLMReader(ScriptedModel(lambda prompt: Failure(prompt.name, "it was: nonsense", COST)))
     (reading,), (verdict,), (thought,) = reader.read([SOUGHT]), reader.judge([SOUGHT]), reader.think([SOUGHT])
     assert not reading.facts
@@ -74,7 +74,7 @@ def test_a_reply_that_cannot_be_used_is_noted_and_paid_for() -> None:
         assert (result.usage, result.stop_reason) == (COST, "")
 
 
-def test_the_end_of_the_budget_is_told_apart_and_a_dead_provider_raised() -> None:
+def test_a_spent_budget_is_a_stop_reason_and_a_dead_provider_raises() -> None:
     over = BudgetError("the budget of 5 tokens is reached")
     reader = LLMReader(ScriptedModel(lambda prompt: Failure(prompt.name, str(over), COST, over)))
     assert [r.stop_reason for r in reader.read([SOUGHT, ReaderInput("Who?"), SOUGHT])] == [str(over), "", str(over)]

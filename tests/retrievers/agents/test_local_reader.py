@@ -1,4 +1,4 @@
-"""The local reader: it says what stands in the index and nothing else, and leads on from name to name."""
+"""The local reader: it uses triples of the index alone, and leads on from name to name."""
 
 import pytest
 
@@ -19,43 +19,43 @@ def passages(index: Index, *names: str) -> tuple[Passage, ...]:
     return tuple(index.snapshot.passage(index.snapshot.position(name)) for name in names)
 
 
-def test_it_reads_the_nearest_triples_of_the_passages(plain_polar: Index, reader: LocalReader) -> None:
-    shown = passages(plain_polar, "james-caird.md", "dulwich-college.md")
-    (reading,) = reader.read([ReaderInput(QUESTION, shown)])
+def test_the_most_similar_triples_of_the_passages_are_read(plain_polar: Index, reader: LocalReader) -> None:
+    inputs = passages(plain_polar, "james-caird.md", "dulwich-college.md")
+    (reading,) = reader.read([ReaderInput(QUESTION, inputs)])
     s = plain_polar.snapshot
     assert len(reading.facts) == 12
     assert reading.notes == (NOTE,)
     for fact in reading.facts:
         triple = s.triple(fact.triple)
         assert (fact.head, fact.relation, fact.tail) == (triple.head, triple.relation, triple.tail)
-        assert set(triple.passages) & {passage.id for passage in shown}
-    (less,) = reader.read([ReaderInput(QUESTION, shown, gist=reading.facts[:5])])
+        assert set(triple.passages) & {passage.id for passage in inputs}
+    (less,) = reader.read([ReaderInput(QUESTION, inputs, gist=reading.facts[:5])])
     assert list(less.facts[:7]) == list(reading.facts[5:])
 
 
-def test_nothing_to_read(plain_polar: Index, reader: LocalReader) -> None:
+def test_without_passages_nothing_is_read(plain_polar: Index, reader: LocalReader) -> None:
     assert reader.read([]) == []
     assert reader.read([ReaderInput(QUESTION)])[0].facts == ()
     assert reader.judge([ReaderInput(QUESTION)])[0].enough
     assert reader.think([ReaderInput(QUESTION)])[0].answered
 
 
-def test_the_next_query_names_what_the_passages_lead_to(plain_polar: Index, reader: LocalReader) -> None:
-    shown = passages(plain_polar, "james-caird.md", "dulwich-college.md", "tom-crean.md")
-    (verdict,) = reader.judge([ReaderInput(QUESTION, shown, queries=(QUESTION,))])
+def test_the_next_query_has_the_name_that_the_passages_lead_to(plain_polar: Index, reader: LocalReader) -> None:
+    inputs = passages(plain_polar, "james-caird.md", "dulwich-college.md", "tom-crean.md")
+    (verdict,) = reader.judge([ReaderInput(QUESTION, inputs, queries=(QUESTION,))])
     assert (verdict.enough, verdict.query) == (False, f"{QUESTION} Dulwich College")
-    (verdict,) = reader.judge([ReaderInput(QUESTION, shown, queries=(QUESTION, verdict.query))])
+    (verdict,) = reader.judge([ReaderInput(QUESTION, inputs, queries=(QUESTION, verdict.query))])
     assert verdict.query == f"{QUESTION} Tom Crean"
-    (verdict,) = reader.judge([ReaderInput(QUESTION, shown[:2], queries=(QUESTION, f"{QUESTION} Dulwich College"))])
+    (verdict,) = reader.judge([ReaderInput(QUESTION, inputs[:2], queries=(QUESTION, f"{QUESTION} Dulwich College"))])
     assert verdict.enough
 
 
-def test_thoughts_are_triples_that_were_not_thought_yet(plain_polar: Index, reader: LocalReader) -> None:
-    shown = passages(plain_polar, "james-caird.md")
+def test_thoughts_are_triples_of_no_earlier_thought(plain_polar: Index, reader: LocalReader) -> None:
+    inputs = passages(plain_polar, "james-caird.md")
     thoughts: tuple[str, ...] = ()
     for _ in range(3):
-        (thought,) = reader.think([ReaderInput(QUESTION, shown, thoughts=thoughts)])
+        (thought,) = reader.think([ReaderInput(QUESTION, inputs, thoughts=thoughts)])
         assert thought.text not in thoughts
         thoughts += (thought.text,)
-    first = reader.read([ReaderInput(QUESTION, shown)])[0].facts[0]
+    first = reader.read([ReaderInput(QUESTION, inputs)])[0].facts[0]
     assert thoughts[0] == Fact(first.head, first.relation, first.tail).text

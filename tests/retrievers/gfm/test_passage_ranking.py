@@ -1,4 +1,4 @@
-"""From scores of nodes to passages, against sums taken one by one."""
+"""Ranking of passages by scores of nodes, against plain sums."""
 
 import math
 from typing import TYPE_CHECKING
@@ -36,15 +36,15 @@ def graph_of(nodes: list[int], targets: list[bool], walked: dict[int, float] | N
     )
 
 
-def by_hand(small: Index, logits: "FloatArray", weighted: bool, top: int | None, rarity: bool) -> dict[int, float]:
+def plain_scores(small: Index, logits: "FloatArray", weighted: bool, top: int | None, rarity: bool) -> dict[int, float]:
     s = small.snapshot
     best = sorted(range(len(s.entities)), key=lambda e: (-float(logits[e]), e))[: top or len(s.entities)]
     scores: dict[int, float] = {}
     for entity in best:
         weight = 1.0 / (1.0 + math.exp(-float(logits[entity]))) if weighted else 1.0
-        places = s.mentioned_in.row(entity).tolist()
-        for passage in places:
-            scores[passage] = scores.get(passage, 0.0) + weight / (len(places) if rarity else 1)
+        positions = s.mentioned_in.row(entity).tolist()
+        for passage in positions:
+            scores[passage] = scores.get(passage, 0.0) + weight / (len(positions) if rarity else 1)
     return scores
 
 
@@ -59,33 +59,33 @@ def test_passages_have_the_sum_over_the_best_entities(
     graph = graph_of(list(range(len(s.entities))), [True] * len(s.entities))
     ranker = EntityRanker(s, weighted=weighted, entities=top, rarity=rarity)
     vector = random.normal(size=(1, s.vectors.shape[1])).astype(np.float32)[0]
-    found = ranker.rank(graph, logits, vector, 1000, np.ones(len(s.passage_ids), dtype=bool))
-    wanted = by_hand(small, logits, weighted, top, rarity)
-    assert dict(found.passages) == pytest.approx(wanted)
-    scores = [score for _, score in found.passages]
+    actual = ranker.rank(graph, logits, vector, 1000, np.ones(len(s.passage_ids), dtype=bool))
+    expected = plain_scores(small, logits, weighted, top, rarity)
+    assert dict(actual.passages) == pytest.approx(expected)
+    scores = [score for _, score in actual.passages]
     assert scores == sorted(scores, reverse=True)
-    for (passage, _), node in zip(found.passages, found.nodes, strict=True):
+    for (passage, _), node in zip(actual.passages, actual.nodes, strict=True):
         assert node in s.mentions.row(passage)
 
 
-def test_equal_passages_stand_by_similarity_or_by_id(small: Index) -> None:
+def test_ties_are_broken_by_similarity_or_by_id(small: Index) -> None:
     s = small.snapshot
     entity = int(np.argmax(s.mentioned_in.degrees()))
-    places = s.mentioned_in.row(entity).tolist()
-    assert len(places) > 3
-    vector = s.vectors[places[2]]
+    positions = s.mentioned_in.row(entity).tolist()
+    assert len(positions) > 3
+    vector = s.vectors[positions[2]]
     everything = np.ones(len(s.passage_ids), dtype=bool)
     graph = graph_of([entity], [True])
     logits = np.zeros(1, dtype=np.float32)
     paper = EntityRanker(s, weighted=False).rank(graph, logits, vector, 100, everything)
     ours = EntityRanker(s, weighted=True).rank(graph, logits, vector, 100, everything)
     apart = EntityRanker(s, weighted=True, same_encoder=False).rank(graph, logits, vector, 100, everything)
-    assert [p for p, _ in paper.passages] == [p for p, _ in apart.passages] == sorted(places)
+    assert [p for p, _ in paper.passages] == [p for p, _ in apart.passages] == sorted(positions)
     similar = s.vectors @ vector
-    assert [p for p, _ in ours.passages] == sorted(places, key=lambda p: (-float(similar[p]), p))
+    assert [p for p, _ in ours.passages] == sorted(positions, key=lambda p: (-float(similar[p]), p))
     allowed = everything.copy()
-    allowed[places[0]] = False
-    assert places[0] not in dict(EntityRanker(s, weighted=True).rank(graph, logits, vector, 100, allowed).passages)
+    allowed[positions[0]] = False
+    assert positions[0] not in dict(EntityRanker(s, weighted=True).rank(graph, logits, vector, 100, allowed).passages)
 
 
 @given(
@@ -93,19 +93,17 @@ def test_equal_passages_stand_by_similarity_or_by_id(small: Index) -> None:
     st.dictionaries(st.integers(0, 20), st.floats(0, 1, width=32), max_size=12),
     st.integers(1, 25),
 )
-def test_what_the_walk_found_follows_what_the_network_scored(
-    values: list[float], walked: dict[int, float], k: int
-) -> None:
+def test_passages_of_the_walk_follow_those_of_the_network(values: list[float], walk: dict[int, float], k: int) -> None:
     nodes = list(range(0, 2 * len(values), 2))
-    graph = graph_of(nodes, [True] * len(nodes), walked)
+    graph = graph_of(nodes, [True] * len(nodes), walk)
     logits = np.array(values, dtype=np.float32)
     ranked = PassageRanker().rank(graph, logits, logits, k, np.ones(21, dtype=bool))
     whole = PassageRanker().rank(graph, logits, logits, 100, np.ones(21, dtype=bool))
     assert ranked.passages == whole.passages[:k]
-    found = [p for p, _ in whole.passages]
+    actual = [p for p, _ in whole.passages]
     own = sorted(range(len(values)), key=lambda i: (-values[i], i))
-    rest = sorted((p for p in walked if p not in nodes and walked[p] > 0), key=lambda p: (-walked[p], p))
-    assert found == [nodes[i] for i in own] + rest
+    rest = sorted((p for p in walk if p not in nodes and walk[p] > 0), key=lambda p: (-walk[p], p))
+    assert actual == [nodes[i] for i in own] + rest
     scores = [score for _, score in whole.passages]
     assert scores == sorted(scores, reverse=True)
     assert list(whole.nodes) == own + [-1] * len(rest)

@@ -1,4 +1,4 @@
-"""Published checkpoints: files in exactly their form are read, and rank as the description says."""
+"""Published checkpoints: files of their form are read, and rank as described."""
 
 import json
 from pathlib import Path
@@ -78,9 +78,9 @@ def test_scores_equal_the_description_to_five_places(
 ) -> None:
     config = generation(encoder)
     tensors = write(tmp_path / "published", config)
-    done = run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
-    assert (done.code, done.err) == (0, "")
-    assert "6 layers of width 8" in done.out
+    outcome = run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "6 layers of width 8" in outcome.out
     retriever = open_retriever(parse_retriever(f"gfm:weights={tmp_path / 'ours'},ranker=paper"), small.context)
     assert isinstance(retriever, GFMRetriever)
     normalize = generation is second_generation
@@ -88,8 +88,8 @@ def test_scores_equal_the_description_to_five_places(
     s = small.snapshot
     entities = list(s.entities)
     facts = {(entities[h], s.relations[r], entities[t]) for h, r, t in s.triples.tolist() if h != t}
-    alike = {(a, b) for a in range(len(entities)) for b in s.equivalences.row(a).tolist()}
-    facts |= {(entities[a], "equivalent", entities[b]) for a, b in alike}
+    similarity = {(a, b) for a in range(len(entities)) for b in s.equivalences.row(a).tolist()}
+    facts |= {(entities[a], "equivalent", entities[b]) for a, b in similarity}
     mentions = {id_: {entities[e] for e in s.mentions.row(p)} for p, id_ in enumerate(s.passage_ids)}
     for question in QUESTIONS:
         linked = link_question(s, question)
@@ -97,7 +97,7 @@ def test_scores_equal_the_description_to_five_places(
         assert named
         seeds = {entities[e]: 1.0 / len(s.mentioned_in.row(e)) for e in named}
         vector = text.encode_queries([question])[0]
-        wanted = gfm_rag.logits(
+        expected = gfm_rag.logits(
             tensors,
             6,
             entities,
@@ -106,16 +106,16 @@ def test_scores_equal_the_description_to_five_places(
             seeds,
             lambda t: torch.from_numpy(text.encode([t])[0]),
         )
-        graph = retriever._graphs.build(linked, lambda v=vector: v, np.ones(len(s.passage_ids), dtype=bool))  # type: ignore[misc]
-        found = retriever.logits(collate([graph], [vector], retriever._graphs.edges)).numpy()
-        np.testing.assert_allclose(found, [wanted[entities[e]] for e in graph.nodes], atol=1e-5)
+        graph = retriever.graphs.build(linked, lambda v=vector: v, np.ones(len(s.passage_ids), dtype=bool))  # type: ignore[misc]
+        actual = retriever.logits(collate([graph], [vector], retriever.graphs.edges)).numpy()
+        np.testing.assert_allclose(actual, [expected[entities[e]] for e in graph.nodes], atol=1e-5)
         ranked = retriever.retrieve([question], 10)[0].passages
-        described = gfm_rag.rank_passages(wanted, mentions, 10)
+        described = gfm_rag.rank_passages(expected, mentions, 10)
         assert [r.item.id for r in ranked] == [id_ for id_, _ in described]
         assert [r.score for r in ranked] == pytest.approx([score for _, score in described])
 
 
-def test_what_a_checkpoint_says_of_its_encoder_is_kept(tmp_path: Path) -> None:
+def test_the_checkpoints_encoder_settings_are_read(tmp_path: Path) -> None:
     write(tmp_path, first_generation("owner/model"))
     read = load_published_checkpoint(tmp_path)
     assert (read.encoder.name, read.encoder.normalize, read.nodes, read.targets) == (
@@ -131,7 +131,7 @@ def test_what_a_checkpoint_says_of_its_encoder_is_kept(tmp_path: Path) -> None:
     ) == (True, "ask: ")
 
 
-def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+def change_config(path: tuple[str, ...], value: Any) -> dict[str, Any]:
     config = first_generation("owner/model")
     part = config
     for name in path[:-1]:
@@ -141,7 +141,7 @@ def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "message"),
     [
         (("model_config",), None, "no 'model_config'"),
         (("model_config", "entity_model"), 3, "no 'entity_model'"),
@@ -162,15 +162,17 @@ def changed(path: tuple[str, ...], value: Any) -> dict[str, Any]:
         (("text_emb_model_config",), {}, "text_emb_model_name"),
     ],
 )
-def test_configurations_that_do_not_fit(tmp_path: Path, path: tuple[str, ...], value: Any, said: str) -> None:
-    write(tmp_path / "in", changed(path, value))
-    done = run_clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert said in done.err
+def test_unsupported_configurations_are_refused(
+    tmp_path: Path, path: tuple[str, ...], value: Any, message: str
+) -> None:
+    write(tmp_path / "in", change_config(path, value))
+    outcome = run_clew("weights", "import", tmp_path / "in", "--out", tmp_path / "out")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert message in outcome.err
     assert not (tmp_path / "out").exists()
 
 
-def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no config\.json"):
         load_published_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(first_generation("x")), encoding="utf-8")
@@ -183,8 +185,8 @@ def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="under the key 'model'"):
         load_published_checkpoint(tmp_path)
     tensors = write(tmp_path, first_generation("x"))
-    for strange in (tensors["rel_mlp.bias"].to_sparse(), tensors["rel_mlp.bias"].to(torch.complex64)):
-        torch.save({"model": {**tensors, "rel_mlp.bias": strange}}, tmp_path / "model.pth")
+    for other in (tensors["rel_mlp.bias"].to_sparse(), tensors["rel_mlp.bias"].to(torch.complex64)):
+        torch.save({"model": {**tensors, "rel_mlp.bias": other}}, tmp_path / "model.pth")
         with pytest.raises(InputError, match="no plain tensor of real numbers"):
             load_published_checkpoint(tmp_path)
     tensors["rel_mlp.bias"][0] = float("nan")
@@ -208,7 +210,7 @@ class Harmful:
         return (Path.write_text, (Path("harm.txt"), "done"))
 
 
-def test_nothing_in_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_code_of_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write(tmp_path, first_generation("x"), extra=Harmful())
     with pytest.raises(InputError, match="plain tensors"):
@@ -225,7 +227,7 @@ def test_nothing_in_a_checkpoint_is_run(tmp_path: Path, monkeypatch: pytest.Monk
     ],
     ids=["one passage", "no edges", "one relation"],
 )
-def test_graphs_with_hardly_anything_in_them(tmp_path: Path, encoder: str, documents: list[Document]) -> None:
+def test_tiny_graphs(tmp_path: Path, encoder: str, documents: list[Document]) -> None:
     write(tmp_path / "published", first_generation(encoder))
     run_clew("weights", "import", tmp_path / "published", "--out", tmp_path / "ours")
     index = make_index(tmp_path / "index", documents)

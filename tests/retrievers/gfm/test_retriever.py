@@ -1,4 +1,4 @@
-"""The network over a real index: what it ranks, where it looks, and whether its explanations are why."""
+"""The network over a real index: rankings, pruning, and the faithfulness of explanations."""
 
 import json
 import shutil
@@ -35,9 +35,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 def retriever(index: Index, name: str = "gfm", paths: int = 0) -> GFMRetriever:
-    made = open_retriever(parse_retriever(name), index.context.with_paths_per_passage(paths))
-    assert isinstance(made, GFMRetriever)
-    return made
+    built = open_retriever(parse_retriever(name), index.context.with_paths_per_passage(paths))
+    assert isinstance(built, GFMRetriever)
+    return built
 
 
 def questions() -> list[tuple[str, list[str]]]:
@@ -46,18 +46,18 @@ def questions() -> list[tuple[str, list[str]]]:
 
 
 def recall(index: Index, name: str, k: int) -> float:
-    asked = questions()
-    found = index.retriever(name, paths=0).retrieve([question for question, _ in asked], k)
-    shares = [len(set(gold) & set(result_ids(e))) / len(gold) for e, (_, gold) in zip(found, asked, strict=True)]
+    query = questions()
+    actual = index.retriever(name, paths=0).retrieve([question for question, _ in query], k)
+    shares = [len(set(gold) & set(result_ids(e))) / len(gold) for e, (_, gold) in zip(actual, query, strict=True)]
     return float(np.mean(shares))
 
 
-def test_it_finds_more_than_pagerank_and_far_more_than_words_do(index: Index) -> None:
+def test_recall_is_above_pagerank_and_far_above_bm25(index: Index) -> None:
     assert recall(index, "gfm", 5) >= recall(index, "pagerank", 5)
     assert recall(index, "gfm", 5) > recall(index, "fused", 5) + 0.1
 
 
-def test_nodes_left_out_change_little(index: Index) -> None:
+def test_pruned_nodes_change_little(index: Index) -> None:
     pruned, whole = retriever(index), retriever(index, "gfm:nodes=all")
     shared = [
         len(set(result_ids(pruned.retrieve([q], 5)[0])) & set(result_ids(whole.retrieve([q], 5)[0])))
@@ -68,18 +68,18 @@ def test_nodes_left_out_change_little(index: Index) -> None:
     assert len(everything.passages) == len(index.snapshot.passage_ids)
 
 
-def test_a_question_without_known_names_starts_from_meaning(index: Index) -> None:
+def test_a_question_without_known_names_starts_at_similar_passages(index: Index) -> None:
     evidence = index.search("who wrote down how the ice moved a wooden vessel", retriever="gfm")
     assert FALLBACK_NOTE in evidence.notes
     assert evidence.passages
     assert FALLBACK_NOTE not in index.search(QUESTION, retriever="gfm").notes
 
 
-def test_capitals_hardly_matter(index: Index) -> None:
+def test_capitals_change_little(index: Index) -> None:
     assert result_ids(index.search(QUESTION.lower(), 2, "gfm")) == result_ids(index.search(QUESTION, 2, "gfm"))
 
 
-def test_several_questions_at_once_give_the_bits_of_one(index: Index) -> None:
+def test_several_questions_at_once_give_bitwise_equal_results(index: Index) -> None:
     gfm = retriever(index, paths=1)
     texts = [question for question, _ in questions()[:9]]
     together = gfm.retrieve(texts, 4)
@@ -103,7 +103,7 @@ def test_no_path_states_a_triple_twice(index: Index) -> None:
             assert len(set(path.item)) == len(path.item)
 
 
-def test_without_the_edges_of_its_best_path_a_passage_loses_more_than_without_others(index: Index) -> None:
+def test_removing_the_best_path_lowers_a_score_more_than_removing_others(index: Index) -> None:
     gfm = retriever(index)
     walker = GraphWalk(index.context.scope, index.context.lexical, GraphWalkConfig())
     edges = passage_graph(index.snapshot)
@@ -132,13 +132,13 @@ def test_without_the_edges_of_its_best_path_a_passage_loses_more_than_without_ot
     assert np.mean(np.array(explained) > np.array(others)) > 0.8
 
 
-def test_a_filter_holds_inside_the_graph(index: Index) -> None:
+def test_a_filter_applies_inside_the_graph(index: Index) -> None:
     evidence = index.search(QUESTION, 10, "gfm", where="id != 'james-caird.md'", paths=2)
     assert "james-caird.md" not in result_ids(evidence)
     assert all("james-caird.md" not in triple.passages for path in evidence.paths for triple in path.item)
 
 
-def test_projections_do_not_depend_on_how_they_are_cut(index: Index) -> None:
+def test_projections_do_not_depend_on_the_batches(index: Index) -> None:
     model = load_weights(PRETRAINED_FOLDER / "gfm").model
     vectors = index.context.encode_texts(relation_texts(index.snapshot)[:50])
     whole = project_all_relations(model, vectors)
@@ -160,22 +160,22 @@ def test_an_index_without_vectors_is_refused(tmp_path: Path) -> None:
 
 def test_more_passages_than_the_graph_holds_follow_in_the_order_of_the_walk(index: Index) -> None:
     few, many = retriever(index, "gfm:nodes=10"), retriever(index, "gfm:nodes=60")
-    found = few.retrieve([QUESTION], 100)[0]
-    assert len(found.passages) == len(many.retrieve([QUESTION], 100)[0].passages) > 10
-    scores = [scored.score for scored in found.passages]
+    actual = few.retrieve([QUESTION], 100)[0]
+    assert len(actual.passages) == len(many.retrieve([QUESTION], 100)[0].passages) > 10
+    scores = [scored.score for scored in actual.passages]
     assert scores == sorted(scores, reverse=True)
-    assert result_ids(few.retrieve([QUESTION], 3)[0]) == result_ids(found)[:3]
+    assert result_ids(few.retrieve([QUESTION], 3)[0]) == result_ids(actual)[:3]
 
 
 def test_ten_thousand_names_in_one_question(index: Index) -> None:
     names = [title for title in index.snapshot.titles if title]
-    asked = " and ".join(names * (10_000 // len(names)))
-    evidence = index.search(f"Who knew {asked}?", 5, "gfm")
+    question = " and ".join(names * (10_000 // len(names)))
+    evidence = index.search(f"Who knew {question}?", 5, "gfm")
     assert len(evidence.passages) == 5
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("gfm:nodes=0", "at least 1, or all"),
         ("gfm:node=5", "has no setting 'node'"),
@@ -185,12 +185,12 @@ def test_ten_thousand_names_in_one_question(index: Index) -> None:
         ("gfm:weights=nowhere", "holds no config.json"),
     ],
 )
-def test_settings_that_are_none(index: Index, name: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_invalid_settings_are_refused(index: Index, name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         index.retriever(parse_retriever(name))
 
 
-def test_weights_in_the_index_are_its_own(index: Index, tmp_path: Path) -> None:
+def test_an_index_prefers_its_own_weights(index: Index, tmp_path: Path) -> None:
     own = index.context.own_weights_folder("gfm")
     assert index.context.weights_folder("gfm") == PRETRAINED_FOLDER / "gfm"
     own.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Folders of weights: what is saved is loaded, and everything else is told."""
+"""Folders of weights: saved weights are loaded, and everything else is reported."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "w"
 
 
-def test_what_is_saved_is_loaded(folder: Path) -> None:
+def test_saved_weights_are_loaded(folder: Path) -> None:
     trained = load_weights(folder)
     assert (trained.encoder, trained.nodes, trained.model.settings) == (ENCODER, 300, SETTINGS)
     assert trained.targets == "passages"
@@ -63,7 +63,7 @@ def test_a_damaged_file(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"format": 1}, "format 2"),
         ({"width": 8}, "another model"),
@@ -76,16 +76,16 @@ def test_a_damaged_file(folder: Path, name: str) -> None:
         ({"targets": "words"}, "targets"),
     ],
 )
-def test_a_configuration_that_does_not_fit(folder: Path, change: dict[str, object], said: str) -> None:
+def test_an_invalid_configuration_is_refused(folder: Path, change: dict[str, object], message: str) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8")) | change
     config = {name: value for name, value in config.items() if value is not None}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         load_weights(folder)
 
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf")])
-def test_numbers_that_are_none(folder: Path, broken: float) -> None:
+def test_numbers_that_are_not_finite_are_refused(folder: Path, broken: float) -> None:
     tensors = load_file(folder / "model.safetensors")
     tensors["question_mlp.weight"][0, 0] = broken
     save_file(tensors, folder / "model.safetensors")
@@ -93,7 +93,7 @@ def test_numbers_that_are_none(folder: Path, broken: float) -> None:
         load_weights(folder)
 
 
-def test_a_tensor_too_many_or_too_few(folder: Path) -> None:
+def test_missing_and_extra_tensors_are_refused(folder: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     del tensors["rel_mlp.bias"]
     save_file(tensors, folder / "model.safetensors")
@@ -101,7 +101,7 @@ def test_a_tensor_too_many_or_too_few(folder: Path) -> None:
         load_weights(folder)
 
 
-def test_single_precision_is_kept_where_asked(tmp_path: Path) -> None:
+def test_single_precision_can_be_saved(tmp_path: Path) -> None:
     model = QueryGNN(SETTINGS)
     save_weights(tmp_path, TrainedGNN(model, "entities", ENCODER, None, ""), {}, half=False)
     trained = load_weights(tmp_path)

@@ -1,4 +1,4 @@
-"""Choices against a brute-force oracle, and evidence against the retrievers that were chosen."""
+"""Choices against a brute-force oracle, and evidence against the chosen retrievers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -38,10 +38,10 @@ def weights(
     known: Sequence[float] = (0.0, 0.0, 0.0),
     look: float = 0.004,
 ) -> RoutedWeights:
-    """Return choices whose recall changes by `known` for each name (standardised) that a question has."""
-    place = list(SIGNALS).index("known")
+    """Return choices whose recall changes by `known` for each known name (standardised) of a question."""
+    position = list(SIGNALS).index("known")
     choices = tuple(
-        Choice(name, name, r, tuple(w if s == place else 0.0 for s in range(len(SIGNALS))), Duration(t))
+        Choice(name, name, r, tuple(w if s == position else 0.0 for s in range(len(SIGNALS))), Duration(t))
         for name, r, t, w in zip(NAMES, recalls, seconds, known, strict=True)
     )
     zeros = (0.0,) * len(SIGNALS)
@@ -49,8 +49,8 @@ def weights(
 
 
 @dataclass
-class Made:
-    """Makes retrievers of an index and remembers what each was asked."""
+class RetrieverFactory:
+    """Makes retrievers over an index that record their questions."""
 
     index: Index
     absent: tuple[str, ...] = ()
@@ -59,11 +59,13 @@ class Made:
     def __call__(self, choice: Choice) -> Retriever:
         if choice.name in self.absent:
             raise InputError(f"no {choice.name} here")
-        return Told(choice.name, open_retriever(parse_retriever(choice.retriever), self.index.context), self.asked)
+        return RecordingRetriever(
+            choice.name, open_retriever(parse_retriever(choice.retriever), self.index.context), self.asked
+        )
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordingRetriever:
     name: str
     retriever: Retriever
     asked: list[tuple[str, tuple[str, ...]]]
@@ -73,8 +75,8 @@ class Told:
         return self.retriever.retrieve(questions, k, where)
 
 
-class Once(PageRankRetriever):
-    """Refuses to make the walk of a question twice."""
+class SingleWalkRetriever(PageRankRetriever):
+    """Fails on a second walk of a question."""
 
     walks: tuple[str, ...] = ()
 
@@ -84,8 +86,8 @@ class Once(PageRankRetriever):
         return super().walk(question, allowed)
 
 
-def routed(
-    made: Made, chosen: RoutedWeights, text: str = "", kind: type[PageRankRetriever] = PageRankRetriever
+def make_routed(
+    made: RetrieverFactory, chosen: RoutedWeights, text: str = "", kind: type[PageRankRetriever] = PageRankRetriever
 ) -> RoutedRetriever:
     parts = made.index.context
     first = kind(parts.scope, parts.lexical, GraphWalkConfig())
@@ -99,32 +101,32 @@ def routed(
     slopes=st.tuples(*[st.floats(-1, 1)] * 3),
     names=st.floats(-9, 9),
     look=st.floats(0, 0.01),
-    worth=st.floats(0, 1000),
+    price=st.floats(0, 1000),
     budget=st.none() | st.floats(0, 0.2),
 )
 @settings(max_examples=200, deadline=None)
-def test_the_choice_is_that_of_greatest_recall_less_the_price_of_its_seconds(
+def test_the_choice_has_the_greatest_recall_less_the_price_of_its_seconds(
     recalls: tuple[float, ...],
     seconds: tuple[float, ...],
     slopes: tuple[float, ...],
     names: float,
     look: float,
-    worth: float,
+    price: float,
     budget: float | None,
 ) -> None:
     learned = weights(recalls, seconds, slopes, look)
-    router = Router(learned, Preference(NAMES, worth, budget), 10_000)
-    seen = np.array([names if name == "known" else 0.0 for name in SIGNALS], dtype=np.float32)
+    router = Router(learned, Preference(NAMES, price, budget), 10_000)
+    values = np.array([names if name == "known" else 0.0 for name in SIGNALS], dtype=np.float32)
     far = min(max(float(np.float32(names)), -4.0), 4.0)
     promised = [r + w * far for r, w in zip(recalls, slopes, strict=True)]
     spent = [s + look for s in seconds]
-    decision = router.choose(seen)
+    decision = router.choose(values)
     assert decision.recalls == pytest.approx(promised, abs=1e-9)
     assert decision.seconds == pytest.approx(spent)
     fit = [c for c in range(3) if budget is None or spent[c] <= budget]
     chosen = decision.order[0]
     if fit:
-        net = [p - worth / 100 * s for p, s in zip(promised, spent, strict=True)]
+        net = [p - price / 100 * s for p, s in zip(promised, spent, strict=True)]
         assert chosen in fit
         assert net[chosen] == pytest.approx(max(net[c] for c in fit), abs=1e-9)
     else:
@@ -132,12 +134,12 @@ def test_the_choice_is_that_of_greatest_recall_less_the_price_of_its_seconds(
     assert sorted(decision.order) == [0, 1, 2]
 
 
-def test_each_choice_gives_its_own_evidence_and_says_so_first(small: Index) -> None:
+def test_each_choice_returns_its_own_evidence_with_a_first_note(small: Index) -> None:
     for name in NAMES:
         best = weights([0.9 if name == one else 0.1 for one in NAMES])
         for where in (None, "lang = 'en'"):
             for evidence, question in zip(
-                routed(Made(small), best).retrieve(QUESTIONS, 3, where), QUESTIONS, strict=True
+                make_routed(RetrieverFactory(small), best).retrieve(QUESTIONS, 3, where), QUESTIONS, strict=True
             ):
                 (own,) = small.retriever(parse_retriever(name)).retrieve([question], 3, where)
                 assert without_timing(evidence)[:2] == without_timing(own)[:2]
@@ -145,37 +147,37 @@ def test_each_choice_gives_its_own_evidence_and_says_so_first(small: Index) -> N
                 assert evidence.notes[0].startswith(f"routed: {name} (recall@5 0.90 in ")
 
 
-def test_questions_of_one_choice_are_asked_together_and_the_walk_is_not_made_twice(small: Index) -> None:
-    made = Made(small)
+def test_questions_of_one_choice_are_batched_and_the_walk_runs_once(small: Index) -> None:
+    retriever = RetrieverFactory(small)
     names_cost = weights((0.5, 0.8, 0.7), known=(0.0, 0.0, 0.4))
     questions = [NAMELESS, ASKS, "", QUESTIONS[1], "zzz"]
-    evidence = routed(made, names_cost, "worth=0", Once).retrieve(questions, 5)
+    evidence = make_routed(retriever, names_cost, "worth=0", SingleWalkRetriever).retrieve(questions, 5)
     # Only those with names go to dense; pagerank answers from the walk and is never made.
-    assert made.asked == [("dense", (ASKS, QUESTIONS[1]))]
+    assert retriever.asked == [("dense", (ASKS, QUESTIONS[1]))]
     assert [e.notes[0].split()[1] for e in evidence] == ["pagerank", "dense", "question", "dense", "pagerank"]
     assert evidence[4].notes[-1] == NO_MATCH
     assert all(e.usage.seconds > 0 for e, question in zip(evidence, questions, strict=True) if question)
 
 
-def test_the_reasons_are_the_signals_that_weighed_most(small: Index) -> None:
+def test_the_reasons_are_the_signals_with_the_greatest_contribution(small: Index) -> None:
     learned = weights((0.5, 0.8, 0.7), known=(0.0, -0.1, 0.4))
-    (evidence,) = routed(Made(small), learned, "worth=0").retrieve([ASKS], 5)
+    (evidence,) = make_routed(RetrieverFactory(small), learned, "worth=0").retrieve([ASKS], 5)
     assert "over pagerank (recall@5 0.7" in evidence.notes[0]
     assert evidence.notes[0].endswith("names that the index knows: more than usual")
 
 
-def test_a_choice_that_the_index_cannot_serve_is_left_out_where_it_would_have_been_chosen(small: Index) -> None:
+def test_a_choice_that_the_index_cannot_serve_is_skipped_with_a_note(small: Index) -> None:
     learned = weights((0.5, 0.8, 0.7), known=(0.0, 0.0, 0.4))
-    named, nameless = routed(Made(small, ("dense",)), learned, "worth=0").retrieve([ASKS, NAMELESS], 5)
+    named, nameless = make_routed(RetrieverFactory(small, ("dense",)), learned, "worth=0").retrieve([ASKS, NAMELESS], 5)
     assert named.notes[0].startswith("routed: pagerank")
     assert "dense is left out: no dense here" in named.notes[0]
     assert "left out" not in nameless.notes[0]
     with pytest.raises(InputError, match="can serve none of the choices: dense is left out"):
-        routed(Made(small, ("dense",)), learned, "choices=dense").retrieve([ASKS], 5)
+        make_routed(RetrieverFactory(small, ("dense",)), learned, "choices=dense").retrieve([ASKS], 5)
 
 
 @pytest.mark.parametrize(
-    ("budget", "chosen", "said"),
+    ("budget", "chosen", "message"),
     [
         ("1", "dense", "over pagerank"),
         ("0.023", "dense", "without a look"),  # looking would leave dense no time
@@ -185,15 +187,15 @@ def test_a_choice_that_the_index_cannot_serve_is_left_out_where_it_would_have_be
         ("0", "bm25", "nothing takes less than the budget of 0 ms"),
     ],
 )
-def test_a_budget_leaves_room_for_some_choices(small: Index, budget: str, chosen: str, said: str) -> None:
-    (evidence,) = routed(Made(small), weights(), f"budget={budget}").retrieve([ASKS], 5)
+def test_a_budget_limits_the_choices(small: Index, budget: str, chosen: str, message: str) -> None:
+    (evidence,) = make_routed(RetrieverFactory(small), weights(), f"budget={budget}").retrieve([ASKS], 5)
     assert evidence.notes[0].startswith(f"routed: {chosen} ")
-    assert said in evidence.notes[0]
+    assert message in evidence.notes[0]
 
 
-def test_a_price_a_scale_and_choices_change_what_is_chosen(small: Index) -> None:
+def test_price_scale_and_choices_change_the_decision(small: Index) -> None:
     def chosen(text: str) -> str:
-        (evidence,) = routed(Made(small), weights(), text).retrieve([ASKS], 5)
+        (evidence,) = make_routed(RetrieverFactory(small), weights(), text).retrieve([ASKS], 5)
         return evidence.notes[0].split()[1]
 
     # dense gives 10 points more than pagerank for 18 ms: 556 points a second.
@@ -203,24 +205,24 @@ def test_a_price_a_scale_and_choices_change_what_is_chosen(small: Index) -> None
     assert chosen("choices=bm25") == "bm25"
 
 
-def test_a_budget_alone_asks_for_all_the_recall_that_fits(small: Index) -> None:
+def test_a_budget_alone_maximises_recall_within_it(small: Index) -> None:
     dear = replace(weights(), seconds_price=600.0)
     chosen = [
-        routed(Made(small), dear, text).retrieve([ASKS], 5)[0].notes[0].split()[1]
+        make_routed(RetrieverFactory(small), dear, text).retrieve([ASKS], 5)[0].notes[0].split()[1]
         for text in ("", "budget=1", "budget=1,worth=600", "budget=0.03,worth=500")
     ]
     assert chosen == ["pagerank", "dense", "pagerank", "dense"]
 
 
-def test_a_scale_is_of_every_second_the_look_included() -> None:
+def test_the_scale_multiplies_all_seconds_with_the_overhead() -> None:
     one, twice = (Router(weights(), Preference(NAMES, 0.0, time_scale=scale), 10_000) for scale in (1.0, 2.0))
-    seen = np.zeros(len(SIGNALS), dtype=np.float32)
-    assert one.choose(seen).seconds == pytest.approx([0.005, 0.006, 0.024])
-    assert twice.choose(seen).seconds == pytest.approx([0.010, 0.012, 0.048])
+    values = np.zeros(len(SIGNALS), dtype=np.float32)
+    assert one.choose(values).seconds == pytest.approx([0.005, 0.006, 0.024])
+    assert twice.choose(values).seconds == pytest.approx([0.010, 0.012, 0.048])
     assert twice.choose(None).seconds == pytest.approx([0.002, 0.012, 0.040])
 
 
-def test_larger_indexes_take_longer_as_training_found(small: Index) -> None:
+def test_larger_indexes_take_longer_as_measured_in_training(small: Index) -> None:
     slow = tuple(replace(choice, duration=Duration(0.02, 0.5)) for choice in weights().choices)
     grown = replace(weights(look=0.0), choices=slow)
     seconds = [Router(grown, Preference(NAMES, 0.0), size).choose(None).seconds[0] for size in (0, 10_000, 40_000)]
@@ -241,14 +243,14 @@ def test_larger_indexes_take_longer_as_training_found(small: Index) -> None:
         ("weights=nowhere", "which holds no config.json; give a folder that clew train made"),
     ],
 )
-def test_settings_that_cannot_be_used_are_one_line_and_code_2(small_folder: str, settings_: str, message: str) -> None:
-    done = run_clew("search", "Who?", "--index", small_folder, "--retriever", f"routed:{settings_}")
-    assert done.code == 2
-    assert message in done.err
-    assert done.err.count("\n") == 1
+def test_invalid_settings_give_one_line_and_exit_code_2(small_folder: str, settings_: str, message: str) -> None:
+    outcome = run_clew("search", "Who?", "--index", small_folder, "--retriever", f"routed:{settings_}")
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
 
 
-def test_the_shipped_weights_choose_by_what_they_were_trained_for(small: Index) -> None:
+def test_the_shipped_weights_choose_by_their_training(small: Index) -> None:
     # The small index has other vectors than gfm reads, so pagerank and bm25 are what is left.
     evidence = small.retriever("routed").retrieve(QUESTIONS, 3)
     assert {e.notes[0].split()[1] for e in evidence} <= {"bm25", FIRST_RETRIEVER}

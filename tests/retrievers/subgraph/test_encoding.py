@@ -1,4 +1,4 @@
-"""Graphs and questions with vectors, against doing it one word at a time."""
+"""Encoded graphs and questions, against encoding one text at a time."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -23,8 +23,8 @@ GRAPH = TextualGraph(
 )
 
 
-class Recorded:
-    """An encoder that remembers what it was asked, batch by batch."""
+class RecordingEncoder:
+    """An encoder that records its batches."""
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
@@ -38,30 +38,30 @@ def encoder() -> GraphEncoder:
     return GraphEncoder(ENCODER.encode, ENCODER.encode_queries)
 
 
-def test_nodes_and_distinct_relations_have_their_own_vectors() -> None:
-    found = encoder().encode_graph(GRAPH)
-    assert found.graph is GRAPH
-    assert found.node_vectors.tolist() == ENCODER.encode(list(GRAPH.nodes)).tolist()
-    assert found.relation_vectors[found.edge_relations].tolist() == ENCODER.encode(list(GRAPH.relations)).tolist()
-    assert found.relation_vectors.shape == (3, 64)
-    assert found.edge_relations.dtype == np.int32
-    assert found.edge_relations.tolist() == [0, 1, 0, 2]
+def test_nodes_and_distinct_relations_have_vectors() -> None:
+    actual = encoder().encode_graph(GRAPH)
+    assert actual.graph is GRAPH
+    assert actual.node_vectors.tolist() == ENCODER.encode(list(GRAPH.nodes)).tolist()
+    assert actual.relation_vectors[actual.edge_relations].tolist() == ENCODER.encode(list(GRAPH.relations)).tolist()
+    assert actual.relation_vectors.shape == (3, 64)
+    assert actual.edge_relations.dtype == np.int32
+    assert actual.edge_relations.tolist() == [0, 1, 0, 2]
 
 
-def test_a_graph_of_nothing() -> None:
-    found = encoder().encode_graph(TextualGraph((), np.zeros((0, 2), dtype=np.int32), ()))
-    assert (found.node_vectors.shape, found.relation_vectors.shape, found.edge_relations.shape) == (
+def test_an_empty_graph() -> None:
+    actual = encoder().encode_graph(TextualGraph((), np.zeros((0, 2), dtype=np.int32), ()))
+    assert (actual.node_vectors.shape, actual.relation_vectors.shape, actual.edge_relations.shape) == (
         (0, 64),
         (0, 64),
         (0,),
     )
-    asked = encoder().encode_query(found, "who directed it ?")
-    assert asked.relation_relevance is not None
-    assert asked.relation_relevance.shape == (0,)
+    question = encoder().encode_query(actual, "who directed it ?")
+    assert question.relation_relevance is not None
+    assert question.relation_relevance.shape == (0,)
 
 
 def test_equal_texts_are_encoded_once() -> None:
-    texts, questions = Recorded(), Recorded()
+    texts, questions = RecordingEncoder(), RecordingEncoder()
     both = GraphEncoder(texts, questions)
     for _ in range(2):
         both.encode_query(both.encode_graph(GRAPH), "who directed it ?")
@@ -69,36 +69,36 @@ def test_equal_texts_are_encoded_once() -> None:
     assert questions.batches == [["who directed it ?", "directed"]]
 
 
-def test_remembering_many_takes_one_call_and_changes_nothing() -> None:
-    texts, questions = Recorded(), Recorded()
+def test_preloading_takes_one_call_and_changes_nothing() -> None:
+    texts, questions = RecordingEncoder(), RecordingEncoder()
     both = GraphEncoder(texts, questions)
     other = TextualGraph(("Alien",), np.zeros((0, 2), dtype=np.int32), ())
     asking = [(0, "who directed The Wire ?", [0]), (1, "when did Alien start ?", [0])]
     both.preload([GRAPH, other], asking)
     assert (len(texts.batches), len(questions.batches)) == (1, 1)
-    for place, text, topics in asking:
-        graph = [GRAPH, other][place]
-        found, wanted = (each.encode_query(each.encode_graph(graph), text, topics) for each in (both, encoder()))
-        assert found.question_vector.tolist() == wanted.question_vector.tolist()
-        assert found.graph.node_vectors.tolist() == wanted.graph.node_vectors.tolist()
-        assert found.relation_relevance is not None
-        assert wanted.relation_relevance is not None
-        assert found.relation_relevance.tolist() == wanted.relation_relevance.tolist()
+    for position, text, topics in asking:
+        graph = [GRAPH, other][position]
+        actual, expected = (each.encode_query(each.encode_graph(graph), text, topics) for each in (both, encoder()))
+        assert actual.question_vector.tolist() == expected.question_vector.tolist()
+        assert actual.graph.node_vectors.tolist() == expected.graph.node_vectors.tolist()
+        assert actual.relation_relevance is not None
+        assert expected.relation_relevance is not None
+        assert actual.relation_relevance.tolist() == expected.relation_relevance.tolist()
     assert (len(texts.batches), len(questions.batches)) == (1, 1)
 
 
-def test_many_texts_are_remembered_in_parts_that_are_told() -> None:
-    texts = Recorded()
+def test_preloading_reports_its_progress() -> None:
+    texts = RecordingEncoder()
     many = TextualGraph([f"ship {number}" for number in range(5000)], np.zeros((0, 2), dtype=np.int32), ())
-    told: list[tuple[int, int]] = []
-    GraphEncoder(texts, texts).preload([many], [(0, "who?", [])], lambda done, total: told.append((done, total)))
+    reports: list[tuple[int, int]] = []
+    GraphEncoder(texts, texts).preload([many], [(0, "who?", [])], lambda done, total: reports.append((done, total)))
     assert [text for batch in texts.batches for text in batch] == [*many.nodes, "who?"]
     assert [len(batch) for batch in texts.batches] == [2048, 2048, 904, 1]
-    assert told == [(0, 5001), (2048, 5001), (4096, 5001), (5000, 5001), (5001, 5001)]
+    assert reports == [(0, 5001), (2048, 5001), (4096, 5001), (5000, 5001), (5001, 5001)]
 
 
-def test_no_more_is_remembered_in_advance_than_half_of_what_fits() -> None:
-    texts, questions = Recorded(), Recorded()
+def test_preloading_fills_at_most_half_of_the_cache() -> None:
+    texts, questions = RecordingEncoder(), RecordingEncoder()
     both = GraphEncoder(texts, questions, max_texts=6)
     both.preload([GRAPH], [(0, "who directed The Wire ?", [0])])
     assert texts.batches == [list(GRAPH.nodes[:3])]
@@ -117,18 +117,18 @@ def test_no_more_is_remembered_in_advance_than_half_of_what_fits() -> None:
         ("a question with  blanks ?", [4], []),
     ],
 )
-def test_names_of_topics_are_taken_out_of_the_question(text: str, topics: list[int], names: list[str]) -> None:
+def test_names_of_topics_are_masked_in_the_question(text: str, topics: list[int], names: list[str]) -> None:
     both = encoder()
-    found = both.encode_query(both.encode_graph(GRAPH), text, topics)
+    actual = both.encode_query(both.encode_graph(GRAPH), text, topics)
     without, start = text, 0
     spans = []
     for name in names:
         start = text.index(name, start)
         spans.append((start, start + len(name)))
     without = mask_names(text, spans).text if names else text
-    assert found.question_vector.tolist() == ENCODER.encode([without])[0].tolist()
-    assert found.topics.dtype == np.int32
-    assert found.topics.tolist() == topics
+    assert actual.question_vector.tolist() == ENCODER.encode([without])[0].tolist()
+    assert actual.topics.dtype == np.int32
+    assert actual.topics.tolist() == topics
 
 
 @pytest.mark.parametrize(
@@ -148,31 +148,31 @@ def test_names_of_topics_are_taken_out_of_the_question(text: str, topics: list[i
         ("is C++17 C++ ?", "C++", "is c 17 it"),
     ],
 )
-def test_names_stand_alone_as_the_linker_has_it(text: str, name: str, rest: str | None) -> None:
+def test_names_are_masked_as_whole_words(text: str, name: str, rest: str | None) -> None:
     graph = TextualGraph((name,), np.zeros((0, 2), dtype=np.int32), ())
     both = encoder()
-    found = both.encode_query(both.encode_graph(graph), text, [0])
-    assert found.question_vector.tolist() == ENCODER.encode([text if rest is None else rest])[0].tolist()
+    actual = both.encode_query(both.encode_graph(graph), text, [0])
+    assert actual.question_vector.tolist() == ENCODER.encode([text if rest is None else rest])[0].tolist()
 
 
-def test_relevance_is_that_of_the_best_phrase_of_the_word_that_asks_most() -> None:
+def test_relevance_is_that_of_the_best_phrase_of_the_best_word() -> None:
     both = encoder()
     text = "which year of release and place of birth has The Wire ?"
-    found = both.encode_query(both.encode_graph(GRAPH), text, [0])
+    actual = both.encode_query(both.encode_graph(GRAPH), text, [0])
     relations = ENCODER.encode(["directed by", "release year", "place of birth"])
     start = text.index("The Wire")
-    wanted = np.full(3, -np.inf)
+    expected = np.full(3, -np.inf)
     for phrases in find_relation_words(mask_names(text, [(start, start + len("The Wire"))])).phrases:
         for phrase in phrases:
-            alike = relations @ ENCODER.encode([phrase])[0]
-            wanted = np.maximum(wanted, alike - alike.mean())
-    assert found.relation_relevance is not None
-    assert found.relation_relevance == pytest.approx(wanted, abs=1e-6)
-    assert found.relation_relevance.argmin() == 0  # nobody asks who directed it
+            similarity = relations @ ENCODER.encode([phrase])[0]
+            expected = np.maximum(expected, similarity - similarity.mean())
+    assert actual.relation_relevance is not None
+    assert actual.relation_relevance == pytest.approx(expected, abs=1e-6)
+    assert actual.relation_relevance.argmin() == 0  # nobody asks who directed it
 
 
 @pytest.mark.parametrize("text", ["what is it ?", "", "The Wire"])
-def test_without_an_asking_word_no_relation_is_asked_for(text: str) -> None:
+def test_without_relation_words_there_is_no_relevance(text: str) -> None:
     both = encoder()
     assert both.encode_query(both.encode_graph(GRAPH), text, [0]).relation_relevance is None
 

@@ -1,4 +1,4 @@
-"""The trained selection: the likeliest nodes, whichever graphs are asked together."""
+"""The trained selector: the likeliest nodes, independent of the other graphs."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,17 @@ import torch
 
 from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.nn.subgraph_policy import PRODUCT
-from clew.retrievers.subgraph.gcn_features import TEXT, node_similarities, walk_prior, walk_shares
+from clew.retrievers.subgraph.gcn_features import TEXT, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, make_node_batch
+from clew.retrievers.subgraph.selectors import node_similarity
 from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH, make_question_graph
 
 RING = [(i, (i + 1) % 12) for i in range(12)] + [(0, 6), (3, 3)]
 
 
 def trained(settings: ScorerSettings, gain: float) -> TrainedScorer:
-    """Return a network whose weights are drawn; with a gain of 0, one that is untrained."""
+    """Return a network with random weights; with a gain of 0 it is untrained."""
     model = settings.build_network(WIDTH, 0)
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -24,50 +25,52 @@ def trained(settings: ScorerSettings, gain: float) -> TrainedScorer:
     return TrainedScorer(model.eval(), settings, "none", WIDTH)
 
 
-def by_hand(asked: GraphQuery, importance: np.ndarray, settings: ScorerSettings, budget: int) -> list[int]:
-    """Return the nodes of the best scores, equal ones by position."""
-    alike = node_similarities(asked)
-    worth = (
-        alike * importance if settings.combination == PRODUCT else importance + walk_prior(walk_shares(asked)) + alike
+def best_nodes(asked: GraphQuery, importance: np.ndarray, settings: ScorerSettings, budget: int) -> list[int]:
+    """Return the nodes of the best scores, ties by position."""
+    similarity = node_similarity(asked)
+    price = (
+        similarity * importance
+        if settings.combination == PRODUCT
+        else importance + walk_prior(walk_shares(asked)) + similarity
     )
-    order = sorted(range(len(worth)), key=lambda node: (-float(worth[node]), node))
+    order = sorted(range(len(price)), key=lambda node: (-float(price[node]), node))
     return sorted(order[:budget])
 
 
 @pytest.mark.parametrize("gain", [0.0, 1.0])
 @pytest.mark.parametrize("settings", [ScorerSettings(), ScorerSettings(TEXT, PRODUCT)], ids=["ours", "source"])
 @pytest.mark.parametrize("budget", [1, 4, 30])
-def test_it_takes_the_nodes_of_the_best_scores(settings: ScorerSettings, gain: float, budget: int) -> None:
-    asked, network = make_question_graph(12, RING, [2]), trained(settings, gain)
-    batch = make_node_batch([asked], settings)
+def test_the_nodes_of_the_best_scores_are_selected(settings: ScorerSettings, gain: float, budget: int) -> None:
+    question, network = make_question_graph(12, RING, [2]), trained(settings, gain)
+    batch = make_node_batch([question], settings)
     with torch.no_grad():
         importance = network.model.gcn(batch.inputs, batch.edges).numpy()
-    (part,) = GCNSelector(network).select([asked], budget)
-    assert part.nodes.tolist() == by_hand(asked, importance, settings, budget)
+    (part,) = GCNSelector(network).select([question], budget)
+    assert part.nodes.tolist() == best_nodes(question, importance, settings, budget)
     inside = set(part.nodes.tolist())
     assert part.edges.tolist() == [i for i, ends in enumerate(RING) if inside.issuperset(ends)]
 
 
-def test_untrained_it_follows_the_walk_from_the_topics() -> None:
+def test_an_untrained_network_follows_the_walk_from_the_topics() -> None:
     chain = make_question_graph(30, [(i, i + 1) for i in range(29)], [10])
     (part,) = GCNSelector(trained(ScorerSettings(), 0.0)).select([chain], 9)
     assert part.nodes.tolist() == list(range(6, 15))  # four steps either way
     assert len(part.edges) == 8
 
 
-def test_one_that_may_end_early_ends_where_the_end_is_likelier() -> None:
+def test_a_selection_ends_early_where_the_end_is_likelier() -> None:
     network = trained(ScorerSettings(stops=True), 0.0)
-    asked = ODD_GRAPHS["a chain"]
-    batch = make_node_batch([asked], network.settings)
+    question = ODD_GRAPHS["a chain"]
+    batch = make_node_batch([question], network.settings)
     with torch.no_grad():
         scores = network.model(batch)[0].sort(descending=True).values
         network.model.end.fill_(float(scores[2] + scores[3]) / 2)
-    assert len(GCNSelector(network).select([asked], 10)[0].nodes) == 3
+    assert len(GCNSelector(network).select([question], 10)[0].nodes) == 3
     with torch.no_grad():
         network.model.end.fill_(float(scores[0]) + 1.0)
-    assert len(GCNSelector(network).select([asked], 10)[0].nodes) == 1
+    assert len(GCNSelector(network).select([question], 10)[0].nodes) == 1
 
 
-def test_the_weights_are_its_fingerprint() -> None:
+def test_the_fingerprint_identifies_the_weights() -> None:
     one, other = trained(ScorerSettings(), 0.0), trained(ScorerSettings(), 1.0)
     assert GCNSelector(one).fingerprint == one.fingerprint != GCNSelector(other).fingerprint

@@ -1,4 +1,4 @@
-"""The network that selects subgraphs on disk, and question graphs side by side as it reads them."""
+"""The network that selects subgraphs: its weights on disk, and its input batches."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,6 @@ from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     TEXT,
     node_features,
-    node_similarities,
     walk_prior,
     walk_shares,
 )
@@ -28,6 +27,7 @@ from clew.retrievers.subgraph.gcn_weights import (
     make_node_batch,
     save_scorer,
 )
+from clew.retrievers.subgraph.selectors import node_similarity
 from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
 
 SHAPES = {
@@ -38,7 +38,7 @@ SHAPES = {
 
 
 def trained(settings: ScorerSettings, seed: int = 0) -> TrainedScorer:
-    """Return a network with drawn weights, the last layer's too."""
+    """Return a network with random weights, those of the last layer included."""
     model = settings.build_network(WIDTH, seed)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
@@ -49,66 +49,74 @@ def trained(settings: ScorerSettings, seed: int = 0) -> TrainedScorer:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path, shape: str) -> None:
-    kept = trained(SHAPES[shape])
-    save_scorer(tmp_path / "new", kept)
-    found = load_scorer(tmp_path / "new")
-    assert (found.settings, found.encoder, found.dimension) == (kept.settings, kept.encoder, kept.dimension)
-    assert (found.about, found.fingerprint, found.model.training) == (kept.about, kept.fingerprint, False)
-    for name, tensor in kept.model.state_dict().items():
-        assert torch.equal(found.model.state_dict()[name], tensor)
-    batch = make_node_batch([ODD_GRAPHS["a chain"]], kept.settings)
+    kept_config = trained(SHAPES[shape])
+    save_scorer(tmp_path / "new", kept_config)
+    actual = load_scorer(tmp_path / "new")
+    assert (actual.settings, actual.encoder, actual.dimension) == (
+        kept_config.settings,
+        kept_config.encoder,
+        kept_config.dimension,
+    )
+    assert (actual.about, actual.fingerprint, actual.model.training) == (
+        kept_config.about,
+        kept_config.fingerprint,
+        False,
+    )
+    for name, tensor in kept_config.model.state_dict().items():
+        assert torch.equal(actual.model.state_dict()[name], tensor)
+    batch = make_node_batch([ODD_GRAPHS["a chain"]], kept_config.settings)
     with torch.no_grad():
-        for one, other in zip(kept.model(batch), found.model(batch), strict=True):
+        for one, other in zip(kept_config.model(batch), actual.model(batch), strict=True):
             assert torch.equal(one, other)
-    save_scorer(tmp_path / "again", found)
+    save_scorer(tmp_path / "again", actual)
     for path in sorted((tmp_path / "new").iterdir()):
         assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_the_fingerprint_changes_with_what_changes_a_score() -> None:
-    kept = trained(SHAPES["ours"])
-    prints = {kept.fingerprint, trained(SHAPES["ours"], 1).fingerprint}
-    prints |= {replace(kept, encoder="another").fingerprint}
-    prints |= {replace(kept, settings=replace(kept.settings, stops=True)).fingerprint}
+    kept_config = trained(SHAPES["ours"])
+    prints = {kept_config.fingerprint, trained(SHAPES["ours"], 1).fingerprint}
+    prints |= {replace(kept_config, encoder="another").fingerprint}
+    prints |= {replace(kept_config, settings=replace(kept_config.settings, stops=True)).fingerprint}
     assert len(prints) == 4
-    assert replace(kept, about={}).fingerprint == kept.fingerprint == trained(SHAPES["ours"]).fingerprint
+    assert replace(kept_config, about={}).fingerprint == kept_config.fingerprint == trained(SHAPES["ours"]).fingerprint
     with torch.no_grad():
-        next(kept.model.parameters()).view(-1)[0] += 1.0
-    assert kept.fingerprint not in prints
+        next(kept_config.model.parameters()).view(-1)[0] += 1.0
+    assert kept_config.fingerprint not in prints
 
 
-def changed(**values: object) -> Callable[[dict[str, Any]], None]:
+def change_settings(**values: object) -> Callable[[dict[str, Any]], None]:
     return lambda told: told.update(values)
 
 
-def set_to(**values: object) -> Callable[[dict[str, Any]], None]:
+def set_values(**values: object) -> Callable[[dict[str, Any]], None]:
     return lambda told: told["settings"].update(values)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        set_to(width=9),
-        set_to(layers=3),
-        set_to(layers=1),
-        set_to(inputs=TEXT),
-        set_to(inputs="names"),
-        set_to(combination="quotient"),
-        set_to(depth=2),
-        changed(dimension=WIDTH + 1),
-        changed(dimension="wide"),
-        changed(settings=None),
-        changed(encoder=None),
-        lambda told: told.pop("about"),
+        set_values(width=9),
+        set_values(layers=3),
+        set_values(layers=1),
+        set_values(inputs=TEXT),
+        set_values(inputs="names"),
+        set_values(combination="quotient"),
+        set_values(depth=2),
+        change_settings(dimension=WIDTH + 1),
+        change_settings(dimension="wide"),
+        change_settings(settings=None),
+        change_settings(encoder=None),
+        lambda config: config.pop("about"),
     ],
 )
 def test_settings_of_another_network_are_refused_in_one_line(
     tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
     save_scorer(tmp_path, trained(SHAPES["ours"]))
-    told = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    change(told)
-    (tmp_path / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    config = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    change(config)
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ProviderError, match=r"network that selects subgraphs.*train or install") as caught:
         load_scorer(tmp_path)
     assert "\n" not in str(caught.value)
@@ -131,12 +139,12 @@ def test_arrays_of_another_network_are_refused(tmp_path: Path, harm: str) -> Non
         load_scorer(tmp_path)
 
 
-def test_no_folder_is_told(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ProviderError, match="train or install"):
         load_scorer(tmp_path / "gone")
 
 
-def test_settings_that_no_network_has_are_refused() -> None:
+def test_invalid_settings_are_refused() -> None:
     with pytest.raises(InputError, match="inputs is 'names': wanted text or question"):
         ScorerSettings(inputs="names")
     with pytest.raises(InputError, match="combination is 'quotient': wanted product or sum"):
@@ -145,7 +153,7 @@ def test_settings_that_no_network_has_are_refused() -> None:
         ScorerSettings(layers=1).build_network(WIDTH, 0)
 
 
-def test_networks_are_made_by_seed_and_leave_the_global_chance_alone() -> None:
+def test_networks_depend_on_the_seed_and_leave_the_global_generator_alone() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
     one, same, other = (SHAPES["ours"].build_network(WIDTH, seed) for seed in (0, 0, 1))
@@ -156,21 +164,21 @@ def test_networks_are_made_by_seed_and_leave_the_global_chance_alone() -> None:
 
 
 @pytest.mark.parametrize("inputs", [TEXT, QUESTION])
-def test_graphs_side_by_side(inputs: str) -> None:
-    asked = list(ODD_GRAPHS.values())
-    batch = make_node_batch(asked, ScorerSettings(inputs))
+def test_a_batch_equals_its_graphs(inputs: str) -> None:
+    question = list(ODD_GRAPHS.values())
+    batch = make_node_batch(question, ScorerSettings(inputs))
     begin = 0
-    seen = 0
-    for number, one in enumerate(asked):
+    values = 0
+    for number, one in enumerate(question):
         count, edges = len(one.graph.node_vectors), one.graph.graph.edges
         own = slice(begin, begin + count)
         assert batch.inputs[own].tolist() == node_features(one, inputs, walk_shares(one)).tolist()
-        assert batch.cosines[own].tolist() == node_similarities(one).tolist()
+        assert batch.cosines[own].tolist() == node_similarity(one).tolist()
         assert batch.prior[own].tolist() == walk_prior(walk_shares(one)).tolist()
         assert batch.graph_of[own].tolist() == [number] * count
-        assert batch.edges[seen : seen + len(edges)].tolist() == (edges + begin).tolist()
-        begin, seen = begin + count, seen + len(edges)
-    assert (len(batch.inputs), len(batch.edges), batch.graph_count) == (begin, seen, len(asked))
+        assert batch.edges[values : values + len(edges)].tolist() == (edges + begin).tolist()
+        begin, values = begin + count, values + len(edges)
+    assert (len(batch.inputs), len(batch.edges), batch.graph_count) == (begin, values, len(question))
     assert (batch.edges.dtype, batch.graph_of.dtype) == (torch.int64, torch.int64)
     with torch.no_grad():
         scores, _ = trained(ScorerSettings(inputs, SUM, width=8)).model(batch)

@@ -1,4 +1,4 @@
-"""What each way of choosing chooses, on graphs small enough to see it."""
+"""Selectors on graphs small enough to check by hand."""
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from clew.retrievers.subgraph.selectors import (
 )
 
 EDGES = [(0, 1), (1, 2), (2, 3), (3, 4), (1, 5)]
-LIKENESS = [0.1, 0.0, 0.2, 0.9, 0.8, 0.3]
+SIMILARITIES = [0.1, 0.0, 0.2, 0.9, 0.8, 0.3]
 
 
-def asked(
+def make_query(
     likeness: list[float], of_edges: list[float], edges: list[tuple[int, int]], topics: tuple[int, ...] = ()
 ) -> GraphQuery:
-    """Return a question with such cosines to nodes and edges."""
+    """Return a question with the given cosines to nodes and edges."""
 
     def turned(cosines: list[float]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
         cosine = np.array(cosines, dtype=np.float32)
@@ -34,44 +34,47 @@ def asked(
     return GraphQuery(encoded, np.array([1.0, 0.0], dtype=np.float32), np.array(topics, dtype=np.int32))
 
 
-def told(part: Subgraph) -> tuple[list[int], list[int]]:
+def positions_of(part: Subgraph) -> tuple[list[int], list[int]]:
     return part.nodes.tolist(), part.edges.tolist()
 
 
-def test_likeness_is_the_cosine() -> None:
-    one = asked(LIKENESS, [0.5, 0.1, 0.5, 0.5, 0.2], EDGES)
-    np.testing.assert_allclose(node_similarity(one), LIKENESS)
+def test_similarity_is_the_cosine() -> None:
+    one = make_query(SIMILARITIES, [0.5, 0.1, 0.5, 0.5, 0.2], EDGES)
+    np.testing.assert_allclose(node_similarity(one), SIMILARITIES)
     np.testing.assert_allclose(edge_similarity(one), [0.5, 0.1, 0.5, 0.5, 0.2])
 
 
-def test_the_likest_nodes() -> None:
-    one = asked(LIKENESS, [0.1] * 5, EDGES)
-    assert told(TopNodes().select([one], 3)[0]) == ([3, 4, 5], [3])
+def test_the_most_similar_nodes() -> None:
+    one = make_query(SIMILARITIES, [0.1] * 5, EDGES)
+    assert positions_of(TopNodes().select([one], 3)[0]) == ([3, 4, 5], [3])
 
 
-def test_the_nearest_nodes_the_likest_first() -> None:
-    one = asked(LIKENESS, [0.1] * 5, EDGES, (0,))
-    assert [told(EgoGraph().select([one], budget)[0])[0] for budget in (1, 2, 3, 9)] == [
+def test_the_nearest_nodes_ties_by_similarity() -> None:
+    one = make_query(SIMILARITIES, [0.1] * 5, EDGES, (0,))
+    assert [positions_of(EgoGraph().select([one], budget)[0])[0] for budget in (1, 2, 3, 9)] == [
         [0],
         [0, 1],
         [0, 1, 5],
         [0, 1, 2, 5],
     ]
-    assert told(EgoGraph(1).select([one], 9)[0]) == ([0, 1], [0])
-    assert told(EgoGraph(0).select([one], 9)[0]) == ([0], [])
-    unnamed = asked(LIKENESS, [0.1] * 5, EDGES)
-    assert told(EgoGraph(1).select([unnamed], 9)[0]) == ([2, 3, 4], [2, 3])
+    assert positions_of(EgoGraph(1).select([one], 9)[0]) == ([0, 1], [0])
+    assert positions_of(EgoGraph(0).select([one], 9)[0]) == ([0], [])
+    unnamed = make_query(SIMILARITIES, [0.1] * 5, EDGES)
+    assert positions_of(EgoGraph(1).select([unnamed], 9)[0]) == ([2, 3, 4], [2, 3])
 
 
-def test_all_of_it() -> None:
-    assert told(WholeGraph().select([asked(LIKENESS, [0.1] * 5, EDGES)], 1)[0]) == ([*range(6)], [*range(5)])
+def test_the_whole_graph() -> None:
+    assert positions_of(WholeGraph().select([make_query(SIMILARITIES, [0.1] * 5, EDGES)], 1)[0]) == (
+        [*range(6)],
+        [*range(5)],
+    )
 
 
-def test_chance_is_the_seed_and_the_question() -> None:
-    many = asked([0.1] * 200, [], [])
+def test_random_nodes_depend_on_the_seed_and_the_question() -> None:
+    many = make_query([0.1] * 200, [], [])
     first = RandomNodes(1).select([many], 10)[0].nodes.tolist()
     assert len(first) == 10
-    assert first == RandomNodes(1).select([asked(LIKENESS, [0.1] * 5, EDGES), many], 10)[1].nodes.tolist()
+    assert first == RandomNodes(1).select([make_query(SIMILARITIES, [0.1] * 5, EDGES), many], 10)[1].nodes.tolist()
     assert first != RandomNodes(2).select([many], 10)[0].nodes.tolist()
     other = GraphQuery(many.graph, np.array([0.0, 1.0], dtype=np.float32), many.topics)
     assert first != RandomNodes(1).select([other], 10)[0].nodes.tolist()
@@ -81,31 +84,31 @@ def test_chance_is_the_seed_and_the_question() -> None:
     assert 60 < counts.min() <= counts.max() < 140  # 100 each in the mean, a standard deviation of 8.7
 
 
-PLAIN = [0.1, 0.1, 0.1, 0.9, 0.1]  # one edge is worth its cost, so that the others keep theirs
+EDGE_SIMILARITIES = [0.1, 0.1, 0.1, 0.9, 0.1]  # one edge is worth its cost, so that the others keep theirs
 
 
-def test_a_tree_joins_the_likest_and_leaves_the_rest() -> None:
+def test_a_tree_connects_the_most_similar_nodes() -> None:
     # Prizes 3, 2 and 1 at nodes 3, 4 and 5.
-    one = asked(LIKENESS, PLAIN, EDGES)
-    assert told(SteinerSelector(topk_e=1).select([one], 9)[0]) == ([1, 2, 3, 4, 5], [1, 2, 3, 4])
-    assert told(SteinerSelector(topk=2, topk_e=1).select([one], 9)[0]) == ([3, 4], [3])
+    one = make_query(SIMILARITIES, EDGE_SIMILARITIES, EDGES)
+    assert positions_of(SteinerSelector(topk_e=1).select([one], 9)[0]) == ([1, 2, 3, 4, 5], [1, 2, 3, 4])
+    assert positions_of(SteinerSelector(topk=2, topk_e=1).select([one], 9)[0]) == ([3, 4], [3])
     # Node 5 with the way to it is worth less than nodes 3 and 4.
-    assert told(SteinerSelector(topk_e=1).select([one], 2)[0]) == ([3, 4], [3])
-    assert told(SteinerSelector(topk_e=1, cost=5.0).select([one], 9)[0]) == ([3, 4], [3])
+    assert positions_of(SteinerSelector(topk_e=1).select([one], 2)[0]) == ([3, 4], [3])
+    assert positions_of(SteinerSelector(topk_e=1, cost=5.0).select([one], 9)[0]) == ([3, 4], [3])
 
 
-def test_where_all_edges_are_alike_their_cost_is_lowered_to_less_than_their_prize() -> None:
-    one = asked(LIKENESS, [0.1] * 5, EDGES)
-    assert told(SteinerSelector(topk_e=1).select([one], 9)[0]) == ([*range(6)], [*range(5)])
+def test_equal_edge_prizes_lower_the_cost_below_the_prize() -> None:
+    one = make_query(SIMILARITIES, [0.1] * 5, EDGES)
+    assert positions_of(SteinerSelector(topk_e=1).select([one], 9)[0]) == ([*range(6)], [*range(5)])
 
 
-def test_an_edge_that_is_asked_for_is_in_the_tree() -> None:
-    for of_edges, inside in (([0.9, 0.1, 0.1, 0.1, 0.1], True), (PLAIN, False)):
-        part = SteinerSelector(topk_e=1).select([asked(LIKENESS, of_edges, EDGES)], 9)[0]
+def test_a_relevant_edge_is_in_the_tree() -> None:
+    for of_edges, inside in (([0.9, 0.1, 0.1, 0.1, 0.1], True), (EDGE_SIMILARITIES, False)):
+        part = SteinerSelector(topk_e=1).select([make_query(SIMILARITIES, of_edges, EDGES)], 9)[0]
         assert (0 in part.nodes.tolist()) == inside
 
 
-def test_a_tree_is_filled_up_only_when_asked_for() -> None:
-    one = asked(LIKENESS, PLAIN, EDGES)
-    assert told(SteinerSelector(topk=2, topk_e=1, fill=True).select([one], 3)[0]) == ([2, 3, 4], [2, 3])
-    assert told(SteinerSelector(topk=2, topk_e=1, fill=True).select([one], 9)[0]) == ([*range(6)], [*range(5)])
+def test_a_tree_is_filled_up_only_with_fill() -> None:
+    one = make_query(SIMILARITIES, EDGE_SIMILARITIES, EDGES)
+    assert positions_of(SteinerSelector(topk=2, topk_e=1, fill=True).select([one], 3)[0]) == ([2, 3, 4], [2, 3])
+    assert positions_of(SteinerSelector(topk=2, topk_e=1, fill=True).select([one], 9)[0]) == ([*range(6)], [*range(5)])

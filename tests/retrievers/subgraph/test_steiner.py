@@ -1,4 +1,4 @@
-"""Selections on an index: cut out around what a question names, chosen, and told as paths."""
+"""Subgraph retrieval on an index: neighbourhood, selection, and paths."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,19 +54,19 @@ def test_a_path_leads_from_the_topic_to_every_selected_entity(
     assert len(ends(evidence)) == len(set(ends(evidence)))
     assert answers[0] in names
     assert all(path_entities(path.item, evidence.topics)[0] in topics for path in evidence.paths)
-    known = {*TRIPLES}
-    assert all((t.head, t.relation, t.tail) in known for path in evidence.paths for t in path.item)
+    known_ids = {*TRIPLES}
+    assert all((t.head, t.relation, t.tail) in known_ids for path in evidence.paths for t in path.item)
 
 
-def test_the_textual_graph_says_what_the_index_says(family: Index) -> None:
+def test_the_textual_graph_equals_the_index(family: Index) -> None:
     selected = steiner(family).select("what is the profession of [Ada Lind]")
     graph, snapshot = selected.query.graph.graph, family.snapshot
-    told = [
+    facts = [
         (graph.nodes[a], r, graph.nodes[b]) for (a, b), r in zip(graph.edges.tolist(), graph.relations, strict=True)
     ]
     triples = [snapshot.triple(int(triple)) for triple in selected.triples]
-    assert told == [(t.head, t.relation, t.tail) for t in triples]
-    assert set(told) <= set(TRIPLES)
+    assert facts == [(t.head, t.relation, t.tail) for t in triples]
+    assert set(facts) <= set(TRIPLES)
     assert {name for name in graph.nodes if "Alone" in name} == set()
     assert [graph.nodes[int(node)] for node in selected.query.topics] == ["Ada Lind"]
     rows = selected.query.graph
@@ -77,7 +77,7 @@ def test_the_textual_graph_says_what_the_index_says(family: Index) -> None:
     assert textualise(graph, selected.subgraph).startswith("node_id,node_attr\n")
 
 
-def test_the_budget_and_the_neighbourhood_are_kept(family: Index) -> None:
+def test_budget_and_neighbourhood_limits_hold(family: Index) -> None:
     question = QUESTIONS[5]
     for budget in (1, 3):
         assert (
@@ -86,11 +86,11 @@ def test_the_budget_and_the_neighbourhood_are_kept(family: Index) -> None:
     small = steiner(family, "steiner:nodes=4").select(question[0], question[1])
     assert len(small.local.nodes) == 4
     assert family.snapshot.entities[int(small.local.nodes[0])] == "Ada Lind"
-    near = steiner(family, "steiner:hops=1").select(question[0], question[1])
-    assert {*near.query.graph.graph.nodes} == {"Ada Lind", "Bo Lind", "Vardø", "Eva Holm"}
+    nearest = steiner(family, "steiner:hops=1").select(question[0], question[1])
+    assert {*nearest.query.graph.graph.nodes} == {"Ada Lind", "Bo Lind", "Vardø", "Eva Holm"}
 
 
-def test_what_was_selected_is_said(family: Index) -> None:
+def test_the_selection_is_described_in_notes(family: Index) -> None:
     notes = steiner(family).retrieve(["what is the profession of [Eva Holm]"], 5)[0].notes
     assert notes[0] == "starts from Eva Holm"
     assert "tree that collects the 3 likest names and 5 likest relations" in notes[1]
@@ -98,7 +98,7 @@ def test_what_was_selected_is_said(family: Index) -> None:
     assert "teacher" in notes[2]
 
 
-def test_paths_come_likest_first_and_stay_in_the_tree_where_it_leads(family: Index) -> None:
+def test_paths_come_most_similar_first_and_stay_in_the_tree(family: Index) -> None:
     retriever = steiner(family)
     for text, topics, _, _ in QUESTIONS:
         selected = retriever.select(text, topics)
@@ -111,7 +111,7 @@ def test_paths_come_likest_first_and_stay_in_the_tree_where_it_leads(family: Ind
             assert not any("not selected" in note for note in evidence.notes)
 
 
-def test_a_tree_away_from_the_topic_is_reached_over_other_facts_and_that_is_said(tmp_path: Path) -> None:
+def test_a_tree_away_from_the_topic_is_reached_over_other_facts_with_a_note(tmp_path: Path) -> None:
     index = graph_of(tmp_path, [("Start", "x", "Middle"), ("Middle", "x", "target word"), ("Start", "x", "Other")])
     evidence = steiner(index, "steiner:topk=1,topk_e=1,budget=1").retrieve(["target word of [Start]"], 5)[0]
     assert ends(evidence) == ["target word"]
@@ -119,7 +119,7 @@ def test_a_tree_away_from_the_topic_is_reached_over_other_facts_and_that_is_said
     assert any("1 paths lead over facts that were not selected" in note for note in evidence.notes)
 
 
-def test_without_a_topic_or_facts_it_says_so(family: Index, tmp_path: Path) -> None:
+def test_missing_topics_and_facts_are_noted(family: Index, tmp_path: Path) -> None:
     retriever = steiner(family)
     assert NO_TOPIC in retriever.retrieve(["how many roads lead there"], 5)[0].notes
     unknown = retriever.retrieve_about(["who is it"], [["Nobody At All"]], 5)[0]
@@ -132,14 +132,14 @@ def test_without_a_topic_or_facts_it_says_so(family: Index, tmp_path: Path) -> N
     assert [p.item.id for p in evidence.passages] == ["a"]
 
 
-def test_where_too_few_entities_are_kept_for_a_fact_it_says_so(tmp_path: Path) -> None:
+def test_too_few_entities_for_a_fact_are_noted(tmp_path: Path) -> None:
     index = graph_of(tmp_path, [("Ada", "likes", "Bo"), ("Ada", "likes", "Carl")])
     notes = steiner(index, "steiner:nodes=1").retrieve(["what of [Ada]"], 5)[0].notes
     assert "no fact of what the question names is among the 1 of 3 entities kept by nodes=1: raise nodes" in notes
     assert NO_FACTS not in notes
 
 
-def test_an_entity_alone_and_a_hub_are_no_trouble(tmp_path: Path) -> None:
+def test_an_isolated_entity_and_a_hub(tmp_path: Path) -> None:
     hub = [("Hub", "has", f"leaf {i:04d}") for i in range(2000)] + [("Alone", "is", "Alone")]
     index = graph_of(tmp_path, hub)
     assert not steiner(index).retrieve(["what is [Alone]"], 5)[0].paths
@@ -148,7 +148,7 @@ def test_an_entity_alone_and_a_hub_are_no_trouble(tmp_path: Path) -> None:
     assert any("not all were looked at" in note for note in evidence.notes)
 
 
-def test_topics_are_given_to_a_search(family: Index) -> None:
+def test_topics_can_be_given_to_a_search(family: Index) -> None:
     evidence = family.search("what is her profession", 5, "steiner", topics=["Eva Holm"])
     assert evidence.topics == ("Eva Holm",)
     assert "teacher" in ends(evidence)
@@ -161,7 +161,7 @@ def test_two_runs_are_equal(family: Index, tmp_path: Path) -> None:
         assert (one.paths, one.notes) == (two.paths, two.notes)
 
 
-def test_a_selector_by_words_is_told_which_relations_are_asked_for(family: Index) -> None:
+def test_a_selector_by_words_gets_the_relevance_of_relations(family: Index) -> None:
     class Asked:
         """Keeps what it is given and chooses all of it."""
 
@@ -184,13 +184,13 @@ def test_a_selector_by_words_is_told_which_relations_are_asked_for(family: Index
             SubgraphSettings(),
             by_words=by_words,
         ).select("what is the profession of [Bo Lind]")
-    plain, told = selector.seen
-    assert plain.relation_relevance is None
-    assert told.relation_relevance is not None
-    assert told.relation_relevance.shape == (len(told.graph.relation_vectors),)
-    likest = int(np.argmax(told.relation_relevance[told.graph.edge_relations]))
-    assert told.graph.graph.relations[likest] == "profession"
-    np.testing.assert_array_equal(plain.question_vector, told.question_vector)
+    without_words, with_words = selector.seen
+    assert without_words.relation_relevance is None
+    assert with_words.relation_relevance is not None
+    assert with_words.relation_relevance.shape == (len(with_words.graph.relation_vectors),)
+    most_relevant = int(np.argmax(with_words.relation_relevance[with_words.graph.edge_relations]))
+    assert with_words.graph.graph.relations[most_relevant] == "profession"
+    np.testing.assert_array_equal(without_words.question_vector, with_words.question_vector)
 
 
 def test_settings_change_the_fingerprint(family: Index) -> None:
@@ -210,12 +210,12 @@ def test_settings_change_the_fingerprint(family: Index) -> None:
         ("steiner:nonsense=1", "no setting 'nonsense'"),
     ],
 )
-def test_settings_that_mean_nothing_are_refused(family: Index, name: str, words: str) -> None:
+def test_invalid_settings_are_refused(family: Index, name: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         family.retriever(parse_retriever(name))
 
 
-def test_a_filter_closes_what_only_other_passages_state(tmp_path: Path) -> None:
+def test_a_filter_blocks_triples_of_other_passages(tmp_path: Path) -> None:
     index = clew.create(tmp_path / "index", Settings(encoder="hashing"))
     index.add(
         [

@@ -1,4 +1,4 @@
-"""In-memory cache of text embeddings."""
+"""In-memory cache of text vectors."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, final
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 @final
 class VectorMemory:
-    """Encodes each text once per process.
+    """Vectors of texts, each encoded once in the life of this object.
 
     Args:
-        encode: Returns unit rows (n, d) of texts.
-        max_texts: Maximum number of cached texts; the cache is cleared before it exceeds it.
+        encode: Encodes texts to unit rows (n, d).
+        max_texts: Capacity; the cache is cleared when it would be exceeded.
     """
 
     def __init__(self, encode: "Callable[[Sequence[str]], FloatArray]", max_texts: int = 200_000) -> None:
@@ -25,10 +25,10 @@ class VectorMemory:
 
     def __call__(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (n, d)."""
-        fresh = [text for text in dict.fromkeys(texts) if text not in self._rows]
-        if len(self._rows) + len(fresh) > self._max_texts:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if len(self._rows) + len(missing) > self._max_texts:
             self._rows.clear()
-            fresh = list(dict.fromkeys(texts))
-        if fresh:
-            self._rows.update(zip(fresh, self._encode(fresh), strict=True))
+            missing = list(dict.fromkeys(texts))
+        if missing:
+            self._rows.update(zip(missing, self._encode(missing), strict=True))
         return np.stack([self._rows[text] for text in texts]) if texts else np.zeros((0, 0), dtype=np.float32)

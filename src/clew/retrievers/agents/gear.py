@@ -1,8 +1,8 @@
-"""GeAR: a base retriever, graph expansion and a gist memory, in steps until what was read is enough.
+"""GeAR: a base retriever, graph expansion and a gist memory, in steps until the facts read answer the question.
 
 Source: Shen et al., "GeAR: Graph-enhanced Agent for Retrieval-augmented Generation" (2024).
-Differs from the source: all questions take their steps together, so that a language model is asked for many at once;
-a step that finds nothing new ends a search; later steps and noted triples may weigh less (`GearSettings`).
+Differs from the source: all questions take their steps together, so that language model calls run concurrently; a step
+that finds nothing new ends a search; later steps and the gist's triples may weigh less (`GearSettings`).
 """
 
 import time
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.protocols import AgentReader, Retriever, fingerprint_of
-from clew.retrievers.agents.steps import MAX_PATHS, BudgetedReader, best_paths, format_step
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
+from clew.retrievers.agents.steps import MAX_PATHS, AgentSearch, BudgetedReader, run_steps
+from clew.retrievers.evidence import check_k, insert_empty_questions
 from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
 from clew.retrievers.graph_expansion import ExpansionResult, GraphExpansion, linked_triples
 from clew.types import (
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GearSettings:
-    """How the agent goes.
+    """Settings of the agent.
 
     Attributes:
-        steps: At most.
-        expand: Whether passages are looked for along triples.
-        gist: Whether the memory's triples bring passages to the final ranking.
-        max_facts: Facts of the base's passages that a step adds to the memory, at most.
-        max_expanded_facts: Facts of further passages, which expansion led to, that it adds, at most.
-        later_read_depth: Passages that are read after the first step, whose head is what the query asked for.
-        later_weight: What the ranking of each later step weighs against the first step's; 1 as published.
-        gist_weight: What the passages of one noted triple weigh in the final ranking; 1 as published.
+        steps: Maximum number of steps.
+        expand: Whether passages are searched along triples.
+        gist: Whether the gist's triples bring passages to the final ranking.
+        max_facts: Maximum number of facts of the base's passages that a step adds to the gist.
+        max_expanded_facts: The same for facts of the passages found by expansion.
+        later_read_depth: Number of passages read after the first step, where the query names what is missing.
+        later_weight: Weight of the ranking of each later step, where the first step's is 1; 1 as published.
+        gist_weight: Weight of the passages of one triple of the gist in the final ranking; 1 as published.
     """
 
     steps: int = 4
@@ -60,138 +60,122 @@ class GearSettings:
     gist_weight: float = 0.1
 
 
-@dataclass(slots=True)
-class _Search:
-    """One question under way."""
-
-    question: str
+@dataclass(slots=True, kw_only=True)
+class _Search(AgentSearch):
     vector: "FloatArray"
     queries: list[str]
     rankings: list[list[Passage]] = field(default_factory=list)
     gist: list[Fact] = field(default_factory=list)
     paths: list[Scored[Path]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    steps: list[AgentStep] = field(default_factory=list)
-    done: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class GearAgent:
     """Searches in steps.
 
-    Args:
-        base: Any retriever.
-        expansion: Of the same index.
-        reader: Reads, judges and rewrites.
-        settings: How.
-
     Attributes:
-        fingerprint: What tells its rankings from those of other readers and bases.
+        base: Any retriever.
+        expansion: Expansion over the same index.
+        reader: Extracts facts, judges whether they suffice, and rewrites queries.
+        settings: Settings of the agent.
     """
 
-    def __init__(self, base: Retriever, expansion: GraphExpansion, reader: AgentReader, settings: GearSettings) -> None:
-        self.fingerprint = fingerprint_of(base, reader)
-        self._base = base
-        self._expansion = expansion
-        self._reader = reader
-        self._settings = settings
+    base: Retriever
+    expansion: GraphExpansion
+    reader: AgentReader
+    settings: GearSettings
+
+    @property
+    def fingerprint(self) -> str:
+        """Joined fingerprints of base and reader."""
+        return fingerprint_of(self.base, self.reader)
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, the beams as paths and every step."""
         check_k(k)
-        allowed = self._expansion.scope.mask(where)
-        asked = [question for question in questions if question.strip()]
-        vectors = self._expansion.encode_questions(asked) if asked else np.zeros((0, 1), dtype=np.float32)
-        searches = [_Search(question, vector, [question]) for question, vector in zip(asked, vectors, strict=True)]
-        budget = BudgetedReader()
-        for _ in range(self._settings.steps):
-            active = [search for search in searches if not search.done]
-            if not active or budget.stop_reason:
-                break
-            self._step(active, max(k, FUSION_DEPTH), where, allowed, budget)
-        made = iter(self._evidence(search, k, allowed) for search in searches)
-        empty = make_evidence((), (), (EMPTY_QUESTION,), time.perf_counter())
-        return [next(made) if question.strip() else empty for question in questions]
+        allowed = self.expansion.scope.mask(where)
+        searched = [question for question in questions if question.strip()]
+        vectors = self.expansion.encode_questions(searched) if searched else np.zeros((0, 1), dtype=np.float32)
+        searches = [_Search(question=q, vector=v, queries=[q]) for q, v in zip(searched, vectors, strict=True)]
+        budget, depth = BudgetedReader(), max(k, FUSION_DEPTH)
+        run_steps(
+            searches, self.settings.steps, budget, lambda active: self._step(active, depth, where, allowed, budget)
+        )
+        return insert_empty_questions(questions, (self._evidence(search, k, allowed) for search in searches))
 
     def _step(
         self, active: Sequence[_Search], depth: int, where: Filter | None, allowed: "BoolArray", budget: BudgetedReader
     ) -> None:
         started = time.perf_counter()
-        bases = self._base.retrieve([search.queries[-1] for search in active], depth, where)
-        read = self._settings.later_read_depth if active[0].steps else self._expansion.settings.read_depth
-        firsts = [tuple(s.item for s in base.passages) for base in bases]
-        shown = [_reader_input(search, first[:read]) for search, first in zip(active, firsts, strict=True)]
-        readings = budget.ask(self._reader.read, shown, ExtractedFacts())
-        facts = self._expansion.link_facts([reading.facts for reading in readings], allowed)
-        linked = [linked_triples(some) for some in facts]
-        expanded = [
-            self._expansion.expand(search.vector, starts, allowed) if self._settings.expand else ExpansionResult((), ())
+        bases = self.base.retrieve([search.queries[-1] for search in active], depth, where)
+        read_depth = self.settings.later_read_depth if active[0].steps else self.expansion.settings.read_depth
+        found = [tuple(s.item for s in base.passages) for base in bases]
+        inputs = [_reader_input(search, first[:read_depth]) for search, first in zip(active, found, strict=True)]
+        readings = budget.ask(self.reader.read, inputs, ExtractedFacts())
+        facts = self.expansion.link_facts([reading.facts for reading in readings], allowed)
+        linked = [linked_triples(of_question) for of_question in facts]
+        expansions = [
+            self.expansion.expand(search.vector, starts, allowed) if self.settings.expand else ExpansionResult((), ())
             for search, starts in zip(active, linked, strict=True)
         ]
         rankings = [
-            [s.item for s in self._expansion.fuse(first, more)] for first, more in zip(firsts, expanded, strict=True)
+            [s.item for s in self.expansion.fuse(first, expansion)]
+            for first, expansion in zip(found, expansions, strict=True)
         ]
-        further = [
-            self._unread_passages(more, sought.passages)[:read] for more, sought in zip(expanded, shown, strict=True)
+        further_inputs = [
+            _reader_input(search, self._unread_passages(expansion, done.passages)[:read_depth])
+            for search, expansion, done in zip(active, expansions, inputs, strict=True)
         ]
-        along = budget.ask(
-            self._reader.read,
-            [_reader_input(search, f) for search, f in zip(active, further, strict=True)],
-            ExtractedFacts(),
-        )
-        facts_along = self._expansion.link_facts([reading.facts for reading in along], allowed)
-        fresh = [
-            self._add_to_gist(search, first, second)
-            for search, first, second in zip(active, facts, facts_along, strict=True)
+        further_readings = budget.ask(self.reader.read, further_inputs, ExtractedFacts())
+        further_facts = self.expansion.link_facts([reading.facts for reading in further_readings], allowed)
+        added = [
+            self._add_to_gist(search, first, further)
+            for search, first, further in zip(active, facts, further_facts, strict=True)
         ]
-        judged = [_reader_input(search, ranking[:read]) for search, ranking in zip(active, rankings, strict=True)]
-        verdicts = budget.ask(self._reader.judge, judged, SufficiencyDecision(enough=False))
+        judged = [_reader_input(search, ranking[:read_depth]) for search, ranking in zip(active, rankings, strict=True)]
+        decisions = budget.ask(self.reader.judge, judged, SufficiencyDecision(enough=False))
         each = (time.perf_counter() - started) / len(active)
-        for place, search in enumerate(active):
-            used = replace(readings[place].usage + along[place].usage + verdicts[place].usage, seconds=each)
+        for i, search in enumerate(active):
+            replies = (readings[i], further_readings[i], decisions[i])
+            usage = replace(sum((reply.usage for reply in replies), Usage()), seconds=each)
             step = AgentStep(
                 search.queries[-1],
-                tuple(fact.text for fact in readings[place].facts),
-                tuple(self._expansion.triple_text(triple) for triple in linked[place]),
-                _new_passages(search, rankings[place]),
-                tuple(fact.text for fact in fresh[place]),
-                usage=used + replace(bases[place].usage, seconds=0.0),
+                tuple(fact.text for fact in readings[i].facts),
+                tuple(self.expansion.triple_text(triple) for triple in linked[i]),
+                _new_passages(search, rankings[i]),
+                tuple(fact.text for fact in added[i]),
+                usage=usage + replace(bases[i].usage, seconds=0.0),
             )
-            read_twice = (*readings[place].notes, *along[place].notes)
-            search.notes += [*bases[place].notes, *read_twice, *verdicts[place].notes]
-            search.paths += expanded[place].paths
-            search.rankings.append(rankings[place])
-            _decide(search, step, verdicts[place], budget)
+            search.notes += [*bases[i].notes, *(note for reply in replies for note in reply.notes)]
+            search.paths += expansions[i].paths
+            search.rankings.append(rankings[i])
+            _end_step(search, step, decisions[i], budget)
 
-    def _unread_passages(self, expanded: ExpansionResult, shown: Sequence[Passage]) -> tuple[Passage, ...]:
-        """Return the passages that expansion led to and that were not shown: nothing is read twice in a step."""
-        known = {passage.id for passage in shown}
-        passages = map(self._expansion.scope.snapshot.passage, expanded.passages)
-        return tuple(passage for passage in passages if passage.id not in known)
+    def _unread_passages(self, expansion: ExpansionResult, read: Sequence[Passage]) -> tuple[Passage, ...]:
+        """Return the passages found by expansion without those read already in the same step."""
+        read_ids = {passage.id for passage in read}
+        passages = map(self.expansion.scope.snapshot.passage, expansion.passages)
+        return tuple(passage for passage in passages if passage.id not in read_ids)
 
-    def _add_to_gist(self, search: _Search, first: Sequence[Fact], along: Sequence[Fact]) -> list[Fact]:
-        """Add the best facts of both readings that are not in the memory yet."""
+    def _add_to_gist(self, search: _Search, first: Sequence[Fact], further: Sequence[Fact]) -> list[Fact]:
+        """Add the best facts of both readings that are not in the gist yet."""
         added: list[Fact] = []
-        for facts, most in ((first, self._settings.max_facts), (along, self._settings.max_expanded_facts)):
+        for facts, limit in ((first, self.settings.max_facts), (further, self.settings.max_expanded_facts)):
             known = {fact.text for fact in [*search.gist, *added]}
-            added += list({fact.text: fact for fact in facts if fact.text not in known}.values())[:most]
+            added += list({fact.text: fact for fact in facts if fact.text not in known}.values())[:limit]
         search.gist += added
         return added
 
     def _evidence(self, search: _Search, k: int, allowed: "BoolArray") -> Evidence:
         started = time.perf_counter()
         rankings: list[Sequence[Passage]] = list(search.rankings)
-        settings = self._expansion.settings
-        weights = [1.0, *[self._settings.later_weight] * (len(rankings) - 1)]
-        if self._settings.gist:
-            noted = linked_triples(search.gist)
-            rankings += [self._expansion.passages_stating(triple, allowed) for triple in noted]
-            weights += [self._settings.gist_weight] * len(noted)
-        passages = weighted_rank_fusion(rankings, weights, settings.rank_constant)[:k]
-        paths = best_paths(search.paths)
-        usage = sum((step.usage for step in search.steps), Usage())
-        spent = replace(usage, seconds=usage.seconds + time.perf_counter() - started)
-        notes = [*dict.fromkeys(search.notes), *map(format_step, range(1, len(search.steps) + 1), search.steps)]
-        return Evidence(tuple(passages), tuple(paths), tuple(notes), spent, tuple(search.steps))
+        weights = [1.0, *[self.settings.later_weight] * (len(rankings) - 1)]
+        if self.settings.gist:
+            triples = linked_triples(search.gist)
+            rankings += [self.expansion.passages_stating(triple, allowed) for triple in triples]
+            weights += [self.settings.gist_weight] * len(triples)
+        passages = weighted_rank_fusion(rankings, weights, self.expansion.settings.rank_constant)[:k]
+        return search.make_evidence(passages, search.paths, started)
 
 
 def _reader_input(search: _Search, passages: Sequence[Passage]) -> ReaderInput:
@@ -199,23 +183,14 @@ def _reader_input(search: _Search, passages: Sequence[Passage]) -> ReaderInput:
 
 
 def _new_passages(search: _Search, ranking: Sequence[Passage]) -> tuple[str, ...]:
-    """Return the ids among the first of a ranking that were among the first of none before."""
-    known = {passage.id for before in search.rankings for passage in before[:MAX_PATHS]}
+    """Return the ids among the first of a ranking that were not among the first of an earlier one."""
+    known = {passage.id for earlier in search.rankings for passage in earlier[:MAX_PATHS]}
     return tuple(passage.id for passage in ranking[:MAX_PATHS] if passage.id not in known)
 
 
-def _decide(search: _Search, step: AgentStep, verdict: SufficiencyDecision, budget: BudgetedReader) -> None:
-    """End a search, or give it its next query."""
-    if budget.stop_reason:
-        why = budget.stop_reason
-    elif verdict.enough:
-        why = "enough"
-    elif search.steps and not step.new and not step.gist:
-        why = "stopped: the step added nothing"
-    elif not verdict.query or verdict.query in search.queries:
-        why = "stopped: no new query"
-    else:
-        why = "go on"
-        search.queries.append(verdict.query)
-    search.done = why != "go on"
-    search.steps.append(replace(step, verdict=why, reasoning=verdict.reasoning))
+def _end_step(search: _Search, step: AgentStep, decision: SufficiencyDecision, budget: BudgetedReader) -> None:
+    query = decision.query if decision.query not in search.queries else ""
+    added = bool(step.new or step.gist)
+    reasoning = decision.reasoning
+    if search.end_step(step, budget, enough=decision.enough, added=added, next_query=query, reasoning=reasoning):
+        search.queries.append(query)

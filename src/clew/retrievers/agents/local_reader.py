@@ -1,15 +1,16 @@
-"""A reader without a language model: the passages' own triples, and the names that lead on.
+"""Reader without a language model: the passages' own triples, and the names that lead on.
 
-Proximal triples are the triples that the passages state, ranked by their nearness to the question and that of the
-passage. What was read is enough when the passages lead to no name that is new. The next query is the question with the
-name that leads on: the subject of the best passage that the question does not name and no query before asked for.
+Proximal triples are the triples that the passages state, ranked by their similarity to the question and that of the
+passage. The evidence is sufficient when the passages lead to no new name. The next query is the question with the next
+name: the title of the best passage that the question does not name and no earlier query contains.
 
 Source: the parts that Shen et al., "GeAR" (2024), and Trivedi et al., "IRCoT" (2023), give to a language model.
-Differs from the source: nothing is written that does not stand in the index.
+Differs from the source: only triples of the index are used, and no text is generated.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -25,82 +26,78 @@ if TYPE_CHECKING:
 NOTE = "no language model was used: triples of the index stand in for what a reader would note"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LocalReader:
     """Reads with the index alone.
 
-    Args:
+    Attributes:
         snapshot: The index.
-        vectors: Of its triples.
-        encode: Texts to unit rows (n, d), as questions are encoded.
-        context: 0 to 1, how much the passage that states a triple counts in its score.
-        max_facts: Triples taken from the passages together, at most.
+        vectors: Vectors of its triples.
+        encode: Encodes texts as queries, to unit rows (n, d).
+        context: 0 to 1, the weight of the passage that states a triple in the triple's score.
+        max_facts: Maximum number of triples extracted from all passages of a question.
     """
 
-    name = fingerprint = "local"
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        vectors: TripleEmbeddings,
-        encode: "Callable[[Sequence[str]], FloatArray]",
-        context: float,
-        max_facts: int = 40,
-    ) -> None:
-        self._snapshot = snapshot
-        self._vectors = vectors
-        self._encode = encode
-        self._context = context
-        self._max_facts = max_facts
+    snapshot: Snapshot
+    vectors: TripleEmbeddings
+    encode: "Callable[[Sequence[str]], FloatArray]"
+    context: float
+    max_facts: int = 40
+    name: ClassVar[str] = "local"
+    fingerprint: ClassVar[str] = "local"
 
     def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
-        """Return the triples of the passages that are nearest to the question, best first, but for those noted."""
-        vectors = self._encode([sought.question for sought in inputs]) if inputs else ()
+        """Return the triples of the passages most similar to the question, best first, without those in the gist."""
+        vectors = self.encode([reader_input.question for reader_input in inputs]) if inputs else ()
         return [
-            ExtractedFacts(self._nearest_facts(sought, vector), notes=(NOTE,))
-            for sought, vector in zip(inputs, vectors, strict=True)
+            ExtractedFacts(self._nearest_facts(reader_input, vector), notes=(NOTE,))
+            for reader_input, vector in zip(inputs, vectors, strict=True)
         ]
 
     def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
-        """Return the question with the next name, or that there is none left to ask for."""
-        return [self._decide(sought) for sought in inputs]
+        """Return the question with the next name as the next query; enough when there is no further name."""
+        return [self._decide(reader_input) for reader_input in inputs]
 
     def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
-        """Return the nearest triple that no thought before held, in words."""
+        """Return the most similar triple that is in no earlier thought, as a phrase."""
         thoughts = []
-        for sought, reading in zip(inputs, self.read(inputs), strict=True):
-            fresh = (fact.text for fact in reading.facts if fact.text not in sought.thoughts)
-            text = next(fresh, "")
+        for reader_input, reading in zip(inputs, self.read(inputs), strict=True):
+            new_texts = (fact.text for fact in reading.facts if fact.text not in reader_input.thoughts)
+            text = next(new_texts, "")
             thoughts.append(Thought(text, answered=not text, notes=(NOTE,)))
         return thoughts
 
-    def _nearest_facts(self, sought: ReaderInput, question: "FloatArray") -> tuple[Fact, ...]:
-        triples = self._snapshot.passage_triple_positions(passage.id for passage in sought.passages)
-        triples = triples[~np.isin(triples, [fact.triple for fact in sought.gist])]
+    def _nearest_facts(self, reader_input: ReaderInput, question: "FloatArray") -> tuple[Fact, ...]:
+        triples = self.snapshot.passage_triple_positions(passage.id for passage in reader_input.passages)
+        triples = triples[~np.isin(triples, [fact.triple for fact in reader_input.gist])]
         if not len(triples):
             return ()
-        scores = self._vectors.path_scorer(question, self._context)((), triples)
-        best = triples[np.argsort(-scores, kind="stable")][: self._max_facts]
+        scores = self.vectors.path_scorer(question, self.context)((), triples)
+        best = triples[np.argsort(-scores, kind="stable")][: self.max_facts]
         return tuple(self._fact(int(triple)) for triple in best)
 
     def _fact(self, triple: int) -> Fact:
-        s = self._snapshot
+        s = self.snapshot
         head, relation, tail = (int(i) for i in s.triples[triple])
         return Fact(s.entities[head], s.relations[relation], s.entities[tail], triple)
 
-    def _decide(self, sought: ReaderInput) -> SufficiencyDecision:
-        s = self._snapshot
-        known = {
+    def _decide(self, reader_input: ReaderInput) -> SufficiencyDecision:
+        s = self.snapshot
+        named = {
             int(s.entity_nodes[e])
-            for query in sought.queries
+            for query in reader_input.queries
             for n in link_question(s, query).linked_names
             for e in n.entities
         }
-        for passage in sought.passages:
-            place = s.position(passage.id)
+        for passage in reader_input.passages:
             subject = strip_parentheses(passage.title)
-            if not subject or place in known or any(subject in query for query in sought.queries):
+            if (
+                not subject
+                or s.position(passage.id) in named
+                or any(subject in query for query in reader_input.queries)
+            ):
                 continue
             reasoning = f"{passage.title} is found and not yet followed"
-            query = f"{sought.question} {passage.title}"
+            query = f"{reader_input.question} {passage.title}"
             return SufficiencyDecision(enough=False, reasoning=reasoning, query=query, notes=(NOTE,))
         return SufficiencyDecision(enough=True, reasoning="no passage leads to a name that is new", notes=(NOTE,))

@@ -1,10 +1,11 @@
-"""What ranks chains of relations, and relations, against a question (the PRM and ERM of FRAG).
+"""Ranking of relation paths against a question (the path ranking module of FRAG).
 
-Scores are logarithms of a likelihood up to a constant, so that what the router says of the number of hops adds to them.
+Scores are logarithms of a likelihood up to a constant, so that log-probabilities of the number of hops add to them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
@@ -23,51 +24,56 @@ ARRAY_NAMES = ("weights", "question_side", "relation_side")
 
 
 class RelationPathRanker(Protocol):
-    """Ranks chains of relations against a question."""
+    """Ranks relation paths against a question."""
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever some score would."""
+        """Identifier that changes whenever some score would."""
         ...
 
     def make_scorer(
         self, question: MaskedQuestion, codes: "IntArray"
     ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
-        """Return what scores chains (n,) for one question; `codes` are the relation codes that they are made of."""
+        """Return a function from paths to scores (n,) for one question; `codes` are all relation codes of the paths."""
         ...
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class TextPathRanker:
-    """Ranks chains as texts.
+    """Ranks relation paths as texts.
 
-    Args:
-        scorer: Any.
-        texts: The relations in words.
-        temperature: What scores are divided by.
-        name: Of the scorer, for the fingerprint.
+    Attributes:
+        scorer: Any scorer of texts.
+        texts: The relations as texts.
+        temperature: Divisor of the scores.
+        name: Name of the scorer, for the fingerprint.
     """
 
-    def __init__(self, scorer: TextScorer, texts: RelationTexts, temperature: float, name: str) -> None:
-        self._scorer = scorer
-        self._texts = texts
-        self._temperature = temperature
-        self.fingerprint = f"{name}/{temperature}"
+    scorer: TextScorer
+    texts: RelationTexts
+    temperature: float
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Name of the scorer, and the temperature."""
+        return f"{self.name}/{self.temperature}"
 
     def make_scorer(
         self, question: MaskedQuestion, codes: "IntArray"
     ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
-        """Return what scores chains for one question."""
+        """Return the scorer of one question (see `RelationPathRanker`)."""
         del codes
 
-        def scores(chains: Sequence[RelationPath]) -> "FloatArray":
-            texts = [self._texts.path_text(chain) for chain in chains]
-            distinct = list(dict.fromkeys(texts))  # chains that differ in a direction alone are one text
-            place = {text: i for i, text in enumerate(distinct)}
-            found = self._scorer.score(question.text, distinct)
-            return np.asarray(found[[place[text] for text in texts]] / self._temperature, dtype=np.float32)
+        def score(paths: Sequence[RelationPath]) -> "FloatArray":
+            texts = [self.texts.path_text(path) for path in paths]
+            distinct = list(dict.fromkeys(texts))  # paths that differ in direction alone are one text
+            row_of = {text: row for row, text in enumerate(distinct)}
+            scores = self.scorer.score(question.text, distinct)
+            return np.asarray(scores[[row_of[text] for text in texts]] / self.temperature, dtype=np.float32)
 
-        return scores
+        return score
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,12 +81,12 @@ class PathRankerWeights:
     """A trained head on an encoder.
 
     Attributes:
-        weights: (f,) of the chain features.
-        question_side: (r, d) and
-        relation_side: (r, d): their products with the vectors of the question and of a relation, multiplied and
-            summed, are what the relation is worth; the mean over a chain's relations is added.
+        weights: (f,) weights of the path features.
+        question_side: (r, d) projection of the question's vector.
+        relation_side: (r, d) projection of a relation's vector; the dot product of both projections is the score of the
+            relation, and the mean over a path's relations is added to the path's score.
         encoder: Fingerprint of the encoder.
-        about: The recipe and its figures.
+        about: Training recipe and results.
     """
 
     weights: "FloatArray"
@@ -91,67 +97,65 @@ class PathRankerWeights:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class TrainedPathRanker:
-    """Ranks chains by a head that was trained on questions whose answers are known.
+    """Ranks relation paths by a head that was trained on questions with known answers.
 
-    Args:
+    Attributes:
         trained: The head.
-        texts: The relations in words, by the head's encoder.
+        texts: The relations as texts, with the head's encoder.
     """
 
-    def __init__(self, trained: PathRankerWeights, texts: RelationTexts) -> None:
-        self._trained = trained
-        self._texts = texts
+    trained: PathRankerWeights
+    texts: RelationTexts
 
     @property
     def fingerprint(self) -> str:
-        """The weights."""
-        from hashlib import blake2b
-
+        """Identifier of the weights."""
         digest = blake2b(digest_size=8)
         for name in ARRAY_NAMES:
-            digest.update(np.ascontiguousarray(getattr(self._trained, name)).tobytes())
+            digest.update(np.ascontiguousarray(getattr(self.trained, name)).tobytes())
         return f"paths-{digest.hexdigest()}"
 
     def make_scorer(
         self, question: MaskedQuestion, codes: "IntArray"
     ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
-        """Return what scores chains for one question."""
-        if not len(codes):  # of an entity without facts
-            return lambda chains: np.zeros(len(chains), dtype=np.float32)
-        beside = match_relations(question, codes, self._texts)
-        trained = self._trained
-        worth = (
-            self._texts.step_vectors(codes) @ trained.relation_side.T @ (trained.question_side @ beside.question_vector)
+        """Return the scorer of one question (see `RelationPathRanker`)."""
+        if not len(codes):  # an entity without facts
+            return lambda paths: np.zeros(len(paths), dtype=np.float32)
+        match = match_relations(question, codes, self.texts)
+        trained = self.trained
+        relation_scores = (
+            self.texts.step_vectors(codes) @ trained.relation_side.T @ (trained.question_side @ match.question_vector)
         )
 
-        def scores(chains: Sequence[RelationPath]) -> "FloatArray":
-            if not chains:
+        def score(paths: Sequence[RelationPath]) -> "FloatArray":
+            if not paths:
                 return np.zeros(0, dtype=np.float32)
-            plain = relation_path_features(beside, chains) @ trained.weights
-            lengths = np.array([len(chain) for chain in chains])
-            places = np.searchsorted(codes, [code for chain in chains for code in chain])
-            means = np.add.reduceat(worth[places], np.cumsum(lengths) - lengths) / lengths
-            return np.asarray(plain + means, dtype=np.float32)
+            by_features = relation_path_features(match, paths) @ trained.weights
+            lengths = np.array([len(path) for path in paths])
+            positions = np.searchsorted(codes, [code for path in paths for code in path])
+            means = np.add.reduceat(relation_scores[positions], np.cumsum(lengths) - lengths) / lengths
+            return np.asarray(by_features + means, dtype=np.float32)
 
-        return scores
+        return score
 
 
 def save_path_ranker(folder: Path, trained: PathRankerWeights) -> None:
-    """Write the head into a folder, made when absent.
+    """Write the head into a folder, which is made if absent.
 
     Raises:
-        ProviderError: The disk refused.
+        ProviderError: The files cannot be written.
     """
-    told = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
-    write_weights(folder, told, {name: getattr(trained, name) for name in ARRAY_NAMES})
+    config = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
+    write_weights(folder, config, {name: getattr(trained, name) for name in ARRAY_NAMES})
 
 
 def load_path_ranker(folder: Path) -> PathRankerWeights:
-    """Read what `save_paths` wrote.
+    """Read a folder of `save_path_ranker`.
 
     Raises:
-        ProviderError: A file is missing or damaged, or of other features.
+        ProviderError: A file is missing or damaged, or has other features.
     """
     return read_weights(folder, "the path ranker", _parse_weights)
 

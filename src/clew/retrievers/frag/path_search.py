@@ -1,7 +1,7 @@
-"""From a small graph to the chains of relations that lead away from some entities, and the paths of each.
+"""Search of a small graph for the relation paths that lead away from some entities, and the paths of each.
 
-Three searches find them: all simple paths (`bfs`), one shortest path to each entity (`shortest`, or `cheapest` where
-relations that are asked for cost less), and `chains`, which goes from relation to relation and keeps a beam.
+There are three searches: all simple paths (`bfs`), one shortest path to each entity (`shortest`, or `cheapest` where
+relations that match the question cost less), and `chains`, a beam search over relation paths.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 SEARCHES = ("bfs", "shortest", "cheapest", "chains")
 PathScorer = Callable[[Sequence[RelationPath]], "FloatArray"]
-"""Chains to their scores (n,)."""
+"""Function from relation paths to scores (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundPaths:
-    """A chain of relations and where it ends.
+    """A relation path, its score, and the paths that follow it.
 
     Attributes:
-        ends: (e,) entities, best first.
-        path_to: Gives the entities (h + 1,) and edge codes (h,) of the path to the i-th end.
+        ends: (e,) entities at the ends, best first.
+        path_to: Returns the entities (h + 1,) and edge codes (h,) of the path to the i-th end.
     """
 
     relation_path: RelationPath
@@ -42,13 +42,13 @@ class FoundPaths:
 
 @dataclass(frozen=True, slots=True)
 class SearchBounds:
-    """How far a search goes.
+    """Limits of a search.
 
     Attributes:
-        hops: Of a path, at most.
-        paths: That `bfs` finds, at most; the nearest stay.
-        beam: Chains of one length that `chains` goes on from.
-        ends: Ends of one chain that `chains` goes on from.
+        hops: Maximum length of a path.
+        paths: Maximum number of paths of `bfs`; the nearest are kept.
+        beam: Number of relation paths of each length that `chains` extends.
+        ends: Number of ends of one relation path that `chains` extends.
     """
 
     hops: int
@@ -60,15 +60,15 @@ class SearchBounds:
 def find_relation_paths(
     kind: str, local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, score_paths: PathScorer
 ) -> tuple[list[FoundPaths], bool]:
-    """Return the chains that a search finds, as they come, and whether it left something out.
+    """Find relation paths with a search; returns them unsorted, and whether a limit cut the search.
 
     Args:
         kind: One of `SEARCHES`.
-        local: The graph; its nodes best first.
+        local: The graph, its nodes best first.
         codes: (m,) relation codes of its edges.
         starts: (s,) positions in the graph.
-        bounds: How far.
-        score_paths: What chains are worth.
+        bounds: Limits of the search.
+        score_paths: Scorer of relation paths.
     """
     if kind == "chains":
         return _search_relation_paths(local, codes, starts, bounds, score_paths)
@@ -80,49 +80,49 @@ def find_relation_paths(
     return _group_paths(paths, _relations_along(local, codes, paths), score_paths), paths.truncated
 
 
-def _edge_costs(codes: "IntArray", scores: PathScorer) -> "FloatArray":
-    """Return what each edge costs: 1 for the relation that is most asked for, up to 2 for the least."""
-    distinct, places = np.unique(codes, return_inverse=True)
-    worth = scores([(int(code),) for code in distinct])
-    span = float(worth.max() - worth.min()) if len(worth) else 0.0
-    costs = 2.0 - (worth - worth.min()) / span if span > 0 else np.ones(len(worth))
-    return np.asarray(costs[places.ravel()], dtype=np.float64)
+def _edge_costs(codes: "IntArray", score_paths: PathScorer) -> "FloatArray":
+    """Return the costs (m,) of edges: 1 for the relation that matches the question best, up to 2 for the worst."""
+    distinct, rows = np.unique(codes, return_inverse=True)
+    scores = score_paths([(int(code),) for code in distinct])
+    span = float(scores.max() - scores.min()) if len(scores) else 0.0
+    costs = 2.0 - (scores - scores.min()) / span if span > 0 else np.ones(len(scores))
+    return np.asarray(costs[rows.ravel()], dtype=np.float64)
 
 
 def _search_relation_paths(
-    local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, scores: PathScorer
+    local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, score_paths: PathScorer
 ) -> tuple[list[FoundPaths], bool]:
     levels = [first_level(starts)]
-    on = np.zeros(1, dtype=np.int64)
+    beam = np.zeros(1, dtype=np.int64)
     found: list[FoundPaths] = []
-    cut = False
+    truncated = False
     for hops in range(1, bounds.hops + 1):
-        level = next_level(local, codes, levels, on, bounds.ends)
+        level = next_level(local, codes, levels, beam, bounds.ends)
         levels.append(level)
-        chains = [tuple(row) for row in level.relation_paths.tolist()]
-        worth = scores(chains)
+        relation_paths = [tuple(row) for row in level.relation_paths.tolist()]
+        scores = score_paths(relation_paths)
         found += [
-            _paths_of_level(local, tuple(levels), place, chain, float(score))
-            for place, (chain, score) in enumerate(zip(chains, worth, strict=True))
+            _paths_of_level(local, tuple(levels), row, path, float(score))
+            for row, (path, score) in enumerate(zip(relation_paths, scores, strict=True))
         ]
-        cut = cut or level.truncated or (len(chains) > bounds.beam and hops < bounds.hops)
-        if not chains:
+        truncated = truncated or level.truncated or (len(relation_paths) > bounds.beam and hops < bounds.hops)
+        if not relation_paths:
             break
-        on = top_order(worth, bounds.beam)  # best first: what a bound cuts is the worst
-    return found, cut
+        beam = top_order(scores, bounds.beam)  # best first, so that a limit cuts the worst
+    return found, truncated
 
 
 def _paths_of_level(
-    local: LocalGraph, levels: tuple[RelationPathLevel, ...], place: int, chain: RelationPath, score: float
+    local: LocalGraph, levels: tuple[RelationPathLevel, ...], row: int, relation_path: RelationPath, score: float
 ) -> FoundPaths:
     last = levels[-1]
-    ends = last.ends(place)
+    ends = last.ends(row)
 
-    def walk(end: int) -> "tuple[IntArray, IntArray]":
+    def path_to(end: int) -> "tuple[IntArray, IntArray]":
         positions, edges = trace_back(list(levels), int(ends[end]))
         return local.nodes[positions], edges
 
-    return FoundPaths(chain, score, local.nodes[last.positions[ends]], walk)
+    return FoundPaths(relation_path, score, local.nodes[last.positions[ends]], path_to)
 
 
 def _relations_along(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "IntArray":
@@ -130,32 +130,32 @@ def _relations_along(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "I
     if not len(local.edges):
         return np.zeros((0, 0), dtype=np.int32)
     order = np.argsort(local.edges)
-    places = np.minimum(np.searchsorted(local.edges, np.maximum(paths.edges, 0), sorter=order), len(order) - 1)
-    found: IntArray = np.where(paths.edges >= 0, codes[order[places]], -1)
-    return found
+    positions = np.minimum(np.searchsorted(local.edges, np.maximum(paths.edges, 0), sorter=order), len(order) - 1)
+    codes_along: IntArray = np.where(paths.edges >= 0, codes[order[positions]], -1)
+    return codes_along
 
 
-def _group_paths(paths: PathSet, codes: "IntArray", scores: PathScorer) -> list[FoundPaths]:
+def _group_paths(paths: PathSet, codes: "IntArray", score_paths: PathScorer) -> list[FoundPaths]:
     """Group paths by their relations (P, h)."""
     if not len(codes):
         return []
     rows, groups = np.unique(codes, axis=0, return_inverse=True)
-    chains = [tuple(code for code in row if code >= 0) for row in rows.tolist()]
-    worth = scores(chains)
+    relation_paths = [tuple(code for code in row if code >= 0) for row in rows.tolist()]
+    scores = score_paths(relation_paths)
     order = np.argsort(groups.ravel(), kind="stable")
-    members = np.split(order, np.cumsum(np.bincount(groups.ravel(), minlength=len(chains)))[:-1])
+    members = np.split(order, np.cumsum(np.bincount(groups.ravel(), minlength=len(relation_paths)))[:-1])
     return [
-        _paths_of_group(paths, member, chain, float(score))
-        for chain, score, member in zip(chains, worth, members, strict=True)
+        _paths_of_group(paths, member, path, float(score))
+        for path, score, member in zip(relation_paths, scores, members, strict=True)
     ]
 
 
-def _paths_of_group(paths: PathSet, members: "LongArray", chain: RelationPath, score: float) -> FoundPaths:
-    length = len(chain)
+def _paths_of_group(paths: PathSet, members: "LongArray", relation_path: RelationPath, score: float) -> FoundPaths:
+    length = len(relation_path)
     _, first = np.unique(paths.nodes[members, length], return_index=True)
-    kept = members[np.sort(first)]  # one path stands for all that end there
+    chosen = members[np.sort(first)]  # one path for each end
 
-    def walk(end: int) -> "tuple[IntArray, IntArray]":
-        return paths.nodes[kept[end], : length + 1], paths.edges[kept[end], :length]
+    def path_to(end: int) -> "tuple[IntArray, IntArray]":
+        return paths.nodes[chosen[end], : length + 1], paths.edges[chosen[end], :length]
 
-    return FoundPaths(chain, score, paths.nodes[kept, length], walk)
+    return FoundPaths(relation_path, score, paths.nodes[chosen, length], path_to)

@@ -1,4 +1,4 @@
-"""Questions' graphs side by side as tensors: what the graph neural network is given, in training and in search."""
+"""Batches of question graphs as tensors: the input of the graph neural network, in training and in search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ class GraphBatch:
     """Graphs of b questions over one index, n nodes in all.
 
     Attributes:
-        graph: Its relations are numbered anew: below u as in `relations`, u and above for their inverses.
+        graph: The edges; relations 0 to u - 1 are those in `relations`, u to 2 u - 1 their inverses.
         relations: (u,) the relations of the index that occur, ascending.
-        relation_count: How many relations the index has.
-        questions: (b, t).
+        relation_count: Number of relations of the index.
+        questions: (b, t) question vectors.
         owners: (n,) the question of each node.
-        seeds: (n,).
-        features: (n, f).
-        prior: (n,).
-        targets: (n,) nodes that are ranked.
+        seeds: (n,) as in `QuestionGraph`.
+        features: (n, f) as in `QuestionGraph`.
+        prior: (n,) as in `QuestionGraph`.
+        targets: (n,) whether a node is ranked.
     """
 
     graph: RelationalGraph
@@ -45,10 +45,10 @@ class GraphBatch:
     targets: "Tensor"
 
     def needed_relations(self, model: "QueryGNN") -> "LongArray":
-        """Return the relations whose vectors a model wants.
+        """Return the relations whose vectors a model reads.
 
-        They are those that occur, and after them their inverses, numbered from `relation_count`, unless the model has a
-        learned inverse.
+        They are those that occur, followed by their inverses, numbered from `relation_count`, unless the model learns
+        inverses.
         """
         if model.settings.learned_inverse:
             return self.relations
@@ -59,46 +59,55 @@ class GraphBatch:
         if self.seeds.device == device:
             return self
         tensors = (self.questions, self.owners, self.seeds, self.features, self.prior, self.targets)
-        moved = (part.to(device) for part in tensors)
+        moved = (tensor.to(device) for tensor in tensors)
         return GraphBatch(self.graph.to(device), self.relations, self.relation_count, *moved)
 
     def logits(
         self, model: "QueryGNN", projected: "Tensor", edge_weights: "Sequence[Tensor] | None" = None
     ) -> "Tensor":
-        """Return a logit for each node, (n,), given the projections of the relations `needed`, (.., layers, width)."""
-        learned = model.settings.learned_inverse
-        both = torch.cat([projected, model.project_inverses(projected)]) if learned else projected
+        """Return a logit (n,) for each node, given projections (.., layers, width) of the `needed_relations`."""
+        has_learned_inverse = model.settings.learned_inverse
+        all_projections = (
+            torch.cat([projected, model.project_inverses(projected)]) if has_learned_inverse else projected
+        )
         return model(  # type: ignore[no-any-return]
-            self.graph, both, self.questions, self.owners, self.seeds, self.features, self.prior, edge_weights
+            self.graph,
+            all_projections,
+            self.questions,
+            self.owners,
+            self.seeds,
+            self.features,
+            self.prior,
+            edge_weights,
         )
 
 
 def collate(graphs: "Sequence[QuestionGraph]", vectors: "Sequence[FloatArray]", edges: "RelationalEdges") -> GraphBatch:
-    """Return the graphs of questions as one.
+    """Collate question graphs to one batch.
 
     Args:
-        graphs: b, over the same index.
+        graphs: b graphs over the same index.
         vectors: b question vectors (t,).
-        edges: The index's.
+        edges: Edges of the whole graph.
     """
     sizes = [len(graph.nodes) for graph in graphs]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     count = edges.relation_count
     relations = np.concatenate([edges.relations[graph.edges] for graph in graphs])
     inverse = relations >= count
-    used, places = np.unique(relations - count * inverse, return_inverse=True)
-    pairs = list(zip(graphs, starts[:-1], strict=True))
-    senders = np.concatenate([graph.senders + start for graph, start in pairs])
-    receivers = np.concatenate([graph.receivers + start for graph, start in pairs])
+    distinct, positions = np.unique(relations - count * inverse, return_inverse=True)
+    graphs_with_starts = list(zip(graphs, starts[:-1], strict=True))
+    senders = np.concatenate([graph.senders + start for graph, start in graphs_with_starts])
+    receivers = np.concatenate([graph.receivers + start for graph, start in graphs_with_starts])
     ends = (
         torch.from_numpy(senders.astype(np.int64)),
-        torch.from_numpy((places + len(used) * inverse).astype(np.int64)),
+        torch.from_numpy((positions + len(distinct) * inverse).astype(np.int64)),
         torch.from_numpy(receivers.astype(np.int64)),
     )
-    together = RelationalGraph(ends, int(starts[-1]), 2 * len(used))
+    combined = RelationalGraph(ends, int(starts[-1]), 2 * len(distinct))
     return GraphBatch(
-        together,
-        used.astype(np.int64),
+        combined,
+        distinct.astype(np.int64),
         count,
         torch.from_numpy(np.stack(list(vectors))),
         torch.from_numpy(np.repeat(np.arange(len(graphs)), sizes)),

@@ -1,8 +1,8 @@
-"""What the published GFM-RAG sees of a question: the entities near those that it names, and nothing but their edges.
+"""Question graphs of the published GFM-RAG: the entities near those that the question names, without features.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.1.
 Differs from the source: names are linked by the gazetteer; only the nodes near the named ones take part unless all are
-asked for; where the question names nothing, the entities of near passages stand in.
+requested; where the question names nothing, the entities of similar passages are the seeds.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,11 +12,17 @@ import numpy as np
 
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
-from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
+from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.query.linking import LinkedQuestion
+from clew.query.linking import LinkedQuestion, describe_links
 from clew.ranking import top_order
-from clew.retrievers.gfm.passage_graphs import FALLBACK_NOTE, FALLBACK_SEED_COUNT, NodeFeatures, QuestionGraph
+from clew.retrievers.gfm.passage_graphs import (
+    FALLBACK_NOTE,
+    FALLBACK_SEED_COUNT,
+    NodeFeatures,
+    QuestionGraph,
+    allowed_edges,
+)
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray
@@ -25,13 +31,13 @@ _DAMPING, _EPSILON = 0.7, 3e-5
 
 
 class EntityGraphBuilder:
-    """Graphs of entities alone.
+    """Builds graphs of entities.
 
     Args:
         edges: The whole graph of entities.
         snapshot: The index.
-        size: How many nodes are kept; None for all.
-        similarity: Gives the similarity (P,) of the passages to a question; None where the index has no vectors.
+        size: Maximum number of nodes; None for all.
+        similarity: Returns the similarity (P,) of the passages to a question; None where the index has no vectors.
     """
 
     def __init__(
@@ -50,32 +56,25 @@ class EntityGraphBuilder:
         self._rarity = 1.0 / np.maximum(snapshot.mentioned_in.degrees(), 1).astype(np.float32)
 
     def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
-        """Return the graph of a question; its seeds weigh one over the number of passages that mention them."""
+        """Build the graph of a question; a seed weighs one over the number of passages that mention it."""
         blocked = self._blocked_entities(allowed)
         named = [e for name in linked.linked_names for e in name.entities if not blocked[e]]
-        soft = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
-        starts = np.unique(np.array(named or soft, dtype=np.int32))
-        nodes = self._select_nodes(starts, blocked)
-        senders, receivers, edges = induced_edges(self.edges, nodes)
-        if not allowed.all():
-            open_ = stated_edge_mask(self.edges, edges, self._snapshot, allowed)
-            senders, receivers, edges = senders[open_], receivers[open_], edges[open_]
-        rarity = {int(e): float(self._rarity[e]) for e in starts}
-        described = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
-        names = [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)]
-        notes = [f"starts from {', '.join(names)}" if names else "no name in the question is in the index"]
-        notes += [f"not in the index: {', '.join(linked.unlinked_names)}"] if linked.unlinked_names else []
-        notes += [FALLBACK_NOTE] if soft else []
-        none = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+        fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
+        seeds = np.unique(np.array(named or fallback, dtype=np.int32))
+        nodes = self._select_nodes(seeds, blocked)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        rarity = {int(e): float(self._rarity[e]) for e in seeds}
+        inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
+        notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])
         return QuestionGraph(
             nodes,
             senders,
             receivers,
             edges,
-            *described,
-            has_fallback_seeds=bool(soft),
-            walk_passages=none,
-            notes=tuple(notes),
+            *inputs,
+            has_fallback_seeds=bool(fallback),
+            walk_passages=(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)),
+            notes=(*notes, *((FALLBACK_NOTE,) if fallback else ())),
         )
 
     def describe_nodes(
@@ -87,8 +86,8 @@ class EntityGraphBuilder:
         *,
         fallback_seeds: bool = False,
     ) -> NodeFeatures:
-        """Return the seeds of some nodes (n,), ascending; there are no features and no prior, and all are ranked."""
-        del values, fallback_seeds, vector  # the published network is told nothing else
+        """Return the seeds of nodes (n,); there are no features and no prior, and all nodes are ranked."""
+        del values, fallback_seeds, vector  # not inputs of the published network
         seeds = np.zeros(len(nodes), dtype=np.float32)
         for node, weight in seed_weights.items():
             seeds[int(nodes.searchsorted(node))] = weight
@@ -105,15 +104,15 @@ class EntityGraphBuilder:
         return blocked
 
     def _fallback_seeds(self, question: str, allowed: "BoolArray", blocked: "BoolArray") -> list[int]:
-        """Return the subjects of near passages, or all that a near passage without a title mentions."""
-        open_ = np.flatnonzero(allowed)
-        if self._similarity is None or not len(open_):
+        """Return the title entities of similar passages, or all entities of a similar passage without a title."""
+        passages = np.flatnonzero(allowed)
+        if self._similarity is None or not len(passages):
             return []
-        found: list[int] = []
-        for passage in open_[top_order(self._similarity(question)[open_], FALLBACK_SEED_COUNT)].tolist():
+        entities: list[int] = []
+        for passage in passages[top_order(self._similarity(question)[passages], FALLBACK_SEED_COUNT)].tolist():
             title = int(self._snapshot.title_entities[passage])
-            found += [title] if title >= 0 else self._snapshot.mentions.row(passage).tolist()
-        return [entity for entity in found if not blocked[entity]]
+            entities += [title] if title >= 0 else self._snapshot.mentions.row(passage).tolist()
+        return [entity for entity in entities if not blocked[entity]]
 
     def _select_nodes(self, starts: "IntArray", blocked: "BoolArray") -> "IntArray":
         if self._size is None:

@@ -1,7 +1,7 @@
-"""Why the network ranked a passage where it did: the walks whose edges its score leans on most.
+"""Explanations of a ranking: the walks whose edges contribute most to the score of a passage.
 
-A weight of 1 stands on every edge at every layer; the gradient of the passage's own logit by these weights, through the
-very function that ranked it, says how much the score leans on each.
+Every edge has a weight of 1 at every layer; the gradient of the passage's own logit with respect to these weights,
+through the function that ranked it, is the importance of each edge.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 4.8.
 Differs from the source: the function explained is the one that ranked.
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from clew.retrievers.gfm.passage_graphs import QuestionGraph
     from clew.types import BoolArray, FloatArray
 
-_OVERSAMPLING = 4  # times as many walks are looked for, since some come back to where they were
+_OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
 ImportantWalk = tuple[float, tuple[int, ...]]
-"""Importance, and positions of edges in a question's graph, in order."""
+"""Importance, and positions of the edges in a question's graph, in order."""
 
 
 def edge_importances(
     logits: "Callable[[GraphBatch, Sequence[Tensor]], Tensor]", batch: "GraphBatch", targets: Sequence[int], layers: int
 ) -> "list[FloatArray]":
-    """Return for each target node how much its logit leans on each edge at each layer, (layers, m)."""
+    """Return for each target node the importance (layers, m) of each edge at each layer for its logit."""
     weights = [torch.ones(batch.graph.edge_count, requires_grad=True) for _ in range(layers)]
     scores = logits(batch, weights)
-    found = []
-    for number, target in enumerate(targets):
-        again = number + 1 < len(targets)
-        gradients = torch.autograd.grad(scores[target], weights, retain_graph=again, allow_unused=True)
+    importances = []
+    for i, target in enumerate(targets):
+        retain = i + 1 < len(targets)
+        gradients = torch.autograd.grad(scores[target], weights, retain_graph=retain, allow_unused=True)
         rows = [torch.zeros(batch.graph.edge_count) if g is None else g for g in gradients]
-        found.append(torch.stack(rows).numpy())
-    return found
+        importances.append(torch.stack(rows).numpy())
+    return importances
 
 
 def most_important_walks(
@@ -53,24 +53,24 @@ def most_important_walks(
     count: int,
     layers: int,
 ) -> list[ImportantWalk]:
-    """Return the best walks from what the question names to each target that it does not name itself.
+    """Return the `count` most important walks from the named nodes to each target that is not named itself.
 
-    Only walks that raise the target's score explain why it was found; one that comes back to where it was explains
-    nothing that the shorter one does not.
+    Only walks that raise the target's score are returned, and no walk that visits a node twice: the shorter walk
+    without the loop explains as much.
     """
     starts = np.flatnonzero(graph.seeds)
     targets = [target for target in targets if not graph.seeds[target]]
-    found: list[ImportantWalk] = []
+    walks: list[ImportantWalk] = []
     if not len(starts) or not len(graph.edges) or not len(targets):
-        return found
+        return walks
     order = batch.graph.order.numpy()
-    for target, leaning in zip(targets, edge_importances(logits, batch, targets, layers), strict=True):
-        by_edge = np.empty_like(leaning)
-        by_edge[:, order] = leaning
-        walks = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _OVERSAMPLING * count)
-        straight = [(score, edges) for score, edges in walks if score > 0 and _is_simple(graph, edges)]
-        found += straight[:count]
-    return found
+    for target, importance in zip(targets, edge_importances(logits, batch, targets, layers), strict=True):
+        by_edge = np.empty_like(importance)
+        by_edge[:, order] = importance
+        candidates = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _OVERSAMPLING * count)
+        simple = [(score, edges) for score, edges in candidates if score > 0 and _is_simple(graph, edges)]
+        walks += simple[:count]
+    return walks
 
 
 def _is_simple(graph: "QuestionGraph", edges: tuple[int, ...]) -> bool:
@@ -79,12 +79,12 @@ def _is_simple(graph: "QuestionGraph", edges: tuple[int, ...]) -> bool:
 
 
 class EdgePathBuilder:
-    """Reads the edges of a question's graph as triples.
+    """Converts edges of a question's graph to triples.
 
     Args:
         snapshot: The index.
         edges: The whole graph.
-        entities: Whether its nodes are entities; else the first of them are passages.
+        entities: Whether all nodes are entities; else the first of them are passages.
     """
 
     def __init__(self, snapshot: Snapshot, edges: RelationalEdges, *, entities: bool = False) -> None:
@@ -95,7 +95,7 @@ class EdgePathBuilder:
         self._by_node = order, snapshot.entity_nodes[order]
 
     def build_path(self, graph: "QuestionGraph", walk: Sequence[int], allowed: "BoolArray") -> Path:
-        """Return the triples of a walk in its order; a triple reads as it was stated, whichever way it was walked."""
+        """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked."""
         return tuple(self._triple(graph, edge, allowed) for edge in walk)
 
     def _triple(self, graph: "QuestionGraph", edge: int, allowed: "BoolArray") -> Triple:

@@ -109,11 +109,11 @@ def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> "Callabl
     """Return what gives the cosine (P,) of a question and the passages."""
     vectors = graph_walk.scope.snapshot.vectors
 
-    def near(question: str) -> "FloatArray":
+    def similarity(question: str) -> "FloatArray":
         row: FloatArray = vectors @ encoder.encode_queries([question.encode(errors="replace").decode()])[0]
         return row
 
-    return near
+    return similarity
 
 
 def project_all_relations(model: "QueryGNN", vectors: "FloatArray") -> "NDArray[Any]":

@@ -1,8 +1,8 @@
-"""What the graph neural network sees of a question: the nodes near its walk, their edges, and what is known of each.
+"""Question graphs over passages: the nodes near a question's walk, their edges, and their features.
 
-The walk decides which nodes matter, so the cost does not follow the size of the graph. Everything else that is known
-before any learning goes in as numbers of a node, and the walk's own ranking as the prior that the scores start from:
-fusing rankings afterwards loses what both know (docs/decisions.md).
+The walk selects the nodes, so the cost does not depend on the size of the graph. Everything else that is known before
+learning is a feature of a node, and the walk's own ranking is the prior that the scores start from: fusing rankings
+afterwards loses what both know (docs/decisions.md).
 
 Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
 """
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
+from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import GraphWalk
 from clew.query.linking import LinkedQuestion
 from clew.ranking import top_order
@@ -22,30 +23,30 @@ if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
-"""What a node brings, in order; all between about -1 and 1."""
+"""Features of a node, in order; all between about -1 and 1."""
 
 FALLBACK_NOTE = "the question names nothing in the index: the passages nearest in meaning stand in for names"
 FALLBACK_SEED_COUNT = 10
-_MIN_SHARE = 1e-6  # of the best value: below it the walk tells nothing apart
+_MIN_SHARE = 1e-6  # as a share of the best value; the walk separates no nodes below it
 _SCALE = float(-np.log(_MIN_SHARE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionGraph:
-    """The part of a graph that a question is about: n nodes, m edges.
+    """The part of a graph near a question: n nodes, m edges.
 
     Attributes:
         nodes: (n,) in the whole graph, ascending.
         senders: (m,) positions in `nodes`.
         receivers: (m,) positions in `nodes`.
         edges: (m,) positions in the whole graph's edges.
-        seeds: (n,) weight of what the question names, the greatest 1.
+        seeds: (n,) weights of the named nodes, the greatest 1.
         features: (n, len(FEATURES)).
-        prior: (n,) log of the walk's score as a share of the best; nothing but passages has one above the least.
+        prior: (n,) log of the walk's score as a share of the best; above the minimum for passages only.
         targets: (n,) whether a node is ranked.
-        has_fallback_seeds: Whether the seeds are near passages because the question names nothing that is known.
-        walk_passages: All passages that the walk came near, ascending, and their values; none where there was no walk.
-        notes: For people.
+        has_fallback_seeds: Whether the seeds are similar passages, because the question names nothing in the index.
+        walk_passages: Passages near the walk, ascending, and their values; empty where there was no walk.
+        notes: Explanations for the user.
     """
 
     nodes: "IntArray"
@@ -62,7 +63,7 @@ class QuestionGraph:
 
 
 class NodeFeatures(NamedTuple):
-    """What the network is told of n nodes; see `QuestionGraph`."""
+    """Inputs of the network for n nodes; see `QuestionGraph`."""
 
     seeds: "FloatArray"
     features: "FloatArray"
@@ -71,7 +72,7 @@ class NodeFeatures(NamedTuple):
 
 
 class QuestionGraphBuilder(Protocol):
-    """Makes the graphs of questions over one index."""
+    """Builds question graphs over one index."""
 
     @property
     def edges(self) -> RelationalEdges:
@@ -79,12 +80,12 @@ class QuestionGraphBuilder(Protocol):
         ...
 
     def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
-        """Return the graph of a question.
+        """Build the graph of a question.
 
         Args:
             linked: The question and its names.
-            vector: Gives its unit vector (d,); called as late as possible, since another thread may still compute it.
-            allowed: (P,) passages that may be found, or lend their edges.
+            vector: Returns its unit vector (d,); called as late as possible, since another thread may be computing it.
+            allowed: (P,) passages that may be ranked, or state edges.
         """
         ...
 
@@ -97,25 +98,36 @@ class QuestionGraphBuilder(Protocol):
         *,
         fallback_seeds: bool = False,
     ) -> NodeFeatures:
-        """Return what the network is told of some nodes (n,), ascending.
+        """Return the inputs of the network for nodes.
 
         Args:
-            nodes: (n,).
-            values: (n,) of the walk.
-            seed_weights: Weight of each node that is named.
-            vector: As for `of`.
-            fallback_seeds: Whether they are only near what the question says.
+            nodes: (n,) ascending.
+            values: (n,) values of the walk.
+            seed_weights: Weight of each seed.
+            vector: As for `build`.
+            fallback_seeds: Whether the seeds are similar nodes in place of named ones.
         """
         ...
 
 
+def allowed_edges(
+    whole: RelationalEdges, nodes: "IntArray", snapshot: Snapshot, allowed: "BoolArray"
+) -> "tuple[IntArray, IntArray, LongArray]":
+    """Return senders, receivers and positions (m,) of the edges among nodes (n,) that allowed passages (P,) state."""
+    senders, receivers, edges = induced_edges(whole, nodes)
+    if allowed.all():
+        return senders, receivers, edges
+    usable = stated_edge_mask(whole, edges, snapshot, allowed)
+    return senders[usable], receivers[usable], edges[usable]
+
+
 class PassageGraphBuilder:
-    """Graphs of passages, and of entities that join them.
+    """Builds graphs of passages and of the entities that link them.
 
     Args:
         edges: The whole graph; its first nodes are the passages.
-        graph_walk: Over the same index.
-        size: How many nodes are kept; None for all.
+        graph_walk: Walk over the same index.
+        size: Maximum number of nodes; None for all.
     """
 
     def __init__(self, edges: RelationalEdges, graph_walk: GraphWalk, size: int | None) -> None:
@@ -128,35 +140,29 @@ class PassageGraphBuilder:
         self._degrees = degrees / max(float(degrees.max(initial=1.0)), 1.0)
 
     def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
-        """Return the graph of a question (see `GraphQuestionSource`)."""
-        asked = self._graph_walk.walk_linked(linked, allowed)
-        value = np.zeros(self.edges.node_count, dtype=np.float32)
-        if asked.walk is not None:
-            value[asked.walk.nodes] = asked.walk.values
-            value[asked.nodes] = asked.scores
-        soft = {} if asked.named_nodes else self._fallback_seeds(vector(), allowed)
-        nodes = self._select_nodes(value, soft, allowed)
-        senders, receivers, edges = induced_edges(self.edges, nodes)
-        if not allowed.all():
-            open_ = stated_edge_mask(self.edges, edges, self._snapshot, allowed)
-            senders, receivers, edges = senders[open_], receivers[open_], edges[open_]
-        own = nodes[nodes < len(allowed)]
-        described = self.describe_nodes(
-            nodes, value[nodes], soft or asked.named_nodes, vector, fallback_seeds=bool(soft)
-        )
-        described.features[: len(own), 0] = asked.bm25_full[own]
-        described.features[: len(own), 1] = asked.bm25_remainder[own]
-        notes = (*asked.notes, *((FALLBACK_NOTE,) if soft else ()))
-        walked = asked.nodes, asked.scores
+        """Build the graph of a question (see `QuestionGraphBuilder`)."""
+        walk = self._graph_walk.walk_linked(linked, allowed)
+        values = np.zeros(self.edges.node_count, dtype=np.float32)
+        if walk.walk is not None:
+            values[walk.walk.nodes] = walk.walk.values
+            values[walk.nodes] = walk.scores
+        fallback = {} if walk.named_nodes else self._fallback_seeds(vector(), allowed)
+        nodes = self._select_nodes(values, fallback, allowed)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        passages = nodes[nodes < len(allowed)]
+        seeds = fallback or walk.named_nodes
+        inputs = self.describe_nodes(nodes, values[nodes], seeds, vector, fallback_seeds=bool(fallback))
+        inputs.features[: len(passages), 0] = walk.bm25_full[passages]
+        inputs.features[: len(passages), 1] = walk.bm25_remainder[passages]
         return QuestionGraph(
             nodes,
             senders,
             receivers,
             edges,
-            *described,
-            has_fallback_seeds=bool(soft),
-            walk_passages=walked,
-            notes=notes,
+            *inputs,
+            has_fallback_seeds=bool(fallback),
+            walk_passages=(walk.nodes, walk.scores),
+            notes=(*walk.notes, *((FALLBACK_NOTE,) if fallback else ())),
         )
 
     def describe_nodes(
@@ -168,41 +174,41 @@ class PassageGraphBuilder:
         *,
         fallback_seeds: bool = False,
     ) -> NodeFeatures:
-        """Return what the network is told of some nodes (n,), ascending, of values (n,) by the walk; see `FEATURES`."""
-        passages = nodes < len(self._vectors)
-        own = nodes[passages]
+        """Return the inputs of the network for nodes (see `QuestionGraphBuilder` and `FEATURES`)."""
+        is_passage = nodes < len(self._vectors)
+        passages = nodes[is_passage]
         features = np.zeros((len(nodes), len(FEATURES)), dtype=np.float32)
-        share = np.maximum(values / max(float(values.max(initial=0.0)), 1e-30), _MIN_SHARE)
-        features[:, 2] = 1.0 + np.log(share) / _SCALE
-        features[:, 4] = passages
+        shares = np.maximum(values / max(float(values.max(initial=0.0)), 1e-30), _MIN_SHARE)
+        features[:, 2] = 1.0 + np.log(shares) / _SCALE
+        features[:, 4] = is_passage
         features[:, 5] = self._degrees[nodes]
         seeds = np.zeros(len(nodes), dtype=np.float32)
         for node, weight in seed_weights.items():
-            place = int(nodes.searchsorted(node))
-            if place < len(nodes) and nodes[place] == node:
-                seeds[place] = weight
+            position = int(nodes.searchsorted(node))
+            if position < len(nodes) and nodes[position] == node:
+                seeds[position] = weight
         seeds /= max(float(seeds.max(initial=0.0)), 1e-30)
         features[:, 6] = seeds if not fallback_seeds else 0.0
         prior = np.full(len(nodes), np.log(_MIN_SHARE), dtype=np.float32)
-        best = max(float(values[passages].max(initial=0.0)), 1e-30)
-        prior[passages] = np.log(np.maximum(values[passages] / best, _MIN_SHARE))
-        features[passages, 3] = self._vectors[own] @ vector()
-        return NodeFeatures(seeds, features, prior, passages)
+        best = max(float(values[is_passage].max(initial=0.0)), 1e-30)
+        prior[is_passage] = np.log(np.maximum(values[is_passage] / best, _MIN_SHARE))
+        features[is_passage, 3] = self._vectors[passages] @ vector()
+        return NodeFeatures(seeds, features, prior, is_passage)
 
     def _fallback_seeds(self, vector: "FloatArray", allowed: "BoolArray") -> dict[int, float]:
-        """Return near passages in place of names, when the question names nothing."""
+        """Return similar passages as seeds, when the question names nothing."""
         if not len(self._vectors):
             return {}
-        near = np.where(allowed, self._vectors @ vector, np.float32(-1.0))
-        best = top_order(near, FALLBACK_SEED_COUNT)
-        return {int(passage): float(near[passage]) for passage in best if near[passage] > 0}
+        similarity = np.where(allowed, self._vectors @ vector, np.float32(-1.0))
+        best = top_order(similarity, FALLBACK_SEED_COUNT)
+        return {int(passage): float(similarity[passage]) for passage in best if similarity[passage] > 0}
 
-    def _select_nodes(self, value: "FloatArray", soft: dict[int, float], allowed: "BoolArray") -> "IntArray":
+    def _select_nodes(self, values: "FloatArray", fallback: dict[int, float], allowed: "BoolArray") -> "IntArray":
         if self._size is None:
-            open_ = np.ones(self.edges.node_count, dtype=bool)
-            open_[: len(allowed)] = allowed
-            return np.flatnonzero(open_).astype(np.int32)
-        near = np.flatnonzero(value)
+            is_allowed = np.ones(self.edges.node_count, dtype=bool)
+            is_allowed[: len(allowed)] = allowed
+            return np.flatnonzero(is_allowed).astype(np.int32)
+        near = np.flatnonzero(values)
         if len(near) > self._size:
-            near = near[top_order(value[near], self._size)]
-        return np.unique(np.concatenate([near, np.array(list(soft), dtype=np.int64)])).astype(np.int32)
+            near = near[top_order(values[near], self._size)]
+        return np.unique(np.concatenate([near, np.array(list(fallback), dtype=np.int64)])).astype(np.int32)

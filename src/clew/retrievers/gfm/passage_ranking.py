@@ -1,8 +1,8 @@
-"""From scores of nodes to a ranking of passages.
+"""Ranking of passages by the scores of nodes.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.3, for
-entities. Differs from the source: entities may weigh by their score, all of them may count, and without their rarity;
-passages may be scored themselves.
+entities. Differs from the source: entities may be weighted by their score, not only the best may count, and rarity may
+be ignored; passages may be scored directly.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class RankedPassages:
 
     Attributes:
         passages: Positions and scores.
-        nodes: For each passage the node of the question's graph whose score explains it, -1 for none.
+        nodes: For each passage the node of the question's graph that explains its score, -1 for none.
     """
 
     passages: tuple[tuple[int, float], ...]
@@ -45,39 +45,39 @@ class Ranker(Protocol):
         """Return at most `k` passages.
 
         Args:
-            graph: Of the question, n nodes.
+            graph: The question's graph of n nodes.
             logits: (n,).
-            vector: (d,) of the question.
-            k: How many at most.
-            allowed: (P,) passages that may be found.
+            vector: (d,) the question's vector.
+            k: Maximum number of passages.
+            allowed: (P,) passages that may be ranked.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PassageRanker:
-    """Ranks passages that are nodes by their own score; those that only the walk came near follow, in its order."""
+    """Ranks passages that are nodes by their own score; passages that only the walk found follow, in its order."""
 
     def rank(
         self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
     ) -> RankedPassages:
         """Return at most `k` passages (see `Ranker`)."""
         del vector, allowed  # the graph holds no other passages
-        own = np.flatnonzero(graph.targets)
-        best = own[top_order(logits[own], k)] if len(own) else own
+        targets = np.flatnonzero(graph.targets)
+        best = targets[top_order(logits[targets], k)] if len(targets) else targets
         scores = 1.0 / (1.0 + np.exp(-logits[best].astype(np.float64)))
-        found = [(int(node), float(score)) for node, score in zip(graph.nodes[best], scores, strict=True)]
+        ranked = [(int(node), float(score)) for node, score in zip(graph.nodes[best], scores, strict=True)]
         nodes = best.tolist()
         passages, values = graph.walk_passages
-        if len(found) < k and len(passages):
+        if len(ranked) < k and len(passages):
             others = np.flatnonzero(~np.isin(passages, graph.nodes) & (values > 0))
             if len(others):
-                rest = others[top_order(values[others], k - len(found))]
-                least = min((score for _, score in found), default=1.0)
-                share = least / (1.0 + float(values[rest].max()))
-                found += [(int(passages[i]), float(values[i]) * share) for i in rest]
-                nodes += [-1] * len(rest)
-        return RankedPassages(tuple(found), tuple(nodes))
+                further = others[top_order(values[others], k - len(ranked))]
+                least = min((score for _, score in ranked), default=1.0)
+                share = least / (1.0 + float(values[further].max()))
+                ranked += [(int(passages[i]), float(values[i]) * share) for i in further]
+                nodes += [-1] * len(further)
+        return RankedPassages(tuple(ranked), tuple(nodes))
 
 
 class EntityRanker:
@@ -85,10 +85,10 @@ class EntityRanker:
 
     Args:
         snapshot: The index.
-        weighted: Entities count by their score, and equal passages stand in the order of their similarity to the
-            question; else every one of the best entities counts alike, as published.
-        entities: How many of the best count; None for all.
-        rarity: An entity is divided by the number of passages that mention it.
+        weighted: Whether entities count by their score, and ties of passages are broken by similarity to the question;
+            else each of the best entities counts the same, as published.
+        entities: Number of best entities that count; None for all.
+        rarity: Whether an entity's weight is divided by the number of passages that mention it.
         same_encoder: Whether the snapshot's vectors and the question's are of one encoder.
     """
 
@@ -124,17 +124,19 @@ class EntityRanker:
         value = 1.0 / (1.0 + np.exp(-logits[best].astype(np.float64))) if self._weighted else 1.0
         weights[chosen] = self._rarity[chosen] * value
         scores = np.where(allowed, np.asarray(self._mentions @ weights), 0.0)
-        own = np.flatnonzero(scores > 0)
-        near = np.zeros(len(own)) if self._vectors is None else self._vectors[own] @ vector
-        found = own[np.lexsort((own, -near, -scores[own]))[:k]]
-        places = np.full(len(weights), -1, dtype=np.int64)
-        places[chosen] = best
+        candidates = np.flatnonzero(scores > 0)
+        similarity = np.zeros(len(candidates)) if self._vectors is None else self._vectors[candidates] @ vector
+        ranked = candidates[np.lexsort((candidates, -similarity, -scores[candidates]))[:k]]
+        node_of_entity = np.full(len(weights), -1, dtype=np.int64)
+        node_of_entity[chosen] = best
         return RankedPassages(
-            tuple((int(p), float(scores[p])) for p in found),
-            tuple(self._strongest_entity(int(p), weights, places) for p in found),
+            tuple((int(p), float(scores[p])) for p in ranked),
+            tuple(self._strongest_entity(int(p), weights, node_of_entity) for p in ranked),
         )
 
-    def _strongest_entity(self, passage: int, weights: "NDArray[np.float64]", places: "NDArray[np.int64]") -> int:
+    def _strongest_entity(
+        self, passage: int, weights: "NDArray[np.float64]", node_of_entity: "NDArray[np.int64]"
+    ) -> int:
         first, last = self._mentions.indptr[passage], self._mentions.indptr[passage + 1]
         mentioned = self._mentions.indices[first:last]
-        return int(places[mentioned[int(np.argmax(weights[mentioned]))]])
+        return int(node_of_entity[mentioned[int(np.argmax(weights[mentioned]))]])

@@ -1,4 +1,4 @@
-"""Reads the published checkpoints of GFM-RAG, `config.json` and `model.pth`, as weights of ours.
+"""Conversion of published GFM-RAG checkpoints, `config.json` and `model.pth`, to our weights.
 
 Two generations of the configuration are read: one has `rel_emb_dim` and `text_emb_model_config`, the other `feat_dim`
 and `dataset_config`. Names of classes in it are looked up in a table here and never imported; the tensors are read
@@ -10,7 +10,7 @@ Source: the authors' code of GFM-RAG, for keys and shapes. Differs from the sour
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from pickle import UnpicklingError  # what a file that is no plain tensors raises; nothing is unpickled here
+from pickle import UnpicklingError  # raised for files that hold more than tensors; nothing is unpickled here
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ def load_published_checkpoint(folder: Path) -> TrainedGNN:
     """Return the network of a published checkpoint, to score entities of the whole graph.
 
     Raises:
-        InputError: The folder is no such checkpoint, is of a model that is not read, its tensors do not fit, or a file
+        InputError: The folder holds no such checkpoint, its model is not supported, its tensors do not fit, or a file
             is damaged.
     """
     config = _read_config(folder)
@@ -37,7 +37,7 @@ def load_published_checkpoint(folder: Path) -> TrainedGNN:
     settings = _parse_settings(model_config, folder)
     tensors = _read_tensors(folder)
     with torch.device("meta"):
-        _check_tensors(tensors, QueryGNN(settings), folder)  # before anything as large as it claims to be is made
+        _check_tensors(tensors, QueryGNN(settings), folder)  # before memory of the claimed size is allocated
     model = QueryGNN(settings)
     model.load_state_dict({name: value.float() for name, value in tensors.items()})
     model.eval()
@@ -57,41 +57,43 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 def _read_section(config: dict[str, Any], name: str, folder: Path) -> dict[str, Any]:
-    part = config.get(name)
-    if not isinstance(part, dict):
+    section = config.get(name)
+    if not isinstance(section, dict):
         raise InputError(f"{folder / CONFIG} has no {name!r}: give the folder of a GFM-RAG checkpoint")
-    return part
+    return section
 
 
 def _parse_settings(config: dict[str, Any], folder: Path) -> QueryGNNSettings:
     if config.get("use_ent_emb") is not None or str(config.get("_target_", "")).endswith("Reasoner"):
         raise InputError(f"{folder} holds a G-reasoner, which is not read; wanted a GFM-RAG retriever")
     inner = _read_section(config, "entity_model", folder)
-    for part, known in ((config, _MODEL_CLASSES), (inner, _ENTITY_MODEL_CLASSES)):
-        target = str(part.get("_target_", known[0]))
-        if target.rpartition(".")[2] not in known:
-            raise InputError(f"{folder / CONFIG} names the class {target!r}; wanted {' or '.join(known)}")
-    for name, on in _REQUIRED_SWITCHES.items():
-        if str(inner.get(name, "yes")) not in on:
+    for part, supported in ((config, _MODEL_CLASSES), (inner, _ENTITY_MODEL_CLASSES)):
+        target = str(part.get("_target_", supported[0]))
+        if target.rpartition(".")[2] not in supported:
+            raise InputError(f"{folder / CONFIG} names the class {target!r}; wanted {' or '.join(supported)}")
+    for name, enabled in _REQUIRED_SWITCHES.items():
+        if str(inner.get(name, "yes")) not in enabled:
             raise InputError(f"{folder / CONFIG} has {name} = {inner[name]!r}; the published model has it switched on")
     hidden = inner.get("hidden_dims")
     width = inner.get("input_dim")
     text_width = config.get("feat_dim", config.get("rel_emb_dim"))
     message, aggregate = str(inner.get("message_func", "distmult")), str(inner.get("aggregate_func", "sum"))
-    shaped = isinstance(hidden, list) and hidden and all(h == width for h in hidden)
-    if not shaped or not _is_count(width) or not _is_count(text_width):
+    is_uniform = isinstance(hidden, list) and hidden and all(h == width for h in hidden)
+    if not is_uniform or not _is_count(width) or not _is_count(text_width):
         raise InputError(
             f"{folder / CONFIG} has input_dim {width!r}, hidden_dims {hidden!r} and a text width of {text_width!r}; "
             "wanted whole numbers, all hidden_dims equal to input_dim"
         )
-    # The other forms of the authors' code compute another function than ours: sums of other things, other curves.
-    for name, value, read in (
+    # Other options of the authors' code compute another function than ours.
+    for name, value, supported_values in (
         ("message_func", message, ("distmult", "transe")),
         ("aggregate_func", aggregate, ("sum",)),
         ("activation", str(inner.get("activation", "relu")), ("relu",)),
     ):
-        if value not in read:
-            raise InputError(f"{folder / CONFIG} has {name} = {value!r}, which is not read; wanted {' or '.join(read)}")
+        if value not in supported_values:
+            raise InputError(
+                f"{folder / CONFIG} has {name} = {value!r}, which is not read; wanted {' or '.join(supported_values)}"
+            )
     assert isinstance(hidden, list)
     assert isinstance(width, int)
     assert isinstance(text_width, int)
@@ -111,29 +113,29 @@ def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, UnpicklingError) as error:
         reason = str(error) if isinstance(error, OSError) else "it is damaged, or holds more than tensors"
         raise InputError(f"{path} cannot be read as plain tensors ({reason}): fetch the checkpoint again") from error
-    found = state.get("model") if isinstance(state, dict) else None
-    if not isinstance(found, dict) or not all(isinstance(value, torch.Tensor) for value in found.values()):
+    tensors = state.get("model") if isinstance(state, dict) else None
+    if not isinstance(tensors, dict) or not all(isinstance(value, torch.Tensor) for value in tensors.values()):
         raise InputError(f"{path} holds no tensors under the key 'model': give the folder of a GFM-RAG checkpoint")
-    return found
+    return tensors
 
 
 def _check_tensors(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Path) -> None:
-    if strange := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_complex()]:
-        raise InputError(f"{folder / TENSORS}: {strange[0]} is no plain tensor of real numbers: it is another model")
-    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    seen = {name: tuple(value.shape) for name, value in tensors.items()}
-    if missing := sorted(wanted.keys() - seen.keys()):
+    if unexpected := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_complex()]:
+        raise InputError(f"{folder / TENSORS}: {unexpected[0]} is no plain tensor of real numbers: it is another model")
+    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    actual = {name: tuple(value.shape) for name, value in tensors.items()}
+    if missing := sorted(expected.keys() - actual.keys()):
         raise InputError(
             f"{folder / TENSORS} lacks {', '.join(missing[:3])} ({len(missing)} keys): it is another model"
         )
-    if strange := sorted(seen.keys() - wanted.keys()):
+    if unexpected := sorted(actual.keys() - expected.keys()):
         raise InputError(
-            f"{folder / TENSORS} has {', '.join(strange[:3])} ({len(strange)} keys), which the model of its "
+            f"{folder / TENSORS} has {', '.join(unexpected[:3])} ({len(unexpected)} keys), which the model of its "
             f"{CONFIG} has not: it is another model"
         )
-    if wrong := sorted(name for name in wanted if wanted[name] != seen[name]):
+    if wrong := sorted(name for name in expected if expected[name] != actual[name]):
         raise InputError(
-            f"{folder / TENSORS}: {wrong[0]} has shape {seen[wrong[0]]}; its {CONFIG} wants {wanted[wrong[0]]}"
+            f"{folder / TENSORS}: {wrong[0]} has shape {actual[wrong[0]]}; its {CONFIG} wants {expected[wrong[0]]}"
         )
     if broken := [name for name, value in tensors.items() if not torch.isfinite(value).all()]:
         raise InputError(f"{folder / TENSORS}: {broken[0]} holds NaN or infinite numbers: fetch the checkpoint again")
@@ -141,11 +143,11 @@ def _check_tensors(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Pa
 
 def _parse_encoder(config: dict[str, Any], folder: Path) -> TextEncoder:
     """Return the encoder: the first part of the configuration that names one."""
-    for part in _nested_objects([config.get("text_emb_model_config"), config.get("dataset_config"), config]):
-        name = part.get("text_emb_model_name")
+    for section in _nested_objects([config.get("text_emb_model_config"), config.get("dataset_config"), config]):
+        name = section.get("text_emb_model_name")
         if isinstance(name, str) and name:
-            query, text = part.get("query_instruct") or "", part.get("passage_instruct") or ""
-            return TextEncoder(name, "", bool(part.get("normalize", False)), str(query), str(text))
+            query, text = section.get("query_instruct") or "", section.get("passage_instruct") or ""
+            return TextEncoder(name, "", bool(section.get("normalize", False)), str(query), str(text))
     raise InputError(f"{folder / CONFIG} names no text_emb_model_name: the encoder of the checkpoint is not known")
 
 
@@ -154,5 +156,5 @@ def _nested_objects(value: Any) -> Iterator[dict[str, Any]]:
         yield value
         value = list(value.values())
     if isinstance(value, list):
-        for part in value:
-            yield from _nested_objects(part)
+        for item in value:
+            yield from _nested_objects(item)

@@ -1,18 +1,20 @@
 """GFM-RAG: a graph neural network that has never seen the corpus ranks its passages in one step.
 
-The nodes near what a question asks about are chosen by a walk; the network passes messages along their relations and
-gives each a logit, from which a ranker orders the passages. The projections of relations depend on no question and are
-kept with the snapshot.
+A walk selects the nodes near the question's names; the network passes messages along their relations and gives each
+node a logit, by which a ranker orders the passages. The projections of relations do not depend on the question and are
+cached with the snapshot.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025).
-Differs from the source: only the nodes near the question take part unless all are asked for; with the shipped weights
-passages are nodes, are scored directly, and nodes bring features and a prior; no language model.
+Differs from the source: only the nodes near the question take part unless all are requested; with the shipped weights
+passages are nodes, are scored directly, and nodes have features and a prior; no language model.
 """
 
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import link_question
 from clew.query.scope import Scope
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
+from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.gfm.batch import GraphBatch, collate
 from clew.retrievers.gfm.explanations import EdgePathBuilder, most_important_walks
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
@@ -40,96 +42,88 @@ if TYPE_CHECKING:
 _ONE_THREAD_NODES = 5_000  # beyond this two cores are faster than one
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class GFMRetriever:
     """Ranks passages by the network's logits.
 
-    Args:
-        scope: What is searched.
-        encoder: The one the network was trained with.
-        graphs: Makes the graphs of questions.
+    Attributes:
+        scope: The index.
+        encoder: The encoder that the network was trained with.
+        graphs: Builds the graphs of questions.
         model: The network.
-        relation_projections: Projections (.., layers, width) of the index's relations, and of their inverses after
-            them where the
-            model has no learned inverse; float16 or float32.
-        ranker: Orders the passages.
-        path_builder: Reads edges as triples.
-        paths_per_passage: How many paths explain each passage; each costs a backward pass.
-        fingerprint: What tells these weights from others.
+        relation_projections: Projections (.., layers, width) of the index's relations, followed by those of their
+            inverses where the model does not learn inverses; float16 or float32.
+        ranker: Ranks the passages.
+        path_builder: Converts edges to triples.
+        paths_per_passage: Number of paths that explain each passage; each costs a backward pass.
+        fingerprint: Identifier of the weights.
     """
 
-    def __init__(
-        self,
-        scope: Scope,
-        encoder: Encoder,
-        graphs: QuestionGraphBuilder,
-        model: "QueryGNN",
-        relation_projections: "NDArray[Any]",
-        ranker: Ranker,
-        path_builder: EdgePathBuilder,
-        paths_per_passage: int = 1,
-        fingerprint: str = "",
-    ) -> None:
-        self.fingerprint = fingerprint
-        self._scope = scope
-        self._encoder = encoder
-        self._graphs = graphs
-        self._model = model
-        self._relation_projections = relation_projections
-        self._ranker = ranker
-        self._path_builder = path_builder
-        self._paths_per_passage = paths_per_passage
-        self._encoder_thread = ThreadPoolExecutor(1, thread_name_prefix="clew-encode")
+    scope: Scope
+    encoder: Encoder
+    graphs: QuestionGraphBuilder
+    model: "QueryGNN"
+    relation_projections: "NDArray[Any]"
+    ranker: Ranker
+    path_builder: EdgePathBuilder
+    paths_per_passage: int = 1
+    fingerprint: str = ""
+    _encoder_thread: ThreadPoolExecutor = field(
+        init=False, default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="clew-encode")
+    )
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question.
 
-        Several questions are scored on all cores, each in one thread: side by side in one product their scores would
-        depend on their neighbours in the last bits. A single one is encoded while its walk goes on.
+        Several questions are scored on all cores, each in its own thread: scored in one batch, the last bits of a score
+        would depend on the other questions. A single question is encoded while its walk runs.
         """
         check_k(k)
-        allowed = self._scope.mask(where)
+        allowed = self.scope.mask(where)
         if len(questions) < 2:
             return [self._retrieve_one(question, k, allowed, self._encoder_thread) for question in questions]
         with ThreadPoolExecutor(worker_count()) as pool:
             return list(pool.map(lambda question: self._retrieve_one(question, k, allowed, None), questions))
 
     def logits(self, batch: GraphBatch, edge_weights: "Sequence[Tensor] | None" = None) -> "Tensor":
-        """Return a logit (n,) for each node of a batch, differentiable in the weights of the edges when given."""
-        wanted = batch.needed_relations(self._model)
-        rows = torch.from_numpy(np.asarray(self._relation_projections[wanted], dtype=np.float32))
+        """Return a logit (n,) for each node of a batch, differentiable in the edge weights when given."""
+        relations = batch.needed_relations(self.model)
+        rows = torch.from_numpy(np.asarray(self.relation_projections[relations], dtype=np.float32))
         small = len(batch.seeds) < _ONE_THREAD_NODES
         with torch.set_grad_enabled(edge_weights is not None), one_thread() if small else nullcontext():
-            return batch.logits(self._model, rows, edge_weights)
+            return batch.logits(self.model, rows, edge_weights)
 
-    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray", beside: ThreadPoolExecutor | None) -> Evidence:
+    def _retrieve_one(
+        self, question: str, k: int, allowed: "BoolArray", encoder_thread: ThreadPoolExecutor | None
+    ) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return make_evidence((), (), (EMPTY_QUESTION,), started)
-        if beside is None:
+            return empty_question_evidence(started)
+        if encoder_thread is None:
             vector = self._encode_question(question)
-            graph = self._graphs.build(link_question(self._scope.snapshot, question), lambda: vector, allowed)
+            graph = self.graphs.build(link_question(self.scope.snapshot, question), lambda: vector, allowed)
         else:
-            coming = beside.submit(self._encode_question, question)
-            graph = self._graphs.build(link_question(self._scope.snapshot, question), coming.result, allowed)
-            vector = coming.result()
+            pending = encoder_thread.submit(self._encode_question, question)
+            graph = self.graphs.build(link_question(self.scope.snapshot, question), pending.result, allowed)
+            vector = pending.result()
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
-        batch = collate([graph], [vector], self._graphs.edges)
-        ranked = self._ranker.rank(graph, self.logits(batch).numpy(), vector, k, allowed)
+        batch = collate([graph], [vector], self.graphs.edges)
+        ranked = self.ranker.rank(graph, self.logits(batch).numpy(), vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
-        paths = self._explain(batch, graph, targets, allowed) if self._paths_per_passage else ()
-        return make_evidence(self._scope.scored_passages(ranked.passages), paths, graph.notes, started)
+        paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()
+        return make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
 
     def _encode_question(self, question: str) -> "FloatArray":
-        # A lone surrogate, which no encoder takes, counts as a question mark.
-        vector: FloatArray = self._encoder.encode_queries([question.encode(errors="replace").decode()])[0]
+        # No encoder takes a lone surrogate; it is replaced by a question mark.
+        vector: FloatArray = self.encoder.encode_queries([question.encode(errors="replace").decode()])[0]
         return vector
 
     def _explain(
         self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: "BoolArray"
     ) -> tuple[Scored[Path], ...]:
         walks = most_important_walks(
-            self.logits, batch, graph, targets, self._paths_per_passage, self._model.settings.layers
+            self.logits, batch, graph, targets, self.paths_per_passage, self.model.settings.layers
         )
-        read = [Scored(self._path_builder.build_path(graph, edges, allowed), score) for score, edges in walks]
-        return tuple(sorted((path for path in read if path.item), key=lambda path: -path.score))
+        paths = [Scored(self.path_builder.build_path(graph, edges, allowed), score) for score, edges in walks]
+        return tuple(sorted((path for path in paths if path.item), key=lambda path: -path.score))

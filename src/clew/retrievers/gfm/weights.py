@@ -1,7 +1,7 @@
-"""Trained weights of the graph neural network, as a folder: `config.json`, and the file of tensors that it names.
+"""Trained weights of the graph neural network: a folder with `config.json` and the file of tensors that it names.
 
-The configuration holds plain numbers and names, which are checked; it never names a class to construct. It is what is
-replaced last, so a folder holds the old weights or the new ones, whenever a run is killed.
+The configuration holds plain numbers and names, which are checked; it never names a class to construct. It is replaced
+last, so a folder holds either the old weights or the new ones, whenever a run is killed.
 """
 
 import json
@@ -31,11 +31,11 @@ class TextEncoder:
     """The encoder of a network's questions and relations.
 
     Attributes:
-        name: As `clew index --encoder` takes it.
-        fingerprint: Of its weights; "" where they are not known, as for weights made elsewhere.
-        normalize: Whether its rows are brought to unit length.
-        query: Put before a question.
-        text: Put before a relation.
+        name: Name, as for `clew index --encoder`.
+        fingerprint: Fingerprint of its weights; "" when unknown, as for weights from elsewhere.
+        normalize: Whether rows are normalised to unit length.
+        query: Prefix of a question.
+        text: Prefix of a relation.
     """
 
     name: str
@@ -47,14 +47,14 @@ class TextEncoder:
 
 @dataclass(frozen=True, slots=True)
 class TrainedGNN:
-    """A model and what it was trained for.
+    """A trained network.
 
     Attributes:
-        model: In evaluation mode, float32.
-        targets: "passages" or "entities": what it scores.
-        encoder: Whose vectors it reads.
-        nodes: How many nodes of a question's graph it was trained on; None for the whole graph.
-        key: Changes whenever the weights do, or what they are used with.
+        model: The network in evaluation mode, float32.
+        targets: "passages" or "entities", the nodes that it scores.
+        encoder: The encoder whose vectors it reads.
+        nodes: Number of nodes of the question graphs in training; None for the whole graph.
+        key: Identifier of weights and configuration.
     """
 
     model: QueryGNN
@@ -68,8 +68,8 @@ def load_weights(folder: Path) -> TrainedGNN:
     """Read a folder of weights.
 
     Raises:
-        InputError: It is no such folder, of another format, or its tensors do not fit its configuration or are not
-            finite, or a file is damaged.
+        InputError: The folder holds no weights, or weights of another format, a file is damaged, or tensors do not fit
+            the configuration or are not finite.
     """
     config = _read_file(folder / CONFIG_FILE, lambda path: json.loads(path.read_text(encoding="utf-8")))
     if not isinstance(config, dict) or config.get("format") != WEIGHTS_FORMAT:
@@ -84,13 +84,13 @@ def load_weights(folder: Path) -> TrainedGNN:
     tensors = _read_file(folder / file, load_file)
     settings = _parse_settings(config, folder)
     model = QueryGNN(settings)
-    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    seen = {name: tuple(value.shape) for name, value in tensors.items()}
-    if wrong := sorted(name for name in wanted.keys() | seen.keys() if wanted.get(name) != seen.get(name)):
-        shape, other = seen.get(wrong[0], "none"), wanted.get(wrong[0], "none")
+    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    actual = {name: tuple(value.shape) for name, value in tensors.items()}
+    if wrong := sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name)):
+        shape, expected_shape = actual.get(wrong[0], "none"), expected.get(wrong[0], "none")
         raise InputError(
-            f"the tensor {wrong[0]} in {folder / TENSORS} has shape {shape}, wanted is {other} ({len(wrong)} do "
-            "not fit): these are the weights of another model"
+            f"the tensor {wrong[0]} in {folder / TENSORS} has shape {shape}, wanted is {expected_shape} "
+            f"({len(wrong)} do not fit): these are the weights of another model"
         )
     if broken := [name for name, value in tensors.items() if not torch.isfinite(value).all()]:
         raise InputError(f"the tensor {broken[0]} in {folder / TENSORS} holds NaN or infinite numbers: train again")
@@ -113,7 +113,7 @@ def _read_file(path: Path, read: Callable[[Path], Any]) -> Any:
 
 
 def find_weights_problems(derived: Path) -> list[str]:
-    """Return what is wrong with the weights adapted to an index, by its folder of what is derived; nothing for none."""
+    """Return the problems of the weights adapted to an index, if any, given its folder of derived files."""
     folder = adapted_weights_folder(derived, "gfm")
     if not (folder / CONFIG_FILE).is_file():
         return []
@@ -125,22 +125,22 @@ def find_weights_problems(derived: Path) -> list[str]:
 
 
 def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, half: bool = True) -> None:
-    """Write a model into a folder, made when absent; whoever reads it sees the old weights or the new.
+    """Write a model into a folder, which is made if absent; readers see either the old weights or the new ones.
 
     Args:
-        folder: Gets the two files.
-        trained: What is written.
-        about: How it was made.
-        half: In half precision, which costs a ranking nothing; else in single.
+        folder: Output folder.
+        trained: The network.
+        about: Description of the training, stored with the weights.
+        half: Half precision, which costs no accuracy of rankings; else single precision.
 
     Raises:
-        ProviderError: The disk refused.
+        ProviderError: The files cannot be written.
     """
     kind = torch.float16 if half else torch.float32
     tensors = {name: v.detach().to("cpu", kind).contiguous() for name, v in trained.model.state_dict().items()}
     config: dict[str, Any] = {"format": WEIGHTS_FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
-    # Files of their own for other weights: those in use stay until the configuration names the new ones.
+    # New weights get a file of another name: the old file stays until the configuration names the new one.
     config["tensors"] = (
         TENSORS if not (folder / CONFIG_FILE).exists() else f"model-{_weights_key(tensors, config)}.safetensors"
     )
@@ -183,8 +183,8 @@ def _is_encoder(value: Any) -> bool:
 
 
 def _weights_key(tensors: "dict[str, torch.Tensor]", config: dict[str, Any]) -> str:
-    told = {name: value for name, value in config.items() if name not in ("about", "tensors")}
-    digest = blake2b(json.dumps(told, sort_keys=True).encode(), digest_size=8)
+    hashed = {name: value for name, value in config.items() if name not in ("about", "tensors")}
+    digest = blake2b(json.dumps(hashed, sort_keys=True).encode(), digest_size=8)
     for name in sorted(tensors):
         digest.update(name.encode())
         digest.update(tensors[name].contiguous().numpy().tobytes())

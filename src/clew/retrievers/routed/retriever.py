@@ -1,19 +1,18 @@
-"""Routed: for each question the retriever that is worth its time, chosen by what the question's walk shows.
+"""Routed: each question goes to the retriever that is worth its time, chosen by features of the question's walk.
 
-The walk of `pagerank` is made first; it takes milliseconds. From signals of the question and of that walk, a trained
-line says for each choice what recall to expect; training measured the seconds it takes. The choice is the one of
-greatest expected recall less the price of its seconds, among those that a budget has room for. Where `pagerank` is
-chosen, the walk that is there is its ranking.
+The walk of `pagerank` runs first, in milliseconds. From signals of the question and of that walk, trained linear models
+predict the recall of each choice; its seconds were measured in training. The choice has the greatest expected recall
+less the price of its seconds, among those within a budget. Where `pagerank` is chosen, the same walk is its ranking.
 
 Source: FRAG (Gao et al., 2025) for a trained choice of how much to spend on a question; Russell and Wefald, "Principles
 of metareasoning" (1991), for weighing an expected gain against the price of time.
-Differs from the source: the choice is among whole retrievers, not between two searches of one; a line in place of an
-encoder with a head. What a question really took never changes a choice: the same question gets the same evidence.
+Differs from the source: the choice is among whole retrievers, not between two searches of one; a linear model in place
+of an encoder with a head. Measured times never change a choice: the same question gets the same evidence.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.protocols import Retriever, fingerprint_of
 from clew.query.scope import Scope
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
+from clew.retrievers.evidence import check_k, empty_question_evidence
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.routed.settings import Routed
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
@@ -36,20 +35,20 @@ if TYPE_CHECKING:
     DoubleArray = NDArray[np.float64]
 
 FIRST_RETRIEVER = "pagerank"
-"""The choice whose walk gives the signals."""
+"""The choice whose walk the signals are computed from."""
 _MAX_REASONS = 3
 _POINTS_PER_RECALL = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """What a user will spend.
+    """Preferences of the user.
 
     Attributes:
         names: The choices.
-        seconds_price: Points of recall (hundredths) that a second has to buy.
-        budget: Seconds a question that a choice may be expected to take, look included; None for no limit.
-        time_scale: How many times the seconds of training a question takes here.
+        seconds_price: Points of recall (hundredths) that a second has to gain.
+        budget: Maximum expected seconds a question, including the signals; None for no limit.
+        time_scale: Seconds of a question here, relative to those in training.
     """
 
     names: tuple[str, ...]
@@ -76,13 +75,13 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One question's choice.
+    """Choice for one question: c choices, s signals.
 
     Attributes:
-        order: Places of all choices, best first; those that a budget has no room for stand behind, cheapest first.
-        recalls: (c,) expected, by place.
-        seconds: (c,) expected, the look included where there was one, by place.
-        standardized_signals: (s,) the signals, in standard deviations; None where there was no time to look.
+        order: Positions of all choices, best first; those beyond the budget follow, cheapest first.
+        recalls: (c,) expected recall, by position.
+        seconds: (c,) expected seconds, including the signals where they were computed, by position.
+        standardized_signals: (s,) in standard deviations; None where the budget has no time for signals.
     """
 
     order: tuple[int, ...]
@@ -95,15 +94,14 @@ class Router:
     """Chooses among retrievers for one index; the same signals give the same choice.
 
     Args:
-        weights: What was learned.
-        preference: What a user will spend.
-        passages: Of the index.
+        weights: Trained weights.
+        preference: Preferences of the user.
+        passages: Number of passages of the index.
 
     Attributes:
-        choices: c, as the weights have them.
-        needs_signals: Whether signals are wanted. They are not where only one choice would be left room for by the
-            time that
-            looking takes, nor where it would leave none for what is best on average.
+        choices: c choices, as in the weights.
+        needs_signals: Whether signals are wanted. They are not where their time leaves only one choice within the
+            budget, or leaves out the best choice on average.
     """
 
     def __init__(self, weights: RoutedWeights, preference: Preference, passages: int) -> None:
@@ -116,7 +114,7 @@ class Router:
         look = weights.overhead.seconds_for(passages) * preference.time_scale
         own = np.array([choice.duration.seconds_for(passages) for choice in self.choices]) * preference.time_scale
         self._seconds_with_signals = own + look
-        # The first pass is made of its look, so it takes both however it is come by.
+        # The first retriever runs the walk of the signals in any case, so it always takes both.
         self._seconds_without_signals = own + look * np.array(
             [choice.name == FIRST_RETRIEVER for choice in self.choices]
         )
@@ -125,11 +123,11 @@ class Router:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these weights from others."""
+        """Identifier of the weights."""
         return self._weights.key
 
     def choose(self, signals: "FloatArray | None") -> Decision:
-        """Return the choice for signals (s,); None where there was no look."""
+        """Return the choice for signals (s,), None where they are not computed."""
         seconds = self._seconds_without_signals if signals is None else self._seconds_with_signals
         recalls = self._weights.expected_recalls(self._weights.means if signals is None else signals)[
             self._choice_positions
@@ -142,123 +140,130 @@ class Router:
         return Decision(tuple(order), tuple(recalls.tolist()), tuple(seconds.tolist()), standing)
 
     def describe_decision(self, decision: Decision, chosen: int, absent: Sequence[str]) -> str:
-        """Return one line that says what was chosen, over what, and why.
+        """Return a note on the choice, the runner-up and the reasons.
 
         Args:
-            decision: Of the question.
-            chosen: Place of the choice.
-            absent: Why choices that would have come before it cannot be served.
+            decision: The decision for the question.
+            chosen: Position of the choice.
+            absent: Reasons why better choices cannot be served.
         """
-        said = [f"{NAME}: {self._describe_choice(decision, chosen)}"]
+        parts = [f"{NAME}: {self._describe_choice(decision, chosen)}"]
         fits = self._within_budget(np.array(decision.seconds))
         others = [c for c in decision.order if c != chosen]
-        over = next((c for c in others if fits[c] and fits[chosen]), None)
-        if over is not None:
-            said[0] += f", over {self._describe_choice(decision, over)}"
+        runner_up = next((c for c in others if fits[c] and fits[chosen]), None)
+        if runner_up is not None:
+            parts[0] += f", over {self._describe_choice(decision, runner_up)}"
         if decision.standardized_signals is None and len(self.choices) > 1:
-            said.append("chosen without a look at the question, which the budget has no time for")
-        elif over is not None:
-            said += [", ".join(self._decisive_signals(decision, chosen, over))]
-        if self._preference.budget is not None and others and over is None:
-            what = "nothing else takes" if fits[chosen] else "nothing takes"
-            said.append(f"{what} less than the budget of {1000 * self._preference.budget:g} ms")
-        return "; ".join(filter(None, [*said, *absent]))
+            parts.append("chosen without a look at the question, which the budget has no time for")
+        elif runner_up is not None:
+            parts += [", ".join(self._decisive_signals(decision, chosen, runner_up))]
+        if self._preference.budget is not None and others and runner_up is None:
+            none_cheaper = "nothing else takes" if fits[chosen] else "nothing takes"
+            parts.append(f"{none_cheaper} less than the budget of {1000 * self._preference.budget:g} ms")
+        return "; ".join(filter(None, [*parts, *absent]))
 
     def _within_budget(self, seconds: "DoubleArray") -> "BoolArray":
         budget = self._preference.budget
         fits: BoolArray = seconds <= (np.inf if budget is None else budget)
         return fits
 
-    def _describe_choice(self, decision: Decision, place: int) -> str:
-        recall = min(max(decision.recalls[place], 0.0), 1.0)
-        spent = 1000 * decision.seconds[place]
-        took = f"{spent:.1f}" if spent < 10 else f"{spent:.0f}"
-        return f"{self.choices[place].name} (recall@{self._weights.cutoff} {recall:.2f} in {took} ms expected)"
+    def _describe_choice(self, decision: Decision, position: int) -> str:
+        recall = min(max(decision.recalls[position], 0.0), 1.0)
+        milliseconds = 1000 * decision.seconds[position]
+        formatted = f"{milliseconds:.1f}" if milliseconds < 10 else f"{milliseconds:.0f}"
+        return f"{self.choices[position].name} (recall@{self._weights.cutoff} {recall:.2f} in {formatted} ms expected)"
 
     def _decisive_signals(self, decision: Decision, chosen: int, other: int) -> list[str]:
-        """Return the signals that weighed most for the choice and against the other one."""
-        standing = np.array(decision.standardized_signals)
-        weighed = np.subtract(self.choices[chosen].weights, self.choices[other].weights) * standing
-        most = [int(place) for place in np.argsort(-weighed, kind="stable")[:_MAX_REASONS] if weighed[place] > 0]
-        side = {True: "more than usual", False: "less than usual"}
-        return [f"{SIGNALS[self._weights.signals[s]]}: {side[bool(standing[s] > 0)]}" for s in most]
+        """Return the signals that speak most for the choice and against the other one."""
+        standardized = np.array(decision.standardized_signals)
+        contributions = np.subtract(self.choices[chosen].weights, self.choices[other].weights) * standardized
+        strongest = [
+            int(signal)
+            for signal in np.argsort(-contributions, kind="stable")[:_MAX_REASONS]
+            if contributions[signal] > 0
+        ]
+        direction = {True: "more than usual", False: "less than usual"}
+        return [
+            f"{SIGNALS[self._weights.signals[signal]]}: {direction[bool(standardized[signal] > 0)]}"
+            for signal in strongest
+        ]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class RoutedRetriever:
-    """Asks for each question the retriever that is chosen for it.
+    """Retrieves for each question with the retriever chosen for it.
 
-    Args:
-        scope: What is searched.
+    Attributes:
+        scope: The index.
         first: Makes the walks.
         router: Chooses.
-        make: Makes the retriever of a choice when one is first needed; an `InputError` says that the index cannot
-            serve it.
+        make: Makes the retriever of a choice when it is first needed; raises `InputError` where the index cannot serve
+            it.
     """
 
-    def __init__(
-        self, scope: Scope, first: PageRankRetriever, router: Router, make: Callable[[Choice], Retriever]
-    ) -> None:
-        self._scope = scope
-        self._first = first
-        self._router = router
-        self._make = make
-        self._retrievers: dict[int, Retriever | str] = {}
+    scope: Scope
+    first: PageRankRetriever
+    router: Router
+    make: Callable[[Choice], Retriever]
+    _retrievers: dict[int, Retriever | str] = field(init=False, default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
-        """What tells its rankings from those of other weights, its own and those of what it chooses among."""
-        return fingerprint_of(self._router, *(self._retriever_at(place) for place in range(len(self._router.choices))))
+        """Joined fingerprints of the router and all choices."""
+        return fingerprint_of(
+            self.router, *(self._retriever_at(position) for position in range(len(self.router.choices)))
+        )
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question, by the retriever that was chosen for it.
+        """Return at most `k` passages a question, by the retriever chosen for it.
 
         Raises:
             InputError: The index can serve none of the choices.
         """
         check_k(k)
-        allowed = self._scope.mask(where)
-        evidence: list[Evidence] = [make_evidence((), (), (EMPTY_QUESTION,), time.perf_counter())] * len(questions)
-        sent: dict[int, list[tuple[int, str, float]]] = {}
-        for place, question in enumerate(questions):
+        allowed = self.scope.mask(where)
+        evidence: list[Evidence] = [empty_question_evidence()] * len(questions)
+        groups: dict[int, list[tuple[int, str, float]]] = {}
+        for row, question in enumerate(questions):
             if not question.strip():
                 continue
             started = time.perf_counter()
-            asked = self._first.walk(question, allowed) if self._router.needs_signals else None
-            seen = None if asked is None else compute_signals(self._scope.snapshot, asked)
-            chosen, note = self._choose(self._router.choose(seen))
-            if asked is not None and self._router.choices[chosen].name == FIRST_RETRIEVER:
-                evidence[place] = _add_note(self._first.walk_evidence(asked, k, allowed, started), note, 0.0)
+            walk = self.first.walk(question, allowed) if self.router.needs_signals else None
+            signals_of_walk = None if walk is None else compute_signals(self.scope.snapshot, walk)
+            position, note = self._choose(self.router.choose(signals_of_walk))
+            if walk is not None and self.router.choices[position].name == FIRST_RETRIEVER:
+                evidence[row] = _add_note(self.first.walk_evidence(walk, k, allowed, started), note, 0.0)
             else:
-                sent.setdefault(chosen, []).append((place, note, time.perf_counter() - started))
-        for chosen, group in sent.items():
-            retriever = self._retrievers[chosen]
+                groups.setdefault(position, []).append((row, note, time.perf_counter() - started))
+        for position, group in groups.items():
+            retriever = self._retrievers[position]
             assert not isinstance(retriever, str)
-            answers = retriever.retrieve([questions[place] for place, _, _ in group], k, where)
-            for (place, note, spent), answer in zip(group, answers, strict=True):
-                evidence[place] = _add_note(answer, note, spent)
+            answers = retriever.retrieve([questions[row] for row, _, _ in group], k, where)
+            for (row, note, seconds), answer in zip(group, answers, strict=True):
+                evidence[row] = _add_note(answer, note, seconds)
         return evidence
 
     def _choose(self, decision: Decision) -> tuple[int, str]:
-        """Return the best choice that the index can serve, and the note that says so."""
+        """Return the position of the best choice that the index can serve, and a note on it."""
         absent: list[str] = []
-        for place in decision.order:
-            retriever = self._retriever_at(place)
+        for position in decision.order:
+            retriever = self._retriever_at(position)
             if not isinstance(retriever, str):
-                return place, self._router.describe_decision(decision, place, absent)
-            absent.append(f"{self._router.choices[place].name} is left out: {retriever}")
+                return position, self.router.describe_decision(decision, position, absent)
+            absent.append(f"{self.router.choices[position].name} is left out: {retriever}")
         raise InputError(f"{NAME}: the index can serve none of the choices: {'; '.join(absent)}")
 
-    def _retriever_at(self, place: int) -> Retriever | str:
+    def _retriever_at(self, position: int) -> Retriever | str:
         """Return the retriever of a choice, or why the index cannot serve it."""
-        if place not in self._retrievers:
-            choice = self._router.choices[place]
+        if position not in self._retrievers:
+            choice = self.router.choices[position]
             try:
-                self._retrievers[place] = self._first if choice.name == FIRST_RETRIEVER else self._make(choice)
+                self._retrievers[position] = self.first if choice.name == FIRST_RETRIEVER else self.make(choice)
             except InputError as error:
-                self._retrievers[place] = str(error)
-        return self._retrievers[place]
+                self._retrievers[position] = str(error)
+        return self._retrievers[position]
 
 
-def _add_note(evidence: Evidence, note: str, spent: float) -> Evidence:
-    usage = evidence.usage + Usage(seconds=spent)
+def _add_note(evidence: Evidence, note: str, seconds: float) -> Evidence:
+    usage = evidence.usage + Usage(seconds=seconds)
     return replace(evidence, notes=(note, *evidence.notes), usage=usage)

@@ -1,7 +1,7 @@
-"""What `routed` learned, as a folder with one file of plain numbers, `config.json`; every value in it is checked.
+"""Weights of `routed`: a folder with one file of plain numbers, `config.json`, all of whose values are checked.
 
-For each choice: how to make it, the recall that signals promise (a line through standardised signals), and the seconds
-that it takes, which grow as a power of the number of passages.
+For each choice the file holds how to make it, a linear model from standardised signals to recall, and the seconds that
+it takes, which grow as a power of the number of passages.
 """
 
 import json
@@ -27,39 +27,39 @@ if TYPE_CHECKING:
 
 WEIGHTS_FORMAT = 1
 REFERENCE_PASSAGES = 10_000
-"""Passages of the index that `Duration.seconds` are for."""
+"""Number of passages of the index that `Duration.seconds` refer to."""
 MAX_DEVIATION = 4.0
-"""Standard deviations that a signal may lie from its mean; one further off counts as this far."""
+"""Bound of standardised signals, in standard deviations."""
 NAME = "routed"
 
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds that something takes for one question.
+    """Seconds for one question, as a power of the number of passages.
 
     Attributes:
-        seconds: On an index of `UNIT` passages.
-        growth: The power of the number of passages that they grow by, 0 to 1.
+        seconds: Seconds on an index of `REFERENCE_PASSAGES` passages.
+        growth: Exponent of the number of passages, 0 to 1.
     """
 
     seconds: float
     growth: float = 0.0
 
     def seconds_for(self, passages: int) -> float:
-        """Return the seconds on an index of so many passages."""
+        """Return the seconds on an index of the given number of passages."""
         return self.seconds * float((max(passages, 1) / REFERENCE_PASSAGES) ** self.growth)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A retriever that may be chosen. s signals.
+    """A retriever that may be chosen.
 
     Attributes:
-        name: What a user calls it: a retriever's name without settings.
-        retriever: What it is made as, settings included.
-        recall: The recall expected where every signal has its mean.
-        weights: (s,) by how much a standard deviation of each signal changes it.
-        duration: Of the choice itself, without the look at the signals; of the first pass, what it costs beyond that.
+        name: Name for the user: the retriever's name without settings.
+        retriever: Name with settings, from which it is made.
+        recall: Expected recall where every signal has its mean.
+        weights: (s,) change of recall by a standard deviation of each signal.
+        duration: Time of the choice itself, without that of the signals; of the first retriever, time beyond it.
     """
 
     name: str
@@ -71,17 +71,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class RoutedWeights:
-    """Choices among retrievers and what to expect of each.
+    """Choices among retrievers, with models of their recall and time.
 
     Attributes:
         signals: s names.
-        means: (s,) of the signals in training.
+        means: (s,) means of the signals in training.
         spreads: (s,) their standard deviations, above 0.
-        choices: Cheapest first, each name once.
-        overhead: What the first pass and the signals take, before anything is chosen.
-        cutoff: Recall is that of the first so many passages.
-        default_choices: Names that are chosen among unless a user says otherwise.
-        seconds_price: Points of recall that a second has to buy unless a user says otherwise.
+        choices: Cheapest first, with distinct names.
+        overhead: Time of the first retriever's walk and the signals, spent before anything is chosen.
+        cutoff: Recall is that of the first `cutoff` passages.
+        default_choices: Names of the choices unless a user gives others.
+        seconds_price: Points of recall that a second has to gain, unless a user gives another price.
     """
 
     signals: tuple[str, ...]
@@ -94,16 +94,16 @@ class RoutedWeights:
     seconds_price: float
 
     def standardize(self, signals: "FloatArray | DoubleArray | tuple[float, ...]") -> "DoubleArray":
-        """Return signals (..., s) in standard deviations from their mean, none further off than `FARTHEST`."""
-        apart = (np.asarray(signals, dtype=np.float64) - np.array(self.means)) / np.array(self.spreads)
-        clipped: DoubleArray = np.clip(apart, -MAX_DEVIATION, MAX_DEVIATION)
+        """Return signals (..., s) in standard deviations from their mean, clipped at `MAX_DEVIATION`."""
+        deviations = (np.asarray(signals, dtype=np.float64) - np.array(self.means)) / np.array(self.spreads)
+        clipped: DoubleArray = np.clip(deviations, -MAX_DEVIATION, MAX_DEVIATION)
         return clipped
 
     def expected_recalls(self, signals: "FloatArray | DoubleArray | tuple[float, ...]") -> "DoubleArray":
-        """Return the recall (..., c) that signals (..., s) promise of each choice; it may lie outside of 0 to 1."""
+        """Return the expected recall (..., c) of each choice for signals (..., s); it may lie outside of 0 to 1."""
         weights = np.array([choice.weights for choice in self.choices])
-        promised: DoubleArray = self.standardize(signals) @ weights.T + [choice.recall for choice in self.choices]
-        return promised
+        recalls: DoubleArray = self.standardize(signals) @ weights.T + [choice.recall for choice in self.choices]
+        return recalls
 
     def find_choice(self, name: str) -> Choice:
         """Return the choice of a name.
@@ -119,7 +119,7 @@ class RoutedWeights:
 
     @property
     def key(self) -> str:
-        """What changes whenever a choice might."""
+        """Identifier that changes whenever a choice might."""
         return blake2b(json.dumps(_to_json(self), sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
@@ -127,11 +127,11 @@ def load_choices(folder: Path, signals: Sequence[str]) -> RoutedWeights:
     """Read a folder of weights.
 
     Args:
-        folder: As written by `save_choices`.
-        signals: What this version can compute, in order.
+        folder: Folder of `save_choices`.
+        signals: Signals of this version of Clew, in order.
 
     Raises:
-        InputError: It is no such folder, of another format or other signals, or holds what cannot be.
+        InputError: The folder holds no weights, or weights of another format, other signals or invalid values.
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
@@ -139,13 +139,13 @@ def load_choices(folder: Path, signals: Sequence[str]) -> RoutedWeights:
             f"{folder} holds no weights ({CONFIG_FILE} is missing): give a folder made by `clew train routed`"
         )
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"the weights in {path} cannot be read ({error}): install or train them again") from error
-    if not isinstance(told, dict) or told.get("format") != WEIGHTS_FORMAT or told.get("kind") != NAME:
+    if not isinstance(config, dict) or config.get("format") != WEIGHTS_FORMAT or config.get("kind") != NAME:
         raise InputError(f"{path} does not hold choices of format {WEIGHTS_FORMAT}: train them again, or update Clew")
     try:
-        weights = _parse_weights(told)
+        weights = _parse_weights(config)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else error
         raise InputError(f"{path} is damaged ({reason}): install the weights or train them again") from error
@@ -155,15 +155,15 @@ def load_choices(folder: Path, signals: Sequence[str]) -> RoutedWeights:
 
 
 def save_choices(folder: Path, weights: RoutedWeights, about: Mapping[str, Any]) -> None:
-    """Write weights into a folder, made when absent; whoever reads it sees the old ones or the new.
+    """Write weights into a folder, which is made if absent; readers see either the old weights or the new ones.
 
     Args:
-        folder: Gets the file.
-        weights: What is written.
-        about: How they were made.
+        folder: Output folder.
+        weights: The weights.
+        about: Description of the training, stored with the weights.
 
     Raises:
-        ProviderError: The disk refused.
+        ProviderError: The file cannot be written.
     """
     content = json.dumps({**_to_json(weights), "about": about}, indent=1, sort_keys=True)
     with atomic_file(folder / CONFIG_FILE) as file:
@@ -171,7 +171,7 @@ def save_choices(folder: Path, weights: RoutedWeights, about: Mapping[str, Any])
 
 
 def _to_json(weights: RoutedWeights) -> dict[str, Any]:
-    spread = zip(weights.signals, weights.means, weights.spreads, strict=True)
+    signal_values = zip(weights.signals, weights.means, weights.spreads, strict=True)
     return {
         "format": WEIGHTS_FORMAT,
         "kind": NAME,
@@ -179,7 +179,7 @@ def _to_json(weights: RoutedWeights) -> dict[str, Any]:
         "worth": weights.seconds_price,
         "usual": list(weights.default_choices),
         "look": _duration_to_json(weights.overhead),
-        "signals": [{"name": name, "mean": mean, "spread": width} for name, mean, width in spread],
+        "signals": [{"name": name, "mean": mean, "spread": width} for name, mean, width in signal_values],
         "choices": [
             {"name": c.name, "retriever": c.retriever, "recall": c.recall, "weights": list(c.weights)}
             | _duration_to_json(c.duration)
@@ -192,40 +192,40 @@ def _duration_to_json(duration: Duration) -> dict[str, float]:
     return {"seconds": duration.seconds, "growth": duration.growth}
 
 
-def _parse_weights(told: Mapping[str, Any]) -> RoutedWeights:
-    """Return the weights of a file's values; the errors of what is missing or of another kind are the caller's."""
-    signals, listed = list(told["signals"]), list(told["choices"])
-    choices = tuple(_parse_choice(one, len(signals)) for one in listed)
-    names, usual = [choice.name for choice in choices], tuple(map(_parse_text, told["usual"]))
+def _parse_weights(config: Mapping[str, Any]) -> RoutedWeights:
+    """Parse a file's values; KeyError, TypeError and ValueError of invalid ones are left to the caller."""
+    signals, listed_choices = list(config["signals"]), list(config["choices"])
+    choices = tuple(_parse_choice(item, len(signals)) for item in listed_choices)
+    names, usual = [choice.name for choice in choices], tuple(map(_parse_text, config["usual"]))
     if not choices or len(set(names)) < len(names) or not usual or not {*usual} <= {*names}:
         raise ValueError(f"choices are {names}, and the usual ones {list(usual)}")
-    spreads = tuple(_parse_number(one["spread"]) for one in signals)
-    cutoff = told["cutoff"]
+    spreads = tuple(_parse_number(item["spread"]) for item in signals)
+    cutoff = config["cutoff"]
     if type(cutoff) is not int or cutoff < 1 or min(spreads, default=1.0) <= 0:
         raise ValueError(f"cutoff is {cutoff!r}, the least spread {min(spreads, default=1.0)}")
     return RoutedWeights(
-        tuple(_parse_text(one["name"]) for one in signals),
-        tuple(_parse_number(one["mean"]) for one in signals),
+        tuple(_parse_text(item["name"]) for item in signals),
+        tuple(_parse_number(item["mean"]) for item in signals),
         spreads,
         choices,
-        _parse_duration(told["look"]),
+        _parse_duration(config["look"]),
         cutoff,
         usual,
-        _parse_number(told["worth"], least=0.0),
+        _parse_number(config["worth"], least=0.0),
     )
 
 
-def _parse_choice(told: Mapping[str, Any], signals: int) -> Choice:
-    weights = tuple(map(_parse_number, told["weights"]))
-    name, retriever = _parse_text(told["name"]), _parse_text(told["retriever"])
-    # A choice that is itself a choice, or another's settings under this name, would be made without end or end.
+def _parse_choice(config: Mapping[str, Any], signals: int) -> Choice:
+    weights = tuple(map(_parse_number, config["weights"]))
+    name, retriever = _parse_text(config["name"]), _parse_text(config["retriever"])
+    # The name must be that of the retriever; `routed` as a choice of itself would be made endlessly.
     if len(weights) != signals or retriever.partition(":")[0] != name or name == NAME:
         raise ValueError(f"the choice {name!r} is made as {retriever!r} and has {len(weights)} weights, not {signals}")
-    return Choice(name, retriever, _parse_number(told["recall"]), weights, _parse_duration(told))
+    return Choice(name, retriever, _parse_number(config["recall"]), weights, _parse_duration(config))
 
 
-def _parse_duration(told: Mapping[str, Any]) -> Duration:
-    duration = Duration(_parse_number(told["seconds"], least=0.0), _parse_number(told["growth"], least=0.0))
+def _parse_duration(config: Mapping[str, Any]) -> Duration:
+    duration = Duration(_parse_number(config["seconds"], least=0.0), _parse_number(config["growth"], least=0.0))
     if duration.growth > 1.0:
         raise ValueError(f"growth is {duration.growth}, above 1")
     return duration

@@ -1,8 +1,8 @@
-"""Textual graphs with vectors, and questions on them with how strongly each relation is asked for.
+"""Vectors of textual graphs, and questions on them with the relevance of each relation.
 
 Source: He et al., "G-Retriever" (2024), for vectors of the texts of nodes and relations and of the question, compared
-by cosine. Differs from the source: the names of the nodes that a question is about are taken out of it, and relations
-are also compared with its words one by one.
+by cosine. Differs from the source: the names of the topic nodes are masked in the question, and relations are also
+compared with its words one by one.
 """
 
 import re
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
 MAX_TEXTS = 200_000
-"""Remembered of either kind: 300 MB of 384 numbers each."""
-_ENCODING_BATCH = 2048  # texts that are encoded between two words of progress
+"""Capacity of each of the two caches: 300 MB of 384 numbers each."""
+_ENCODING_BATCH = 2048  # texts that are encoded between two reports of progress
 
 
 @final
 class GraphEncoder:
-    """Gives graphs and questions their vectors; equal texts are encoded once.
+    """Encodes graphs and questions; equal texts are encoded once.
 
     Args:
-        encode: Gives unit rows (n, d) of texts of nodes and relations.
-        encode_questions: Gives unit rows (n, d) of questions and their words.
-        max_texts: Texts that are remembered of either kind; then it begins anew.
+        encode: Encodes texts of nodes and relations to unit rows (n, d).
+        encode_questions: Encodes questions and their words to unit rows (n, d).
+        max_texts: Capacity of each of the two caches.
     """
 
     def __init__(
@@ -54,67 +54,64 @@ class GraphEncoder:
         questions: Iterable[tuple[int, str, Sequence[int]]] = (),
         progress: Callable[[int, int], None] = lambda *_: None,
     ) -> None:
-        """Encode the texts of many graphs and questions in one go, up to half of what can be remembered.
+        """Encode the texts of many graphs and questions at once, up to half the capacity of the caches.
 
-        Many texts at once cost a small part of what they cost a graph at a time: an encoder whose batches have fixed
-        shapes takes as long for one text as for a hundred.
+        This is much cheaper than one graph at a time: an encoder whose batches have fixed shapes takes as long for one
+        text as for a hundred.
 
         Args:
-            graphs: Their nodes and relations.
-            questions: The position of its graph, its text and its topics for each.
-            progress: Told how many texts of how many are encoded.
+            graphs: The graphs.
+            questions: Position of the graph, text and topics of each question.
+            progress: Progress callback: `(done, total)`, in texts.
         """
-        own = (text for graph in graphs for text in (*graph.nodes, *graph.relations))
-        texts = _first_distinct(own, self._max_texts // 2)
-        asked = (
+        graph_texts = (text for graph in graphs for text in (*graph.nodes, *graph.relations))
+        texts = _first_distinct(graph_texts, self._max_texts // 2)
+        question_texts = (
             text
-            for place, question, topics in questions
-            for text in _MaskedText.mask(question, _topic_names(graphs[place], topics)).texts()
+            for graph, question, topics in questions
+            for text in MaskedText.mask(question, _topic_names(graphs[graph], topics)).texts()
         )
-        phrases = _first_distinct(asked, self._max_texts // 2)
+        phrases = _first_distinct(question_texts, self._max_texts // 2)
         total, done = len(texts) + len(phrases), 0
         progress(done, total)
         for memory, wanted in ((self._texts, texts), (self._questions, phrases)):
             for start in range(0, len(wanted), _ENCODING_BATCH):
-                memory(wanted[start : start + _ENCODING_BATCH])
-                done += len(wanted[start : start + _ENCODING_BATCH])
+                batch = wanted[start : start + _ENCODING_BATCH]
+                memory(batch)
+                done += len(batch)
                 progress(done, total)
 
     def encode_graph(self, graph: TextualGraph) -> EncodedGraph:
-        """Return a graph with vectors; its distinct relations are in the order in which edges have them."""
+        """Return a graph with vectors; its distinct relations are in the order of their first edges."""
         row_of = {relation: row for row, relation in enumerate(dict.fromkeys(graph.relations))}
         relation_of = np.array([row_of[relation] for relation in graph.relations], dtype=np.int32)
-        texts = [*graph.nodes, *row_of]  # together, since an encoder is quicker on more texts
-        rows = self._texts(texts) if texts else self._encode(())  # the memory does not know the width of no rows
+        texts = [*graph.nodes, *row_of]  # at once, since encoding many texts is faster
+        rows = self._texts(texts) if texts else self._encode(())  # the cache does not know the width of the vectors
         return EncodedGraph(graph, rows[: len(graph.nodes)], rows[len(graph.nodes) :], relation_of)
 
     def encode_query(self, graph: EncodedGraph, text: str, topics: "Sequence[int] | IntArray" = ()) -> GraphQuery:
         """Return a question on a graph.
 
         Args:
-            graph: With vectors of the same encoder.
-            text: The question; where the text of a topic stands in it, in any case, it is taken out.
+            graph: A graph encoded by the same encoder.
+            text: The question; the texts of the topics are masked in it, in any case.
             topics: (t,) positions of the nodes that it names.
 
         Raises:
             InputError: A topic is no position of the graph.
         """
-        places = np.asarray(topics, dtype=np.int32)
-        question = _MaskedText.mask(text, _topic_names(graph.graph, places.tolist()))
-        vector = self._questions(question.texts())[0]  # the phrases with it, for what follows
-        relevance = None
-        if question.phrases:
-            relevance = match_words(question.phrases, graph.relation_vectors, self._questions)[0].max(axis=0)
-        return GraphQuery(graph, vector, places, relevance)
+        positions = np.asarray(topics, dtype=np.int32)
+        masked = MaskedText.mask(text, _topic_names(graph.graph, positions.tolist()))
+        return masked.query(graph, positions, self._questions)
 
 
 @dataclass(frozen=True, slots=True)
-class _MaskedText:
-    """A question as it is compared.
+class MaskedText:
+    """A question as it is encoded.
 
     Attributes:
-        text: Without the names that it holds.
-        phrases: For each asking word those that hold it.
+        text: The question without names.
+        phrases: For each word that may name a relation the phrases that contain it.
     """
 
     text: str
@@ -122,13 +119,30 @@ class _MaskedText:
 
     @classmethod
     def mask(cls, text: str, names: Iterable[str]) -> Self:
-        found = [place for name in names for place in _find_name(name, text)]
-        without = mask_names(text, found)
-        return cls(without.text if found else text, find_relation_words(without).phrases)
+        """Mask names wherever they stand in a text as words."""
+        spans = [span for name in names for span in _find_name(name, text)]
+        masked = mask_names(text, spans)
+        return cls(masked.text if spans else text, find_relation_words(masked).phrases)
 
     def texts(self) -> list[str]:
-        """Return all that is encoded of it, the question first."""
-        return list(dict.fromkeys([self.text, *(phrase for around in self.phrases for phrase in around)]))
+        """Return all texts to encode, the question first."""
+        return list(dict.fromkeys([self.text, *(phrase for phrases in self.phrases for phrase in phrases)]))
+
+    def query(
+        self, graph: EncodedGraph, topics: "IntArray", encode: "Callable[[Sequence[str]], FloatArray]"
+    ) -> GraphQuery:
+        """Return the question on a graph, with the relevance of relations if it has phrases.
+
+        Args:
+            graph: The graph.
+            topics: (t,) positions of the nodes that it names.
+            encode: Encodes questions and words to unit rows (n, d).
+        """
+        vector = encode(self.texts())[0]  # the phrases at once, so that they are cached for what follows
+        relevance = None
+        if self.phrases:
+            relevance = match_words(self.phrases, graph.relation_vectors, encode)[0].max(axis=0)
+        return GraphQuery(graph, vector, topics, relevance)
 
 
 def _topic_names(graph: TextualGraph, topics: Sequence[int]) -> list[str]:
@@ -142,34 +156,34 @@ def _topic_names(graph: TextualGraph, topics: Sequence[int]) -> list[str]:
 
 
 def _find_name(name: str, text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a name stands in a text as words of its own, in any case and over any white space.
+    """Yield the spans of a name in a text, as whole words, in any case and over any white space.
 
-    Where a script has no spaces, every letter is taken for a word.
+    In a script without spaces every letter counts as a word.
     """
     words = name.split()
     if not words:
         return
-    pattern, place = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), 0
-    while found := pattern.search(text, place):
+    pattern, position = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), 0
+    while found := pattern.search(text, position):
         start, end = found.span()
-        cut = _continues_word(text[start], text[start - 1 : start]) or _continues_word(
+        is_inside_word = _continues_word(text[start], text[start - 1 : start]) or _continues_word(
             text[end - 1], text[end : end + 1]
         )
-        if not cut:
+        if not is_inside_word:
             yield start, end
-        place = start + 1 if cut else end
+        position = start + 1 if is_inside_word else end
 
 
-def _continues_word(edge: str, beside: str) -> bool:
-    """Tell whether a word that ends with a letter goes on with the one beside it; "" at the end of a text."""
-    return beside != "" and not is_unspaced_letter(edge) and is_word_character(beside)
+def _continues_word(edge: str, neighbour: str) -> bool:
+    """Return whether a word goes on from its edge letter to the neighbouring one, "" at the end of the text."""
+    return neighbour != "" and not is_unspaced_letter(edge) and is_word_character(neighbour)
 
 
-def _first_distinct(texts: Iterable[str], most: int) -> list[str]:
-    """Return the first distinct texts, at most so many."""
-    found: dict[str, None] = {}
+def _first_distinct(texts: Iterable[str], limit: int) -> list[str]:
+    """Return the first distinct texts, at most `limit`."""
+    distinct: dict[str, None] = {}
     for text in texts:
-        if len(found) == most:
+        if len(distinct) == limit:
             break
-        found[text] = None
-    return list(found)
+        distinct[text] = None
+    return list(distinct)

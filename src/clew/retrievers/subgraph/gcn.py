@@ -1,7 +1,7 @@
-"""GCN-Retriever on an index: the entities near what a question names that a trained network finds likeliest.
+"""GCN-Retriever on an index: the likeliest entities near those that a question names, by a trained network.
 
 Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering with LLMs" (2024).
-Differs from the source: it runs on the neighbourhood of what the question names, pruned by personalised PageRank; see
+Differs from the source: it runs on the neighbourhood of the named entities, pruned by personalised PageRank; see
 `gcn_selector.py` for the network.
 """
 
@@ -26,7 +26,7 @@ def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> Subgraph
     """
     trained = load_scorer(context.weights_folder(WEIGHTS_NAME, settings.weights))
     method, encoder = "the likeliest by a network that feedback trained", context.index_encoder
-    if encoder is not None and encoder.fingerprint != trained.encoder:  # without one the search says what to do
+    if encoder is not None and encoder.fingerprint != trained.encoder:  # without one the search raises an error
         if settings.weights is not None:
             raise InputError(
                 f"gcn-subgraph: this index has the encoder {encoder.name}, and the network was trained on another's "

@@ -1,10 +1,10 @@
-"""What is known of the nodes of a question graph before anything is learned: their texts, their relations, a walk.
+"""Node features of a question graph: texts, relations, and a walk from the named nodes.
 
-The walk starts at what the question names (where it names nothing, at the nodes that are like it) and takes edges,
-whichever way they point, the oftener the more the question asks for their relation.
+The walk starts at the nodes that the question names (where it names none, at nodes similar to it) and takes edges in
+both directions, with probabilities that grow with the relevance of their relations.
 
 Source: GCN-Retriever (Engel and Park, 2024), section 3.3, for the vectors of the nodes' texts alone (`TEXT`).
-Differs from the source: `QUESTION` adds the relations around a node and where it stands to the question.
+Differs from the source: `QUESTION` adds the relations around a node and its position relative to the question.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from clew.graph.subgraphs.textual_graph import GraphQuery
+from clew.retrievers.subgraph.selectors import node_similarity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,118 +25,115 @@ if TYPE_CHECKING:
 
 TEXT, QUESTION = "text", "question"
 WALK_STEPS = 4
-_TEMPERATURE = 0.15  # what a likeness is divided by to be the logarithm of a weight
-_MIN_SHARE = 1e-6  # share of the walk below which nodes are equally far
+_TEMPERATURE = 0.15  # divisor of a similarity, for the logarithm of a weight
+_MIN_SHARE = 1e-6  # shares of the walk below it count as equal
 SCALAR_COUNT = 6 + WALK_STEPS
 
 
 def feature_width(kind: str, dimension: int) -> int:
-    """Return how many numbers are known of a node whose text has a vector of some dimension."""
+    """Return the number of features of a node, given the dimension of the vectors."""
     return dimension if kind == TEXT else 2 * dimension + SCALAR_COUNT
 
 
-def node_similarities(asked: GraphQuery) -> "FloatArray":
-    """Return the cosine (n,) of every node's text with the question."""
-    return np.asarray(asked.graph.node_vectors @ asked.question_vector, dtype=np.float32)
+def walk_shares(query: GraphQuery) -> "FloatArray":
+    """Return the share (WALK_STEPS + 1, n) of a walk at each node after each number of steps.
 
-
-def walk_shares(asked: GraphQuery) -> "FloatArray":
-    """Return the share (STEPS + 1, n) of a walk that is at each node after so many steps.
-
-    What comes to a node without edges is lost with the next step; all else adds up to 1.
+    The share of a node without edges is lost with the next step; all else adds up to 1.
     """
-    count = len(asked.graph.node_vectors)
+    count = len(query.graph.node_vectors)
     shares = np.zeros((WALK_STEPS + 1, count), dtype=np.float32)
     if not count:
         return shares
-    here = _start_distribution(asked)
-    shares[0] = here
-    froms, tos, relations = _directed_steps(asked)
-    if not len(froms):
+    current = _start_distribution(query)
+    shares[0] = current
+    sources, targets, relations = _directed_steps(query)
+    if not len(sources):
         return shares
-    worth = relation_relevance(asked)[relations].astype(np.float64) / _TEMPERATURE
-    weights = np.exp(worth - worth.max())
-    weights /= np.bincount(froms, weights, count)[froms]
+    logits = relation_relevance(query)[relations].astype(np.float64) / _TEMPERATURE
+    weights = np.exp(logits - logits.max())
+    weights /= np.bincount(sources, weights, count)[sources]
     for step in range(WALK_STEPS):
-        here = np.asarray(np.bincount(tos, weights * here[froms], count), dtype=np.float64)
-        shares[step + 1] = here
+        current = np.asarray(np.bincount(targets, weights * current[sources], count), dtype=np.float64)
+        shares[step + 1] = current
     return shares
 
 
 def walk_prior(shares: "FloatArray") -> "FloatArray":
-    """Return the logarithm (n,) of the greatest share of the walk (STEPS + 1, n) that is at each node at some step."""
+    """Return the logarithm (n,) of the greatest share of the walk (WALK_STEPS + 1, n) at each node."""
     greatest: FloatArray = shares.max(axis=0)
     return np.log(np.maximum(greatest, _MIN_SHARE))
 
 
-def relation_relevance(asked: GraphQuery) -> "FloatArray":
-    """Return how strongly the question asks for each distinct relation, (r,)."""
-    if asked.relation_relevance is not None:
-        return asked.relation_relevance
-    return np.asarray(asked.graph.relation_vectors @ asked.question_vector, dtype=np.float32)
+def relation_relevance(query: GraphQuery) -> "FloatArray":
+    """Return the relevance (r,) of each distinct relation to the question."""
+    if query.relation_relevance is not None:
+        return query.relation_relevance
+    return np.asarray(query.graph.relation_vectors @ query.question_vector, dtype=np.float32)
 
 
-def node_features(asked: GraphQuery, kind: str, shares: "FloatArray") -> "FloatArray":
-    """Return what is known of every node (n, `width`).
+def node_features(query: GraphQuery, kind: str, shares: "FloatArray") -> "FloatArray":
+    """Return the features (n, `feature_width`) of every node.
 
     Args:
-        asked: The question on its graph.
+        query: The question on its graph.
         kind: `TEXT` for the vectors of the nodes alone; `QUESTION` for those, the mean of the relations around each
-            node, and `SCALARS` numbers that say where it stands to the question: its cosine, the same less the mean
-            over the nodes, whether it is named, how strongly the relation around it that is asked for most is (0 at
-            least), the logarithm of its edges, and the walk's shares, the greatest first, as 0 (none) to 1 (all).
-        shares: (STEPS + 1, n) of the walk.
+            node, and `SCALAR_COUNT` numbers: its cosine to the question, the same less the mean over the nodes, whether
+            it is named, the greatest relevance of a relation around it (at least 0), the logarithm of its number of
+            edges, and the walk's shares, the greatest first, on a logarithmic scale from 0 (none) to 1 (all).
+        shares: (WALK_STEPS + 1, n) of the walk.
     """
-    nodes = asked.graph.node_vectors
+    nodes = query.graph.node_vectors
     if kind == TEXT:
         return nodes
     count, dimension = nodes.shape
-    froms, _, relations = _directed_steps(asked)
-    degrees = np.bincount(froms, minlength=count)
-    found = np.zeros((count, feature_width(kind, dimension)), dtype=np.float32)
-    found[:, :dimension] = nodes
-    if len(froms):
-        order = np.argsort(froms, kind="stable")
+    sources, _, relations = _directed_steps(query)
+    degrees = np.bincount(sources, minlength=count)
+    features = np.zeros((count, feature_width(kind, dimension)), dtype=np.float32)
+    features[:, :dimension] = nodes
+    if len(sources):
+        order = np.argsort(sources, kind="stable")
         rows = np.concatenate([[0], np.cumsum(degrees)])
-        each = (1.0 / degrees[froms[order]]).astype(np.float32)
-        around = sparse.csr_matrix((each, relations[order], rows), shape=(count, len(asked.graph.relation_vectors)))
-        found[:, dimension : 2 * dimension] = around @ asked.graph.relation_vectors
-    alike, scalars = node_similarities(asked), found[:, 2 * dimension :]
-    scalars[:, 0] = alike
-    scalars[:, 1] = alike - (alike.mean() if count else 0.0)
-    scalars[asked.topics, 2] = 1.0
-    np.maximum.at(scalars[:, 3], froms, relation_relevance(asked)[relations])
+        inverse_degrees = (1.0 / degrees[sources[order]]).astype(np.float32)
+        neighbour_relations = sparse.csr_matrix(
+            (inverse_degrees, relations[order], rows), shape=(count, len(query.graph.relation_vectors))
+        )
+        features[:, dimension : 2 * dimension] = neighbour_relations @ query.graph.relation_vectors
+    similarity, scalars = node_similarity(query), features[:, 2 * dimension :]
+    scalars[:, 0] = similarity
+    scalars[:, 1] = similarity - (similarity.mean() if count else 0.0)
+    scalars[query.topics, 2] = 1.0
+    np.maximum.at(scalars[:, 3], sources, relation_relevance(query)[relations])
     scalars[:, 4] = np.log1p(degrees)
-    logs = 1.0 - np.log(np.maximum(shares, _MIN_SHARE)) / np.log(_MIN_SHARE)
-    scalars[:, 5] = logs.max(axis=0)
-    scalars[:, 6:] = logs[1:].T
-    return found
+    log_shares = 1.0 - np.log(np.maximum(shares, _MIN_SHARE)) / np.log(_MIN_SHARE)
+    scalars[:, 5] = log_shares.max(axis=0)
+    scalars[:, 6:] = log_shares[1:].T
+    return features
 
 
 def node_offsets(counts: Sequence[int]) -> "LongArray":
-    """Return where the nodes of each graph begin, and where the last ends, when graphs lie side by side."""
+    """Return where the nodes of each graph start in a batch, and the end of the last."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _start_distribution(asked: GraphQuery) -> "DoubleArray":
-    start = np.zeros(len(asked.graph.node_vectors))
-    named = np.unique(asked.topics)
+def _start_distribution(query: GraphQuery) -> "DoubleArray":
+    start = np.zeros(len(query.graph.node_vectors))
+    named = np.unique(query.topics)
     if len(named):
         start[named] = 1.0 / len(named)
         return start
-    alike = node_similarities(asked).astype(np.float64) / _TEMPERATURE
-    start = np.exp(alike - alike.max())
+    logits = node_similarity(query).astype(np.float64) / _TEMPERATURE
+    start = np.exp(logits - logits.max())
     return np.asarray(start / start.sum())
 
 
-def _directed_steps(asked: GraphQuery) -> "tuple[LongArray, LongArray, LongArray]":
-    """Return where every step comes from, where it leads and its relation: edges both ways, loops once."""
-    edges = asked.graph.graph.edges.reshape(-1, 2).astype(np.int64)
-    relations = asked.graph.edge_relations.astype(np.int64)
-    proper = edges[:, 0] != edges[:, 1]
-    back = edges[proper]
+def _directed_steps(query: GraphQuery) -> "tuple[LongArray, LongArray, LongArray]":
+    """Return source, target and relation of every step: edges both ways, loops once."""
+    edges = query.graph.graph.edges.reshape(-1, 2).astype(np.int64)
+    relations = query.graph.edge_relations.astype(np.int64)
+    is_no_loop = edges[:, 0] != edges[:, 1]
+    reversed_edges = edges[is_no_loop]
     return (
-        np.concatenate([edges[:, 0], back[:, 1]]),
-        np.concatenate([edges[:, 1], back[:, 0]]),
-        np.concatenate([relations, relations[proper]]),
+        np.concatenate([edges[:, 0], reversed_edges[:, 1]]),
+        np.concatenate([edges[:, 1], reversed_edges[:, 0]]),
+        np.concatenate([relations, relations[is_no_loop]]),
     )

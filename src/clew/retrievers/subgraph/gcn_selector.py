@@ -1,4 +1,4 @@
-"""GCN-Retriever: the nodes of a question graph that a trained graph convolutional network finds likeliest.
+"""GCN-Retriever: the likeliest nodes of a question graph by a trained graph convolutional network.
 
 Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering with LLMs" (2024),
 section 3.3.
@@ -6,7 +6,6 @@ Differs from the source: see `nn/subgraph_policy.py` and `node_inputs.py`; with 
 `combination=product`, nothing.
 """
 
-from collections.abc import Sequence
 from typing import final
 
 import torch
@@ -14,12 +13,12 @@ import torch
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
 from clew.nn.subgraph_policy import sample_without_replacement
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, make_node_batch
-from clew.retrievers.subgraph.selectors import check_budget
+from clew.retrievers.subgraph.selectors import PerGraphSelector
 
 
 @final
-class GCNSelector:
-    """Selects the likeliest nodes, equal ones by position, and all edges among them.
+class GCNSelector(PerGraphSelector):
+    """Selects the likeliest nodes, ties by position, and all edges among them.
 
     Args:
         trained: The network.
@@ -32,21 +31,14 @@ class GCNSelector:
 
     @property
     def fingerprint(self) -> str:
-        """The weights."""
+        """Identifier of the weights."""
         return self._trained.fingerprint
 
-    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
-        """Return for each question its likeliest nodes (see `SubgraphSelector`).
-
-        Graphs are taken one by one, so a selection is the same bit for bit whatever it is asked together with.
-        """
-        check_budget(budget)
-        return [self._select_one(one, budget) for one in queries]
-
-    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
-        if not len(asked.graph.node_vectors):
-            return induced_subgraph(asked.graph.graph, [])
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return the likeliest nodes, ties by position."""
+        if not len(query.graph.node_vectors):
+            return induced_subgraph(query.graph.graph, [])
         with torch.inference_mode():
-            scores, end = self._trained.model(make_node_batch([asked], self._trained.settings))
+            scores, end = self._trained.model(make_node_batch([query], self._trained.settings))
             nodes = sample_without_replacement(scores, end[0], budget, None)
-        return induced_subgraph(asked.graph.graph, nodes.tolist())
+        return induced_subgraph(query.graph.graph, nodes.tolist())

@@ -1,4 +1,4 @@
-"""The trained network that selects subgraphs, as a folder of weights, and question graphs as what it reads."""
+"""The trained network that selects subgraphs: its weights on disk, and its input batches."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,10 +18,10 @@ from clew.retrievers.subgraph.gcn_features import (
     feature_width,
     node_features,
     node_offsets,
-    node_similarities,
     walk_prior,
     walk_shares,
 )
+from clew.retrievers.subgraph.selectors import node_similarity
 from clew.store.weights_io import read_weights, write_weights
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScorerSettings:
-    """The shape of a network that selects subgraphs.
+    """Architecture of a network that selects subgraphs.
 
     Attributes:
-        inputs: `text` (the source's) or `question` (what is known of the node's place to the question, too).
+        inputs: `text` (the source's) or `question` (with features of a node relative to the question).
         combination: `product` (the source's) or `sum`.
-        width: Of the hidden layers.
-        layers: At least 2.
+        width: Width of the hidden layers.
+        layers: Number of layers, at least 2.
         stops: Whether a selection may end before the budget is spent.
     """
 
@@ -47,7 +47,7 @@ class ScorerSettings:
     stops: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no network is made of."""
+        """Check the names of inputs and combination."""
         for name, seen, known in (
             ("inputs", self.inputs, (TEXT, QUESTION)),
             ("combination", self.combination, (PRODUCT, SUM)),
@@ -56,10 +56,10 @@ class ScorerSettings:
                 raise InputError(f"{name} is {seen!r}: wanted {' or '.join(known)}")
 
     def build_network(self, dimension: int, seed: int) -> SubgraphScorer:
-        """Return an untrained network for vectors of some dimension; equal seeds give equal ones.
+        """Return an untrained network for vectors of a dimension; equal seeds give equal networks.
 
         Raises:
-            InputError: There are fewer than 2 layers, or a width below 1.
+            InputError: There are fewer than 2 layers, or the width is below 1.
         """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -69,14 +69,14 @@ class ScorerSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedScorer:
-    """A network and what it was trained for.
+    """A trained network.
 
     Attributes:
-        model: In evaluation mode.
-        settings: Its shape.
+        model: The network in evaluation mode.
+        settings: Its architecture.
         encoder: Fingerprint of the encoder whose vectors it reads.
-        dimension: Of those vectors.
-        about: The recipe and its figures.
+        dimension: Dimension of those vectors.
+        about: Training recipe and results.
     """
 
     model: SubgraphScorer
@@ -87,52 +87,54 @@ class TrainedScorer:
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever a score would."""
+        """Identifier that changes whenever some score would."""
         digest = blake2b(repr((self.settings, self.encoder)).encode(), digest_size=8)
         for name, tensor in sorted(self.model.state_dict().items()):
             digest.update(name.encode() + tensor.numpy().tobytes())
         return f"subgraph-{digest.hexdigest()}"
 
 
-def make_node_batch(asked: Sequence[GraphQuery], settings: ScorerSettings) -> NodeBatch:
-    """Return question graphs, at least one, side by side as the network reads them."""
-    begins = node_offsets([len(one.graph.node_vectors) for one in asked])
-    walks = [walk_shares(one) for one in asked]
-    inputs = [node_features(one, settings.inputs, shares) for one, shares in zip(asked, walks, strict=True)]
-    edges = [one.graph.graph.edges.reshape(-1, 2) + begin for one, begin in zip(asked, begins[:-1], strict=True)]
+def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> NodeBatch:
+    """Collate at least one question graph to a batch."""
+    offsets = node_offsets([len(query.graph.node_vectors) for query in queries])
+    walks = [walk_shares(query) for query in queries]
+    inputs = [node_features(query, settings.inputs, shares) for query, shares in zip(queries, walks, strict=True)]
+    edges = [
+        query.graph.graph.edges.reshape(-1, 2) + offset for query, offset in zip(queries, offsets[:-1], strict=True)
+    ]
     return NodeBatch(
         torch.from_numpy(np.concatenate(inputs)),
         torch.from_numpy(np.concatenate(edges).astype(np.int64)),
-        torch.from_numpy(np.concatenate([node_similarities(one) for one in asked])),
+        torch.from_numpy(np.concatenate([node_similarity(query) for query in queries])),
         torch.from_numpy(np.concatenate([walk_prior(shares) for shares in walks])),
-        torch.from_numpy(np.repeat(np.arange(len(asked)), np.diff(begins))),
-        len(asked),
+        torch.from_numpy(np.repeat(np.arange(len(queries)), np.diff(offsets))),
+        len(queries),
     )
 
 
 def save_scorer(folder: Path, trained: TrainedScorer) -> None:
-    """Write a network into a folder, made when absent.
+    """Write a network into a folder, which is made if absent.
 
     Raises:
-        ProviderError: The disk refused.
+        ProviderError: The files cannot be written.
     """
-    told = {
+    config = {
         "settings": asdict(trained.settings),
         "dimension": trained.dimension,
         "encoder": {"fingerprint": trained.encoder},
         "about": dict(trained.about),
     }
-    write_weights(folder, told, {name: t.numpy() for name, t in sorted(trained.model.state_dict().items())})
+    write_weights(folder, config, {name: t.numpy() for name, t in sorted(trained.model.state_dict().items())})
 
 
 def load_scorer(folder: Path) -> TrainedScorer:
-    """Read what `save_scorer` wrote.
+    """Read a folder of `save_scorer`.
 
     Raises:
-        ProviderError: A file is missing or damaged, or its arrays are of another network.
+        ProviderError: A file is missing or damaged, or its arrays do not fit the architecture.
     """
 
-    def made(config: dict[str, Any], arrays: "dict[str, FloatArray]") -> TrainedScorer:
+    def build(config: dict[str, Any], arrays: "dict[str, FloatArray]") -> TrainedScorer:
         dimension = int(config["dimension"])
         try:
             settings = ScorerSettings(**config["settings"])
@@ -140,10 +142,10 @@ def load_scorer(folder: Path) -> TrainedScorer:
         except InputError as error:
             raise ValueError(str(error)) from error
         shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-        if (found := {name: array.shape for name, array in arrays.items()}) != shapes:
-            raise ValueError(f"arrays {found}, wanted {shapes}")
+        if (seen := {name: array.shape for name, array in arrays.items()}) != shapes:
+            raise ValueError(f"arrays {seen}, wanted {shapes}")
         model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
         model.eval()
         return TrainedScorer(model, settings, str(config["encoder"]["fingerprint"]), dimension, dict(config["about"]))
 
-    return read_weights(folder, "the network that selects subgraphs", made)
+    return read_weights(folder, "the network that selects subgraphs", build)

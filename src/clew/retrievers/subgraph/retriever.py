@@ -1,15 +1,15 @@
-"""The part of an index that a question is best read with: its neighbourhood cut out, and a selection made there.
+"""Subgraph retrieval on an index: the neighbourhood of a question's entities, and a selection from it.
 
-A question's names are linked; what is within some hops of them is ranked by personalised PageRank and the best
-entities kept, with all facts among them; a `SubgraphSelector` chooses from that small graph as it would from any
-textual graph. What it chose is told as paths from what the question names.
+A question's names are linked; entities within some hops are ranked by personalised PageRank and the best kept, with
+all facts among them; a `SubgraphSelector` selects from that small graph as from any textual graph. The selection is
+returned as paths from the question's entities.
 
-Source: none for the way from an index to a small graph; the selectors name theirs. Differs from the source: nothing.
+Source: none for the step from an index to a small graph; the selectors name theirs. Differs from the source: nothing.
 """
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -25,31 +25,31 @@ from clew.protocols import fingerprint_of
 from clew.query.context import TextVectors
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import find_relation_words, mask_names
-from clew.query.relation_matching import match_words
 from clew.query.scope import Scope
-from clew.retrievers.evidence import EMPTY_QUESTION, NO_TOPIC, check_k, make_evidence
+from clew.retrievers.evidence import NO_TOPIC, check_k, empty_question_evidence
+from clew.retrievers.subgraph.encoding import MaskedText
 from clew.retrievers.subgraph.selectors import SubgraphSelector, node_similarity
-from clew.retrievers.supporting_passages import find_supporting_passages
+from clew.retrievers.supporting_passages import path_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence, Filter, Path, Scored
+from clew.types import Evidence, Filter
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, IntArray
 
 NO_FACTS = "the graph has no fact of what the question names"
-_NOTE_NAMES = 5  # names in a note
+_NOTE_NAMES = 5  # maximum number of names in a note
 
 
 @dataclass(frozen=True, slots=True)
 class SubgraphSettings:
-    """How much of an index is looked at.
+    """Limits of the neighbourhood and the selection.
 
     Attributes:
-        nodes: Entities of the neighbourhood that are chosen from.
-        budget: Entities that are chosen, at most.
-        hops: How far the neighbourhood reaches.
-        edges: Looked at for it, at most.
-        damping: Of the ranking of its entities.
+        nodes: Number of entities of the neighbourhood, from which the selector selects.
+        budget: Maximum number of selected entities.
+        hops: Radius of the neighbourhood.
+        edges: Maximum number of edges visited for the neighbourhood.
+        damping: Damping of the ranking of entities.
     """
 
     nodes: int = 500
@@ -61,12 +61,12 @@ class SubgraphSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearbyGraph:
-    """What lies around some entities.
+    """Neighbourhood of some entities.
 
     Attributes:
-        local: The nearest, and the facts among them.
-        reachable_entities: How many there are in reach.
-        unexpanded: Of how many entities not all facts were looked at.
+        local: The best ranked entities, and the facts among them.
+        reachable_entities: Number of entities within reach.
+        unexpanded: Number of entities of which not all facts were visited.
     """
 
     local: LocalGraph
@@ -76,15 +76,15 @@ class NearbyGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgraphSelection:
-    """What was chosen for one question; n entities near it, m facts among them.
+    """Selection for one question: n entities near it, m facts among them.
 
     Attributes:
         topics: (t,) entities that it names.
-        local: The n entities and the facts among them, walked both ways.
+        local: The n entities and their facts, traversable both ways.
         triples: (m,) the triple of each edge of the textual graph.
         query: The textual graph, and the question on it.
-        subgraph: What of it was selected.
-        notes: For people.
+        subgraph: The selected part of it.
+        notes: Explanations for the user.
     """
 
     topics: "IntArray"
@@ -96,170 +96,144 @@ class SubgraphSelection:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class SubgraphRetriever:
-    """Finds the part of a graph that belongs to a question.
+    """Retrieves the part of a graph that is relevant to a question.
 
-    Args:
+    Attributes:
         scope: The index.
-        lexical: The words of its passages.
-        graph: Gives its facts, made when first asked for.
-        vectors: Of its texts.
-        selector: Chooses.
-        selection_note: By what it chooses, in words.
-        settings: As above.
-        by_words: Whether the selector is told how strongly each relation is asked for, which costs some milliseconds.
+        lexical: BM25 of its passages.
+        graph: Returns its facts, which are made when first needed.
+        vectors: Vectors of its texts.
+        selector: Selects the subgraph.
+        selection_note: Criterion of the selector, in words.
+        settings: Limits.
+        by_words: Whether the selector reads the relevance of each relation, which costs some milliseconds.
     """
 
-    def __init__(
-        self,
-        scope: Scope,
-        lexical: BM25Index,
-        graph: Callable[[], FactGraph],
-        vectors: TextVectors,
-        selector: SubgraphSelector,
-        selection_note: str,
-        settings: SubgraphSettings,
-        *,
-        by_words: bool = False,
-    ) -> None:
-        self.scope = scope
-        self.settings = settings
-        self._lexical = lexical
-        self._graph = graph
-        self._vectors = vectors
-        self._selector = selector
-        self._selection_note = selection_note
-        self._by_words = by_words
+    scope: Scope
+    lexical: BM25Index
+    graph: Callable[[], FactGraph]
+    vectors: TextVectors
+    selector: SubgraphSelector
+    selection_note: str
+    settings: SubgraphSettings
+    by_words: bool = False
 
     @property
     def fingerprint(self) -> str:
-        """The settings, and those of the selector or its weights."""
-        return f"{self.settings!r}\0{self._selection_note}\0{fingerprint_of(self._selector)}"
+        """The settings, and the selector's settings or weights."""
+        return f"{self.settings!r}\0{self.selection_note}\0{fingerprint_of(self.selector)}"
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return a path to each selected entity, and at most `k` passages that state them (see `Retriever`).
 
-        A name in square brackets is what the question is about; without one its names are linked.
+        Names in square brackets are the topic entities; without brackets the names in the question are linked.
         """
         return self.retrieve_about(questions, [()] * len(questions), k, where)
 
     def retrieve_about(
         self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
     ) -> list[Evidence]:
-        """Return the same for questions about given entities.
+        """As `retrieve`, for questions about given entities.
 
         Args:
             questions: As in `retrieve`.
-            topics: The names of each one's entities; none to have its names linked.
+            topics: Names of each question's entities; () to link the names in the question.
             k: As in `retrieve`.
-            where: Likewise.
+            where: As in `retrieve`.
         """
         check_k(k)
-        allowed, shut = self.scope.mask(where), self.scope.blocked_triples(where)
+        allowed, blocked = self.scope.mask(where), self.scope.blocked_triples(where)
         return [
-            self._retrieve_one(question, names, k, allowed, shut)
+            self._retrieve_one(question, names, k, allowed, blocked)
             for question, names in zip(questions, topics, strict=True)
         ]
 
     def select(
         self, question: str, names: Sequence[str] = (), blocked_triples: "BoolArray | None" = None
     ) -> SubgraphSelection:
-        """Return what is chosen for one question; nothing of an empty graph where it names no entity.
+        """Select the subgraph for one question; an empty one where it names no entity.
 
         Args:
             question: Any string.
-            names: Of what it is about; none to have its names linked.
+            names: Names of its entities; () to link the names in the question.
             blocked_triples: (T,) triples that may not be used.
         """
         snapshot = self.scope.snapshot
         topics = find_topic_entities(snapshot, question, names)
-        unknown = [f"no entity is called {', '.join(map(repr, topics.unknown_names))}"] if topics.unknown_names else []
         starts = np.array(topics.entities, dtype=np.int32)
-        near = extract_local_graph(self._graph(), starts, self.settings, blocked_triples)
-        local = near.local
-        encoded, triples = encode_local_graph(snapshot, local, self._vectors)
-        asked = self._encode_query(topics, encoded, local.positions(starts).astype(np.int32))
-        part = self._selector.select([asked], self.settings.budget)[0]
-        said = (
-            self._describe_selection(asked, part)
-            if len(triples)
-            else (self._explain_no_facts(near) if len(starts) else NO_TOPIC,)
-        )
-        first = (
-            [f"starts from {', '.join(snapshot.entities[int(e)] for e in starts[:_NOTE_NAMES])}"] if len(starts) else []
-        )
-        cut = near.unexpanded
-        unexpanded = [f"of {cut} entities of many facts not all were looked at"] if cut else []
-        return SubgraphSelection(starts, local, triples, asked, part, (*first, *unknown, *said, *unexpanded))
+        near = extract_local_graph(self.graph(), starts, self.settings, blocked_triples)
+        encoded, triples = encode_local_graph(snapshot, near.local, self.vectors)
+        query = self._encode_query(topics, encoded, near.local.positions(starts).astype(np.int32))
+        subgraph = self.selector.select([query], self.settings.budget)[0]
+        notes: list[str] = []
+        if len(starts):
+            notes.append(f"starts from {', '.join(snapshot.entities[int(e)] for e in starts[:_NOTE_NAMES])}")
+        if topics.unknown_names:
+            notes.append(f"no entity is called {', '.join(map(repr, topics.unknown_names))}")
+        if len(triples):
+            notes += self._describe_selection(query, subgraph)
+        else:
+            notes.append(self._explain_no_facts(near) if len(starts) else NO_TOPIC)
+        if near.unexpanded:
+            notes.append(f"of {near.unexpanded} entities of many facts not all were looked at")
+        return SubgraphSelection(starts, near.local, triples, query, subgraph, tuple(notes))
 
-    def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, places: "IntArray") -> GraphQuery:
-        without = mask_names(topics.text, topics.spans)
-        phrases = find_relation_words(without).phrases if self._by_words else ()
-        text = without.text if topics.spans else topics.text
-        encode = self._vectors.encode_questions
-        vector = encode([text, *(phrase for around in phrases for phrase in around)])[0]  # together, which is quicker
-        relevance = None
-        if phrases and len(graph.relation_vectors):
-            relevance = match_words(phrases, graph.relation_vectors, encode)[0].max(axis=0)
-        return GraphQuery(graph, vector, places, relevance)
+    def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, positions: "IntArray") -> GraphQuery:
+        masked = mask_names(topics.text, topics.spans)
+        phrases = find_relation_words(masked).phrases if self.by_words else ()
+        text = MaskedText(masked.text if topics.spans else topics.text, phrases)
+        return text.query(graph, positions, self.vectors.encode_questions)
 
-    def _describe_selection(self, asked: GraphQuery, part: Subgraph) -> tuple[str, ...]:
-        graph, likeness = asked.graph.graph, node_similarity(asked)
-        best = part.nodes[np.argsort(-likeness[part.nodes], kind="stable")][:_NOTE_NAMES]
-        size = f"{len(part.nodes)} of {len(graph.nodes)} entities and {len(part.edges)} of {len(graph.edges)} facts"
+    def _describe_selection(self, query: GraphQuery, subgraph: Subgraph) -> tuple[str, ...]:
+        graph, similarity, nodes = query.graph.graph, node_similarity(query), subgraph.nodes
+        best = nodes[np.argsort(-similarity[nodes], kind="stable")][:_NOTE_NAMES]
+        size = f"{len(nodes)} of {len(graph.nodes)} entities and {len(subgraph.edges)} of {len(graph.edges)} facts"
         return (
-            f"selected {size} near what the question names: {self._selection_note}",
-            f"the likest of them to the question: {', '.join(graph.nodes[int(node)] for node in best)}",
+            f"selected {size} near what the question names: {self.selection_note}",
+            f"most similar to the question: {', '.join(graph.nodes[int(node)] for node in best)}",
         )
 
     def _explain_no_facts(self, near: "NearbyGraph") -> str:
-        """Return why there is no fact among the entities that were kept."""
+        """Return why there is no fact among the entities of the neighbourhood."""
         if near.reachable_entities > len(near.local.nodes):
             kept = f"the {len(near.local.nodes)} of {near.reachable_entities} entities kept"
             return f"no fact of what the question names is among {kept} by nodes={self.settings.nodes}: raise nodes"
         return NO_FACTS
 
     def _retrieve_one(
-        self, question: str, names: Sequence[str], k: int, allowed: "BoolArray", closed: "BoolArray | None"
+        self, question: str, names: Sequence[str], k: int, allowed: "BoolArray", blocked_triples: "BoolArray | None"
     ) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
-            return make_evidence((), (), (EMPTY_QUESTION,), started)
-        selected = self.select(question, names, closed)
-        whole = None if allowed.all() else allowed
-        walks, strayed = paths_to_selected(selected)
-        triple = self.scope.snapshot.triple
-        paths: list[Scored[Path]] = [
-            Scored(tuple(triple(int(code) >> 1, whole) for code in codes), score) for codes, score in walks
-        ]
-        passages, stated = find_supporting_passages(self.scope, self._lexical, question, paths, k, allowed)
-        notes = list(selected.notes)
-        if strayed:
-            notes.append(f"{strayed} paths lead over facts that were not selected: nothing else joins their ends")
-        if len(passages) > stated:
-            notes.append(f"{len(passages) - stated} passages state no path; they share words with the question")
-        topics = tuple(self.scope.snapshot.entities[int(entity)] for entity in selected.topics)
-        return replace(make_evidence(passages, paths, notes, started), topics=topics)
+            return empty_question_evidence(started)
+        selection = self.select(question, names, blocked_triples)
+        walks, detours = paths_to_selected(selection)
+        notes = list(selection.notes)
+        if detours:
+            notes.append(f"{detours} paths lead over facts that were not selected: nothing else joins their ends")
+        return path_evidence(self.scope, self.lexical, question, walks, selection.topics, notes, k, allowed, started)
 
 
 def extract_local_graph(
     graph: FactGraph, starts: "IntArray", settings: SubgraphSettings, blocked_triples: "BoolArray | None" = None
 ) -> NearbyGraph:
-    """Return the entities that are nearest to some by personalised PageRank, the starts first, and facts among them.
+    """Return the entities nearest to the starts by personalised PageRank, the starts first, and the facts among them.
 
     Args:
         graph: The facts.
-        starts: (s,) distinct entities; all of them are kept.
-        settings: How much.
+        starts: (s,) distinct entities, all of which are kept.
+        settings: Limits.
         blocked_triples: (T,) triples that may not be used.
     """
     near = neighbourhood(graph, starts, settings.hops, settings.edges, blocked_triples)
     if not len(starts):
         return NearbyGraph(local_graph(graph, near.nodes, blocked_triples), 0, 0)
-    around = explored_graph(graph, near, blocked_triples)
-    places = around.positions(starts)
-    scores = push_ppr(around, places, np.full(len(places), 1.0 / len(places)), settings.damping)
-    best = around.nodes[best_positions(scores, settings.nodes)]
+    explored = explored_graph(graph, near, blocked_triples)
+    positions = explored.positions(starts)
+    scores = push_ppr(explored, positions, np.full(len(positions), 1.0 / len(positions)), settings.damping)
+    best = explored.nodes[best_positions(scores, settings.nodes)]
     nodes = np.concatenate([starts, best[~np.isin(best, starts)]])[: max(settings.nodes, len(starts))]
     return NearbyGraph(
         local_graph(graph, nodes.astype(np.int32), blocked_triples), len(near.nodes), near.truncated_nodes
@@ -271,11 +245,11 @@ def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVecto
 
     Nodes keep their positions; edges are in the order of their triples.
     """
-    froms = np.repeat(np.arange(len(local.nodes)), local.degrees())
-    forwards = np.flatnonzero(~(local.edges & 1).astype(np.bool_))
-    forwards = forwards[np.argsort(local.edges[forwards], kind="stable")]
-    triples = local.edges[forwards] >> 1
-    edges = np.column_stack([froms[forwards], local.neighbours[forwards]]).astype(np.int32)
+    sources = np.repeat(np.arange(len(local.nodes)), local.degrees())
+    forward = np.flatnonzero(~(local.edges & 1).astype(np.bool_))
+    forward = forward[np.argsort(local.edges[forward], kind="stable")]
+    triples = local.edges[forward] >> 1
+    edges = np.column_stack([sources[forward], local.neighbours[forward]]).astype(np.int32)
     distinct, relation_of = np.unique(snapshot.triples[triples, 1], return_inverse=True)
     texts = [snapshot.relations[int(relation)] for relation in distinct]
     names = [snapshot.entities[int(entity)] for entity in local.nodes]
@@ -284,27 +258,26 @@ def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVecto
     return EncodedGraph(graph, nodes, relations, relation_of.astype(np.int32)), triples.astype(np.int32)
 
 
-def paths_to_selected(selected: SubgraphSelection) -> "tuple[list[tuple[IntArray, float]], int]":
-    """Return for each selected entity the way there from what the question names, the likest entity's first.
+def paths_to_selected(selection: SubgraphSelection) -> "tuple[list[tuple[IntArray, float]], int]":
+    """Return a path from the topic entities to each other selected entity, that of the most similar entity first.
 
-    A way leads over as few facts as can be that were not selected, then over as few as can be; entities that the
-    question names have none.
+    Each path has as few facts outside the selection as possible, then as few facts as possible.
 
     Returns:
-        Edge codes (h,) and the cosine of the entity's name with the question; and how many ways lead over facts that
-        were not selected.
+        Edge codes (h,) and the similarity of the entity's name to the question; and the number of paths with facts
+        outside the selection.
     """
-    local, part = selected.local, selected.subgraph
-    if not len(part.nodes) or not len(local.edges):
+    local, subgraph = selection.local, selection.subgraph
+    if not len(subgraph.nodes) or not len(local.edges):
         return [], 0
-    inside = np.isin(local.edges >> 1, selected.triples[part.edges])
-    costs = np.where(inside, 1.0, 1.0 + len(local.nodes))
-    hops = min(len(part.nodes) + len(local.nodes).bit_length(), len(local.nodes))
-    paths, spent = shortest_paths(local, selected.query.topics, hops, costs)
+    is_selected = np.isin(local.edges >> 1, selection.triples[subgraph.edges])
+    costs = np.where(is_selected, 1.0, 1.0 + len(local.nodes))
+    hops = min(len(subgraph.nodes) + len(local.nodes).bit_length(), len(local.nodes))
+    paths, path_costs = shortest_paths(local, selection.query.topics, hops, costs)
     lengths = paths.lengths()
     ends = local.positions(paths.nodes[np.arange(len(paths)), lengths])
-    likeness = node_similarity(selected.query)[ends]
-    chosen = np.flatnonzero(np.isin(ends, part.nodes))
-    chosen = chosen[np.argsort(-likeness[chosen], kind="stable")]
-    walks = [(paths.edges[i, : lengths[i]], float(likeness[i])) for i in chosen.tolist()]
-    return walks, int((spent[chosen] > len(local.nodes)).sum())
+    similarity = node_similarity(selection.query)[ends]
+    chosen = np.flatnonzero(np.isin(ends, subgraph.nodes))
+    chosen = chosen[np.argsort(-similarity[chosen], kind="stable")]
+    walks = [(paths.edges[i, : lengths[i]], float(similarity[i])) for i in chosen.tolist()]
+    return walks, int((path_costs[chosen] > len(local.nodes)).sum())

@@ -1,5 +1,6 @@
-"""Ways to choose a part of a textual graph that nothing is learned for: each implements `SubgraphSelector`."""
+"""Untrained selectors of subgraphs; each implements `SubgraphSelector`."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -21,19 +22,35 @@ if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
 TOP_NODES, TOP_EDGES = 3, 5
-"""G-Retriever's, for a knowledge graph (WebQSP in its code)."""
+"""Values of G-Retriever for a knowledge graph (WebQSP in its code)."""
+
+
+class PerGraphSelector(ABC):
+    """A `SubgraphSelector` whose selection on a graph does not depend on the other graphs."""
+
+    __slots__ = ()
+
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
+        """Return the selection of each query (see `SubgraphSelector`)."""
+        if budget < 1:
+            raise InputError(f"a part of a graph of {budget} nodes: ask for at least 1")
+        return [self.select_one(query, budget) for query in queries]
+
+    @abstractmethod
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return the selection on one graph; `budget` is at least 1."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class SteinerSelector:
-    """G-Retriever's tree (see `graph.prize_trees`); of one with more nodes than the budget the best are kept.
+class SteinerSelector(PerGraphSelector):
+    """G-Retriever's tree (see `graph.subgraphs.pcst`), pruned to the budget.
 
     Attributes:
-        topk: Nodes that have a prize.
-        topk_e: Values of similarity of edges that have one.
-        cost: Of an edge.
-        fill: Whether a tree of fewer nodes than the budget is filled up with its likest neighbours.
+        topk: Number of nodes that have a prize.
+        topk_e: Number of distinct similarities of edges that have a prize.
+        cost: Cost of an edge.
+        fill: Whether a tree of fewer nodes than the budget is filled up with its most similar neighbours.
     """
 
     topk: int = TOP_NODES
@@ -47,140 +64,121 @@ class SteinerSelector:
         """The settings."""
         return repr(self)
 
-    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
-        """Return a tree of each graph; of a graph without edges its likest nodes (see `SubgraphSelector`)."""
-        check_budget(budget)
-        return [self._select_one(one, budget) for one in queries]
-
-    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
-        graph, likeness = asked.graph.graph, node_similarity(asked)
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return a tree, or the most similar nodes of a graph without edges."""
+        graph, similarity = query.graph.graph, node_similarity(query)
         if not len(graph.edges):
-            return _most_similar(asked, budget)
-        of_nodes, of_edges = node_prizes(likeness, self.topk), edge_prizes(edge_similarity(asked), self.topk_e)
+            return _most_similar(query, budget)
+        prizes, edge_prize_values = node_prizes(similarity, self.topk), edge_prizes(edge_similarity(query), self.topk_e)
         tree = prune_to_budget(
-            prize_tree(graph.edges, of_nodes, of_edges, self.cost), graph.edges, of_nodes, of_edges, budget
+            prize_tree(graph.edges, prizes, edge_prize_values, self.cost),
+            graph.edges,
+            prizes,
+            edge_prize_values,
+            budget,
         )
-        return grow_to_budget(tree, graph.edges, likeness, budget) if self.fill else tree
+        return grow_to_budget(tree, graph.edges, similarity, budget) if self.fill else tree
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TopNodes:
-    """The nodes whose texts are likest to the question, and all edges among them."""
+class TopNodes(PerGraphSelector):
+    """Selects the nodes whose texts are most similar to the question, and all edges among them."""
 
     name: ClassVar[str] = "top-nodes"
 
-    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
-        """Return the likest nodes of each graph, ties by position (see `SubgraphSelector`)."""
-        check_budget(budget)
-        return [_most_similar(one, budget) for one in queries]
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return the most similar nodes, ties by position."""
+        return _most_similar(query, budget)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class EgoGraph:
-    """What is around the nodes that the question names, or around the likest one where it names none.
+class EgoGraph(PerGraphSelector):
+    """Selects the neighbourhood of the named nodes, or of the most similar node where none is named.
 
     Attributes:
-        hops: How far, at most.
+        hops: Maximum distance.
     """
 
     hops: int = 2
     name: ClassVar[str] = "ego"
 
-    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
-        """Return the nearest nodes of each graph, the likest of equally near ones first (see `SubgraphSelector`)."""
-        check_budget(budget)
-        return [self._select_one(one, budget) for one in queries]
-
-    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
-        graph, likeness = asked.graph.graph, node_similarity(asked)
-        if not len(likeness):
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return the nearest nodes, ties by similarity."""
+        graph, similarity = query.graph.graph, node_similarity(query)
+        if not len(similarity):
             return induced_subgraph(graph, ())
-        centres = asked.topics if len(asked.topics) else top_order(likeness, 1)
-        hops = _hop_distances(graph.edges, np.asarray(centres, dtype=np.int64), len(likeness), self.hops)
+        centres = query.topics if len(query.topics) else top_order(similarity, 1)
+        hops = _hop_distances(graph.edges, np.asarray(centres, dtype=np.int64), len(similarity), self.hops)
         near = np.flatnonzero(hops <= self.hops)
-        order = np.lexsort((near, -likeness[near], hops[near]))
+        order = np.lexsort((near, -similarity[near], hops[near]))
         return induced_subgraph(graph, near[order[:budget]].astype(np.int32))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class RandomNodes:
-    """Nodes by chance, and all edges among them: what any choice has to be better than.
+class RandomNodes(PerGraphSelector):
+    """Selects random nodes, and all edges among them: the baseline of any selector.
 
     Attributes:
-        seed: With the question and the number of nodes it decides; where in a call a question stands does not.
+        seed: Random seed; the selection depends on it, the question and the number of nodes alone.
     """
 
     seed: int = 0
     name: ClassVar[str] = "random"
 
-    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
-        """Return nodes of each graph, each as likely (see `SubgraphSelector`)."""
-        check_budget(budget)
-        return [self._select_one(one, budget) for one in queries]
-
-    def _select_one(self, asked: GraphQuery, budget: int) -> Subgraph:
-        graph = asked.graph.graph
-        question = np.ascontiguousarray(asked.question_vector, dtype="<f4").tobytes()
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return uniformly drawn nodes."""
+        graph = query.graph.graph
+        question = np.ascontiguousarray(query.question_vector, dtype="<f4").tobytes()
         words = np.frombuffer(blake2b(question, digest_size=16).digest(), dtype="<u4")
-        chance = np.random.default_rng([self.seed, len(graph.nodes), *words.tolist()])
-        return induced_subgraph(graph, chance.permutation(len(graph.nodes))[:budget].astype(np.int32))
+        generator = np.random.default_rng([self.seed, len(graph.nodes), *words.tolist()])
+        return induced_subgraph(graph, generator.permutation(len(graph.nodes))[:budget].astype(np.int32))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class WholeGraph:
-    """All of a graph, whatever the budget says: what a reader without retrieval is given."""
+class WholeGraph(PerGraphSelector):
+    """Selects the whole graph, whatever the budget: the input of a reader without retrieval."""
 
     name: ClassVar[str] = "whole"
 
-    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
-        """Return all of each graph, which may be more than `budget` nodes (see `SubgraphSelector`)."""
-        check_budget(budget)
-        return [full_subgraph(one.graph.graph) for one in queries]
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return the whole graph, which may exceed the budget."""
+        del budget
+        return full_subgraph(query.graph.graph)
 
 
-def check_budget(budget: int) -> None:
-    """Refuse a budget below 1.
-
-    Raises:
-        InputError: It is.
-    """
-    if budget < 1:
-        raise InputError(f"a part of a graph of {budget} nodes: ask for at least 1")
-
-
-def node_similarity(asked: GraphQuery) -> "FloatArray":
+def node_similarity(query: GraphQuery) -> "FloatArray":
     """Return the cosine (n,) of every node's text with the question."""
-    return _similarity(asked.graph.node_vectors, asked.question_vector)
+    return _similarity(query.graph.node_vectors, query.question_vector)
 
 
-def edge_similarity(asked: GraphQuery) -> "FloatArray":
-    """Return the cosine (m,) of every edge's text with the question; equal texts have equal ones."""
-    return _similarity(asked.graph.relation_vectors, asked.question_vector)[asked.graph.edge_relations]
+def edge_similarity(query: GraphQuery) -> "FloatArray":
+    """Return the cosine (m,) of every edge's text with the question; equal texts have equal cosines."""
+    return _similarity(query.graph.relation_vectors, query.question_vector)[query.graph.edge_relations]
 
 
 def _similarity(vectors: "FloatArray", question: "FloatArray") -> "FloatArray":
     return np.asarray(vectors @ question if len(vectors) else np.zeros(0), dtype=np.float32)
 
 
-def _most_similar(asked: GraphQuery, budget: int) -> Subgraph:
-    return induced_subgraph(asked.graph.graph, top_order(node_similarity(asked), budget).astype(np.int32))
+def _most_similar(query: GraphQuery, budget: int) -> Subgraph:
+    return induced_subgraph(query.graph.graph, top_order(node_similarity(query), budget).astype(np.int32))
 
 
-def _hop_distances(edges: "IntArray", centres: "IntArray", count: int, most: int) -> "IntArray":
-    """Return the distance (count,) of every node from the nearest centre, `most + 1` for what is farther."""
-    hops = np.full(count, most + 1, dtype=np.int32)
+def _hop_distances(edges: "IntArray", centres: "IntArray", count: int, limit: int) -> "IntArray":
+    """Return the distance (count,) of every node from the nearest centre, at most `limit + 1`."""
+    hops = np.full(count, limit + 1, dtype=np.int32)
     hops[centres] = 0
-    for hop in range(1, most + 1 if len(edges) else 0):
-        last = hops == hop - 1
-        found = np.concatenate([edges[last[edges[:, 0]], 1], edges[last[edges[:, 1]], 0]])
-        found = found[hops[found] > hop]
-        if not len(found):
+    for hop in range(1, limit + 1 if len(edges) else 0):
+        at_last_hop = hops == hop - 1
+        reached = np.concatenate([edges[at_last_hop[edges[:, 0]], 1], edges[at_last_hop[edges[:, 1]], 0]])
+        reached = reached[hops[reached] > hop]
+        if not len(reached):
             break
-        hops[found] = hop
+        hops[reached] = hop
     return hops
 
 

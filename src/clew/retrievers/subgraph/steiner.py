@@ -1,8 +1,8 @@
-"""G-Retriever's selection on an index: a tree that collects the entities and relations likest to the question.
+"""G-Retriever's selection on an index: a tree of the entities and relations most similar to the question.
 
 Source: He et al., "G-Retriever: Retrieval-Augmented Generation for Textual Graph Understanding and Question Answering"
-(2024), section 5.3. Differs from the source: the tree is looked for in the neighbourhood of what the question names,
-whose names are taken out of the question; it has a budget of nodes.
+(2024), section 5.3. Differs from the source: the tree is searched in the neighbourhood of the named entities, whose
+names are masked in the question; it has a budget of nodes.
 """
 
 from functools import lru_cache
