@@ -12,7 +12,6 @@ import pytest
 import clew as package
 from clew.indexing.snapshot_builder import snapshot_folder
 from clew.models.llm.reply_cache import ReplyCache
-from clew.store.location import 
 from tests.faults.commands import Outcome, run_clew, start_process, write_lines
 from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 from tests.indexing.extraction.scripted_model import answer_request, find_passage, parse_request
@@ -225,7 +224,7 @@ def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
         process.join()
         assert process.exitcode == -signal.SIGKILL
         time.sleep(0.5)  # what is under way ends
-        before, kept = len(server.requests), sum(e.usage.calls for e in ReplyCache(place / ).summarize())
+        before, kept = len(server.requests), sum(e.usage.calls for e in ReplyCache(place / "calls.sqlite").summarize())
         assert 12 <= kept < 24
         done = run_clew("index", file, *arguments)
         assert "12 added, 0 updated, 0 unchanged, 0 failed" in done.out

@@ -10,7 +10,6 @@ from pydantic import BaseModel
 
 from clew.errors import ProviderError
 from clew.models.llm.reply_cache import CachedReplies, ReplyCache, call_key
-from clew.store.location import 
 from clew.types import Prompt, Reply, Usage
 from tests.models.llm.model_calls import Names, prompt
 
@@ -23,7 +22,7 @@ class Places(BaseModel):
 
 @pytest.fixture
 def cache(tmp_path: Path) -> ReplyCache:
-    return ReplyCache(tmp_path / "folder" / )
+    return ReplyCache(tmp_path / "folder" / "calls.sqlite")
 
 
 def reply(*names: str) -> Reply:
@@ -103,7 +102,7 @@ def _write_replies(file: Path, first: int) -> None:
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
-    file = tmp_path / 
+    file = tmp_path / "calls.sqlite"
     context = multiprocessing.get_context("spawn")
     processes = [context.Process(target=_write_replies, args=(file, first)) for first in (0, 50)]
     for process in processes:
@@ -119,7 +118,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     "content", [b"not a database, but long enough to be taken for one" * 10, b"SQLite format 3\0junk"]
 )
 def test_a_damaged_file_is_a_one_line_error_with_advice(cache: ReplyCache, tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "folder" / 
+    file = tmp_path / "folder" / "calls.sqlite"
     file.parent.mkdir()
     file.write_bytes(content)
     actions = (
@@ -136,7 +135,7 @@ def test_a_damaged_file_is_a_one_line_error_with_advice(cache: ReplyCache, tmp_p
 
 
 def test_a_file_with_another_schema_is_refused(cache: ReplyCache, tmp_path: Path) -> None:
-    file = tmp_path / "folder" / 
+    file = tmp_path / "folder" / "calls.sqlite"
     file.parent.mkdir()
     connection = sqlite3.connect(file)
     connection.execute("CREATE TABLE calls (other TEXT)")
