@@ -1,5 +1,6 @@
 """Indexes that many tests search, made once a run; keys, settings and all other machines are out of reach."""
 
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,3 +68,11 @@ def plain_polar(tmp_path_factory: pytest.TempPathFactory) -> Index:
 def polar(plain_polar: Index) -> Index:
     """The index of the example corpus that tests search unless they need another encoder."""
     return plain_polar
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leave no temporary folder behind, also after Ctrl-C."""
+    factory = getattr(config, "_tmp_path_factory", None)
+    base = getattr(factory, "_basetemp", None)
+    if base is not None and not hasattr(config, "workerinput"):
+        shutil.rmtree(base, ignore_errors=True)
