@@ -73,9 +73,9 @@ def complete(text: str) -> list[str]:
 
 
 def test_a_shell_completes_commands_and_options() -> None:
-    assert complete("clew re") == ["remove", "repair"]
+    assert complete("clew re") == ["retrievers", "remove", "repair"]
     assert complete("clew train r") == ["routed", "router", "reranker"]
-    assert complete("clew search --re") == ["--retriever", "--reader", "--rerank"]
+    assert complete("clew search --re") == ["--retriever", "--reader", "--rerank", "--rerank-depth"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -68,7 +68,7 @@ GROUPS = {
         {
             "gfm": ("train_gfm:gfm", "Train the graph neural network of the retriever gfm."),
             "routed": (
-                "train_routed:routed",
+                "train_routing:routing",
                 "Train the choice of the retriever routed; every choice answers every question, and is timed.",
             ),
             "router": (

@@ -13,7 +13,7 @@ from clew.commands.reports import print_graph_report, print_graphs
 
 @dataclass(frozen=True, slots=True)
 class GraphFileOptions:
-    """How a file of triples is read."""
+    """Options of reading a file of triples."""
 
     format_: Annotated[
         str | None,

@@ -46,7 +46,7 @@ def check_fields(record: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How the training loop runs.
+    """Hyper-parameters of the training loop.
 
     Attributes:
         rate: Of AdamW; rises over `warmup` steps and falls as a cosine.
@@ -105,7 +105,7 @@ class RetrievalLoss:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRecipe:
-    """How facts are drawn for completion; see `objectives.kg_completion`.
+    """Sampling of the facts to complete; see `objectives.kg_completion`.
 
     Attributes:
         batch: Of one index.
@@ -155,7 +155,7 @@ class RerankLoss:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRecipe:
-    """How selections of nodes are sampled and judged by a reader; see `objectives.subgraph_feedback`.
+    """Sampling and cost of selections of nodes; see `objectives.subgraph_feedback`.
 
     Attributes:
         batch: Questions per step.

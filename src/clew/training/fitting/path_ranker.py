@@ -31,7 +31,7 @@ _EVENLY_WEIGHTED = ("explained", "in_order", "explained_by_ends", "mean_likeness
 
 @dataclass(frozen=True, slots=True)
 class PathRecipe:
-    """How a ranker is trained.
+    """Hyper-parameters of the path ranker.
 
     Attributes:
         decay: Of the parameters that read words.

@@ -34,7 +34,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class RoutingRecipe:
-    """How choices are fitted.
+    """Settings of the fit.
 
     Attributes:
         penalty: Of the ridge.

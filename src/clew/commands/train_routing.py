@@ -9,7 +9,7 @@ from clew.commands.progress import progress_on_stderr
 from clew.training.fitting.routing import RoutingRecipe
 
 
-def routed(
+def routing(
     data: Annotated[list[Path], typer.Option(help="Folders with corpus.jsonl and train.jsonl.")],
     out: Annotated[Path, typer.Option(help="Folder for the weights, the indexes and the observations.")],
     validate: Annotated[
