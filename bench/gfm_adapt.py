@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 from clew.nn.query_gnn import QueryGNN
 from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
-from clew.training.recipes.gfm import ADAPTATION, HELD_OUT_SHARE
+from clew.training.recipes.gfm import HELD_OUT_SHARE
+from clew.training.recipes.records import ADAPTATION
 from gfm_training import OURS
 from gnn_lab import Lab, measure, percent
 from workbench import describe_machine, print_table

@@ -24,10 +24,8 @@ import numpy as np
 
 from clew.nn.query_gnn import QueryGNN
 from clew.retrievers.gfm.passage_ranking import EntityRanker
-from clew.training.loop import Recipe
-from clew.training.objectives.document_retrieval import RetrievalLoss
-from clew.training.objectives.kg_completion import CompletionRecipe
-from clew.training.recipes.gfm import GFMRecipe
+from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
+from clew.training.recipes.records import GFMRecipe
 from gnn_lab import TRAINING_SETS, Lab, measure, percent
 from workbench import WORK, describe_machine, print_table
 

@@ -15,10 +15,12 @@ from clew.graph.snapshot.relational_edges import inverse_text, relation_texts
 from clew.nn.query_gnn import QueryGNN
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
-from clew.training.loop import TrainingResult, train
+from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
-from clew.training.recipes.gfm import GFMRecipe, graph_view
+from clew.training.recipes.gfm import graph_view
+from clew.training.recipes.records import GFMRecipe
+from clew.training.result import TrainingResult
 from workbench import DATA, WORK, run_clew
 
 if TYPE_CHECKING:

@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew import index as indexes
-from clew.commands.train_reranker import DEFAULT_BASES
 from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.rerankers.registry import open_reranker, parse_reranker
 from clew.retrievers.registry import open_retriever
-from clew.training.loop import Recipe
-from clew.training.objectives.reranking import RerankLoss
-from clew.training.recipes.reranker import RerankRecipe, train_reranker
+from clew.training.hyperparameters import Recipe, RerankLoss
+from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
+from clew.training.recipes.reranker import train_reranker
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 
 TRAINING_SETS = ("2wiki-train", "hotpotqa", "musique")
@@ -73,8 +72,8 @@ def train(name: str, recipe: RerankRecipe, bases: Sequence[str] = DEFAULT_BASES,
     result = train_reranker(
         data, validation, RUN / "-".join((*name.replace(",", "").split(), *bases)), bases, recipe, progress, RUN
     )
-    print(f"{name}: {result.trained.figures['mean']:.4f}, {result.trained.seconds:.0f} s", file=sys.stderr, flush=True)
-    return result.trained.figures, result.before, result.trained.seconds
+    print(f"{name}: {result.figures['mean']:.4f}, {result.seconds:.0f} s", file=sys.stderr, flush=True)
+    return result.figures, result.initial_figures, result.seconds
 
 
 def limit_questions(folder: Path, limit: int | None) -> Path:
@@ -93,7 +92,7 @@ def limit_questions(folder: Path, limit: int | None) -> Path:
 
 def parts() -> Iterator[tuple[str, RerankRecipe]]:
     """Yield our own network, and the network without each of its parts."""
-    ours = RerankRecipe()
+    ours = RerankRecipe(loop=Recipe())
     yield "ours", ours
     yield "no edges", replace(ours, network="mlp")
     yield "common nodes and edges alone", replace(ours, edges=("common nodes", "common edges"))
@@ -159,7 +158,7 @@ def mean(figures: dict[str, float], names: Sequence[str]) -> float:
 
 def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
     """Print a table per set, with paired comparisons to the pool before reranking and to the network without edges."""
-    train("no edges", replace(RerankRecipe(), network="mlp"))
+    train("no edges", RerankRecipe(network="mlp", loop=Recipe()))
     other = f"g-rag:{RUN / '-'.join(('no', 'edges', *DEFAULT_BASES))}"
     for name in sets:
         benchmark = BENCHMARKS[name]

@@ -26,10 +26,11 @@ from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions
-from clew.training.loop import Recipe
-from clew.training.objectives.subgraph_feedback import FeedbackRecipe
+from clew.training.hyperparameters import FeedbackRecipe, Recipe
+from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import local_reader, train_selection
 from clew.types import ignore_progress
 from frag import METAQA, open_graph
@@ -63,10 +64,9 @@ def pathquestion(seeds: int) -> None:
     train, validation, test_set = _paths(encoder, TRAINING_QUESTIONS, 400)
     for budget in (20, 8):
         config = ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, budget)
-        recipe = Recipe(epochs=2, rate=5e-3, average=0.9, warmup=10)
-        _compare(
-            config, seeds, ScorerSettings(), FeedbackRecipe(budget=budget, draws=8), recipe, f"pathquestion-{budget}"
-        )
+        loop = Recipe(epochs=2, rate=5e-3, average=0.9, warmup=10)
+        recipe = SelectionRecipe(feedback=FeedbackRecipe(budget=budget, draws=8), loop=loop)
+        _compare(config, seeds, recipe, f"pathquestion-{budget}")
 
 
 def times(seeds: int) -> None:
@@ -77,10 +77,8 @@ def times(seeds: int) -> None:
     config = ComparisonConfig(train, validation, test_set, lambda _: local_reader(encoder, (), ()), encoder, 20)
     names = [name for name in SELECTIONS if name not in ("gcn", "gcn-paper")]
     for order in (names, names[::-1]):
-        recipe, runs = Recipe(), WORK / "subgraphs" / "times"
-        report = compare_selections(
-            config, order, (0,), ScorerSettings(), FeedbackRecipe(), recipe, runs, ignore_progress
-        ).to_json()
+        recipe, runs = SelectionRecipe(loop=Recipe()), WORK / "subgraphs" / "times"
+        report = compare_selections(config, order, (0,), recipe, runs, ignore_progress).to_json()
         figures = report["selections"]
         print(f"\n{report['questions']} questions, first {order[0]}")
         rows = [[name, *(_with_interval(figures[name], measure, 1) for measure in TIMED)] for name in names]
@@ -104,18 +102,14 @@ def stances(seeds: int) -> None:
     config = ComparisonConfig(
         train, validation, test_set, lambda seed: local_reader(encoder, train, dataset.choices, seed), encoder, 3
     )
-    recipe = Recipe(epochs=8, rate=1e-2, average=0.9, warmup=10)
-    _compare(config, seeds, ScorerSettings(), FeedbackRecipe(budget=3, draws=8), recipe, "explagraphs")
+    loop = Recipe(epochs=8, rate=1e-2, average=0.9, warmup=10)
+    _compare(config, seeds, SelectionRecipe(feedback=FeedbackRecipe(budget=3, draws=8), loop=loop), "explagraphs")
 
 
-def _compare(
-    config: ComparisonConfig, seeds: int, settings: ScorerSettings, feedback: FeedbackRecipe, recipe: Recipe, name: str
-) -> None:
+def _compare(config: ComparisonConfig, seeds: int, recipe: SelectionRecipe, name: str) -> None:
     runs = WORK / "subgraphs" / name
     shutil.rmtree(runs, ignore_errors=True)
-    report = compare_selections(
-        config, SELECTIONS, range(seeds), settings, feedback, recipe, runs, ignore_progress
-    ).to_json()
+    report = compare_selections(config, SELECTIONS, range(seeds), recipe, runs, ignore_progress).to_json()
     result = f"{report['questions']} questions, {report['learned_from']} for training"
     print(f"\n{result}, budget {config.budget}, {seeds} seeds")
     rows = []
@@ -154,10 +148,8 @@ def training(seeds: int) -> None:
     reader = local_reader(encoder, questions, dataset.choices)
     run = WORK / "subgraphs" / "training"
     shutil.rmtree(run, ignore_errors=True)
-    feedback, recipe = FeedbackRecipe(budget=4), Recipe(epochs=1)
-    _, result = train_selection(
-        many, questions[:100], reader, encoder, ScorerSettings(), feedback, recipe, run, ignore_progress
-    )
+    recipe = SelectionRecipe(feedback=FeedbackRecipe(budget=4), loop=Recipe(epochs=1))
+    _, result = train_selection(many, questions[:100], reader, encoder, recipe, run, ignore_progress)
     print(f"5,000 graphs, 1 epoch: {result.seconds:.0f} s; encoding {len(questions)} of them before: {encoded:.0f} s")
 
 

@@ -27,7 +27,8 @@ from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import (
     EgoGraph,
     RandomNodes,
@@ -36,9 +37,10 @@ from clew.retrievers.subgraph.selectors import (
     TopNodes,
     WholeGraph,
 )
-from clew.training.loop import Recipe, train
+from clew.training.hyperparameters import FeedbackObjective, FeedbackRecipe, Recipe
+from clew.training.loop import train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
-from clew.training.objectives.subgraph_feedback import PAPER, POLICY, FeedbackExample, FeedbackRecipe, SubgraphFeedback
+from clew.training.objectives.subgraph_feedback import PAPER, POLICY, FeedbackExample, SubgraphFeedback
 from graph_lessons import Lessons
 from graph_task import Practice, Task, TaskSettings, build_prompt, make_task, write_doubled_model, write_model
 from workbench import WORK, describe_machine, print_table
@@ -257,7 +259,7 @@ def train_selection(
     encoder: Encoder,
     sets: Sets,
     seed: int,
-    objective: str,
+    objective: FeedbackObjective,
     settings: ScorerSettings,
     epochs: int = 0,
 ) -> GCNSelector:

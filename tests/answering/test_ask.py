@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.commands.output import StreamingAnswer
+from clew.commands.answers import StreamingAnswer
 from tests.faults.commands import Outcome, run_clew, write_lines
 from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 

@@ -148,7 +148,7 @@ def test_verify_reports_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("search", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),
         (("search", QUESTION, "--index", "INDEX", "-k", "0"), "at least 1"),
@@ -177,7 +177,7 @@ def test_verify_reports_damage(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_one_clear_line_and_exit_code_2(
-    arguments: tuple[str, ...], said: str, small_folder: Path, questions: Path, tmp_path: Path
+    arguments: tuple[str, ...], message: str, small_folder: Path, questions: Path, tmp_path: Path
 ) -> None:
     broken = tmp_path / "BROKEN"
     broken.write_text('{"id": "q1", "question": "Who', encoding="utf-8")
@@ -185,7 +185,7 @@ def test_bad_input_is_one_clear_line_and_exit_code_2(
     places |= {name: tmp_path / name for name in ("NOWHERE", "NEW")}
     done = run_clew(*(places.get(argument, argument) for argument in arguments))
     assert done.code == 2, done
-    assert said in done.err
+    assert message in done.err
     assert done.err.startswith("clew: ")
     assert done.err.count("\n") == 1
     assert done.out == ""

@@ -7,11 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-import typer
 
-from clew.commands import output as reporting
-from clew.commands.app import app
-from tests.faults.commands import Outcome, run_clew, write_lines
+from clew.commands import progress
+from tests.faults.commands import Outcome, load_command, run_clew, write_lines
 
 QUESTION = "Where was the commander of the Vega born?"
 COMMANDS = (
@@ -84,9 +82,8 @@ def test_the_version_from_a_process_of_its_own() -> None:
 
 
 def test_eval_takes_every_option_of_search() -> None:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     options = {
-        name: {option for p in commands[name].params if p.param_type_name == "option" for option in p.opts}
+        name: {option for p in load_command(name).params if p.param_type_name == "option" for option in p.opts}
         for name in ("search", "eval", "ask")
     }
     assert options["search"] >= {"--index", "--retriever", "-k", "--where", "--json"}
@@ -180,7 +177,7 @@ def test_eval_replaces_an_older_file_and_prints_a_table(index: Path, tmp_path: P
 def test_progress_goes_to_stderr_and_the_result_to_stdout(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "_SECONDS_PER_LINE", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS_PER_LINE", 0.0)
     rows = write_lines(tmp_path / "rows.jsonl", ROWS)
     done = run_clew("index", rows, tmp_path / "rows.jsonl", "--index", tmp_path / "index", "--encoder", "none")
     assert done.code == 0
@@ -238,7 +235,7 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("search", QUESTION, "--index", ""), "location"),
         (("search", QUESTION, "--index", "s3://"), "names no bucket"),
@@ -257,10 +254,10 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
         (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:nosuch"), "PROVIDER:NAME"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "llm:openai:x"), "OPENAI_API_KEY"),
         (("search", QUESTION, "--index", "INDEX", "--rerank", "cross-encoder:a,b"), "comma"),
-        (("search", QUESTION, "--index", "INDEX", "--pool", "5"), "no rerank is given"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "0"), "pool is '0'"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "-1"), "pool is '-1'"),
-        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--pool", "x"), "--pool"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank-depth", "5"), "no rerank is given"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--rerank-depth", "0"), "--rerank-depth"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--rerank-depth", "-1"), "--rerank-depth"),
+        (("search", QUESTION, "--index", "INDEX", "--rerank", "none", "--rerank-depth", "x"), "--rerank-depth"),
         (("ask", QUESTION, "--index", "INDEX", "--rerank", "nosuch"), "choose one of none, cross-encoder"),
         (("ask", QUESTION, "--index", "INDEX", "--where", "nosuch = 1"), "nosuch"),
         (("ask", QUESTION, "--index", "INDEX", "--retriever", "nosuch"), "choose one of"),
@@ -299,7 +296,7 @@ def test_diff_names_what_differs_up_to_the_limit(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_one_line_and_changes_nothing(
-    arguments: tuple[str, ...], said: str, index: Path, tmp_path: Path
+    arguments: tuple[str, ...], message: str, index: Path, tmp_path: Path
 ) -> None:
     for name in ("FILE", "EMPTY"):
         (tmp_path / name).touch()
@@ -308,19 +305,19 @@ def test_what_cannot_be_used_is_one_line_and_changes_nothing(
     names = ("FILE/x.json", "FILE", "EMPTY", "FOLDER", "NOWHERE", "NEW")
     places |= {name: tmp_path / name for name in names}
     before = sorted(tmp_path.rglob("*"))
-    check_refused(run_clew(*(places.get(argument, argument) for argument in arguments)), said)
+    check_refused(run_clew(*(places.get(argument, argument) for argument in arguments)), message)
     assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [("CLEW_K", "0", "CLEW_K"), ("CLEW_K", "many", "CLEW_K"), ("CLEW_RETRIEVER", "nosuch", "choose one of")],
 )
 def test_a_wrong_setting_is_bad_input(
-    name: str, value: str, said: str, index: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, value: str, message: str, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    check_refused(run_clew("search", QUESTION, "--index", index), said)
+    check_refused(run_clew("search", QUESTION, "--index", index), message)
 
 
 @pytest.mark.parametrize("content", ["k = ", "nosuch = 1", "k = 0"])

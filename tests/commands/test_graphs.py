@@ -100,7 +100,7 @@ def test_names_and_formats(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "options", "said"),
+    ("name", "content", "options", "message"),
     [
         ("absent.tsv", None, (), "is no file"),
         ("g.doc", "a\tb\tc", (), "no suffix of a known format"),
@@ -119,7 +119,7 @@ def test_names_and_formats(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_imported_is_one_line_and_exit_code_2(
-    tmp_path: Path, name: str, content: str | bytes | None, options: tuple[str, ...], said: str
+    tmp_path: Path, name: str, content: str | bytes | None, options: tuple[str, ...], message: str
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
@@ -128,7 +128,7 @@ def test_what_cannot_be_imported_is_one_line_and_exit_code_2(
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("clew: ")
     assert done.err.count("\n") == 1
-    assert said in done.err
+    assert message in done.err
     assert not (tmp_path / "index").exists(), "it would have an encoder and no graph"
 
 

@@ -128,8 +128,10 @@ def test_broken_replies_are_recorded_and_tried_again(tmp_path: Path, kind: str) 
         rows = package.open(place).table.read(["id", "failure", "triples"]).to_pylist()
         failed = {row["id"]: row["failure"] for row in rows if row["failure"]}
         assert failed.keys() == {"t01", "t11"}
-        said = broken_part(kind).text
-        assert all((said.replace("\ud800", "?") if kind != "refused" else "refused") in why for why in failed.values())
+        message = broken_part(kind).text
+        assert all(
+            (message.replace("\ud800", "?") if kind != "refused" else "refused") in why for why in failed.values()
+        )
         assert all(row["triples"] for row in rows if row["id"] not in failed)
         still = index_file(file, server, "--retry-failed")
         assert "12 unchanged, 2 failed, 2 passages tried again" in still.out
@@ -245,8 +247,8 @@ def test_a_document_that_gives_orders_changes_nothing_else(tmp_path: Path) -> No
         assert "2 added" in index_file(file, server).out
         alone = write_lines(tmp_path / "alone.jsonl", [plain])
         index_file(alone, server, name="alone")
-    told = [[m["content"] for m in request["messages"] if m["role"] == "system"] for request in server.requests]
-    assert len({json.dumps(one) for one in told}) == 2  # those of the two prompts, whatever the passage says
+    prompts = [[m["content"] for m in request["messages"] if m["role"] == "system"] for request in server.requests]
+    assert len({json.dumps(one) for one in prompts}) == 2  # those of the two prompts, whatever the passage says
     assert Counter(parse_request(request)[0] for request in server.requests) == {"NamedEntities": 3, "Triples": 3}
     assert all({m["role"] for m in request["messages"]} == {"system", "user"} for request in server.requests)
     assert all(text.count("</passage>") == 1 for text in server.sent_texts())
@@ -285,11 +287,11 @@ def test_an_estimate_asks_nothing_and_makes_nothing(tmp_path: Path) -> None:
         estimated = run_clew("index", towns(folder), "--index", folder / "index", "--estimate")
         assert estimated.out.startswith("0 documents to index, 12 unchanged: 0 passages\n")
     done = run_clew("index", file, "--index", tmp_path / "none", "--estimate")
-    assert done.out == "12 documents to index: 12 passages\nno language model is asked: no calls, no money\n"
+    assert done.out == "12 documents to index: 12 passages\nno language model is called: no calls, no money\n"
 
 
 @pytest.mark.parametrize(
-    ("extractor", "said"),
+    ("extractor", "message"),
     [
         ("llm:nobody:gpt", "the language model is 'nobody:gpt'; wanted PROVIDER:NAME"),
         ("llm:gpt", "the language model is 'gpt'; wanted PROVIDER:NAME"),
@@ -298,12 +300,12 @@ def test_an_estimate_asks_nothing_and_makes_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_model_that_cannot_be_opened_makes_no_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extractor: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extractor: str, message: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     done = run_clew("index", towns(tmp_path, 1), "--index", tmp_path / "index", "--extractor", extractor)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert said in done.err
+    assert message in done.err
     assert not (tmp_path / "index").exists()
 
 
@@ -337,5 +339,5 @@ def test_export_leaves_out_what_failed(tmp_path: Path) -> None:
     place = tmp_path / "index"
     run_clew("index", towns(tmp_path, 3), "--index", place, "--encoder", "none", "--extractor", f"published:{given}")
     done = run_clew("export", tmp_path / "out.jsonl", "--index", place)
-    assert done.out == "wrote what was found in 1 passages, without 2 that the extractor failed at\n"
+    assert done.out == "wrote what was found in 1 passages, without 2 at which the extractor failed\n"
     assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == given.read_text(encoding="utf-8")

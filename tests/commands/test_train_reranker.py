@@ -1,4 +1,4 @@
-"""`--rerank` and `--pool` of search, ask and eval: by a server on this machine, and by a tiny cross-encoder."""
+"""`--rerank` and `--rerank-depth` of search, ask and eval: by a server on this machine, and by a tiny cross-encoder."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def test_a_model_reranks_what_any_retriever_finds(plain_folder: Path) -> None:
         "fused",
         "--rerank",
         "llm:openai:test",
-        "--pool",
+        "--rerank-depth",
         "6",
         "--no-cache",
     )
@@ -55,7 +55,7 @@ def test_a_model_reranks_what_any_retriever_finds(plain_folder: Path) -> None:
         few = search_json(*given, "--base-url", server.url, "-k", "2")
     assert ids_of(after) == pool + before[6:]
     assert few["passages"] == after["passages"][:2]
-    assert after["retriever"] == "fused:rerank=llm:openai:test,pool=6"
+    assert after["retriever"] == "fused:rerank=llm:openai:test,rerank_depth=6"
     assert (after["usage"]["calls"], len(server.requests)) == (6, 12)
     assert "llm:openai:test reranked the first 6 passages" in after["notes"]
 
@@ -86,10 +86,10 @@ def test_eval_names_the_reranked_side_by_side(plain_folder: Path, tmp_path: Path
     )
     names = "bm25,bm25:rerank=none,fused"
     with model_server(score_by_title) as server:
-        given = ("--rerank", "llm:openai:test", "--pool", "5", "--base-url", server.url, "--no-cache")
+        given = ("--rerank", "llm:openai:test", "--rerank-depth", "5", "--base-url", server.url, "--no-cache")
         done = run_clew("eval", "--index", plain_folder, "--questions", file, "--retriever", "bm25,fused", *given)
         assert done.code == 0, done
-        assert "fused:rerank=llm:openai:test,pool=5" in done.out
+        assert "fused:rerank=llm:openai:test,rerank_depth=5" in done.out
         both = run_clew("eval", "--index", plain_folder, "--questions", file, "--retriever", names, *given)
     assert (both.code, both.out) == (2, "")  # one of them says for itself that it is not reranked
     assert "bm25:rerank=none has a setting 'rerank' of its own" in both.err
@@ -103,28 +103,31 @@ def test_a_cross_encoder_of_a_folder(plain_folder: Path, tmp_path: Path) -> None
     after = search_json(*rerank, "-k", "100")
     assert sorted(ids_of(after)) == sorted(before)
     assert ids_of(after) != before
-    assert run_clew("ask", QUESTION, *rerank, "--pool", "3").code == 0
+    assert run_clew("ask", QUESTION, *rerank, "--rerank-depth", "3").code == 0
     missing = run_clew("search", QUESTION, *rerank[:-1], f"cross-encoder:{tmp_path / 'none'}")
     assert (missing.code, missing.out) == (2, "")
     assert "there is no folder" in missing.err
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
-        (("fused", "--pool", "5"), "no rerank is given: give both"),
+        (("fused", "--rerank-depth", "5"), "no rerank is given: give both"),
         (("fused:rerank=g-rag", "--rerank", "none"), "fused:rerank=g-rag has a setting 'rerank' of its own"),
         (("reranked:base=bm25", "--base", "fused"), "reranked:base=bm25 has a setting 'base' of its own"),
-        (("fused", "--rerank", "g-rag", "--pool", "0"), "pool is '0'; wanted a whole number of at least 1"),
+        (
+            ("fused", "--rerank", "g-rag", "--rerank-depth", "0"),
+            "'--rerank-depth': Input should be greater than or equal to 1",
+        ),
         (("fused", "--rerank", "llm:gpt"), "the reranker is 'llm:gpt'; wanted llm:PROVIDER:NAME"),
         (("fused", "--rerank", ""), "no reranker is called ''; choose one of none, cross-encoder"),
     ],
     ids=str,
 )
-def test_settings_that_say_two_things(plain_folder: Path, given: Sequence[str], said: str) -> None:
+def test_settings_that_say_two_things(plain_folder: Path, given: Sequence[str], message: str) -> None:
     done = run_clew("search", QUESTION, "--index", plain_folder, "--retriever", *given)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert said in done.err
+    assert message in done.err
 
 
 def test_an_index_without_vectors_is_told_which_rerankers_need_none(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_selections_are_compared(tmp_path: Path, questions: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ((), "give --data FOLDER or FILE, or --kg TRIPLES or --index INDEX with --questions FILE"),
         (("--data", "none.jsonl", "--kg", "kg.tsv"), "give --data FOLDER or FILE"),
@@ -107,29 +107,31 @@ def test_selections_are_compared(tmp_path: Path, questions: Path) -> None:
 )
 @pytest.mark.parametrize("command", [("train", "subgraph", "--out", "w"), ("compare",)])
 def test_what_cannot_be_read_is_one_line_and_exit_code_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: tuple[str, ...], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], options: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = run_clew(*command, *options)
     assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    assert message in done.err
     assert done.err.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (("--objective", "best"), "objective is 'best': wanted policy or paper"),
-        (("--inputs", "all"), "inputs is 'all': wanted text or question"),
-        (("--combination", "mean"), "combination is 'mean': wanted product or sum"),
+        (("--objective", "best"), "'best' is not one of 'policy', 'paper'"),
+        (("--inputs", "all"), "'all' is not one of 'text', 'question'"),
+        (("--combination", "mean"), "'mean' is not one of 'product', 'sum'"),
         (("--rate", "0"), "rate is 0"),
     ],
 )
-def test_a_recipe_that_is_none_is_refused(tmp_path: Path, questions: Path, options: tuple[str, ...], said: str) -> None:
+def test_a_recipe_that_is_none_is_refused(
+    tmp_path: Path, questions: Path, options: tuple[str, ...], message: str
+) -> None:
     done = train_network(tmp_path, questions, *options)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
     assert not (tmp_path / "w").exists()
 
 
@@ -145,8 +147,8 @@ def test_a_causal_language_model_reads(tmp_path: Path, questions: Path) -> None:
     asked = ("compare", "--kg", write_graph(tmp_path), "--questions", questions, "--seeds", "1")
     done = run_clew(*asked, "--select", "gcn,steiner", "--reader", model, *HASHING, "--json")
     assert done.code == 0, done
-    told = json.loads(done.out)["selections"]
-    assert all(told[name]["loss"] > 0 and told[name]["train_seconds"] >= 0 for name in ("gcn", "steiner"))
+    selections = json.loads(done.out)["selections"]
+    assert all(selections[name]["loss"] > 0 and selections[name]["train_seconds"] >= 0 for name in ("gcn", "steiner"))
     absent = run_clew(*asked, "--reader", tmp_path / "none", *HASHING)
     assert (absent.code, absent.err.count("\n")) == (2, 1)
     assert str(tmp_path / "none") in absent.err
@@ -161,9 +163,9 @@ def test_graphs_that_are_too_long_for_a_language_model_are_told(tmp_path: Path, 
     assert whole["selections"]["whole"]["tokens"] > 40
     assert short["shortened"]["whole"] == len(TOPICS)
     assert 0 < short["selections"]["whole"]["tokens"] <= 40
-    told = run_clew(*read, "--context-tokens", "40")
-    assert told.code == 0, told
-    assert "note: whole: 6 parts of graphs had more than 40 tokens" in told.err
+    shortened = run_clew(*read, "--context-tokens", "40")
+    assert shortened.code == 0, shortened
+    assert "note: whole: 6 parts of graphs had more than 40 tokens" in shortened.err
     assert run_clew(*read, "--context-tokens", "0").code == 2
     local = run_clew(*asked, *HASHING, "--context-tokens", "40")
     assert local.code == 2
@@ -236,7 +238,7 @@ def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, qu
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--select", ""), "0 selections to compare"),
         (("--select", ","), "0 selections to compare"),
@@ -244,7 +246,7 @@ def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, qu
         (("--select", "gcn,best"), "no selection is called 'best'"),
         (("--select", "top-k,graphtoken"), "graphtoken reads graph tokens: give --reader"),
         (("--graph-token", "part"), "the local reader reads no tokens: give --reader"),
-        (("--reader", "x", "--graph-token", "all"), "--graph-token is 'all'"),
+        (("--reader", "x", "--graph-token", "all"), "'all' is not one of 'none', 'part', 'whole'"),
         (("--reader", "no-such-model"), "no-such-model"),
         (("--runs", "file/x"), "--runs is 'file/x', which lies below the file"),
         (("--runs", "file"), "--runs is 'file', which is a file"),
@@ -252,14 +254,14 @@ def test_a_training_that_failed_leaves_the_folder_to_the_next(tmp_path: Path, qu
     ],
 )
 def test_what_can_be_known_at_once_is_said_before_anything_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     (tmp_path / "file").write_text("", encoding="utf-8")
     done = run_clew("compare", "--kg", "none.tsv", "--questions", "none.jsonl", *HASHING, *options)
     assert done.code != 0
-    assert said in done.err
+    assert message in done.err
     assert "none.tsv" not in done.err
     assert "none.jsonl" not in done.err
 
@@ -307,10 +309,10 @@ def test_soft_prompts_and_graph_tokens_learn_with_the_selection(tmp_path: Path, 
     reads = ("--reader", str(model), "--soft-prompt", "2")
     done = compare_selections(tmp_path, questions, *reads, "--select", "g-retriever,graphtoken,steiner,top-k,gcn")
     assert done.code == 0, done
-    told = json.loads(done.out)["selections"]
-    assert all(figures["train_seconds"] > 0 for figures in told.values())
-    assert told["g-retriever"]["loss"] != told["steiner"]["loss"]
-    assert told["graphtoken"]["nodes"] >= told["steiner"]["nodes"]
+    selections = json.loads(done.out)["selections"]
+    assert all(figures["train_seconds"] > 0 for figures in selections.values())
+    assert selections["g-retriever"]["loss"] != selections["steiner"]["loss"]
+    assert selections["graphtoken"]["nodes"] >= selections["steiner"]["nodes"]
     kept = train_network(tmp_path, questions, *reads, "--graph-token", "part")
     assert kept.code == 0, kept
     assert str(tmp_path / "w" / "reader") in kept.out

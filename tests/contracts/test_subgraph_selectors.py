@@ -13,7 +13,8 @@ from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgrap
 from clew.nn.subgraph_policy import PRODUCT
 from clew.retrievers.subgraph.gcn_features import TEXT
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import (
     EgoGraph,
     RandomNodes,

@@ -18,11 +18,11 @@ from clew.evaluation.evaluate_subgraphs import MEASURES, evaluate_selector
 from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.graph.subgraphs.textual_graph import GraphContext, TextualGraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.selectors import EgoGraph, WholeGraph
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions, train_test_split
-from clew.training.loop import Recipe
-from clew.training.objectives.subgraph_feedback import FeedbackRecipe
+from clew.training.hyperparameters import FeedbackRecipe, Recipe
+from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import local_reader
 from clew.types import ignore_progress
 
@@ -86,7 +86,12 @@ def make_config(count: int = 24, budget: int = 2) -> ComparisonConfig:
 def run_comparison(folder: Path, names: tuple[str, ...], seeds: int = 2, epochs: int = 1) -> SelectionReport:
     recipe = Recipe(epochs=epochs, rate=1e-2, average=0.0, warmup=1)
     return compare_selections(
-        make_config(), names, range(seeds), SMALL, FeedbackRecipe(budget=2), recipe, folder, ignore_progress
+        make_config(),
+        names,
+        range(seeds),
+        SelectionRecipe(SMALL, FeedbackRecipe(budget=2), recipe),
+        folder,
+        ignore_progress,
     )
 
 
@@ -155,9 +160,8 @@ def compare_learning_readers(
         return reader
 
     config = replace(make_config(), make_reader=make_reader, **changed)
-    recipe = Recipe(epochs=2, rate=0.1, average=0.0, warmup=1)
-    feedback = FeedbackRecipe(budget=2)
-    report = compare_selections(config, names, (0,), SMALL, feedback, recipe, folder, ignore_progress)
+    recipe = SelectionRecipe(SMALL, FeedbackRecipe(budget=2), Recipe(epochs=2, rate=0.1, average=0.0, warmup=1))
+    report = compare_selections(config, names, (0,), recipe, folder, ignore_progress)
     return {name: untimed(report.selections[name]) for name in names}
 
 
@@ -214,7 +218,7 @@ def test_what_is_done_at_first_use_is_not_timed() -> None:
 def test_gold_is_compared_where_it_is_known(tmp_path: Path) -> None:
     config = make_config()
     without_gold = replace(config.test[0], question=replace(config.test[0].question, gold=()))
-    args = (SMALL, FeedbackRecipe(budget=2), Recipe(epochs=1), tmp_path, ignore_progress)
+    args = (SelectionRecipe(SMALL, FeedbackRecipe(budget=2), Recipe(epochs=1)), tmp_path, ignore_progress)
 
     def run(test: Sequence[EncodedQuestion]) -> SelectionReport:
         return compare_selections(replace(config, test=test), ("top-k", "whole"), (0,), *args)
@@ -237,9 +241,10 @@ def test_all_figures_have_intervals(tmp_path: Path) -> None:
 
 
 def test_only_a_network_trained_to_stop_may_stop_early(tmp_path: Path) -> None:
-    args = (FeedbackRecipe(budget=4), Recipe(epochs=1, average=0.0, warmup=1), tmp_path, ignore_progress)
+    loop = Recipe(epochs=1, average=0.0, warmup=1)
+    recipe = SelectionRecipe(replace(SMALL, stops=True), FeedbackRecipe(budget=4), loop)
     names = ("gcn", "gcn-paper", "gcn-untrained")
-    summaries = compare_selections(make_config(budget=4), names, (0,), replace(SMALL, stops=True), *args).selections
+    summaries = compare_selections(make_config(budget=4), names, (0,), recipe, tmp_path, ignore_progress).selections
     assert summaries["gcn-paper"].means["nodes"] == summaries["gcn-untrained"].means["nodes"] == 4
 
 

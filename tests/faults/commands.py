@@ -11,8 +11,10 @@ from io import BytesIO, StringIO, TextIOWrapper
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
+
+import typer
 
 from clew.commands import app
 from clew.errors import IndexFormatError
@@ -31,7 +33,8 @@ SERVER.set_forkserver_preload(
         "semchunk",
         "clew.commands.app",
         "clew.index",
-        "clew.commands.output",
+        "clew.commands.index",
+        "rich.console",
         "clew.store.verify",
     ]
 )
@@ -42,6 +45,14 @@ class Outcome(NamedTuple):
     code: int
     out: str
     err: str
+
+
+def load_command(*path: str) -> Any:
+    """Return the command of a path, such as `train gfm`, with its options."""
+    command: Any = app.root_command()
+    for name in path:
+        _, command, _ = command.resolve_command(typer.Context(command), [name])
+    return command
 
 
 def run_clew(*arguments: str | Path, stdin: bytes = b"") -> Outcome:

@@ -122,7 +122,7 @@ def test_an_interrupt_leaves_a_valid_index_and_one_line(tmp_path: Path, corpus: 
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
-    assert err == "clew: stopped; what was committed is kept, and the same command goes on from there\n"
+    assert err == "clew: stopped; what was committed is stored, and the same command goes on from there\n"
     stored = PassageTable.open(index).document_hashes()
     assert len(stored) >= 8 * commits
     assert verify(index) == []

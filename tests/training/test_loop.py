@@ -11,7 +11,8 @@ from torch import nn
 
 from clew.errors import InputError, ProviderError
 from clew.training import checkpoint
-from clew.training.loop import Recipe, train
+from clew.training.hyperparameters import Recipe
+from clew.training.loop import train
 
 
 class StoppedError(Exception):
@@ -224,7 +225,7 @@ def test_a_kill_between_the_two_checkpoint_files_keeps_the_best(
     "wrong", [{"seed": -1}, {"rate": float("nan")}, {"patience": -1}, {"epochs": 0}, {"average": 1.0}]
 )
 def test_numbers_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .* is wanted"):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*: wanted "):
         Recipe(**wrong)
 
 

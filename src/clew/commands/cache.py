@@ -1,47 +1,40 @@
-"""The commands over kept replies of language models: `clew cache`."""
+"""`clew cache`: the replies of language models that are stored beside an index."""
 
-from typing import TYPE_CHECKING, Annotated, Optional
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.commands.options import IndexOption, JsonFlag
+from clew.commands.options import IndexOption, JsonFlag, open_index
+from clew.commands.output import print_json
+from clew.commands.reports import print_cached_replies
 
 if TYPE_CHECKING:
     from clew.models.llm.reply_cache import ReplyCache
 
-cache = typer.Typer(help="List and drop the replies of language models that are kept beside an index.")
-
 SECONDS_PER_DAY = 86400.0
 
 
-@cache.command(name="list")
-def list_(index: IndexOption, json_: JsonFlag = False) -> None:
-    """Print what is kept, by model and prompt, and what it cost when it was made."""
-    import json
-    from dataclasses import asdict
-
-    from clew.commands.output import print_cached_replies
-
-    kept = _open_reply_cache(index).summarize()
+def list_replies(index: IndexOption, json_: JsonFlag = False) -> None:
+    """Print the stored replies by model and prompt, with their usage."""
+    entries = _open_reply_cache(index).summarize()
     if json_:
-        print(json.dumps([asdict(entry) for entry in kept], ensure_ascii=False, indent=2))
+        print_json([asdict(entry) for entry in entries])
     else:
-        print_cached_replies(kept)
+        print_cached_replies(entries)
 
 
-@cache.command()
 def prune(
     index: IndexOption,
-    model: Annotated[Optional[str], typer.Option(help="Only those of one model.")] = None,  # noqa: UP045
-    days: Annotated[float, typer.Option(min=0.0, help="Only those that are older.")] = 0.0,
+    model: Annotated[str | None, typer.Option(help="Only replies of this model.")] = None,
+    days: Annotated[float, typer.Option(min=0.0, help="Only replies older than this.")] = 0.0,
 ) -> None:
-    """Drop kept replies; what was made of them stays in the index."""
+    """Drop stored replies; what was extracted from them stays in the index."""
     print(f"dropped {_open_reply_cache(index).prune(days * SECONDS_PER_DAY, model)} replies")
 
 
 def _open_reply_cache(location: str) -> "ReplyCache":
-    from clew import index as indexes
     from clew.models.llm.reply_cache import ReplyCache
     from clew.store.location import reply_cache_path
 
-    return ReplyCache(reply_cache_path(indexes.open(location).table.location))
+    return ReplyCache(reply_cache_path(open_index(location).table.location))

@@ -1,43 +1,46 @@
-"""The commands that learn from questions on graphs: `clew train router` and `clew train paths`."""
+"""`clew train router` and `clew train paths`: the retriever frag on questions on graphs."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.commands.options import check_folder, open_index
+from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
+from clew.training.fitting.path_ranker import PathRecipe
 
 if TYPE_CHECKING:
     from clew.index import Index
+    from clew.training.result import TrainingResult
+    from clew.types import Progress
 
-Indexes = Annotated[
-    Optional[list[str]],  # noqa: UP045
+IndexesOption = Annotated[
+    list[str] | None,
     typer.Option("--index", help="An index with an imported graph; once for each --questions, in the same order."),
 ]
-Questions = Annotated[
-    Optional[list[Path]],  # noqa: UP045
-    typer.Option("--questions", help="Questions on it: JSONL with question, topic and answers."),
+QuestionsOption = Annotated[
+    list[Path] | None, typer.Option(help="Questions on it: JSONL with question, topic and answers.")
 ]
-OutOption = Annotated[Path, typer.Option(help="Gets the weights.")]
-SeedOption = Annotated[int, typer.Option(help="Of everything random.")]
+OutOption = Annotated[Path, typer.Option(help="Folder for the weights.")]
 
 
 def router(
     out: OutOption,
-    index: Indexes = None,
-    questions: Questions = None,
+    index: IndexesOption = None,
+    questions: QuestionsOption = None,
     kind: Annotated[str, typer.Option(help="words (vectors of words), or tf-idf.")] = "words",
-    start: Annotated[Path | None, typer.Option(help="Weights to go on from; the shipped ones with --feedback.")] = None,
-    feedback: Annotated[
-        Optional[list[Path]],  # noqa: UP045
-        typer.Option(help="Logs of clew ask --feedback or clew eval --feedback."),
+    start: Annotated[
+        Path | None, typer.Option(help="Weights to begin with; the shipped ones with --feedback alone.")
     ] = None,
-    epochs: Annotated[Optional[int], typer.Option(help="How often each question is seen; 14, of feedback 3.")] = None,  # noqa: UP045
-    seed: SeedOption = 0,
+    feedback: Annotated[
+        list[Path] | None, typer.Option(help="Logs of clew ask --feedback or clew eval --feedback.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the questions; 14, of feedback alone 3.")] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
 ) -> None:
-    """Train what tells simple questions from complex ones, for frag; used by --retriever frag:router_weights=FOLDER."""
-    from clew.commands.output import progress_on_stderr
+    """Train the hop predictor of frag; use it by --retriever frag:router_weights=FOLDER."""
     from clew.retrievers.frag.hop_predictor import TERMS, WORDS
     from clew.store.pretrained import PRETRAINED_FOLDER
     from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
@@ -45,67 +48,53 @@ def router(
 
     if kind not in (WORDS, TERMS):
         raise InputError(f"--kind is {kind!r}; wanted {WORDS} or {TERMS}")
-    _check_out(out)
+    check_folder("--out", out)
     logs = feedback or []
-    recipe = FEEDBACK_RECIPE if logs and not index else HopRecipe()
+    feedback_alone = bool(logs) and not index
+    recipe = FEEDBACK_RECIPE if feedback_alone else HopRecipe()
     recipe = replace(recipe, kind=kind, seed=seed, epochs=recipe.epochs if epochs is None else epochs)
     recipe = replace(recipe, decay=1e-4) if kind == TERMS else recipe
-    begin = PRETRAINED_FOLDER / "router" if start is None and logs and not index else start
+    initial = PRETRAINED_FOLDER / "router" if start is None and feedback_alone else start
     with progress_on_stderr() as progress:
-        taught = train_frag_hops(
-            _open_pairs(index, questions, progress, needed=not logs), out, recipe, progress, begin, logs
-        )
-    _print_result(taught.questions, taught.left_out, taught.figures)
+        graphs = _open_graphs(index, questions, progress, required=not logs)
+        result = train_frag_hops(graphs, out, recipe, progress, initial, logs)
+    _print_result(result)
     print(f"weights in {out}; use them: --retriever frag:router_weights={out}")
 
 
 def paths(
     out: OutOption,
-    index: Indexes = None,
-    questions: Questions = None,
+    index: IndexesOption = None,
+    questions: QuestionsOption = None,
     hops: Annotated[int, typer.Option(min=1, max=4, help="Of the paths, at most.")] = 3,
-    rank: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(help="Of what is learned of the words themselves; 0 for graphs of other relations."),
-    ] = None,
-    nearness: Annotated[Optional[float], typer.Option(help="How near the features' weights stay to even ones.")] = None,  # noqa: UP045
-    epochs: Annotated[Optional[int], typer.Option(help="How often each question is seen.")] = None,  # noqa: UP045
-    seed: SeedOption = 0,
+    *,
+    recipe: PathRecipe,
 ) -> None:
-    """Train what ranks paths, for frag; used by --retriever frag:path_weights=FOLDER."""
-    from clew.commands.output import progress_on_stderr
-    from clew.training.fitting.path_ranker import PathRecipe
+    """Train the path ranking of frag; use it by --retriever frag:path_weights=FOLDER."""
     from clew.training.recipes.frag import train_frag_paths
 
-    _check_out(out)
-    given = {"rank": rank, "nearness": nearness, "epochs": epochs}
-    recipe = replace(PathRecipe(seed=seed), **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    check_folder("--out", out)
     with progress_on_stderr() as progress:
-        taught = train_frag_paths(_open_pairs(index, questions, progress, needed=True), out, recipe, progress, hops)
-    _print_result(taught.questions, taught.left_out, taught.figures)
+        graphs = _open_graphs(index, questions, progress, required=True)
+        result = train_frag_paths(graphs, out, recipe, progress, hops)
+    _print_result(result)
     print(f"weights in {out}; use them: --retriever frag:path_weights={out}")
 
 
-def _check_out(out: Path) -> None:
-    if out.is_file():
-        raise InputError(f"--out is {str(out)!r}, which is a file: name a folder")
-
-
-def _open_pairs(
-    indexes: list[str] | None, questions: list[Path] | None, progress: Any, *, needed: bool
+def _open_graphs(
+    indexes: list[str] | None, questions: list[Path] | None, progress: "Progress", *, required: bool
 ) -> "list[tuple[Index, Path]]":
-    from clew import index as opening
-
-    places, files = indexes or [], questions or []
-    if len(places) != len(files) or (needed and not places):
+    """Return the indexes, opened, each with its file of questions."""
+    locations, files = indexes or [], questions or []
+    if len(locations) != len(files) or (required and not locations):
         raise InputError(
-            f"{len(places)} --index and {len(files)} --questions; give one file of questions for each index"
+            f"{len(locations)} --index and {len(files)} --questions; give one file of questions for each index"
         )
-    return [(opening.open(place, progress), file) for place, file in zip(places, files, strict=True)]
+    return [(open_index(location, progress), file) for location, file in zip(locations, files, strict=True)]
 
 
-def _print_result(questions: int, left_out: int, figures: dict[str, float]) -> None:
-    without = f", {left_out} left out: no topic in the graph, or no path to an answer" if left_out else ""
-    print(f"learned from {questions} questions{without}")
-    for name, value in figures.items():
+def _print_result(result: "TrainingResult") -> None:
+    without = f", {result.left_out} left out: no topic in the graph, or no path to an answer" if result.left_out else ""
+    print(f"learned from {result.questions} questions{without}")
+    for name, value in result.figures.items():
         print(f"{name}: {value:.3f}")

@@ -14,7 +14,8 @@ from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import (
     EgoGraph,
     RandomNodes,
@@ -24,15 +25,13 @@ from clew.retrievers.subgraph.selectors import (
     WholeGraph,
 )
 from clew.training.data.graph_questions import EncodedQuestion
+from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import train_selection, tune_reader
 from clew.types import Progress
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
-
-    from clew.training.loop import Recipe
-    from clew.training.objectives.subgraph_feedback import FeedbackRecipe
 
     DoubleArray = NDArray[np.float64]
 
@@ -95,9 +94,7 @@ def compare_selections(
     config: ComparisonConfig,
     names: Sequence[str],
     seeds: Sequence[int],
-    settings: ScorerSettings,
-    feedback: "FeedbackRecipe",
-    recipe: "Recipe",
+    recipe: SelectionRecipe,
     runs_folder: Path,
     progress: Progress,
 ) -> SelectionReport:
@@ -110,9 +107,8 @@ def compare_selections(
         config: Questions and readers.
         names: Distinct names of `SELECTIONS` and `OWN_READER_SELECTIONS`.
         seeds: Random seeds of reader training, of networks' initial weights and samples, and of `random`.
-        settings: Settings of the networks; only one trained with the objective `policy` may stop a selection early.
-        feedback: Training objective of the networks; `gcn-paper` uses it with the loss as published.
-        recipe: Settings of the training loop.
+        recipe: Of the networks; only one trained with the objective `policy` may stop a selection early, and
+            `gcn-paper` is trained with the loss as published.
         runs_folder: Folder of the networks' runs, from which an interrupted run is resumed.
         progress: Progress callback: `(stage, done, total)`.
 
@@ -131,11 +127,11 @@ def compare_selections(
     seconds: dict[str, list[float]] = {name: [] for name in names}
     truncated = dict.fromkeys(names, 0)
     for place, seed in enumerate(seeds):
-        network = _NetworkConfig(settings, feedback, replace(recipe, seed=seed))
+        seeded = replace(recipe, loop=replace(recipe.loop, seed=seed))
         for name in names:
             reader = config.own_readers.get(name, config.make_reader)(seed)
             selector, train_seconds = _prepare_selector(
-                config, name, reader, network, runs_folder / f"{name}-{seed}", progress
+                config, name, reader, seeded, runs_folder / f"{name}-{seed}", progress
             )
             seconds[name].append(train_seconds)
             progress(f"measuring {name}", place, len(seeds))
@@ -144,33 +140,26 @@ def compare_selections(
     return _build_report(names, values, seconds, {name: count for name, count in truncated.items() if count}, config)
 
 
-@dataclass(frozen=True, slots=True)
-class _NetworkConfig:
-    settings: ScorerSettings
-    feedback: "FeedbackRecipe"
-    recipe: "Recipe"
-
-
 def _prepare_selector(
-    config: ComparisonConfig, name: str, reader: GraphReader, network: _NetworkConfig, run: Path, progress: Progress
+    config: ComparisonConfig, name: str, reader: GraphReader, recipe: SelectionRecipe, run: Path, progress: Progress
 ) -> tuple[SubgraphSelector, float]:
     """Return a selector, after training of its network and reader if they are trainable, and the training seconds."""
     # Only the network of `gcn` is trained to stop early.
-    settings = network.settings if name == GCN else replace(network.settings, stops=False)
+    if name != GCN:
+        recipe = replace(recipe, network=replace(recipe.network, stops=False))
     splits = config.training, config.validation
     if name in (GCN, GCN_PAPER):
-        feedback = replace(network.feedback, objective="paper") if name == GCN_PAPER else network.feedback
-        trained, result = train_selection(
-            *splits, reader, config.encoder, settings, feedback, network.recipe, run, progress
-        )
+        if name == GCN_PAPER:
+            recipe = replace(recipe, feedback=replace(recipe.feedback, objective="paper"))
+        trained, result = train_selection(*splits, reader, config.encoder, recipe, run, progress)
         return GCNSelector(trained), result.seconds
     if name == GCN_UNTRAINED:
-        selector: SubgraphSelector = _untrained_selector(config, settings, network.recipe.seed)
+        selector: SubgraphSelector = _untrained_selector(config, recipe.network, recipe.loop.seed)
     else:
-        selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](network.recipe.seed)
-    identity = f"{name} {settings}" if name == GCN_UNTRAINED else name
+        selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](recipe.loop.seed)
+    identity = f"{name} {recipe.network}" if name == GCN_UNTRAINED else name
     train_seconds = tune_reader(
-        *splits, reader, config.encoder, selector, identity, config.budget, network.recipe, run, progress
+        *splits, reader, config.encoder, selector, identity, config.budget, recipe.loop, run, progress
     )
     return selector, train_seconds
 

@@ -11,7 +11,7 @@ that the first samples are informed; a selection may end before the budget is sp
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import torch
 from torch import nn
@@ -21,7 +21,8 @@ from clew.nn.node_gcn import NodeGCN
 if TYPE_CHECKING:
     from torch import Tensor
 
-PRODUCT, SUM = "product", "sum"
+PRODUCT: Final = "product"
+SUM: Final = "sum"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -24,6 +24,8 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from clew.errors import InputError, ProviderError
 from clew.training.checkpoint import Checkpoint, TrainingState, exclusive_lock, load_checkpoint, save_checkpoint
 from clew.training.distributed import ProcessGroup
+from clew.training.hyperparameters import Recipe
+from clew.training.result import TrainingResult
 from clew.types import Progress
 
 if TYPE_CHECKING:
@@ -66,65 +68,6 @@ class Objective(Protocol[Item]):
         If there are none, the last epoch counts as the best.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Hyper-parameters of the training loop.
-
-    Attributes:
-        epochs: Maximum number of epochs.
-        rate: Peak learning rate of AdamW, after a linear warm-up and before a cosine decay.
-        decay: Weight decay.
-        warmup: Warm-up steps.
-        clip: Maximum norm of the gradient.
-        average: Decay of the exponential moving average of the weights, 0 (no averaging) to below 1. The averaged
-            weights are validated and saved; they generalise better when there are few questions.
-        patience: Epochs without improvement before training stops; 0 never stops early.
-        seed: Random seed.
-
-    Raises:
-        InputError: A number is out of range.
-    """
-
-    epochs: int = 5
-    rate: float = 2e-3
-    decay: float = 1e-4
-    warmup: int = 30
-    clip: float = 1.0
-    average: float = 0.99
-    patience: int = 0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        numbers = {"rate": self.rate, "clip": self.clip}
-        wrong = [f"{name} is {value}: above 0" for name, value in numbers.items() if not 0 < value < math.inf]
-        whole = {"epochs": (self.epochs, 1), "patience": (self.patience, 0), "seed": (self.seed, 0)}
-        whole["warmup"] = (self.warmup, 0)
-        wrong += [f"{name} is {value}: at least {least}" for name, (value, least) in whole.items() if value < least]
-        if not 0 <= self.average < 1:
-            wrong.append(f"average is {self.average}: from 0 to below 1")
-        if not 0 <= self.decay < math.inf:
-            wrong.append(f"decay is {self.decay}: at least 0")
-        if wrong:
-            raise InputError(f"{wrong[0]} is wanted")
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingResult:
-    """Result of a training run; the model itself holds the weights of its best epoch.
-
-    Attributes:
-        best_epoch: Best epoch, from 0; -1 if no epoch improved on the initial weights.
-        figures: Validation figures of the best epoch.
-        seconds: Duration of the whole run.
-        initial_figures: Validation figures of the initial weights.
-    """
-
-    best_epoch: int
-    figures: dict[str, float]
-    seconds: float
-    initial_figures: dict[str, float]
 
 
 def train(

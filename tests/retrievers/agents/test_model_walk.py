@@ -123,7 +123,7 @@ def test_cached_replies_cost_nothing(plain_polar: Index, server: RunningServer, 
     values = json.loads(run_clew("cache", "list", "--index", position, "--json").out)
     assert [(entry["model"], entry["usage"]["calls"]) for entry in values] == [("openai:test", 4)]
     assert run_clew("cache", "prune", "--index", position).out == "dropped 4 replies\n"
-    assert run_clew("cache", "list", "--index", position).out == "no replies are kept\n"
+    assert run_clew("cache", "list", "--index", position).out == "no replies are stored\n"
 
 
 def test_evaluation_reports_steps_calls_and_tokens_and_refuses_an_incomplete_run(

@@ -8,7 +8,8 @@ from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.nn.subgraph_policy import PRODUCT
 from clew.retrievers.subgraph.gcn_features import TEXT, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, make_node_batch
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer, make_node_batch
 from clew.retrievers.subgraph.selectors import node_similarity
 from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH, make_question_graph
 

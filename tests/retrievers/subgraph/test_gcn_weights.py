@@ -20,13 +20,8 @@ from clew.retrievers.subgraph.gcn_features import (
     walk_prior,
     walk_shares,
 )
-from clew.retrievers.subgraph.gcn_weights import (
-    ScorerSettings,
-    TrainedScorer,
-    load_scorer,
-    make_node_batch,
-    save_scorer,
-)
+from clew.retrievers.subgraph.gcn_settings import Inputs, ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, make_node_batch, save_scorer
 from clew.retrievers.subgraph.selectors import node_similarity
 from tests.contracts.test_subgraph_selectors import ODD_GRAPHS, WIDTH
 
@@ -146,9 +141,9 @@ def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
 
 def test_invalid_settings_are_refused() -> None:
     with pytest.raises(InputError, match="inputs is 'names': wanted text or question"):
-        ScorerSettings(inputs="names")
+        ScorerSettings(inputs="names")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="combination is 'quotient': wanted product or sum"):
-        ScorerSettings(combination="quotient")
+        ScorerSettings(combination="quotient")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="wanted 2 layers or more"):
         ScorerSettings(layers=1).build_network(WIDTH, 0)
 
@@ -164,7 +159,7 @@ def test_networks_depend_on_the_seed_and_leave_the_global_generator_alone() -> N
 
 
 @pytest.mark.parametrize("inputs", [TEXT, QUESTION])
-def test_a_batch_equals_its_graphs(inputs: str) -> None:
+def test_a_batch_equals_its_graphs(inputs: Inputs) -> None:
     question = list(ODD_GRAPHS.values())
     batch = make_node_batch(question, ScorerSettings(inputs))
     begin = 0

@@ -180,7 +180,7 @@ def test_a_default_choice_has_more_recall_than_every_cheaper_one(
     "wrong", [{"cutoff": 0}, {"penalty": 0.0}, {"penalty": float("nan")}, {"kept_recall": 0.0}, {"kept_recall": 1.1}]
 )
 def test_recipes_out_of_range_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="wanted a whole number of at least 1, a number above 0"):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*: wanted (at least 1|above 0)"):
         RoutingRecipe(**wrong)  # type: ignore[arg-type]
 
 

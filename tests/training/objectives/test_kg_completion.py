@@ -13,8 +13,8 @@ from clew.retrievers.gfm.entity_graphs import EntityGraphBuilder
 from clew.retrievers.gfm.passage_graphs import FEATURES, PassageGraphBuilder, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.training.data.gfm_examples import GraphView
-from clew.training.objectives.document_retrieval import RetrievalLoss
-from clew.training.objectives.kg_completion import CompletionFacts, CompletionRecipe, KGCompletion
+from clew.training.hyperparameters import CompletionRecipe, RetrievalLoss
+from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
 
 
 def make_facts(index: Index, entities: bool, nodes: int = 60) -> CompletionFacts:
@@ -125,7 +125,7 @@ def test_an_index_without_facts_is_refused(empty_index: Index) -> None:
 
 @pytest.mark.parametrize("wrong", [{"steps": 0}, {"negatives": 0}, {"held_out": -1}])
 def test_recipes_out_of_range_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*: wanted at least [01]"):
         CompletionRecipe(**wrong)
 
 

@@ -12,7 +12,8 @@ from clew.errors import InputError
 from clew.models.causal_lm.model import CausalModel
 from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
-from clew.training.loop import Recipe, train
+from clew.training.hyperparameters import Recipe
+from clew.training.loop import train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
 from clew.training.trainable_parameters import ReaderParameters, as_trainable, swap_parameters
 from tests.answering.graph_readers.graph_contexts import WIDTH, make_context

@@ -17,17 +17,11 @@ from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.training.data.reranking_pools import PoolExample
-from clew.training.loop import Recipe, train
-from clew.training.objectives.reranking import (
-    LOSSES,
-    Reranking,
-    RerankLoss,
-    pool_figures,
-    rank_pools,
-    score_pools,
-    set_loss,
-)
+from clew.training.hyperparameters import LossKind, Recipe, RerankLoss
+from clew.training.loop import train
+from clew.training.objectives.reranking import Reranking, pool_figures, rank_pools, rerank_loss, score_pools, set_loss
 
+LOSSES: tuple[LossKind, ...] = ("set", "listwise", "pairwise", "cross-entropy")
 SCORES = [0.5, -1.0, 2.0, 0.25, 1.0, -0.5]
 RELEVANT = [True, False, False, True, False, False]
 READ = FeatureColumns((0,), (0,))
@@ -53,7 +47,7 @@ def scored_passages(draw: st.DrawFn) -> tuple[list[float], list[bool]]:
     return scores, relevant
 
 
-def reference_loss(kind: str, scores: list[float], relevant: list[bool], temperature: float = 1.0) -> float:
+def reference_loss(kind: LossKind, scores: list[float], relevant: list[bool], temperature: float = 1.0) -> float:
     good = [score for score, wanted in zip(scores, relevant, strict=True) if wanted]
     bad = [score for score, wanted in zip(scores, relevant, strict=True) if not wanted]
     if kind == "cross-entropy":
@@ -77,9 +71,9 @@ def keep_hardest(scores: list[float], relevant: list[bool], hardest: int) -> tup
 @settings(max_examples=40, deadline=None)
 @given(scored_passages(), st.sampled_from([0.25, 1.0, 3.0]), st.integers(0, 9))
 def test_losses_equal_explicit_sums(
-    kind: str, one: tuple[list[float], list[bool]], temperature: float, hardest: int
+    kind: LossKind, one: tuple[list[float], list[bool]], temperature: float, hardest: int
 ) -> None:
-    loss = RerankLoss(kind, temperature, hardest).compute(torch.tensor(one[0]), torch.tensor(one[1]))
+    loss = rerank_loss(RerankLoss(kind, temperature, hardest), torch.tensor(one[0]), torch.tensor(one[1]))
     wanted = reference_loss(kind, *(keep_hardest(*one, hardest) if hardest else one), temperature)
     assert float(loss) == pytest.approx(wanted, rel=1e-4, abs=1e-4)
 
@@ -103,12 +97,12 @@ def single_relevant_masks(relevant: torch.Tensor) -> list[torch.Tensor]:
 
 def gradient(loss: RerankLoss) -> list[float]:
     scores = torch.tensor(SCORES, requires_grad=True)
-    (values,) = torch.autograd.grad(loss.compute(scores, torch.tensor(RELEVANT)), scores)
+    (values,) = torch.autograd.grad(rerank_loss(loss, scores, torch.tensor(RELEVANT)), scores)
     return [float(value) for value in values]
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_evidence_is_raised_and_the_rest_lowered(kind: str) -> None:
+def test_evidence_is_raised_and_the_rest_lowered(kind: LossKind) -> None:
     values = gradient(RerankLoss(kind))
     for value, wanted in zip(values, RELEVANT, strict=True):
         assert value < 0 if wanted else value >= 0
@@ -133,9 +127,9 @@ def test_a_lower_temperature_raises_the_worst_more() -> None:
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_only_the_hardest_others_have_a_gradient(kind: str) -> None:
+def test_only_the_hardest_others_have_a_gradient(kind: LossKind) -> None:
     scores = torch.tensor(SCORES, requires_grad=True)
-    loss = RerankLoss(kind, hardest=2).compute(scores, torch.tensor(RELEVANT))
+    loss = rerank_loss(RerankLoss(kind, hardest=2), scores, torch.tensor(RELEVANT))
     (values,) = torch.autograd.grad(loss, scores)
     assert [i for i, value in enumerate(values.tolist()) if value] == [0, 2, 3, 4]
 
@@ -143,7 +137,7 @@ def test_only_the_hardest_others_have_a_gradient(kind: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"kind": "hinge"}, "'hinge'; wanted one of set, listwise, pairwise, cross-entropy"),
+        ({"kind": "hinge"}, "kind is 'hinge': wanted set, listwise, pairwise or cross-entropy"),
         ({"temperature": 0.0}, "above 0"),
         ({"temperature": math.inf}, "above 0"),
         ({"temperature": math.nan}, "above 0"),
@@ -194,7 +188,7 @@ RECIPE = Recipe(epochs=6, rate=0.02, warmup=1, average=0.0)
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-def test_a_network_with_edges_learns_the_task(kind: str, tmp_path: Path) -> None:
+def test_a_network_with_edges_learns_the_task(kind: LossKind, tmp_path: Path) -> None:
     model = make_network("relational")
     before = make_objective().validate(model)["held out all_gold@5"]
     result = train(model, make_objective(loss=RerankLoss(kind)), RECIPE, tmp_path, silent)
@@ -258,14 +252,14 @@ def test_the_loss_of_a_batch_is_the_mean_of_its_questions_despite_padding() -> N
 
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize("hardest", [0, 1])
-def test_passages_that_are_neither_evidence_nor_others_have_no_loss(kind: str, hardest: int) -> None:
+def test_passages_that_are_neither_evidence_nor_others_have_no_loss(kind: LossKind, hardest: int) -> None:
     numbers, relevant = [1.0, 4.0, 0.5, 2.0], [True, False, False, True]
     whole = make_example(numbers, relevant)
     one = replace(whole, others=np.array([False, False, True, False]))
     model, reranking = make_network("relational").eval(), make_objective(1, RerankLoss(kind, hardest=hardest))
     scores = score_pools(model, [one], READ)[0]
     labelled = torch.tensor([True, False, True, True])
-    wanted = RerankLoss(kind, hardest=hardest).compute(scores[labelled], torch.from_numpy(one.relevant)[labelled])
+    wanted = rerank_loss(RerankLoss(kind, hardest=hardest), scores[labelled], torch.from_numpy(one.relevant)[labelled])
     assert float(reranking.loss(model, [one]).detach()) == pytest.approx(float(wanted.detach()))
     assert float(reranking.loss(model, [whole]).detach()) != pytest.approx(float(wanted.detach()))
 

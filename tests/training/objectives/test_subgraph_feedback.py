@@ -24,13 +24,14 @@ from clew.graph.subgraphs.textual_graph import (
 from clew.models.causal_lm.model import CausalModel
 from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, make_node_batch
-from clew.training.loop import Recipe, train
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import make_node_batch
+from clew.training.hyperparameters import FeedbackObjective, FeedbackRecipe, Recipe
+from clew.training.loop import train
 from clew.training.objectives.subgraph_feedback import (
     PAPER,
     POLICY,
     FeedbackExample,
-    FeedbackRecipe,
     SubgraphFeedback,
     paper_loss,
     reinforce_loss,
@@ -86,7 +87,7 @@ class EdgeReader:
 EXAMPLE = FeedbackExample(make_question_graph(), "What is right?", ("right",))
 
 
-def make_objective(reader: EdgeReader, objective: str = POLICY, budget: int = 2) -> SubgraphFeedback:
+def make_objective(reader: EdgeReader, objective: FeedbackObjective = POLICY, budget: int = 2) -> SubgraphFeedback:
     recipe = FeedbackRecipe(objective=objective, budget=budget, batch=2, draws=16)
     return SubgraphFeedback([EXAMPLE] * 6, [EXAMPLE], reader, SETTINGS, recipe)
 
@@ -317,7 +318,7 @@ class StoppingReader(EdgeReader):
 
 
 @pytest.mark.parametrize("objective", [POLICY, PAPER])
-def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, objective: str) -> None:
+def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, objective: FeedbackObjective) -> None:
     recipe = Recipe(epochs=3, rate=0.02, warmup=1, seed=4)
     whole, cut, resumed = (SETTINGS.build_network(WIDTH, 3) for _ in range(3))
     train(whole, make_objective(EdgeReader(), objective), recipe, tmp_path / "whole", silent)
@@ -340,7 +341,9 @@ def make_soft_prompt_reader(llama: Path) -> SoftPromptReader:
     return SoftPromptReader(CausalReader(CausalModel(str(llama)), build_prompt, batch_size=8), num_virtual_tokens=3)
 
 
-def make_joint_objective(reader: SoftPromptReader, objective: str = POLICY, count: int = 4) -> SubgraphFeedback:
+def make_joint_objective(
+    reader: SoftPromptReader, objective: FeedbackObjective = POLICY, count: int = 4
+) -> SubgraphFeedback:
     recipe = FeedbackRecipe(objective=objective, budget=2, batch=2, draws=2)
     return SubgraphFeedback([EXAMPLE] * count, [EXAMPLE], reader, SETTINGS, recipe)
 
@@ -351,7 +354,7 @@ def copy_tensors(tensors: Iterator[torch.Tensor] | Sequence[torch.Tensor]) -> li
 
 @pytest.mark.parametrize("objective", [POLICY, PAPER])
 def test_network_and_soft_prompt_are_trained_and_the_language_model_is_not(
-    tmp_path: Path, llama: Path, objective: str
+    tmp_path: Path, llama: Path, objective: FeedbackObjective
 ) -> None:
     reader, scorer = make_soft_prompt_reader(llama), SETTINGS.build_network(WIDTH, 0)
     feedback_of = make_joint_objective(reader, objective)

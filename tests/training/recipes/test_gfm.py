@@ -20,17 +20,15 @@ from clew.retrievers.gfm.weights import TrainedGNN, load_weights, save_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data.corpora import DEVELOPMENT_FILE, TRAIN_FILE, distinct_names
 from clew.training.data.gfm_examples import FORMS, GFMExamples
-from clew.training.loop import Recipe
-from clew.training.objectives.document_retrieval import DocumentRetrieval, RetrievalLoss, mean_recall
-from clew.training.objectives.kg_completion import CompletionRecipe
+from clew.training.hyperparameters import CompletionRecipe, Recipe, RetrievalLoss
+from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall, retrieval_loss
 from clew.training.recipes.gfm import (
-    GFMRecipe,
     adapt_gfm,
     build_examples,
     open_graph_view,
-    settings_of_weights,
     train_gfm,
 )
+from clew.training.recipes.records import GFMRecipe, settings_of_weights
 from clew.types import Document
 from tests.conftest import EXAMPLES
 from tests.faults.commands import run_clew
@@ -144,16 +142,16 @@ def test_batches_are_of_one_index_and_the_same_for_a_seed(questions: GFMExamples
 @pytest.mark.parametrize("ranking", ["listwise", "paper", "code"])
 def test_every_loss_can_be_asked_for(ranking: str) -> None:
     logits = torch.tensor([1.0, 0.0, -1.0], requires_grad=True)
-    loss = RetrievalLoss(ranking=ranking).compute(logits, torch.tensor([True, False, False]))  # type: ignore[arg-type]
+    loss = retrieval_loss(RetrievalLoss(ranking=ranking), logits, torch.tensor([True, False, False]))  # type: ignore[arg-type]
     (gradient,) = torch.autograd.grad(loss, logits)
     assert gradient[0] < 0 < gradient[1]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"), [({"alpha": 1.5}, "alpha"), ({"ranking": "best"}, "listwise"), ({"batch": 0}, "at least 1")]
+    ("wrong", "message"), [({"alpha": 1.5}, "alpha"), ({"ranking": "best"}, "listwise"), ({"batch": 0}, "at least 1")]
 )
-def test_losses_that_are_none_are_refused(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_losses_that_are_none_are_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         RetrievalLoss(**wrong)  # type: ignore[arg-type]
 
 
@@ -265,18 +263,18 @@ def test_a_share_of_the_questions(data: Path, out: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
-        ({"stage": "learn"}, "pretrain, paths, finetune"),
-        ({"targets": "words"}, "passages, entities"),
+        ({"stage": "learn"}, "pretrain, paths or finetune"),
+        ({"targets": "words"}, "passages or entities"),
         ({"message": "rotate"}, "distmult"),
         ({"aggregate": "max"}, "mean"),
         ({"fraction": 0.0}, "above 0"),
         ({"width": 0}, "at least 1"),
     ],
 )
-def test_recipes_that_are_none(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_recipes_that_are_none(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         replace(RECIPE, **wrong)  # type: ignore[arg-type]
 
 
@@ -284,9 +282,9 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     index = open_run_index(out)
     recipe = replace(RECIPE, stage="paths", questions=80, loop=Recipe(epochs=2, rate=1e-3, average=0.5))
     won = adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "won", recipe, silent)
-    assert (won.learned, won.held_out) == (64, 16)
-    assert won.kept == (won.after["mean"] > won.before["mean"])
-    assert won.kept == (tmp_path / "won").exists()
+    assert (won.questions, won.held_out) == (64, 16)
+    assert (won.best_epoch >= 0) == (won.figures["mean"] > won.initial_figures["mean"])
+    assert (won.best_epoch >= 0) == (tmp_path / "won").exists()
     torch.manual_seed(0)
     raw = QueryGNN(
         replace(RECIPE, prior=False).network_settings(384)
@@ -294,13 +292,13 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     save_weights(tmp_path / "raw", TrainedGNN(raw, "passages", load_weights(out).encoder, 80, ""), {})
     longer = replace(recipe, loop=Recipe(epochs=4, rate=5e-3, average=0.5))
     learnt = adapt_gfm(index, tmp_path / "raw", tmp_path / "learnt", longer, silent)
-    assert learnt.after["mean"] > learnt.before["mean"]
-    assert learnt.kept
+    assert learnt.figures["mean"] > learnt.initial_figures["mean"]
+    assert learnt.best_epoch >= 0
     assert load_weights(tmp_path / "learnt").key != load_weights(tmp_path / "raw").key
     useless = replace(recipe, loop=Recipe(epochs=1, rate=1e-12, average=0.0))
     lost = adapt_gfm(index, PRETRAINED_FOLDER / "gfm", tmp_path / "lost", useless, silent)
-    assert not lost.kept
-    assert lost.before == lost.after
+    assert lost.best_epoch == -1
+    assert lost.initial_figures == lost.figures
     assert not (tmp_path / "lost").exists()
 
 

@@ -71,16 +71,16 @@ def test_what_a_reader_learned_is_written(llama: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (("local", 2), "the local reader reads no tokens"),
         (("local", 0, "part"), "the local reader reads no tokens"),
-        (("x", 0, "all"), "--graph-token is 'all': wanted none, part or whole"),
-        (("x", -1), "--soft-prompt is -1"),
+        (("x", 0, "all"), "graph_token is 'all': wanted none, part or whole"),
+        (("x", -1), "soft_prompt is -1"),
     ],
 )
-def test_what_nothing_reads_is_refused(given: tuple[str, int], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_nothing_reads_is_refused(given: tuple[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         ReaderSettings(*given)
 
 

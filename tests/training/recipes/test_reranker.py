@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from clew.errors import InputError, ProviderError
 from clew.index import Index
 from clew.index import open as open_index
 from clew.indexing.pipeline import IndexingReport
-from clew.nn.document_gnn import NETWORKS
 from clew.rerankers.g_rag import amr_document_graph as meaning_graphs
 from clew.rerankers.g_rag import document_graph
 from clew.rerankers.g_rag.weights import load_reranker, save_reranker
@@ -26,9 +25,10 @@ from clew.retrievers.registry import parse_retriever
 from clew.store.writer_lock import writer_lock
 from clew.training.checkpoint import exclusive_lock
 from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, open_corpus_index
-from clew.training.loop import Recipe
-from clew.training.objectives.reranking import RerankLoss
-from clew.training.recipes.reranker import RerankRecipe, TaughtReranker, find_pools, train_reranker
+from clew.training.hyperparameters import Recipe, RerankLoss
+from clew.training.recipes.records import Network, RerankRecipe
+from clew.training.recipes.reranker import find_pools, train_reranker
+from clew.training.result import TrainingResult
 from clew.types import Document
 from tests.conftest import EXAMPLES
 from tests.faults.commands import Outcome, run_clew, write_lines
@@ -45,7 +45,7 @@ class StoppedError(Exception):
 
 
 class ProgressRecorder:
-    """Progress that is kept: the stages, each as often as it was told."""
+    """Progress callback that records the stages, each as often as it is reported."""
 
     def __init__(self, stop: str = "") -> None:
         self.stages: list[str] = []
@@ -59,8 +59,8 @@ class ProgressRecorder:
             raise StoppedError
 
     @property
-    def asked(self) -> list[str]:
-        """The retrievers that were asked, in order."""
+    def retrievers(self) -> list[str]:
+        """The stages in which a retriever answers, in order."""
         return [stage for stage in dict.fromkeys(self.stages) if stage.startswith("asking")]
 
 
@@ -86,14 +86,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TaughtReranker, ProgressRecorder]:
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, TrainingResult, ProgressRecorder]:
     """A whole run."""
-    folder, told = tmp_path_factory.mktemp("out"), ProgressRecorder()
-    return folder, train_reranker([data], [data], folder, BASES, RECIPE, told), told
+    folder, recorder = tmp_path_factory.mktemp("out"), ProgressRecorder()
+    return folder, train_reranker([data], [data], folder, BASES, RECIPE, recorder), recorder
 
 
 @pytest.fixture
-def prepared(first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path) -> Path:
+def prepared(first: tuple[Path, TrainingResult, ProgressRecorder], tmp_path: Path) -> Path:
     """A folder for weights whose run has the index of the first one, and no pools."""
     (tmp_path / "out" / "run").mkdir(parents=True)
     (tmp_path / "out" / "run" / "indexes").symlink_to(first[0] / "run" / "indexes")
@@ -124,9 +124,9 @@ def recall(index: Index, questions: Path, retriever: str, k: int) -> float:
 
 
 def test_weights_come_out_that_say_what_they_are(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder]
 ) -> None:
-    out, result, told = first
+    out, result, recorder = first
     trained = load_reranker(out)
     assert (trained.kind, trained.node_features, trained.edge_features) == (
         "index",
@@ -141,68 +141,68 @@ def test_weights_come_out_that_say_what_they_are(
     assert str(data.parent) not in (out / "config.json").read_text(encoding="utf-8")
     assert result.parameters == sum(parameter.numel() for parameter in trained.model.parameters())
     assert result.questions == trained.about["pools"] == 2 * 30
-    assert told.asked == ["asking bm25", "asking fused"]
+    assert recorder.retrievers == ["asking bm25", "asking fused"]
     assert len(read_pool_files(out)) == 4
     names = [f"polar {base} {m}" for base in BASES for m in ("recall@2", "recall@5", "all_gold@5")]
-    assert list(result.before) == list(result.trained.figures) == ["mean", *names]
-    assert result.before["mean"] == pytest.approx(np.mean([result.before[name] for name in names]))
+    assert list(result.initial_figures) == list(result.figures) == ["mean", *names]
+    assert result.initial_figures["mean"] == pytest.approx(np.mean([result.initial_figures[name] for name in names]))
 
 
-def test_figures_are_those_of_searches(data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]) -> None:
+def test_figures_are_those_of_searches(data: Path, first: tuple[Path, TrainingResult, ProgressRecorder]) -> None:
     out, result, _ = first
     index = open_run_index(out)
     for base in BASES:
         for k in (2, 5):
             found = recall(index, data / DEVELOPMENT_FILE, base, k)
-            assert result.before[f"polar {base} recall@{k}"] == pytest.approx(found, abs=1e-9)
+            assert result.initial_figures[f"polar {base} recall@{k}"] == pytest.approx(found, abs=1e-9)
         after = recall(index, data / DEVELOPMENT_FILE, f"{base}:rerank=g-rag:{out},pool={POOL}", 5)
         # Half precision of what is kept may exchange passages of nearly one score.
-        assert result.trained.figures[f"polar {base} recall@5"] == pytest.approx(after, abs=0.05)
+        assert result.figures[f"polar {base} recall@5"] == pytest.approx(after, abs=0.05)
 
 
-def test_training_finds_more_than_the_base(first: tuple[Path, TaughtReranker, ProgressRecorder]) -> None:
+def test_training_finds_more_than_the_base(first: tuple[Path, TrainingResult, ProgressRecorder]) -> None:
     _, result, _ = first
-    assert result.trained.best_epoch >= 0
-    assert result.trained.figures["mean"] > np.mean(list(result.before.values())) + 0.02
+    assert result.best_epoch >= 0
+    assert result.figures["mean"] > np.mean(list(result.initial_figures.values())) + 0.02
 
 
 def test_the_same_again_asks_nobody_trains_nothing_and_writes_the_same(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder]
 ) -> None:
     out, result, _ = first
     files = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
-    kept, told = read_pool_files(out), ProgressRecorder()
-    again = train_reranker([data], [data], out, BASES, RECIPE, told)
-    assert (told.asked, [stage for stage in told.stages if stage.startswith("epoch")]) == ([], [])
+    before, recorder = read_pool_files(out), ProgressRecorder()
+    again = train_reranker([data], [data], out, BASES, RECIPE, recorder)
+    assert (recorder.retrievers, [stage for stage in recorder.stages if stage.startswith("epoch")]) == ([], [])
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == files
-    assert read_pool_files(out) == kept
-    assert (again.before, again.trained.figures) == (result.before, result.trained.figures)
+    assert read_pool_files(out) == before
+    assert (again.initial_figures, again.figures) == (result.initial_figures, result.figures)
 
 
 def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tmp_path: Path) -> None:
-    told = ProgressRecorder()
-    result = train_reranker([data], [data], prepared, ("bm25",), RECIPE, told, None, {data: ["pagerank"]})
+    recorder = ProgressRecorder()
+    result = train_reranker([data], [data], prepared, ("bm25",), RECIPE, recorder, None, {data: ["pagerank"]})
     assert result.questions == 2 * 30
-    assert {name.rpartition(" ")[0] for name in result.before} == {"", "polar bm25"}
+    assert {name.rpartition(" ")[0] for name in result.initial_figures} == {"", "polar bm25"}
     assert load_reranker(prepared).about["bases"] == ["bm25", "pagerank"]
     states = set((prepared / "run").glob("state-*"))
-    train_reranker([data], [data], prepared, ("bm25",), RECIPE, told)
+    train_reranker([data], [data], prepared, ("bm25",), RECIPE, recorder)
     assert set((prepared / "run").glob("state-*")) > states  # without it, it is another run
     for also, message in (({tmp_path: ["pagerank"]}, "no folder of data"), ({data: ["nothing"]}, "'nothing'")):
         with pytest.raises(InputError, match=message):
-            train_reranker([data], [data], tmp_path / "refused", ("bm25",), RECIPE, told, None, also)
+            train_reranker([data], [data], tmp_path / "refused", ("bm25",), RECIPE, recorder, None, also)
     assert not (tmp_path / "refused").exists()
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", get_args(Network))
 def test_other_networks_learn_from_the_pools_that_are_there(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path, network: str
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder], tmp_path: Path, network: Network
 ) -> None:
     (tmp_path / "run").symlink_to(first[0] / "run")
-    told = ProgressRecorder()
+    recorder = ProgressRecorder()
     recipe = replace(RECIPE, network=network, edges=("common nodes", "link to"), loop=replace(RECIPE.loop, epochs=1))
-    train_reranker([data], [], tmp_path, BASES[:1], recipe, told)
-    assert told.asked == []
+    train_reranker([data], [], tmp_path, BASES[:1], recipe, recorder)
+    assert recorder.retrievers == []
     trained = load_reranker(tmp_path)
     assert (trained.model.settings.network, trained.edge_features) == (network, ("common nodes", "link to"))
     assert (
@@ -221,9 +221,9 @@ def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kep
     keep.mkdir()
 
     def asked(file: Path, base: str = "bm25", **changed: Any) -> bool:
-        told = ProgressRecorder()
-        find_pools(parts, file, base, replace(RECIPE, **changed), keep, told)
-        return bool(told.asked)
+        recorder = ProgressRecorder()
+        find_pools(parts, file, base, replace(RECIPE, **changed), keep, recorder)
+        return bool(recorder.retrievers)
 
     first_time: list[tuple[Path, str, dict[str, Any]]] = [
         (files[0], "bm25", {}),
@@ -247,7 +247,7 @@ def test_other_questions_pools_and_graphs_are_asked_for_anew_and_the_rest_is_kep
 
 
 def test_other_weights_of_one_name_have_pools_of_their_own(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder], tmp_path: Path
 ) -> None:
     parts, place = open_run_index(first[0]).context, tmp_path / "weights"
     trained = load_reranker(first[0])
@@ -265,38 +265,38 @@ def test_another_parser_has_pools_of_its_own(data: Path, prepared: Path, tmp_pat
     parts, file = open_corpus_index(data, prepared / "run", ProgressRecorder()), tmp_path / "few.jsonl"
     file.write_text((data / TRAIN_FILE).read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
     local = find_pools(parts, file, "bm25", AMR, tmp_path, ProgressRecorder())
-    told = ProgressRecorder()
+    recorder = ProgressRecorder()
     assert local[0].graph.edge_features.any()
     with pytest.raises(InputError, match=r"5 of 5 passages have no AMR graph.*not one pool is connected"):
-        find_pools(parts, file, "bm25", replace(AMR, parser=f"file:{graphs}"), tmp_path, told)
-    assert told.asked == ["asking bm25"]
+        find_pools(parts, file, "bm25", replace(AMR, parser=f"file:{graphs}"), tmp_path, recorder)
+    assert recorder.retrievers == ["asking bm25"]
     assert len(list(tmp_path.glob("*.npz"))) == 1
 
 
 def test_pools_that_were_damaged_are_found_again(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder]
 ) -> None:
     out, _, _ = first
     kept, before = read_pool_files(out), read_weights(out)
     damaged = next(iter(kept))
     damaged.write_bytes(kept[damaged][:100])
-    told = ProgressRecorder()
-    train_reranker([data], [data], out, BASES, RECIPE, told)
-    assert len(told.asked) == 1
+    recorder = ProgressRecorder()
+    train_reranker([data], [data], out, BASES, RECIPE, recorder)
+    assert len(recorder.retrievers) == 1
     assert read_pool_files(out) == kept
     assert read_weights(out) == before
 
 
 @pytest.mark.parametrize("stage", ["asking fused", "epoch 2 "])
 def test_a_run_that_was_killed_leaves_no_weights_and_goes_on_to_the_same(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], prepared: Path, stage: str
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder], prepared: Path, stage: str
 ) -> None:
     with pytest.raises(StoppedError):
         train_reranker([data], [data], prepared, BASES, RECIPE, ProgressRecorder(stage))
     assert [path.name for path in prepared.iterdir()] == ["run"]
-    told = ProgressRecorder()
-    train_reranker([data], [data], prepared, BASES, RECIPE, told)
-    assert "asking bm25" not in told.asked or stage != "epoch 2 "
+    recorder = ProgressRecorder()
+    train_reranker([data], [data], prepared, BASES, RECIPE, recorder)
+    assert "asking bm25" not in recorder.retrievers or stage != "epoch 2 "
     assert read_weights(prepared) == read_weights(first[0])
 
 
@@ -306,7 +306,7 @@ def test_graphs_of_meaning_by_the_local_parser(data: Path, prepared: Path) -> No
     assert (trained.kind, trained.node_features, trained.edge_features) == ("amr", (), meaning_graphs.EDGE_FEATURES)
     assert trained.model.settings.text == 256
     assert trained.about["parser"] == "local"
-    assert "mean" in result.trained.figures
+    assert "mean" in result.figures
     evidence = open_run_index(prepared).search(
         BRIDGE, 5, parse_retriever(f"bm25:rerank=g-rag:{prepared},rerank_depth=5,amr=local")
     )
@@ -315,14 +315,14 @@ def test_graphs_of_meaning_by_the_local_parser(data: Path, prepared: Path) -> No
 
 
 def test_weights_of_another_encoder_are_refused_where_vectors_are_read(
-    data: Path, prepared: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]
+    data: Path, prepared: Path, first: tuple[Path, TrainingResult, ProgressRecorder]
 ) -> None:
     recipe = replace(RECIPE, text=True, loop=replace(RECIPE.loop, epochs=1))
     train_reranker([data], [], prepared, ["bm25"], recipe, ProgressRecorder())
-    told = json.loads((prepared / "config.json").read_text(encoding="utf-8"))
+    config = json.loads((prepared / "config.json").read_text(encoding="utf-8"))
     assert open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}")).passages
-    told["encoder"]["fingerprint"] = "another"
-    (prepared / "config.json").write_text(json.dumps(told), encoding="utf-8")
+    config["encoder"]["fingerprint"] = "another"
+    (prepared / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(InputError, match="encoder hashing, and the network reads another's vectors"):
         open_run_index(prepared).search(BRIDGE, 3, parse_retriever(f"bm25:rerank=g-rag:{prepared}"))
 
@@ -357,7 +357,7 @@ def check_refused(done: Outcome, out: Path) -> str:
 
 
 def test_several_trainings_share_an_index_at_the_same_time(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], prepared: Path
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder], prepared: Path
 ) -> None:
     with writer_lock(open_run_index(first[0]).table.location):  # as another training does that makes an index there
         train_reranker([data], [data], prepared, BASES, RECIPE, ProgressRecorder())
@@ -369,7 +369,7 @@ def fail_as_killed(*_: object) -> IndexingReport:
 
 
 def test_an_index_that_is_not_whole_is_finished_and_not_learned_from(
-    data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, first: tuple[Path, TrainingResult, ProgressRecorder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     indexes = tmp_path / "run" / "indexes"
     begun = indexes / open_run_index(first[0]).table.location.derived.parent.name
@@ -396,7 +396,7 @@ def test_what_stopped_half_way_is_not_learned_from(data: Path, tmp_path: Path, m
             train_reranker([data], [data], tmp_path, BASES, RECIPE, ProgressRecorder())
 
 
-def test_one_run_is_of_one_process_at_a_time(data: Path, first: tuple[Path, TaughtReranker, ProgressRecorder]) -> None:
+def test_one_run_is_of_one_process_at_a_time(data: Path, first: tuple[Path, TrainingResult, ProgressRecorder]) -> None:
     states = sorted((first[0] / "run").glob("state-*"))
     with ExitStack() as held:
         for state in states:
@@ -415,38 +415,40 @@ def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Pat
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (("--data", "{data}"), "hold one twice: give each once"),
         (("--edges", "link to,link to"), "give each once"),
         (("--base", "bm26"), "no retriever is called 'bm26'"),
         (("--base", "bm25:speed=2"), "speed"),
         (("--base", "bm25,bm25"), "each once"),
-        (("--network", "transformer"), "'transformer'; wanted one of relational"),
+        (("--network", "transformer"), "'transformer' is not one of 'relational'"),
         (("--network", "gat", "--width", "12"), "multiple of 8"),
-        (("--pool", "1"), "the pool is 1; wanted at least 2"),
-        (("--loss", "hinge"), "'hinge'; wanted one of set"),
+        (("--pool", "1"), "'--pool': Input should be greater than or equal to 2"),
+        (("--loss", "hinge"), "'hinge' is not one of 'set'"),
         (("--temperature", "0"), "above 0"),
-        (("--graph", "pages"), "'pages'; wanted index or amr"),
+        (("--graph", "pages"), "'pages' is not one of 'index', 'amr'"),
         (("--graph", "amr", "--no-text"), "amr graphs have no numbers"),
         (("--no-numbers",), "neither numbers nor vectors of passages are read"),
         (("--edges", "common nodes,wings"), "'wings'"),
-        (("--dropout", "1"), "dropout: 1.0; wanted at least 0 and below 1"),
-        (("--width", "0"), "width: 0; wanted at least 1"),
-        (("--layers", "0"), "layers: 0; wanted at least 1"),
-        (("--hardest", "-1"), "hardest: -1; wanted at least 0"),
-        (("--batch", "0"), "batch: 0; wanted at least 1"),
-        (("--epochs", "0"), "epochs is 0"),
+        (("--dropout", "1"), "dropout is 1.0: wanted at least 0 and below 1"),
+        (("--width", "0"), "'--width': Input should be greater than or equal to 1"),
+        (("--layers", "0"), "'--layers': Input should be greater than or equal to 1"),
+        (("--hardest", "-1"), "'--hardest': Input should be greater than or equal to 0"),
+        (("--batch", "0"), "'--batch': Input should be greater than or equal to 1"),
+        (("--epochs", "0"), "'--epochs': Input should be greater than or equal to 1"),
         (("--graph", "amr", "--amr", "nobody"), "no AMR parser is called 'nobody'"),
         (("--amr", "local"), "--graph index reads no AMR"),
     ],
     ids=str,
 )
 def test_what_trains_nothing_is_refused_in_one_line(
-    data: Path, prepared: Path, options: Sequence[str], said: str
+    data: Path, prepared: Path, options: Sequence[str], message: str
 ) -> None:
     options = [option.format(data=data) for option in options]
-    assert said in check_refused(run_clew("train", "reranker", "--data", data, "--out", prepared, *options), prepared)
+    assert message in check_refused(
+        run_clew("train", "reranker", "--data", data, "--out", prepared, *options), prepared
+    )
     assert read_pool_files(prepared) == {}  # nobody was asked for what cannot be trained
 
 
@@ -471,7 +473,7 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("documents", "gold", "said"),
+    ("documents", "gold", "message"),
     [
         ([], ["a"], "corpus.jsonl: empty"),
         ([{"id": "a", "title": "Oslo", "text": "Oslo."}], [], "no question with gold for which bm25 finds a passage"),
@@ -484,9 +486,11 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
     ],
 )
 def test_questions_that_teach_nothing(
-    tmp_path: Path, documents: list[dict[str, object]], gold: list[str], said: str
+    tmp_path: Path, documents: list[dict[str, object]], gold: list[str], message: str
 ) -> None:
     write_lines(tmp_path / CORPUS_FILE, documents)
     write_lines(tmp_path / TRAIN_FILE, [{"id": "q", "question": "Where is Oslo?", "answers": ["x"], "gold": gold}])
     out = tmp_path / "out"
-    assert said in check_refused(run_clew("train", "reranker", "--data", tmp_path, "--out", out, "--base", "bm25"), out)
+    assert message in check_refused(
+        run_clew("train", "reranker", "--data", tmp_path, "--out", out, "--base", "bm25"), out
+    )

@@ -56,9 +56,11 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("out") / "weights"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLEW_ENCODER", "hashing")
-        taught = train_routed([data], [data], folder, CHOICES, RECIPE, silent)
-    assert taught.questions == 30
-    assert set(taught.outcomes["polar"]) == {"bm25", "pagerank", "naive-ge", "routed"}
+        weights, result = train_routed([data], [data], folder, CHOICES, RECIPE, silent)
+    assert result.questions == 30
+    names = {name.partition(":")[0] for name in result.figures}
+    assert names == {f"polar, {choice}" for choice in ("bm25", "pagerank", "naive-ge", "routed")}
+    assert weights == load_choices(folder, tuple(SIGNALS))
     return folder
 
 
@@ -105,7 +107,7 @@ def test_seconds_are_measured_again_without_the_rest(data: Path, out: Path) -> N
     for path in observed.glob("*-seconds.npz"):
         path.unlink()
     before = load_choices(out, tuple(SIGNALS))
-    after = train_routed([data], [data], out, CHOICES, RECIPE, silent).weights
+    after = train_routed([data], [data], out, CHOICES, RECIPE, silent)[0]
     assert {path: path.stat().st_mtime_ns for path in observed.glob("*-found.npz")} == found
     assert {c.name: c.weights for c in after.choices} == {c.name: c.weights for c in before.choices}
     assert after.overhead != before.overhead
@@ -147,8 +149,8 @@ def test_the_command_prints_what_each_choice_is_worth(data: Path, out: Path, tmp
         (("--choices", "pagerank,magic"), "no retriever is called 'magic'"),
         (("--choices", "pagerank,gfm"), "read vectors of the encoder"),
         (("--choices", "pagerank,pagerank:x=1"), "has no setting 'x'"),
-        (("--penalty", "0"), "a number above 0"),
-        (("--kept", "2"), "at most 1"),
+        (("--penalty", "0"), "wanted above 0"),
+        (("--kept", "2"), "less than or equal to 1"),
     ],
 )
 def test_what_cannot_be_trained_is_one_line_and_code_2(
@@ -179,6 +181,6 @@ def test_folders_that_lack_something(data: Path, tmp_path: Path) -> None:
 
 
 def test_the_questions_learned_from_judge_where_no_folder_does(data: Path, tmp_path: Path) -> None:
-    taught = train_routed([data], [], tmp_path / "out", CHOICES[:2], RECIPE, silent)
-    assert list(taught.outcomes) == ["polar"]
-    assert np.isfinite(taught.weights.seconds_price)
+    weights, result = train_routed([data], [], tmp_path / "out", CHOICES[:2], RECIPE, silent)
+    assert {name.partition(",")[0] for name in result.figures} == {"polar"}
+    assert np.isfinite(weights.seconds_price)

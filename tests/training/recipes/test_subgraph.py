@@ -15,16 +15,17 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
 from clew.models.encoders.hashing import HashingEncoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer, load_scorer, save_scorer
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, save_scorer
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions
-from clew.training.loop import Recipe
-from clew.training.objectives.subgraph_feedback import FeedbackRecipe
+from clew.training.hyperparameters import FeedbackRecipe, Recipe
+from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import (
-    SubgraphTaught,
     feedback_examples,
     local_reader,
     train_selection,
 )
+from clew.training.result import TrainingResult
 
 ENCODER = HashingEncoder(48)
 DECOYS = ("met with", "drove with", "sang to")
@@ -76,22 +77,24 @@ def opinions(count: int) -> GraphDataset:
 
 
 @pytest.fixture(scope="module")
-def asked() -> Sets:
+def question_sets() -> Sets:
     """Questions to learn from, and others."""
     learned, held = split_dataset(meetings(48), 2 / 3, 0)
     return encode_questions(learned, ENCODER, silent), encode_questions(held, ENCODER, silent)
 
 
-def train_network(asked: Sets, run: Path, recipe: Recipe = RECIPE) -> tuple[TrainedScorer, SubgraphTaught]:
-    reader = local_reader(ENCODER, asked[0], ())
-    return train_selection(*asked, reader, ENCODER, SETTINGS, FEEDBACK, recipe, run, silent)
+def train_network(question_sets: Sets, run: Path, recipe: Recipe = RECIPE) -> tuple[TrainedScorer, TrainingResult]:
+    reader = local_reader(ENCODER, question_sets[0], ())
+    return train_selection(*question_sets, reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, recipe), run, silent)
 
 
 @pytest.fixture(scope="module")
-def first(asked: Sets, tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainedScorer, SubgraphTaught, list[bytes]]:
+def first(
+    question_sets: Sets, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[TrainedScorer, TrainingResult, list[bytes]]:
     """A whole run, and the files of its weights."""
-    found, told = train_network(asked, tmp_path_factory.mktemp("run"))
-    return found, told, saved_bytes(tmp_path_factory.mktemp("weights"), found)
+    found, result = train_network(question_sets, tmp_path_factory.mktemp("run"))
+    return found, result, saved_bytes(tmp_path_factory.mktemp("weights"), found)
 
 
 def gold_share(scorer: TrainedScorer, questions: list[EncodedQuestion]) -> float:
@@ -117,15 +120,15 @@ def test_questions_share_their_graphs_and_those_without_nodes_are_left_out() -> 
         return TextualGraph((), np.zeros((0, 2), dtype=np.int32), ()) if place == 1 else meeting(place)
 
     questions = [GraphQuestion(f"q{i}", graph, "whom ?", ("x",), ()) for i, graph in enumerate([5, 1, 2, 5])]
-    told: list[tuple[str, int, int]] = []
+    stages: list[tuple[str, int, int]] = []
     graph_set = GraphDataset(LazyGraphs(9, make, cache_size=1), tuple(questions))
-    found = encode_questions(graph_set, ENCODER, lambda *now: told.append(now))
+    found = encode_questions(graph_set, ENCODER, lambda *now: stages.append(now))
     assert [one.question.id for one in found] == ["q0", "q2", "q3"]
     assert found[0].question_graph.graph is found[2].question_graph.graph
     assert found[1].question_graph.graph.graph.nodes == meeting(2).nodes
     assert sorted(made) == [1, 2, 5]
-    assert told[0][:2] == ("encoding texts", 0)
-    assert told[-1] == ("reading questions", 4, 4)
+    assert stages[0][:2] == ("encoding texts", 0)
+    assert stages[-1] == ("reading questions", 4, 4)
 
 
 def test_questions_have_their_own_topics_and_vectors() -> None:
@@ -141,7 +144,7 @@ def test_questions_have_their_own_topics_and_vectors() -> None:
 
 
 def test_the_local_reader_follows_paths_or_reads_for_the_choices(
-    asked: Sets,
+    question_sets: Sets,
 ) -> None:
     assert isinstance(local_reader(ENCODER, [], ()), PathGraphReader)
     some = encode_questions(opinions(40), ENCODER, silent)
@@ -159,47 +162,52 @@ def test_the_local_reader_follows_paths_or_reads_for_the_choices(
 
 
 def test_feedback_teaches_what_the_untrained_network_misses(
-    asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]]
+    question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]]
 ) -> None:
     untrained = TrainedScorer(SETTINGS.build_network(48, 0).eval(), SETTINGS, "", 48)
-    assert gold_share(untrained, asked[1]) < 0.3
-    found, told, _ = first
-    assert gold_share(found, asked[1]) > 0.9
-    assert (told.questions, told.held) == (len(asked[0]), len(asked[1]))
-    assert told.best >= 0
-    assert told.figures["minus loss"] > told.started_at["minus loss"] + 1.0
-    assert told.seconds > 0
+    assert gold_share(untrained, question_sets[1]) < 0.3
+    found, result, _ = first
+    assert gold_share(found, question_sets[1]) > 0.9
+    assert (result.questions, result.held_out) == (len(question_sets[0]), len(question_sets[1]))
+    assert result.best_epoch >= 0
+    assert result.figures["minus loss"] > result.initial_figures["minus loss"] + 1.0
+    assert result.seconds > 0
     assert (found.encoder, found.dimension, found.settings) == (ENCODER.fingerprint, 48, SETTINGS)
     assert found.about["reader"] == "local"
-    assert found.about["figures"] == told.figures
+    assert found.about["figures"] == result.figures
     assert not found.model.training
 
 
 def test_the_same_seed_gives_the_same_files(
-    asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]], tmp_path: Path
+    question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]], tmp_path: Path
 ) -> None:
     torch.manual_seed(7)
-    assert saved_bytes(tmp_path / "weights", train_network(asked, tmp_path / "run")[0]) == first[2]
+    assert saved_bytes(tmp_path / "weights", train_network(question_sets, tmp_path / "run")[0]) == first[2]
     assert load_scorer(tmp_path / "weights").about["recipe"]["seed"] == 0
 
 
-def test_another_seed_gives_other_weights(asked: Sets, tmp_path: Path) -> None:
-    prints = [train_network(asked, tmp_path / str(s), replace(RECIPE, epochs=1, seed=s))[0].fingerprint for s in (0, 1)]
+def test_another_seed_gives_other_weights(question_sets: Sets, tmp_path: Path) -> None:
+    prints = [
+        train_network(question_sets, tmp_path / str(s), replace(RECIPE, epochs=1, seed=s))[0].fingerprint
+        for s in (0, 1)
+    ]
     assert prints[0] != prints[1]
 
 
 @pytest.mark.parametrize("epoch", [1, 3])
 def test_a_run_that_was_killed_goes_on_to_the_same_files(
-    asked: Sets, first: tuple[TrainedScorer, SubgraphTaught, list[bytes]], tmp_path: Path, epoch: int
+    question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]], tmp_path: Path, epoch: int
 ) -> None:
     def killed(stage: str, done: int, total: int) -> None:
         if stage.startswith(f"epoch {epoch} ") and done == 2:
             raise StoppedError
 
-    reader = local_reader(ENCODER, asked[0], ())
+    reader = local_reader(ENCODER, question_sets[0], ())
     with pytest.raises(StoppedError):
-        train_selection(*asked, reader, ENCODER, SETTINGS, FEEDBACK, RECIPE, tmp_path / "cut", killed)
-    assert saved_bytes(tmp_path / "resumed", train_network(asked, tmp_path / "cut")[0]) == first[2]
+        train_selection(
+            *question_sets, reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, RECIPE), tmp_path / "cut", killed
+        )
+    assert saved_bytes(tmp_path / "resumed", train_network(question_sets, tmp_path / "cut")[0]) == first[2]
 
 
 def test_a_reader_for_choices_teaches_selection(tmp_path: Path) -> None:
@@ -207,54 +215,79 @@ def test_a_reader_for_choices_teaches_selection(tmp_path: Path) -> None:
     reader = local_reader(ENCODER, questions, ("for", "against"))
     feedback = replace(FEEDBACK, budget=3)
     recipe = replace(RECIPE, epochs=2)
-    _, told = train_selection(questions, questions[:8], reader, ENCODER, SETTINGS, feedback, recipe, tmp_path, silent)
-    assert told.figures["minus loss"] >= told.started_at["minus loss"]
+    _, result = train_selection(
+        questions, questions[:8], reader, ENCODER, SelectionRecipe(SETTINGS, feedback, recipe), tmp_path, silent
+    )
+    assert result.figures["minus loss"] >= result.initial_figures["minus loss"]
 
 
 def test_nothing_to_learn_from_is_told(tmp_path: Path) -> None:
     reader = local_reader(ENCODER, [], ())
     with pytest.raises(InputError, match="nothing to learn from"):
-        train_selection([], [], reader, ENCODER, SETTINGS, FEEDBACK, RECIPE, tmp_path, silent)
+        train_selection([], [], reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, RECIPE), tmp_path, silent)
 
 
-def test_the_run_on_other_questions_or_by_another_reader_is_refused(asked: Sets, tmp_path: Path) -> None:
-    learned, held = asked
+def test_the_run_on_other_questions_or_by_another_reader_is_refused(question_sets: Sets, tmp_path: Path) -> None:
+    learned, held = question_sets
     reader, short, run = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1), tmp_path / "run"
-    train_selection(learned, held, reader, ENCODER, SETTINGS, FEEDBACK, short, run, silent)
+    train_selection(learned, held, reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, short), run, silent)
     others: tuple[tuple[list[EncodedQuestion], list[EncodedQuestion], GraphReader, str], ...] = (
         (learned[1:], held, reader, "questions to learn from"),
         (learned[::-1], held, reader, "questions to learn from"),
         (learned, held[1:], reader, "questions that choose the epoch"),
         (learned, held, PathGraphReader(ENCODER.encode, hops=2), "reader"),
     )
-    for some, rest, judge, said in others:
-        with pytest.raises(InputError, match=f"another run, of {said}"):
-            train_selection(some, rest, judge, ENCODER, SETTINGS, FEEDBACK, short, run, silent)
+    for some, rest, judge, message in others:
+        with pytest.raises(InputError, match=f"another run, of {message}"):
+            train_selection(some, rest, judge, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, short), run, silent)
 
 
-def test_a_run_that_could_not_begin_does_not_bind_the_next(asked: Sets, tmp_path: Path) -> None:
-    learned, held = asked
+def test_a_run_that_could_not_begin_does_not_bind_the_next(question_sets: Sets, tmp_path: Path) -> None:
+    learned, held = question_sets
     reader, short = local_reader(ENCODER, learned, ()), replace(RECIPE, epochs=1)
-    with pytest.raises(InputError, match="answers do not depend on the selection"):
+    with pytest.raises(InputError, match="answers every selection of a question alike"):
         train_selection(
-            learned, held, reader, ENCODER, SETTINGS, replace(FEEDBACK, budget=20), short, tmp_path / "run", silent
+            learned,
+            held,
+            reader,
+            ENCODER,
+            SelectionRecipe(SETTINGS, replace(FEEDBACK, budget=20), short),
+            tmp_path / "run",
+            silent,
         )
     assert not list(tmp_path.iterdir())
-    train_selection(learned, held, reader, ENCODER, SETTINGS, FEEDBACK, short, tmp_path / "run", silent)
+    train_selection(
+        learned, held, reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, short), tmp_path / "run", silent
+    )
 
 
-def test_the_printed_loss_teaches_no_end(asked: Sets, tmp_path: Path) -> None:
+def test_the_printed_loss_teaches_no_end(question_sets: Sets, tmp_path: Path) -> None:
     paper, stops = replace(FEEDBACK, objective="paper"), replace(SETTINGS, stops=True)
     with pytest.raises(InputError, match="does not train where a selection ends"):
-        train_selection(*asked, local_reader(ENCODER, [], ()), ENCODER, stops, paper, RECIPE, tmp_path, silent)
+        train_selection(
+            *question_sets,
+            local_reader(ENCODER, [], ()),
+            ENCODER,
+            SelectionRecipe(stops, paper, RECIPE),
+            tmp_path,
+            silent,
+        )
 
 
-def test_the_run_of_another_network_or_recipe_is_refused(asked: Sets, tmp_path: Path) -> None:
-    some, reader = asked[0], local_reader(ENCODER, asked[0], ())
+def test_the_run_of_another_network_or_recipe_is_refused(question_sets: Sets, tmp_path: Path) -> None:
+    some, reader = question_sets[0], local_reader(ENCODER, question_sets[0], ())
     short = replace(RECIPE, epochs=1)
-    train_selection(some, some, reader, ENCODER, SETTINGS, FEEDBACK, short, tmp_path, silent)
+    train_selection(some, some, reader, ENCODER, SelectionRecipe(SETTINGS, FEEDBACK, short), tmp_path, silent)
     for settings, recipe in ((ScorerSettings(width=4), short), (SETTINGS, RECIPE)):
         with pytest.raises(InputError, match="another folder"):
-            train_selection(some, some, reader, ENCODER, settings, FEEDBACK, recipe, tmp_path, silent)
+            train_selection(some, some, reader, ENCODER, SelectionRecipe(settings, FEEDBACK, recipe), tmp_path, silent)
     with pytest.raises(InputError, match="another folder"):
-        train_selection(some, some, reader, ENCODER, SETTINGS, replace(FEEDBACK, price=0.5), short, tmp_path, silent)
+        train_selection(
+            some,
+            some,
+            reader,
+            ENCODER,
+            SelectionRecipe(SETTINGS, replace(FEEDBACK, price=0.5), short),
+            tmp_path,
+            silent,
+        )

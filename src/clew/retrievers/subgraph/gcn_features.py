@@ -8,7 +8,7 @@ Differs from the source: `QUESTION` adds the relations around a node and its pos
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from scipy import sparse
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     DoubleArray = NDArray[np.float64]
 
-TEXT, QUESTION = "text", "question"
+TEXT: Final = "text"
+QUESTION: Final = "question"
 WALK_STEPS = 4
 _TEMPERATURE = 0.15  # divisor of a similarity, for the logarithm of a weight
 _MIN_SHARE = 1e-6  # shares of the walk below it count as equal

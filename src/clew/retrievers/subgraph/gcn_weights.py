@@ -11,60 +11,19 @@ import torch
 
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery
-from clew.nn.subgraph_policy import PRODUCT, SUM, NodeBatch, SubgraphScorer
+from clew.nn.subgraph_policy import NodeBatch, SubgraphScorer
 from clew.retrievers.subgraph.gcn_features import (
-    QUESTION,
-    TEXT,
-    feature_width,
     node_features,
     node_offsets,
     walk_prior,
     walk_shares,
 )
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.selectors import node_similarity
 from clew.store.weights_io import read_weights, write_weights
 
 if TYPE_CHECKING:
     from clew.types import FloatArray
-
-
-@dataclass(frozen=True, slots=True)
-class ScorerSettings:
-    """Architecture of a network that selects subgraphs.
-
-    Attributes:
-        inputs: `text` (the source's) or `question` (with features of a node relative to the question).
-        combination: `product` (the source's) or `sum`.
-        width: Width of the hidden layers.
-        layers: Number of layers, at least 2.
-        stops: Whether a selection may end before the budget is spent.
-    """
-
-    inputs: str = QUESTION
-    combination: str = SUM
-    width: int = 64
-    layers: int = 2
-    stops: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the names of inputs and combination."""
-        for name, seen, known in (
-            ("inputs", self.inputs, (TEXT, QUESTION)),
-            ("combination", self.combination, (PRODUCT, SUM)),
-        ):
-            if seen not in known:
-                raise InputError(f"{name} is {seen!r}: wanted {' or '.join(known)}")
-
-    def build_network(self, dimension: int, seed: int) -> SubgraphScorer:
-        """Return an untrained network for vectors of a dimension; equal seeds give equal networks.
-
-        Raises:
-            InputError: There are fewer than 2 layers, or the width is below 1.
-        """
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            inputs = feature_width(self.inputs, dimension)
-            return SubgraphScorer(inputs, self.width, self.layers, self.combination, stops=self.stops)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from clew.datasets.explagraphs import load_explagraphs
 from clew.datasets.g_retriever import load_g_retriever
@@ -20,6 +23,7 @@ from clew.training.data.graph_questions import (
     evenly_spaced,
     train_test_split,
 )
+from clew.training.hyperparameters import check_fields
 from clew.types import Progress
 
 VALIDATION_SHARE = 0.15
@@ -35,23 +39,39 @@ _MIN_GROUPS = 3
 
 @dataclass(frozen=True, slots=True)
 class GraphQuestionSource:
-    """Source of questions: one of `data`, `kg` and `index`; the latter two with `questions`.
+    """Source of questions on graphs: one of `data`, `kg` and `index`; the latter two with `questions`.
 
     Attributes:
-        data: A folder in G-Retriever's layout, or ExplaGraphs as JSONL.
-        kg: A file of triples.
-        index: Location of an index.
-        questions: Questions on `kg` or `index`.
-        hops: Radius around the topics within which `kg` is cut out; None for `DEFAULT_HOPS`, and without `kg`.
-        limit: Maximum number of questions of each split, evenly spaced over it.
+        hops: None for `DEFAULT_HOPS`, and without `kg`.
+
+    Raises:
+        InputError: A number is out of its bounds.
     """
 
-    data: Path | None
-    kg: Path | None
-    index: str | None
-    questions: Path | None
-    hops: int | None
-    limit: int | None
+    data: Annotated[
+        Path | None,
+        Field(description="Questions with graphs: a folder in G-Retriever's layout, or ExplaGraphs as JSONL."),
+    ] = None
+    kg: Annotated[
+        Path | None,
+        Field(description="Instead of --data: a graph of triples, of which the surroundings of each topic are used."),
+    ] = None
+    index: Annotated[
+        str | None, Field(description="Instead of --kg: an index, of which the part is used that gcn-subgraph reads.")
+    ] = None
+    questions: Annotated[
+        Path | None,
+        Field(description="Questions on --kg or --index: JSONL with question, topic, answers and, if known, paths."),
+    ] = None
+    hops: Annotated[int | None, Field(ge=1, le=4, description="Distance from a topic up to which --kg is used; 3.")] = (
+        None
+    )
+    limit: Annotated[
+        int | None, Field(ge=2, description="Questions of each file or split, at most, evenly spaced over it.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def check(self, split: str | None = None) -> None:
         """Check that the source names questions, and a split only of a folder.

@@ -10,14 +10,16 @@ Differs from the source: nothing.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
 from clew.retrievers.frag.path_ranking import PathRankerWeights
 from clew.training.fitting.minibatches import minimise
+from clew.training.hyperparameters import check_fields
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,22 +34,25 @@ class PathRecipe:
     """Hyper-parameters of the path ranker.
 
     Attributes:
-        rank: Rank of the learned comparison of words; 0 for features alone.
-        nearness: Strength of the regularisation of the feature weights towards even ones.
-        decay: Weight decay of the comparison of words.
-        epochs: Number of epochs.
+        decay: Of the parameters that read words.
         batch: Questions per step.
-        rate: Initial learning rate.
-        seed: Random seed.
+        rate: Highest learning rate.
     """
 
-    rank: int = 16
-    nearness: float = 1.0
+    rank: Annotated[
+        int, Field(ge=0, description="Rank of the parameters that read words; 0 for graphs of other relations.")
+    ] = 16
+    nearness: Annotated[
+        float, Field(ge=0, description="How strongly the features' weights are held near even ones.")
+    ] = 1.0
     decay: float = 0.1
-    epochs: int = 4
+    epochs: Annotated[int, Field(ge=1, description="Passes over the questions.")] = 4
     batch: int = 64
     rate: float = 1e-2
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,13 +11,15 @@ recall that was never observed; the mean is not penalised.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from pydantic import Field
 
 from clew.errors import InputError
 from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Router
 from clew.retrievers.routed.weights import REFERENCE_PASSAGES, Choice, Duration, RoutedWeights
+from clew.training.hyperparameters import check_fields
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,27 +37,25 @@ class RoutingRecipe:
     """Settings of the fit.
 
     Attributes:
-        cutoff: Rank up to which recall is measured.
-        penalty: Ridge penalty, in equivalent numbers of questions on which a signal has no effect.
-        kept_recall: Share of the recall reached when time is free that the default price of a second must keep on
-            validation questions.
-        margin: Minimum gain in recall of a default choice over every cheaper one.
+        penalty: Of the ridge.
+        kept_recall: In validation, of the recall when time is free.
+        margin: Of recall, that a default choice finds more than every cheaper one.
 
     Raises:
-        InputError: A value is out of range.
+        InputError: A number is out of its bounds.
     """
 
-    cutoff: int = 5
-    penalty: float = 100.0
-    kept_recall: float = 0.995
+    cutoff: Annotated[int, Field(ge=1, description="Passages of which the recall is fitted.")] = 5
+    penalty: Annotated[
+        float, Field(gt=0, description="Number of questions by which each signal is assumed not to matter.")
+    ] = 100.0
+    kept_recall: Annotated[
+        float, Field(gt=0, le=1, alias="kept", description="Share of the recall that the default price of time keeps.")
+    ] = 0.995
     margin: float = 0.005
 
     def __post_init__(self) -> None:
-        if self.cutoff < 1 or not self.penalty > 0 or not 0 < self.kept_recall <= 1:
-            raise InputError(
-                f"cutoff is {self.cutoff}, penalty {self.penalty} and kept {self.kept_recall}; wanted a whole number of"
-                " at least 1, a number above 0, and a share above 0 and at most 1"
-            )
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

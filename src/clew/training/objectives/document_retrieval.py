@@ -7,60 +7,31 @@ questions come in several forms; only passages of the question's graph compete.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from clew.errors import InputError
 from clew.nn.query_gnn import QueryGNN
 from clew.nn.ranking_losses import binary_loss, listwise_loss, ratio_loss
 from clew.retrievers.gfm.batch import GraphBatch, collate
 from clew.training.data.gfm_examples import FORMS, GFMExample, GFMExamples
+from clew.training.hyperparameters import RetrievalLoss
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from clew.types import FloatArray
 
-RankingLoss = Literal["listwise", "paper", "code"]
 
-
-@dataclass(frozen=True, slots=True)
-class RetrievalLoss:
-    """Loss of one question, or of one fact to complete: cross-entropy plus a ranking loss.
-
-    Attributes:
-        alpha: Weight of the cross-entropy; the ranking loss has weight 1 - alpha.
-        ranking: "listwise", or the ratio as in the paper or as in its authors' code.
-        forms: Sampling weights of the question forms (`FORMS`).
-        batch: Questions per step, all of one index.
-
-    Raises:
-        InputError: A value is out of range.
-    """
-
-    alpha: float = 0.3
-    ranking: RankingLoss = "listwise"
-    forms: tuple[float, float, float, float] = (0.6, 0.15, 0.15, 0.1)
-    batch: int = 8
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise InputError(f"alpha is {self.alpha}; wanted 0 (ranking alone) to 1 (cross-entropy alone)")
-        if self.ranking not in ("listwise", "paper", "code"):
-            raise InputError(f"the ranking loss is {self.ranking!r}; wanted listwise, paper or code")
-        if self.batch < 1 or min(self.forms) < 0 or not sum(self.forms):
-            raise InputError(f"{self}: the batch must be at least 1, and at least one form must have a weight")
-
-    def compute(self, logits: "Tensor", relevant: "Tensor") -> "Tensor":
-        """Return the loss of one question from logits (n,) and relevance (n,) of its passages."""
-        if self.ranking == "listwise":
-            ranking = listwise_loss(logits, relevant)
-        else:
-            ranking = ratio_loss(logits, relevant, as_paper=self.ranking == "paper")
-        temperature = 0.2 if self.ranking == "code" else None
-        return self.alpha * binary_loss(logits, relevant, temperature) + (1.0 - self.alpha) * ranking
+def retrieval_loss(loss: RetrievalLoss, logits: "Tensor", relevant: "Tensor") -> "Tensor":
+    """Return the loss of one question from logits (n,) and relevance (n,) of its passages."""
+    if loss.ranking == "listwise":
+        ranking = listwise_loss(logits, relevant)
+    else:
+        ranking = ratio_loss(logits, relevant, as_paper=loss.ranking == "paper")
+    temperature = 0.2 if loss.ranking == "code" else None
+    return loss.alpha * binary_loss(logits, relevant, temperature) + (1.0 - loss.alpha) * ranking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +98,7 @@ class DocumentRetrieval:
             targets = graphs.targets[start : start + size].to(logits.device)
             relevant = torch.from_numpy(item.relevant[form]).to(targets.device)[targets]
             if relevant.any() and not relevant.all():
-                losses.append(self._loss.compute(logits[start : start + size][targets], relevant))
+                losses.append(retrieval_loss(self._loss, logits[start : start + size][targets], relevant))
             start += size
         return torch.stack(losses).mean() if losses else None
 

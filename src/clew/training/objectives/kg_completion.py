@@ -26,7 +26,8 @@ from clew.ranking import top_order
 from clew.retrievers.gfm.batch import collate
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.training.data.gfm_examples import GraphView
-from clew.training.objectives.document_retrieval import RetrievalLoss, compute_logits
+from clew.training.hyperparameters import CompletionRecipe, RetrievalLoss
+from clew.training.objectives.document_retrieval import compute_logits, retrieval_loss
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -34,32 +35,6 @@ if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 _DAMPING, _EPSILON = 0.7, 1e-4
-
-
-@dataclass(frozen=True, slots=True)
-class CompletionRecipe:
-    """Sampling of facts.
-
-    Attributes:
-        steps: Batches per epoch.
-        batch: Facts per step, all of one index.
-        negatives: Negative nodes sampled for each fact (paper: 128; code: 256).
-        held_out: Validation facts of each index; neither of their ends is queried in training.
-        nodes: Maximum number of nodes in a fact's graph.
-
-    Raises:
-        InputError: A number is too small.
-    """
-
-    steps: int = 400
-    batch: int = 8
-    negatives: int = 128
-    held_out: int = 100
-    nodes: int = 250
-
-    def __post_init__(self) -> None:
-        if min(self.steps, self.batch, self.negatives, self.nodes) < 1 or self.held_out < 0:
-            raise InputError(f"{self}: steps, batch, negatives and nodes must be at least 1")
 
 
 class CompletionFacts:
@@ -260,7 +235,7 @@ class KGCompletion:
                 chosen = torch.from_numpy(np.concatenate([[target], negatives]).astype(np.int64)).to(logits.device)
                 relevant = torch.zeros(len(chosen), dtype=torch.bool, device=logits.device)
                 relevant[0] = True
-                losses.append(self._loss.compute(logits[chosen], relevant))
+                losses.append(retrieval_loss(self._loss, logits[chosen], relevant))
         return torch.stack(losses).mean() if losses else None
 
     def validate(self, model: "nn.Module") -> dict[str, float]:

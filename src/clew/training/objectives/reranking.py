@@ -17,75 +17,46 @@ without other passages are skipped; further passages of an evidence document cou
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from clew.errors import InputError
 from clew.nn.document_gnn import DocumentGNN
 from clew.nn.ranking_losses import listwise_loss
 from clew.rerankers.g_rag.weights import FeatureColumns, collate_graphs
 from clew.training.data.reranking_pools import PoolExample
+from clew.training.hyperparameters import RerankLoss
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from clew.types import BoolArray
 
-LOSSES = ("set", "listwise", "pairwise", "cross-entropy")
 _BATCH_SIZE = 16  # questions scored at a time
 
 
-@dataclass(frozen=True, slots=True)
-class RerankLoss:
-    """Loss of one question.
+def rerank_loss(loss: RerankLoss, scores: "Tensor", relevant: "Tensor") -> "Tensor":
+    """Return the loss of one question.
 
-    Attributes:
-        kind: One of `LOSSES`.
-        temperature: Temperature of `set`, above 0.
-        hardest: Number of best-scored negatives that a question is trained against; 0 for all.
-        batch: Questions per step.
-
-    Raises:
-        InputError: A value is out of range.
+    Args:
+        loss: Its kind.
+        scores: (n,).
+        relevant: (n,) bool; at least one of each kind.
     """
-
-    kind: str = "set"
-    temperature: float = 1.0
-    hardest: int = 5
-    batch: int = 8
-
-    def __post_init__(self) -> None:
-        if self.kind not in LOSSES:
-            raise InputError(f"the loss is {self.kind!r}; wanted one of {', '.join(LOSSES)}")
-        if not 0 < self.temperature < math.inf:
-            raise InputError(f"temperature: {self.temperature}; wanted a number above 0")
-        for name, value, least in (("hardest", self.hardest, 0), ("batch", self.batch, 1)):
-            if value < least:
-                raise InputError(f"{name}: {value}; wanted at least {least}")
-
-    def compute(self, scores: "Tensor", relevant: "Tensor") -> "Tensor":
-        """Return the loss of one question.
-
-        Args:
-            scores: (n,).
-            relevant: (n,) bool; at least one of each kind.
-        """
-        if self.hardest:
-            others = torch.where(relevant, -torch.inf, scores)
-            hard = torch.zeros_like(relevant)
-            hard[others.topk(min(self.hardest, int((~relevant).sum()))).indices] = True
-            scores, relevant = scores[relevant | hard], relevant[relevant | hard]
-        if self.kind == "cross-entropy":
-            return -functional.log_softmax(scores, 0)[relevant].sum()
-        if self.kind == "pairwise":
-            return functional.relu(1.0 - (scores[relevant][:, None] - scores[~relevant])).mean()
-        if self.kind == "listwise":
-            return listwise_loss(scores, relevant)
-        return set_loss(scores, relevant, self.temperature)
+    if loss.hardest:
+        others = torch.where(relevant, -torch.inf, scores)
+        hard = torch.zeros_like(relevant)
+        hard[others.topk(min(loss.hardest, int((~relevant).sum()))).indices] = True
+        scores, relevant = scores[relevant | hard], relevant[relevant | hard]
+    if loss.kind == "cross-entropy":
+        return -functional.log_softmax(scores, 0)[relevant].sum()
+    if loss.kind == "pairwise":
+        return functional.relu(1.0 - (scores[relevant][:, None] - scores[~relevant])).mean()
+    if loss.kind == "listwise":
+        return listwise_loss(scores, relevant)
+    return set_loss(scores, relevant, loss.temperature)
 
 
 def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tensor":
@@ -145,7 +116,7 @@ class Reranking:
         for own, one in zip(scores, batch, strict=True):
             relevant, others = (torch.from_numpy(rows).to(own.device) for rows in (one.relevant, one.others))
             labelled = relevant | others
-            losses.append(self._loss.compute(own[: len(labelled)][labelled], relevant[labelled]))
+            losses.append(rerank_loss(self._loss, own[: len(labelled)][labelled], relevant[labelled]))
         return torch.stack(losses).mean()
 
     def validate(self, model: "nn.Module") -> dict[str, float]:

@@ -19,7 +19,7 @@ same selections is added, without a gradient to the network.
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 import torch
@@ -37,7 +37,9 @@ from clew.graph.subgraphs.textual_graph import (
 from clew.nn.node_gcn import edge_log_probabilities
 from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
 from clew.retrievers.subgraph.gcn_features import node_offsets
-from clew.retrievers.subgraph.gcn_weights import ScorerSettings, make_node_batch
+from clew.retrievers.subgraph.gcn_settings import ScorerSettings
+from clew.retrievers.subgraph.gcn_weights import make_node_batch
+from clew.training.hyperparameters import FeedbackRecipe
 from clew.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters
 
 if TYPE_CHECKING:
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray, LongArray
 
-POLICY, PAPER = "policy", "paper"
+POLICY: Final = "policy"
+PAPER: Final = "paper"
 _EPS = 1e-8
 
 
@@ -69,49 +72,6 @@ class FeedbackExample:
     def __post_init__(self) -> None:
         if not self.answers:
             raise InputError(f"the question {self.question!r} has no answer: wanted at least one; leave it out")
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackRecipe:
-    """Sampling and cost of selections.
-
-    Attributes:
-        objective: `policy` or `paper`.
-        budget: Maximum number of nodes in a selection.
-        draws: Selections sampled per question (`policy`), at least 2.
-        price: Penalty per selected node, in nats of the reader's loss.
-        batch: Questions per step.
-
-    Raises:
-        InputError: A value is out of range.
-    """
-
-    objective: str = POLICY
-    budget: int = 20
-    draws: int = 4
-    price: float = 0.0
-    batch: int = 16
-
-    def __post_init__(self) -> None:
-        if self.objective not in (POLICY, PAPER):
-            raise InputError(f"objective is {self.objective!r}: wanted {POLICY} or {PAPER}")
-        limits = (("budget", self.budget, 1), ("draws", self.draws, 2), ("batch", self.batch, 1))
-        for name, value, least in (*limits, ("price", self.price, 0)):
-            if not value >= least:
-                raise InputError(f"{name} is {value}: at least {least} is wanted")
-
-
-def check_stopping(settings: ScorerSettings, recipe: FeedbackRecipe) -> None:
-    """Check that the objective trains the stopping decision of a network that has one.
-
-    Raises:
-        InputError: It does not.
-    """
-    if settings.stops and recipe.objective == PAPER:
-        raise InputError(
-            "the objective paper does not train where a selection ends, so a network with stops would end anywhere: "
-            "wanted the objective policy, or no stops"
-        )
 
 
 @final
@@ -142,7 +102,7 @@ class SubgraphFeedback:
         settings: ScorerSettings,
         recipe: FeedbackRecipe,
     ) -> None:
-        check_stopping(settings, recipe)
+        recipe.check_stops(stops=settings.stops)
         self._examples = examples
         self._validation = validation
         self._reader = reader

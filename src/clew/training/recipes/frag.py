@@ -1,8 +1,8 @@
-"""`clew train router` and `clew train paths`: what is learned from questions on imported graphs."""
+"""Training of the hop predictor and of the path ranking of `frag`, on questions on imported graphs."""
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,32 +24,18 @@ from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_pre
 from clew.retrievers.frag.path_ranking import PathRankerWeights, save_path_ranker
 from clew.training.fitting.hop_predictor import HopExample, HopRecipe, accuracy, train_hop_predictor
 from clew.training.fitting.path_ranker import PathExample, PathRecipe, train_path_ranker
+from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 
 if TYPE_CHECKING:
     from clew.types import FloatArray, IntArray
 
 MAX_HOPS = 4
-"""Hops that answers are looked for."""
+"""Farthest answers, in hops from a topic entity."""
 _MAX_EDGES = 300_000
 _MAX_ENDS = 3_000
 _VOCABULARY_SIZE = 4_000
 _HOLD_OUT_EVERY = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """What a training gave.
-
-    Attributes:
-        questions: That were learned from.
-        left_out: Questions without a topic in the graph or without a path to an answer.
-        figures: Measures by name; of a router on what was held out.
-    """
-
-    questions: int
-    left_out: int
-    figures: dict[str, float]
 
 
 def train_frag_hops(
@@ -59,65 +45,66 @@ def train_frag_hops(
     progress: Progress,
     start: Path | None = None,
     feedback: Sequence[Path] = (),
-) -> Taught:
-    """Train a router and write its weights.
+) -> TrainingResult:
+    """Train a hop predictor and write its weights.
 
     Args:
-        graphs: Indexes and questions on them; every tenth question is held out, to tell how good the router is.
-        out: Folder of the weights.
-        recipe: How.
-        progress: Told the questions read.
-        start: Weights to go on from.
-        feedback: Logs of answers that name the path they used (see `feedback_examples`).
+        graphs: Indexes and questions on them; every tenth question is held out for the accuracy.
+        out: Folder for the weights.
+        recipe: Hyper-parameters.
+        progress: Callback `(stage, done, total)`.
+        start: Weights to begin with.
+        feedback: Logs of answers that name the path they used (see `read_feedback_log`).
 
     Raises:
-        InputError: There is nothing to learn from, or the start does not fit.
+        InputError: There is nothing to learn from, or the weights to begin with do not fit.
     """
     examples: list[HopExample] = []
     left_out = 0
     for index, path in graphs:
-        found, without = hop_examples(index, load_questions(path), progress)
-        examples += found
-        left_out += without
+        some, without_path = hop_examples(index, load_questions(path), progress)
+        examples += some
+        left_out += without_path
     for log in feedback:
         examples += read_feedback_log(log)
-    held = examples[_HOLD_OUT_EVERY - 1 :: _HOLD_OUT_EVERY] if graphs else []
-    learned = [e for i, e in enumerate(examples) if i % _HOLD_OUT_EVERY != _HOLD_OUT_EVERY - 1] if graphs else examples
+    held_out = examples[_HOLD_OUT_EVERY - 1 :: _HOLD_OUT_EVERY] if graphs else []
+    training = [e for i, e in enumerate(examples, 1) if i % _HOLD_OUT_EVERY or not graphs]
     encode, encoder, vocabulary = _word_encoder(graphs, recipe)
-    begin = load_hop_predictor(start) if start is not None else None
-    weights = train_hop_predictor(learned, recipe, encode, encoder, vocabulary, begin)
-    figures = {"accuracy": accuracy(HopPredictor(weights, encode), held)} if held else {}
-    save_hop_predictor(out, replace(weights, about={**weights.about, "questions": len(learned), "figures": figures}))
-    return Taught(len(learned), left_out, figures)
+    initial = load_hop_predictor(start) if start is not None else None
+    weights = train_hop_predictor(training, recipe, encode, encoder, vocabulary, initial)
+    figures = {"accuracy": accuracy(HopPredictor(weights, encode), held_out)} if held_out else {}
+    save_hop_predictor(out, replace(weights, about={**weights.about, "questions": len(training), "figures": figures}))
+    return TrainingResult(figures=figures, questions=len(training), held_out=len(held_out), left_out=left_out)
 
 
 def hop_examples(index: Index, questions: Sequence[Question], progress: Progress) -> tuple[list[HopExample], int]:
-    """Return how many hops each question takes, and how many questions were left out.
+    """Return the questions with their numbers of hops, and how many questions were left out.
 
-    That is what the data set says; where it does not, the length of the shortest path from a topic to an answer.
+    The number is that of the data set or, if it has none, the length of the shortest path from a topic to an answer;
+    questions without topic entities in the graph, or without such a path, are left out.
     """
     graph = index.context.graph_search_context().load_fact_graph()
-    found: list[HopExample] = []
+    examples: list[HopExample] = []
     for number, question in enumerate(questions):
         progress("reading questions", number, len(questions))
         topics = find_topic_entities(index.snapshot, question.text, question.topics)
         hops = question.hops
         if not hops and topics.entities:
-            near = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), MAX_HOPS, _MAX_EDGES)
-            ends = np.isin(near.nodes, _find_entities(index, question.answers))
-            hops = max(1, int(near.hops[ends].min())) if ends.any() else 0
+            nearby = neighbourhood(graph, np.array(topics.entities, dtype=np.int32), MAX_HOPS, _MAX_EDGES)
+            ends = np.isin(nearby.nodes, _find_entities(index, question.answers))
+            hops = max(1, int(nearby.hops[ends].min())) if ends.any() else 0
         if hops:
-            found.append(HopExample(mask_names(topics.text, topics.spans), hops))
-    return found, len(questions) - len(found)
+            examples.append(HopExample(mask_names(topics.text, topics.spans), hops))
+    return examples, len(questions) - len(examples)
 
 
 def read_feedback_log(log: Path) -> list[HopExample]:
-    """Return the questions of a log of feedback: lines of {question, topics, hops}, as `clew ask --feedback` adds them.
+    """Return the questions of a feedback log: lines of {question, topics, hops}, as `clew ask --feedback` adds them.
 
     Raises:
         InputError: The log cannot be read, or a line has another form.
     """
-    found: list[HopExample] = []
+    examples: list[HopExample] = []
     try:
         lines = log.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -135,24 +122,24 @@ def read_feedback_log(log: Path) -> list[HopExample]:
             ) from error
         folded = text.casefold() if len(text.casefold()) == len(text) else text
         starts = [(folded.find(name.casefold()), len(name)) for name in names if name]
-        places = [(start, start + length) for start, length in starts if start >= 0]
+        spans = [(start, start + length) for start, length in starts if start >= 0]
         if hops > 0:
-            found.append(HopExample(mask_names(text, places), hops))
-    if not found:
+            examples.append(HopExample(mask_names(text, spans), hops))
+    if not examples:
         raise InputError(f"{log} holds no answer that names its path: ask with a model first")
-    return found
+    return examples
 
 
 def train_frag_paths(
     graphs: Sequence[tuple[Index, Path]], out: Path, recipe: PathRecipe, progress: Progress, hops: int = 3
-) -> Taught:
-    """Train a ranker of paths and write its weights.
+) -> TrainingResult:
+    """Train a path ranker and write its weights.
 
     Args:
         graphs: Indexes, all of one encoder, and questions on them.
-        out: Folder of the weights.
-        recipe: How.
-        progress: Told the questions read.
+        out: Folder for the weights.
+        recipe: Hyper-parameters.
+        progress: Callback `(stage, done, total)`.
         hops: Of the paths, at most.
 
     Raises:
@@ -161,35 +148,35 @@ def train_frag_paths(
     examples: list[PathExample] = []
     tables: list[FloatArray] = []
     fingerprint = ""
-    rows = asked = 0
+    rows = count = 0
     for index, path in graphs:
-        parts = index.context.graph_search_context()
-        texts, graph = parts.relation_texts(), parts.load_fact_graph()
-        _check_same_encoder(fingerprint, parts)
-        fingerprint = parts.encoder.fingerprint if parts.encoder else ""
+        context = index.context.graph_search_context()
+        texts, graph = context.relation_texts(), context.load_fact_graph()
+        _check_same_encoder(fingerprint, context)
+        fingerprint = context.encoder.fingerprint if context.encoder else ""
         codes: dict[int, int] = {}
         questions = load_questions(path)
         for number, question in enumerate(questions):
             progress("reading questions", number, len(questions))
-            if (example := _chain_example(index, graph, texts, question, hops, codes, rows)) is not None:
+            if (example := _path_example(index, graph, texts, question, hops, codes, rows)) is not None:
                 examples.append(example)
         if codes:
             tables.append(texts.step_vectors(np.array(list(codes), dtype=np.int32)))
         rows += len(codes)
-        asked += len(questions)
+        count += len(questions)
     table = np.concatenate(tables) if tables else np.zeros((1, 1), dtype=np.float32)
     trained = train_path_ranker(examples, table, recipe, fingerprint)
     figures = {"worth of the best chain, on the questions learned from": _mean_best_path_f1(trained, examples, table)}
     save_path_ranker(out, replace(trained, about={**trained.about, "figures": figures}))
-    return Taught(len(examples), asked - len(examples), figures)
+    return TrainingResult(figures=figures, questions=len(examples), left_out=count - len(examples))
 
 
-def _check_same_encoder(fingerprint: str, parts: GraphSearchContext) -> None:
-    if fingerprint and parts.encoder is not None and parts.encoder.fingerprint != fingerprint:
+def _check_same_encoder(fingerprint: str, context: GraphSearchContext) -> None:
+    if fingerprint and context.encoder is not None and context.encoder.fingerprint != fingerprint:
         raise InputError("the indexes were made with different encoders: train on indexes of one encoder")
 
 
-def _chain_example(
+def _path_example(
     index: Index,
     graph: FactGraph,
     texts: RelationTexts,
@@ -198,62 +185,60 @@ def _chain_example(
     row_of_code: dict[int, int],
     first_row: int,
 ) -> PathExample | None:
-    """Return a question's chains; rows of their relation codes are given out as they come, after those before."""
+    """Return a question's relation paths; None if it has none to an answer.
+
+    New relation codes get the next rows of the table of vectors, from `first_row` on, in `row_of_code`.
+    """
     topics = find_topic_entities(index.snapshot, question.text, question.topics)
     answers = _find_entities(index, question.answers)
     if not topics.entities or not len(answers):
         return None
-    chains, worth, codes = _find_relation_paths(index, graph, topics, answers, hops)
-    if not chains or max(worth) == 0:
+    paths, f1_scores, codes = _find_relation_paths(index, graph, topics, answers, hops)
+    if not paths or max(f1_scores) == 0:
         return None
-    beside = match_relations(mask_names(topics.text, topics.spans), codes, texts)
+    match = match_relations(mask_names(topics.text, topics.spans), codes, texts)
     for code in codes.tolist():
         row_of_code.setdefault(code, first_row + len(row_of_code))
-    relations = np.full((len(chains), hops), -1, dtype=np.int64)
-    for row, chain in enumerate(chains):
-        relations[row, : len(chain)] = [row_of_code[code] for code in chain]
-    return PathExample(
-        relation_path_features(beside, chains),
-        relations,
-        beside.question_vector,
-        np.array(worth, dtype=np.float32),
-    )
+    relations = np.full((len(paths), hops), -1, dtype=np.int64)
+    for row, path in enumerate(paths):
+        relations[row, : len(path)] = [row_of_code[code] for code in path]
+    features = relation_path_features(match, paths)
+    return PathExample(features, relations, match.question_vector, np.array(f1_scores, dtype=np.float32))
 
 
 def _find_relation_paths(
     index: Index, graph: FactGraph, topics: TopicEntities, answers: "IntArray", hops: int
 ) -> "tuple[list[RelationPath], list[float], IntArray]":
-    """Return all chains up to some hops, the F1 of their ends against the answers, and their relation codes."""
+    """Return all relation paths up to some hops, the F1 of their ends against the answers, and their relation codes."""
     starts = np.array(topics.entities, dtype=np.int32)
-    near = neighbourhood(graph, starts, hops, _MAX_EDGES)
-    local = explored_graph(graph, near)
+    local = explored_graph(graph, neighbourhood(graph, starts, hops, _MAX_EDGES))
     codes = relation_codes(local, index.snapshot.triples)
     levels: list[RelationPathLevel] = [first_level(local.positions(starts))]
-    wanted = np.isin(local.nodes, answers)
-    chains: list[RelationPath] = []
-    worth: list[float] = []
+    is_answer = np.isin(local.nodes, answers)
+    paths: list[RelationPath] = []
+    f1_scores: list[float] = []
     for _ in range(hops):
         level = next_level(local, codes, levels, np.arange(len(levels[-1].relation_paths)), _MAX_ENDS)
         levels.append(level)
         for place, row in enumerate(level.relation_paths.tolist()):
             ends = level.positions[level.ends(place)]
-            hit = int(wanted[ends].sum())
-            chains.append(tuple(row))
-            worth.append(2 * hit / (len(ends) + len(answers)))
-    return chains, worth, np.unique(codes)
+            hits = int(is_answer[ends].sum())
+            paths.append(tuple(row))
+            f1_scores.append(2 * hits / (len(ends) + len(answers)))
+    return paths, f1_scores, np.unique(codes)
 
 
 def _find_entities(index: Index, names: Sequence[str]) -> "IntArray":
-    found = [index.snapshot.entities_with_name(name) for name in names]
-    return np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int32)
+    by_name = [index.snapshot.entities_with_name(name) for name in names]
+    return np.unique(np.concatenate(by_name)) if by_name else np.zeros(0, dtype=np.int32)
 
 
 def _mean_best_path_f1(trained: PathRankerWeights, examples: Sequence[PathExample], table: "FloatArray") -> float:
     best = []
     for e in examples:
-        worth = table @ trained.relation_side.T @ (trained.question_side @ e.question)
-        there = e.relations >= 0
-        means = (worth[np.maximum(e.relations, 0)] * there).sum(axis=1) / there.sum(axis=1)
+        relation_scores = table @ trained.relation_side.T @ (trained.question_side @ e.question)
+        present = e.relations >= 0
+        means = (relation_scores[np.maximum(e.relations, 0)] * present).sum(axis=1) / present.sum(axis=1)
         best.append(float(e.f1_scores[int(np.argmax(e.features @ trained.weights + means))]))
     return float(np.mean(best))
 
@@ -261,7 +246,7 @@ def _mean_best_path_f1(trained: PathRankerWeights, examples: Sequence[PathExampl
 def _word_encoder(
     graphs: Sequence[tuple[Index, Path]], recipe: HopRecipe
 ) -> "tuple[Callable[[Sequence[str]], FloatArray], str, list[str]]":
-    """Return what encodes words, its fingerprint, and words to make up questions with."""
+    """Return an encoder of texts, its fingerprint, and words for made-up questions."""
     if recipe.kind == TERMS:
         return (lambda texts: np.zeros((len(texts), 1), dtype=np.float32)), "", []
     from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
@@ -274,12 +259,12 @@ def _word_encoder(
 
 
 def encoder_vocabulary(encoder: str) -> list[str]:
-    """Return ordinary words of the default encoder's vocabulary, a fixed draw of them; none of another encoder."""
+    """Return a fixed sample of ordinary words from the default encoder's vocabulary; none for another encoder."""
     from clew.models.encoders.registry import DEFAULT_ENCODER, default_weights
 
     if encoder != DEFAULT_ENCODER:
         return []
     vocabulary = json.loads((default_weights() / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     words = sorted(w for w in vocabulary if w.isalpha() and w.isascii() and w.islower() and 3 <= len(w) <= 10)
-    drawn = np.random.default_rng(1).permutation(len(words))[:_VOCABULARY_SIZE]
-    return [words[int(i)] for i in np.sort(drawn)]
+    chosen = np.random.default_rng(1).permutation(len(words))[:_VOCABULARY_SIZE]
+    return [words[int(i)] for i in np.sort(chosen)]

@@ -1,57 +1,62 @@
-"""Readers of parts of graphs by what a user names: the local one, or a causal language model, with soft tokens or not.
+"""Readers of selected subgraphs: the local one, or a causal language model with trainable tokens or without.
 
-Source: He et al., "G-Retriever" (2024), and Perozzi et al., "Let Your Graph Do the Talking" (2024), for which tokens
-stand before which text.
-Differs from the source: a graph token is as wide within as the language model, at most as the source's.
+Source: He et al., "G-Retriever" (2024), and Perozzi et al., "Let Your Graph Do the Talking" (2024), for the tokens
+before the text.
+Differs from the source: the hidden width of a graph token is that of the language model, at most the source's.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
 
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.protocols import Encoder
 from clew.training.data.graph_questions import EncodedQuestion
+from clew.training.hyperparameters import check_fields
 from clew.training.recipes.subgraph import LOCAL_READER, local_reader
 
 if TYPE_CHECKING:
     from clew.models.causal_lm.model import CausalModel
     from clew.nn.graph_prompt_encoder import GraphToken
 
-NONE, PART, WHOLE = "none", "part", "whole"
+Token = Literal["none", "part", "whole"]
 CONTEXT_TOKENS = 512  # the authors' code
 _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code
 
 
 @dataclass(frozen=True, slots=True)
 class ReaderSettings:
-    """What a user wants to read with.
+    """The reader of selected subgraphs: the local one, or a causal language model.
 
     Attributes:
-        name: `local`, or a causal language model: a folder or a name on the hub.
-        soft_prompt: Virtual tokens before the prompt, which learn; 0 for none.
-        graph_token: A token made of the selected `part`, of the `whole` graph, or `none`.
-        context_tokens: Of a graph's text that a language model reads, at most; None for `CONTEXT_TOKENS`.
+        context_tokens: None for `CONTEXT_TOKENS`.
 
     Raises:
-        InputError: No such token is known, or the local reader is to read tokens.
+        InputError: There is no such graph token, or the local reader is to read tokens.
     """
 
-    name: str = LOCAL_READER
-    soft_prompt: int = 0
-    graph_token: str = NONE
-    context_tokens: int | None = None
+    name: Annotated[
+        str, Field(alias="reader", description="local, or a causal language model: a folder or a name on the hub.")
+    ] = LOCAL_READER
+    soft_prompt: Annotated[
+        int, Field(ge=0, description="Trainable virtual tokens before the prompt of a language model; 0 for none.")
+    ] = 0
+    graph_token: Annotated[
+        Token,
+        Field(description="Trainable token made of the selected part of the graph, or of the whole graph."),
+    ] = "none"  # noqa: S105 - no password
+    context_tokens: Annotated[
+        int | None, Field(ge=1, description="Tokens of a graph's text that a language model reads, at most; 512.")
+    ] = None
 
     def __post_init__(self) -> None:
-        """Refuse what nothing reads."""
-        if self.graph_token not in (NONE, PART, WHOLE):
-            raise InputError(f"--graph-token is {self.graph_token!r}: wanted {NONE}, {PART} or {WHOLE}")
-        if self.soft_prompt < 0:
-            raise InputError(f"--soft-prompt is {self.soft_prompt}: wanted at least 1 token, or 0 for none")
+        check_fields(self)
         if self.name == LOCAL_READER and (
-            self.soft_prompt or self.graph_token != NONE or self.context_tokens is not None
+            self.soft_prompt or self.graph_token != "none" or self.context_tokens  # noqa: S105 - no password
         ):
             raise InputError("the local reader reads no tokens: give --reader FOLDER with a causal language model")
 
@@ -59,18 +64,18 @@ class ReaderSettings:
         """Return the language model, loaded; None for the local reader.
 
         Raises:
-            InputError: `transformers` is not installed, or `peft` where a soft prompt is wanted.
+            InputError: `transformers` is not installed, or `peft`, which a soft prompt needs.
             ProviderError: The model cannot be opened.
         """
         if self.name == LOCAL_READER:
             return None
-        from clew.models.causal_lm import prompt_tuning as virtual_tokens
         from clew.models.causal_lm.model import CausalModel
+        from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
 
         model = CausalModel(self.name)
         loaded = model.load()
         if self.soft_prompt:
-            virtual_tokens.init_prompt_tuning(loaded, self.soft_prompt, 0)  # says at once where peft is not there
+            init_prompt_tuning(loaded, self.soft_prompt, 0)  # fails now, and not after the questions were read
         return model
 
 
@@ -81,42 +86,40 @@ def reader_factory(
     training: Sequence[EncodedQuestion],
     choices: tuple[str, ...],
 ) -> Callable[[int], GraphReader]:
-    """Return what gives for a seed a fresh reader; language models are shared, what learns is not.
+    """Return a function from a seed to a new reader; language models are shared, trainable parameters are not.
 
     Args:
-        settings: What the user wants.
-        model: What it opened.
+        settings: Of the reader.
+        model: Opened by `settings.open_model`.
         encoder: Of the graphs' texts.
-        training: Questions that the local reader may be taught on.
-        choices: The possible answers, where they are few.
+        training: Questions to train the local reader on.
+        choices: The possible answers, if they are few.
     """
     if model is None:
         return lambda seed: local_reader(encoder, training, choices, seed)
-    opened = model
-    return lambda seed: _causal_reader(settings, opened, encoder, seed, settings.graph_token)
+    return lambda seed: _causal_reader(settings, model, encoder, seed, settings.graph_token)
 
 
 def token_reader_factories(
     settings: ReaderSettings, model: "CausalModel | None", encoder: Encoder
 ) -> dict[str, Callable[[int], GraphReader]]:
-    """Return the same for what is a selection and a reader in one: `g-retriever` and `graphtoken`; none for local.
+    """Return the same for the methods with a reader of their own, `g-retriever` and `graphtoken`; none for local.
 
     Args:
-        settings: What the user wants.
-        model: What it opened.
+        settings: Of the reader.
+        model: Opened by `settings.open_model`.
         encoder: Of the graphs' texts.
     """
     if model is None:
         return {}
-    opened = model
     return {
-        "g-retriever": lambda seed: _causal_reader(settings, opened, encoder, seed, PART),
-        "graphtoken": lambda seed: _causal_reader(settings, opened, encoder, seed, WHOLE, with_text=False),
+        "g-retriever": lambda seed: _causal_reader(settings, model, encoder, seed, "part"),
+        "graphtoken": lambda seed: _causal_reader(settings, model, encoder, seed, "whole", with_text=False),
     }
 
 
 def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
-    """Write what a reader learned before its prompts; return whether there is such a thing.
+    """Write the soft prompt and graph token of a reader; return whether it has any.
 
     Raises:
         ProviderError: The folder cannot be written.
@@ -130,7 +133,7 @@ def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
 
 
 def _causal_reader(
-    settings: ReaderSettings, model: "CausalModel", encoder: Encoder, seed: int, token: str, *, with_text: bool = True
+    settings: ReaderSettings, model: "CausalModel", encoder: Encoder, seed: int, token: Token, *, with_text: bool = True
 ) -> GraphReader:
     from clew.answering.graph_readers.causal_lm import CausalReader
     from clew.answering.graph_readers.soft_prompt import SoftPromptReader
@@ -142,10 +145,10 @@ def _causal_reader(
         max_context_tokens=settings.context_tokens or CONTEXT_TOKENS,
         with_text=with_text,
     )
-    made = None if token == NONE else _graph_token(model, encoder, seed, "part" if token == PART else "whole")
-    if made is None and not settings.soft_prompt:
+    graph_token = None if token == "none" else _graph_token(model, encoder, seed, token)  # noqa: S105 - no password
+    if graph_token is None and not settings.soft_prompt:
         return reader
-    return SoftPromptReader(reader, num_virtual_tokens=settings.soft_prompt, graph_token=made, seed=seed)
+    return SoftPromptReader(reader, num_virtual_tokens=settings.soft_prompt, graph_token=graph_token, seed=seed)
 
 
 def _graph_token(model: "CausalModel", encoder: Encoder, seed: int, pool: Literal["part", "whole"]) -> "GraphToken":

@@ -1,7 +1,7 @@
-"""`clew train subgraph`: from questions on textual graphs to a network that selects what a reader should see."""
+"""Training of the network that selects subgraphs for a reader, on questions on textual graphs."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,32 +14,34 @@ from clew.models.encoders.memory import VectorMemory
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion, digest_questions
+from clew.training.recipes.records import SelectionRecipe
+from clew.training.result import TrainingResult
 from clew.types import Progress
 
 if TYPE_CHECKING:
-    from clew.retrievers.subgraph.gcn_weights import ScorerSettings, TrainedScorer
-    from clew.training.loop import Recipe
+    from clew.retrievers.subgraph.gcn_weights import TrainedScorer
+    from clew.training.hyperparameters import Recipe
     from clew.training.objectives.reader_tuning import ReaderExample
-    from clew.training.objectives.subgraph_feedback import FeedbackExample, FeedbackRecipe
+    from clew.training.objectives.subgraph_feedback import FeedbackExample
 
 LOCAL_READER = "local"
 TUNING_BATCH = 8
-"""Examples a step where a reader learns on parts that are given: G-Retriever's batch of 8 graphs."""
+"""Examples per step of a reader on fixed selections: G-Retriever's batch of 8 graphs."""
 
 
 def local_reader(
     encoder: Encoder, training: Sequence[EncodedQuestion], choices: tuple[str, ...], seed: int = 0
 ) -> GraphReader:
-    """Return the reader that needs no language model: along paths, or taught what relations say for each choice.
+    """Return the reader that needs no language model: along paths, or trained to tell a few choices apart.
 
     Args:
         encoder: Of the graphs' texts.
-        training: Questions that it may be taught on, by the first of their answers.
-        choices: The possible answers, where they are few.
-        seed: Of the teaching.
+        training: Questions to train it on, by the first of their answers.
+        choices: The possible answers, if they are few.
+        seed: Of the training.
 
     Raises:
-        InputError: There are choices, and no questions to be taught on, or one whose answer is none of them.
+        InputError: There are choices, and no questions to train on, or one whose answer is none of them.
     """
     if not choices:
         return PathGraphReader(VectorMemory(encoder.encode))
@@ -50,31 +52,10 @@ def local_reader(
 
 
 def feedback_examples(questions: Sequence[EncodedQuestion]) -> "list[FeedbackExample]":
-    """Return questions as a reader's feedback on them is trained by."""
+    """Return questions as examples for the feedback of a reader."""
     from clew.training.objectives.subgraph_feedback import FeedbackExample
 
     return [FeedbackExample(one.question_graph, one.question.text, one.question.answers) for one in questions]
-
-
-@dataclass(frozen=True, slots=True)
-class SubgraphTaught:
-    """What a training gave.
-
-    Attributes:
-        questions: That were learned from.
-        held: That chose the epoch.
-        best: The epoch, from 0; -1 when the untrained network was the best.
-        seconds: Of the training.
-        figures: On what was held out.
-        started_at: The same before training.
-    """
-
-    questions: int
-    held: int
-    best: int
-    seconds: float
-    figures: dict[str, float] = field(default_factory=dict)
-    started_at: dict[str, float] = field(default_factory=dict)
 
 
 def train_selection(
@@ -82,24 +63,20 @@ def train_selection(
     validation: Sequence[EncodedQuestion],
     reader: GraphReader,
     encoder: Encoder,
-    settings: "ScorerSettings",
-    feedback: "FeedbackRecipe",
-    recipe: "Recipe",
+    recipe: SelectionRecipe,
     run: Path,
     progress: Progress,
-) -> "tuple[TrainedScorer, SubgraphTaught]":
-    """Train a network that selects subgraphs; a run that was killed goes on where it was.
+) -> "tuple[TrainedScorer, TrainingResult]":
+    """Train a network that selects subgraphs; a run that was killed resumes.
 
     Args:
-        training: To learn from.
-        validation: To choose the epoch by.
-        reader: Gives the feedback; one that has weights to learn learns with the network.
-        encoder: That made the vectors.
-        settings: Of the network.
-        feedback: How selections are drawn and judged.
-        recipe: Of the loop.
+        training: Questions to learn from.
+        validation: Questions that choose the epoch.
+        reader: Gives the feedback; one that has trainable parameters is trained with the network.
+        encoder: Of the questions' vectors.
+        recipe: Of network, feedback and loop.
         run: Folder of the run's state.
-        progress: Told the steps.
+        progress: Callback `(stage, done, total)`.
 
     Raises:
         InputError: There is nothing to learn from, or the folder holds the run of other questions or of another
@@ -113,23 +90,26 @@ def train_selection(
 
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
-    model = settings.build_network(encoder.dimension, recipe.seed)
-    objective = SubgraphFeedback(feedback_examples(training), feedback_examples(validation), reader, settings, feedback)
-    both = objective.trainable_module(
-        model
-    )  # loads the reader, so that one that cannot be opened leaves nothing behind
-    claim = {"network": repr(settings), "feedback": repr(feedback)} | _run_identity(
-        training, validation, reader, encoder
-    )
-    with own_run_folder(run, claim):
-        done = train(both, objective, recipe, run, progress)
+    network, feedback = recipe.network, recipe.feedback
+    model = network.build_network(encoder.dimension, recipe.loop.seed)
+    objective = SubgraphFeedback(feedback_examples(training), feedback_examples(validation), reader, network, feedback)
+    trainable = objective.trainable_module(model)  # opens the reader, which may fail, before the folder is written
+    identity = {"network": repr(network), "feedback": repr(feedback)}
+    with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
+        result = train(trainable, objective, recipe.loop, run, progress)
     model.eval()
-    told = SubgraphTaught(
-        len(training), len(validation), done.best_epoch, done.seconds, done.figures, done.initial_figures
-    )
-    about = {"recipe": asdict(recipe), "feedback": asdict(feedback), "reader": reader.name, **asdict(told)}
-    del about["seconds"]  # the same run twice gives the same file
-    return TrainedScorer(model, settings, encoder.fingerprint, encoder.dimension, about), told
+    about = {  # without seconds: the same run twice gives the same file
+        "recipe": asdict(recipe.loop),
+        "feedback": asdict(feedback),
+        "reader": reader.name,
+        "questions": len(training),
+        "held": len(validation),
+        "best": result.best_epoch,
+        "figures": result.figures,
+        "started_at": result.initial_figures,
+    }
+    scorer = TrainedScorer(model, network, encoder.fingerprint, encoder.dimension, about)
+    return scorer, replace(result, questions=len(training), held_out=len(validation))
 
 
 def tune_reader(
@@ -144,22 +124,22 @@ def tune_reader(
     run: Path,
     progress: Progress,
 ) -> float:
-    """Let a reader learn what it can on a selection that does not learn; one without weights to learn stays as it is.
+    """Train a reader on fixed selections; one without trainable parameters stays as it is.
 
     Args:
-        training: To learn from, each with the first of its answers.
-        validation: To choose the epoch by.
-        reader: Learns in place.
-        encoder: That made the vectors.
-        selector: Gives the parts that are read.
-        selection: Tells the selector from others.
-        budget: Nodes of a part at most.
+        training: Questions to learn from, each by the first of its answers.
+        validation: Questions that choose the epoch.
+        reader: Trained in place.
+        encoder: Of the questions' vectors.
+        selector: Selects the subgraphs that are read.
+        selection: Name of the selector, for the identity of the run.
+        budget: Nodes of a selection, at most.
         recipe: Of the loop.
         run: Folder of the run's state.
-        progress: Told the steps.
+        progress: Callback `(stage, done, total)`.
 
     Returns:
-        Seconds; 0 for a reader without weights to learn.
+        Seconds; 0 for a reader without trainable parameters.
 
     Raises:
         InputError: There is nothing to learn from, or the folder holds the run of something else.
@@ -174,15 +154,15 @@ def tune_reader(
         return 0.0
     examples, others = (_read_examples(some, selector, budget) for some in (training, validation))
     objective = ReaderTuning(examples, others, trainable, TUNING_BATCH)
-    claim = {"selection": f"{selection}, {budget} nodes"} | _run_identity(training, validation, reader, encoder)
-    with own_run_folder(run, claim):
+    identity = {"selection": f"{selection}, {budget} nodes"}
+    with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
         return train(objective.trainable_module(), objective, recipe, run, progress).seconds
 
 
 def _run_identity(
     training: Sequence[EncodedQuestion], validation: Sequence[EncodedQuestion], reader: GraphReader, encoder: Encoder
 ) -> dict[str, str]:
-    """Return what a result depends on beside the network and the recipe."""
+    """Return what a result depends on besides the network and the recipe."""
     return {
         "questions to learn from": digest_questions(training),
         "questions that choose the epoch": digest_questions(validation),

@@ -1,0 +1,159 @@
+"""Output of `clew search` and `clew ask`: JSON of a fixed shape for programs, short text for people."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from clew.commands.output import print_line, print_usage
+from clew.text.sanitize import escape_control
+from clew.types import AgentStep, Answer, Evidence, Passage, Path, Scored
+
+_NO_USABLE_REPLY = "No answer: no reply of the language model can be used."
+_MAX_CHARACTERS = 300
+_MAX_VALUES = 5
+_MAX_PATHS = 10
+
+
+def evidence_json(question: str, retriever: str, evidence: Evidence) -> dict[str, Any]:
+    """Return evidence in the shape of `clew search --json`."""
+    return {
+        "question": question,
+        "retriever": retriever,
+        "passages": [_passage_json(scored) for scored in evidence.passages],
+        "paths": [
+            {"score": path.score, "triples": [{**asdict(t), "passages": list(t.passages)} for t in path.item]}
+            for path in evidence.paths
+        ],
+        "notes": list(evidence.notes),
+        "usage": asdict(evidence.usage),
+        "steps": [asdict(step) for step in evidence.steps],
+        "topics": list(evidence.topics),
+    }
+
+
+def answer_json(question: str, retriever: str, answer: Answer) -> dict[str, Any]:
+    """Return an answer in the shape of `clew ask --json`."""
+    return {
+        "question": question,
+        "retriever": retriever,
+        "answer": answer.text,
+        "weak": answer.weak,
+        "citations": [asdict(citation) for citation in answer.citations],
+        "candidates": [{"text": c.item, "score": c.score} for c in answer.candidates],
+        "notes": list(answer.notes),
+        "usage": asdict(answer.usage),
+        "evidence": evidence_json(question, retriever, answer.evidence),
+    }
+
+
+def print_evidence(evidence: Evidence) -> None:
+    """Print ranked passages, then the paths that lead to them."""
+    for rank, scored in enumerate(evidence.passages, 1):
+        passage = scored.item
+        print_line(f"{rank}. {passage.title or passage.id}  [{passage.id}]  {scored.score:.4f}")
+        print_line(f"   {_shorten(passage.text)}")
+    if evidence.paths:
+        print_line("\nHow they connect:" if evidence.passages else "Paths:")
+    for path in evidence.paths[:_MAX_PATHS]:
+        print_line(f"  {_format_path(path.item)}")
+    if len(evidence.paths) > _MAX_PATHS:
+        print_line(f"  ... and {len(evidence.paths) - _MAX_PATHS} more (--json has them all)")
+    _print_notes(evidence.notes)
+    print_usage(evidence.usage)
+
+
+def print_steps(steps: Sequence[AgentStep]) -> None:
+    """Print what an agent did, step by step."""
+    for number, step in enumerate(steps, 1):
+        usage = step.usage
+        cost = f"{usage.seconds:.2f} s, {usage.calls} calls, {usage.input_tokens} + {usage.output_tokens} tokens"
+        print_line(f"\nStep {number} ({cost}): {step.query}")
+        for label, values in (("read", step.read), ("linked", step.linked), ("noted", step.gist), ("new", step.new)):
+            if values:
+                more = f"; ... ({len(values)})" if len(values) > _MAX_VALUES else ""
+                print_line(f"  {label}: {'; '.join(values[:_MAX_VALUES])}{more}")
+        print_line(f"  {step.verdict}{f': {step.reasoning}' if step.reasoning else ''}")
+
+
+class StreamingAnswer:
+    """Prints an answer while it is written; `shown` is the text on the terminal."""
+
+    def __init__(self) -> None:
+        self.shown = ""
+
+    def __call__(self, text: str) -> None:
+        """Print the new part of a text; a text with another beginning gets a new line."""
+        if not text.startswith(self.shown):
+            sys.stdout.write("\n")
+            self.shown = ""
+        sys.stdout.write(escape_control(text[len(self.shown) :]))
+        sys.stdout.flush()
+        self.shown = text
+
+
+def streaming_answer() -> StreamingAnswer | None:
+    """Return a printer of the growing answer; None if standard output is no terminal."""
+    return StreamingAnswer() if sys.stdout.isatty() else None
+
+
+def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
+    """Print an answer that `stream` has not shown yet, its citations, other candidates and paths.
+
+    If a language model failed, the evidence is printed in place of an answer.
+    """
+    shown = "" if stream is None else stream.shown
+    if shown:
+        sys.stdout.write("\n")
+    if not shown or " ".join(shown.split()) != answer.text:
+        print_line(
+            answer.text or (_NO_USABLE_REPLY if answer.failure else "No answer: the evidence does not hold one.")
+        )
+    if answer.failure:
+        print_evidence(replace(answer.evidence, notes=(*answer.evidence.notes, *answer.notes)))
+        return
+    for number, citation in enumerate(answer.citations, 1):
+        place = f"{citation.document_id}, characters {citation.start}-{citation.end}"
+        print_line(f"\n[{number}] {citation.title or citation.document_id} ({place})")
+        print_line(f"    \u201c{citation.quote}\u201d")
+    others = [c.item for c in answer.candidates if c.item != answer.text][:5]
+    if others:
+        print_line(f"\nOther candidates: {', '.join(others)}")
+    if answer.evidence.paths:
+        print_line("\nHow the passages connect:" if answer.evidence.passages else "\nThe paths it stands on:")
+        for path in answer.evidence.paths[:3]:
+            print_line(f"  {_format_path(path.item)}")
+    _print_notes(answer.notes)
+    print_usage(answer.evidence.usage + answer.usage)
+
+
+def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
+    passage = scored.item
+    return {
+        "id": passage.id,
+        "document_id": passage.document_id,
+        "title": passage.title,
+        "text": passage.text,
+        "score": scored.score,
+        "start": passage.start,
+        "end": passage.end,
+        "metadata": dict(passage.metadata),
+    }
+
+
+def _format_path(path: Path) -> str:
+    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{_format_sources(t.passages)}" for t in path)
+
+
+def _format_sources(passages: Sequence[str]) -> str:
+    return f"  ({', '.join(passages)})" if passages else ""  # no passage states what an imported graph alone holds
+
+
+def _print_notes(notes: tuple[str, ...]) -> None:
+    if notes:
+        print_line("\n" + "\n".join(f"note: {' '.join(note.split())}" for note in notes))
+
+
+def _shorten(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _MAX_CHARACTERS else flat[:_MAX_CHARACTERS].rsplit(" ", 1)[0] + " ..."

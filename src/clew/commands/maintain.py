@@ -1,0 +1,72 @@
+"""The commands that inspect, check and repair an index."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from clew.commands.options import IndexOption, JsonFlag, open_index
+from clew.commands.output import print_json
+from clew.commands.reports import print_difference, print_stats
+
+
+def remove(
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")],
+    index: IndexOption,
+) -> None:
+    """Remove documents and imported graphs, and all that was extracted from them."""
+    report = open_index(index).remove(list(ids))
+    graphs = f"{report.removed_graphs} graphs" if report.removed_graphs else ""
+    documents = f"{report.removed} documents" if report.removed or not graphs else ""
+    print(f"removed {' and '.join(filter(None, (documents, graphs)))}")
+
+
+def stats(index: IndexOption, json_: JsonFlag = False) -> None:
+    """Print what an index holds and the settings it was made with."""
+    figures = open_index(index).stats()
+    if json_:
+        print_json(asdict(figures))
+    else:
+        print_stats(figures)
+
+
+def verify(index: IndexOption) -> None:
+    """Read every row and every derived file and check them; exit 1 when damage is found."""
+    from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
+    from clew.retrievers.gfm.weights import find_weights_problems
+    from clew.store.passage_table import PassageTable
+    from clew.store.verify import verify as find_problems
+
+    problems = find_problems(index)
+    if not problems:
+        table = PassageTable.open(index)
+        problems = snapshot_problems(snapshot_folder(table)) + find_weights_problems(table.location.derived)
+    for problem in problems:
+        print(problem)
+    if problems:
+        raise typer.Exit(1)
+    print("clean: every passage reads back as it was written")
+
+
+def repair(index: IndexOption) -> None:
+    """Repair a damaged index: drop derived files, return to what can be read, and list what was lost."""
+    from clew.store.verify import repair as repair_index
+
+    for action in repair_index(index):
+        print(action)
+    print("done: run `clew index` on your documents to add what was lost")
+
+
+def compact(index: IndexOption) -> None:
+    """Rewrite many small files as few, and drop older versions."""
+    print(f"dropped {open_index(index).compact()} older versions")
+
+
+def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Names shown per kind.")] = 10) -> None:
+    """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
+    from clew.graph.snapshot.diff import diff_snapshots
+
+    changes = diff_snapshots(open_index(old).snapshot, open_index(new).snapshot)
+    print_difference(changes, limit)
+    if not changes.is_empty:
+        raise typer.Exit(1)

@@ -1,0 +1,64 @@
+"""Progress on standard error: a bar on a terminal, a line now and then in a log."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from clew.commands.output import print_warning
+
+if TYPE_CHECKING:
+    from clew.types import Progress
+
+_SECONDS_PER_LINE = 10.0
+
+
+@contextmanager
+def progress_on_stderr() -> Iterator["Progress"]:
+    """Yield a callback that shows a stage, what is done, the rate and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}% {task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _progress_lines()
+        return
+    with Bar(*columns, console=console, transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=total or None, rate="")
+            speed = bar.tasks[tasks[stage]].speed
+            rate = f"{speed:,.0f}/s" if speed else ""
+            bar.update(tasks[stage], completed=done, total=total or None, rate=rate)
+
+        yield show
+
+
+def _progress_lines() -> "Progress":
+    started: dict[str, float] = {}
+    last = printed = time.monotonic()
+
+    def show(stage: str, done: int, total: int) -> None:
+        nonlocal last, printed
+        now = time.monotonic()
+        begun = started.setdefault(stage, last)  # a stage begins at the last report of the one before it
+        last = now
+        if now - printed < _SECONDS_PER_LINE:
+            return
+        printed = now
+        rate = done / (now - begun) if now > begun else 0.0
+        left = f", {(total - done) / rate:.0f} s left" if rate and total else ""
+        of_total = f" of {total:,}" if total else ""
+        print_warning(f"{stage}: {done:,}{of_total}, {rate:,.0f}/s{left}")
+
+    return show

@@ -1,0 +1,165 @@
+"""Output of the commands that index, evaluate and inspect, as short text for people."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from clew.commands.output import format_usage, print_line, print_usage, print_warning
+from clew.types import Usage
+
+if TYPE_CHECKING:
+    from clew.graph.snapshot.diff import SnapshotDiff
+    from clew.indexing.cost_estimate import CostEstimate
+    from clew.indexing.index_stats import IndexStats
+    from clew.indexing.kg_import import GraphReport
+    from clew.indexing.pipeline import IndexingReport
+    from clew.models.llm.reply_cache import CachedReplies
+
+_MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
+_MAX_FAILURES = 20
+
+
+def print_report(report: "IndexingReport", passages: int, spent: Usage = Usage()) -> None:  # noqa: B008 - it cannot change
+    """Print the counts of an indexing run, its usage of language models, and its failures."""
+    counts = (
+        f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
+    )
+    retried = f", {report.retried} passages tried again" if report.retried else ""
+    print_line(f"{counts}{retried} in {report.seconds:.1f} s; the index holds {passages} passages")
+    if report.stop_error is not None:
+        print_line(f"stopped early: {report.remaining} documents are left, and the same command goes on with them")
+    print_usage(spent)
+    for failure in report.failures[:_MAX_FAILURES]:
+        print_warning(f"failed: {failure.item}: {failure.reason}")
+    if len(report.failures) > _MAX_FAILURES:
+        print_warning(f"... and {len(report.failures) - _MAX_FAILURES} more")
+
+
+def print_graph_report(report: "GraphReport", entities: int, triples: int) -> None:
+    """Print the counts of an import, the first faults of its file, and the size of the index."""
+    counts = f"{report.triples:,} triples, {report.names:,} names, {report.duplicates:,} duplicates"
+    print_line(f"{report.name}: {counts}, {report.malformed:,} malformed in {report.seconds:.1f} s")
+    parts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
+    print_line(f"parts: {parts}; the index holds {entities:,} entities and {triples:,} triples")
+    for fault in report.faults:
+        print_warning(f"malformed: {fault}")
+    if report.malformed > len(report.faults):
+        print_warning(f"... and {report.malformed - len(report.faults):,} more")
+
+
+def print_graphs(graphs: Sequence[Mapping[str, Any]]) -> None:
+    """Print imported graphs, a line each."""
+    for graph in graphs:
+        print_line(f"{graph['name']}: {graph['triples']:,} triples, {graph['names']:,} names, {graph['parts']:,} parts")
+    if not graphs:
+        print_line("no graph was imported")
+
+
+def print_estimate(estimate: "CostEstimate") -> None:
+    """Print the estimated cost of indexing, and the files that cannot be read."""
+    unchanged = f", {estimate.unchanged:,} unchanged" if estimate.unchanged else ""
+    print_line(f"{estimate.documents:,} documents to index{unchanged}: {estimate.passages:,} passages")
+    if not estimate.model:
+        print_line("no language model is called: no calls, no money")
+    else:
+        stored = f" ({estimate.cached_calls:,} more are answered by stored replies)" if estimate.cached_calls else ""
+        print_line(f"{estimate.model}: about {estimate.calls:,} calls{stored}")
+        print_line(f"tokens    {estimate.input_tokens:,} in, {estimate.output_tokens:,} out")
+        unknown = "not known: add a price of the model to clew.toml under [prices]"
+        print_line(f"money     {unknown if estimate.cost is None else f'{estimate.cost:.4f}'}")
+        print_line(f"time      {_format_duration(estimate.seconds)}, {estimate.max_concurrency} calls at once")
+    for failure in estimate.failures[:_MAX_FAILURES]:
+        print_warning(f"failed: {failure.item}: {failure.reason}")
+
+
+def print_cached_replies(entries: "Sequence[CachedReplies]") -> None:
+    """Print the stored replies of language models, a line for each model and prompt."""
+    for entry in entries:
+        print_line(f"{entry.model}  {entry.prompt}: {format_usage(entry.usage)}")
+    if not entries:
+        print_line("no replies are stored")
+
+
+def print_stats(stats: "IndexStats") -> None:
+    """Print counts, then the settings of the index."""
+    for name, value in asdict(stats).items():
+        if name not in ("manifest", "graphs"):
+            print_line(f"{name.replace('_', ' '):18} {value}")
+    for graph in stats.graphs:
+        print_line(f"{'graph':18} {graph.name} ({graph.triples} triples, {graph.names} names)")
+    manifest = stats.manifest
+    for name, value in {**manifest["settings"], "corpus": manifest["corpus"]}.items():
+        print_line(f"{name.replace('_', ' '):18} {value}")
+    for extractor, count in manifest["extractors"].items():
+        print_line(f"{'extracted by':18} {extractor} ({count} passages)")
+    print_line(f"{'failures':18} {manifest['failures']}")
+
+
+def print_difference(changes: "SnapshotDiff", limit: int) -> None:
+    """Print how many items of each kind differ, and the first of their names."""
+    if changes.is_empty:
+        print_line("equal: the same passages, entities and triples")
+        return
+    rows = [(f"{kind} added", names) for kind, names in changes.added.items()]
+    rows += [(f"{kind} removed", names) for kind, names in changes.removed.items()]
+    for label, names in [*rows, ("passages changed", changes.changed)]:
+        if names:
+            more = ", ..." if len(names) > limit else ""
+            print_line(f"{len(names)} {label}: {', '.join(names[:limit])}{more}")
+
+
+def print_scores(report: dict[str, Any]) -> None:
+    """Print an evaluation as a table, then paired comparisons and warnings."""
+    from rich.console import Console
+    from rich.table import Table
+
+    names = list(report["retrievers"])
+    depth = f", {report['depth']} passages each" if "depth" in report else ""
+    table = Table(title=f"{report['questions']} questions over {report['index']}{depth}", title_justify="left")
+    table.add_column("")
+    for name in [*names, "ceiling"]:
+        table.add_column(name, justify="right")
+    for measure in dict.fromkeys(measure for name in names for measure in report["retrievers"][name]):
+        values = [report["retrievers"][name].get(measure, 0.0) for name in names]
+        if measure == "intervals" or _is_trivial_row(measure, values):
+            continue
+        cells = [_format_cell(measure, report["retrievers"][name]) for name in names]
+        ceiling = report["ceiling"].get(measure)
+        table.add_row(measure, *cells, "" if ceiling is None else f"{ceiling:.3f}")
+    page = StringIO()
+    console = Console(file=page, highlight=False, width=max(80, 24 + 24 * len(names)))
+    console.print(table)
+    print_line(page.getvalue().rstrip())
+    print_comparisons(report)
+    for warning in report["warnings"]:
+        print_warning(f"warning: {warning}")
+
+
+def print_comparisons(report: Mapping[str, Any]) -> None:
+    """Print the paired differences between the first item and each other one."""
+    for c in report["comparisons"]:
+        interval = f"{c['difference']:+.3f} ({c['low']:+.3f} to {c['high']:+.3f}), p = {c['p']:.4f}"
+        print_line(f"{c['a']} minus {c['b']}, {c['measure']}: {interval}")
+
+
+def _format_duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 90 else f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def _is_trivial_row(measure: str, values: Sequence[float]) -> bool:
+    """Return whether no retriever takes a second step, or none calls a language model."""
+    return (measure == "steps" and max(values) == 1) or (measure in _MODEL_MEASURES and not any(values))
+
+
+def _format_cell(measure: str, summary: dict[str, Any]) -> str:
+    value = summary.get(measure)
+    if value is None:
+        return ""
+    if measure.startswith("seconds"):
+        return f"{value * 1000:.1f} ms"
+    if not isinstance(value, float):
+        return str(value)
+    interval = summary.get("intervals", {}).get(measure)
+    return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f}-{interval[1]:.3f})"

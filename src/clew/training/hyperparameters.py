@@ -1,0 +1,186 @@
+"""Hyper-parameters of the training loop and of the objectives: the parts that recipes are composed of.
+
+No module here or above it in a recipe loads torch, so that the command line can show its options at once.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from pydantic import Field
+
+from clew.errors import InputError
+
+LossKind = Literal["set", "listwise", "pairwise", "cross-entropy"]
+FeedbackObjective = Literal["policy", "paper"]
+
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "ge": ("at least", operator.ge),
+    "gt": ("above", operator.gt),
+    "le": ("at most", operator.le),
+    "lt": ("below", operator.lt),
+}
+
+
+def check_fields(record: Any) -> None:
+    """Refuse a value that is outside the bounds of its field's `pydantic.Field`, or none of its `Literal` choices.
+
+    Raises:
+        InputError: There is one.
+    """
+    hints = get_type_hints(type(record), include_extras=True)
+    for field in fields(record):
+        value, hint = getattr(record, field.name), hints[field.name]
+        kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        if get_origin(kind) is Literal and value not in get_args(kind):
+            *others, last = get_args(kind)
+            raise InputError(f"{field.name} is {value!r}: wanted {', '.join(others)} or {last}")
+        constraints = [constraint for note in notes for constraint in getattr(note, "metadata", ())]
+        bounds = [(name, getattr(c, name)) for c in constraints for name in _BOUNDS if hasattr(c, name)]
+        if value is not None and not all(_BOUNDS[name][1](value, bound) for name, bound in bounds):
+            words = (f"{_BOUNDS[name][0]} {bound:g}" if math.isfinite(bound) else "finite" for name, bound in bounds)
+            raise InputError(f"{field.name} is {value}: wanted {' and '.join(words)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Hyper-parameters of the training loop.
+
+    Attributes:
+        rate: Of AdamW; rises over `warmup` steps and falls as a cosine.
+        decay: Weight decay.
+        warmup: Steps.
+        clip: Greatest norm of the gradient.
+        average: How slowly the stored weights follow those that take the steps, 0 (at once) to below 1: each step they
+            keep this share of themselves. Averaged weights generalise better when questions are few.
+
+    Raises:
+        InputError: A number trains nothing.
+    """
+
+    epochs: Annotated[int, Field(ge=1, description="Passes over the training data, at most.")] = 5
+    rate: Annotated[float, Field(gt=0, lt=math.inf, description="Highest learning rate.")] = 2e-3
+    decay: Annotated[float, Field(ge=0, lt=math.inf)] = 1e-4
+    warmup: Annotated[int, Field(ge=0)] = 30
+    clip: Annotated[float, Field(gt=0, lt=math.inf)] = 1.0
+    average: Annotated[float, Field(ge=0, lt=1)] = 0.99
+    patience: Annotated[
+        int, Field(ge=0, description="Epochs without a better figure before training stops; 0 for never.")
+    ] = 0
+    seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalLoss:
+    """The loss of each question, or of each fact to be completed; see `objectives.document_retrieval`.
+
+    Attributes:
+        forms: How often each form of a question is drawn (`data.gfm_examples.FORMS`), as relative frequencies.
+        batch: Of one index.
+
+    Raises:
+        InputError: A value makes no loss.
+    """
+
+    alpha: Annotated[
+        float, Field(ge=0, le=1, description="Share of the cross-entropy beside the ranking loss; 1 to pretrain.")
+    ] = 0.3
+    ranking: Annotated[
+        Literal["listwise", "paper", "code"],
+        Field(description="Ranking loss: listwise, or the ratio of the paper or of its code."),
+    ] = "listwise"
+    forms: tuple[float, float, float, float] = (0.6, 0.15, 0.15, 0.1)
+    batch: Annotated[int, Field(ge=1, description="Questions or facts per step.")] = 8
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if min(self.forms) < 0 or not sum(self.forms):
+            raise InputError(f"forms is {self.forms}: wanted no frequency below 0, and one above it")
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRecipe:
+    """Sampling of the facts to complete; see `objectives.kg_completion`.
+
+    Attributes:
+        batch: Of one index.
+        negatives: The paper has 128, its code 256.
+        held_out: Facts of each index for validation; training asks for neither of their ends.
+        nodes: Nodes of a fact's graph, at most.
+
+    Raises:
+        InputError: A number draws nothing.
+    """
+
+    steps: Annotated[int, Field(ge=1, description="Batches of facts per epoch, to pretrain.")] = 400
+    batch: Annotated[int, Field(ge=1)] = 8
+    negatives: Annotated[int, Field(ge=1, description="Wrong ends drawn for each fact, to pretrain.")] = 128
+    held_out: Annotated[int, Field(ge=0)] = 100
+    nodes: Annotated[int, Field(ge=1)] = 250
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RerankLoss:
+    """The loss of each question whose passages are reranked; see `objectives.reranking`.
+
+    Attributes:
+        hardest: Those with the best scores at that moment.
+
+    Raises:
+        InputError: A value makes no loss.
+    """
+
+    kind: Annotated[
+        LossKind,
+        Field(alias="loss", description="Loss of a question; pairwise and cross-entropy as published."),
+    ] = "set"
+    temperature: Annotated[
+        float,
+        Field(gt=0, lt=math.inf, description="Of the loss set; the smaller, the more the worst passage counts."),
+    ] = 1.0
+    hardest: Annotated[int, Field(ge=0, description="Irrelevant passages in the loss, the best scored; 0 for all.")] = 5
+    batch: Annotated[int, Field(ge=1, description="Questions per step.")] = 8
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackRecipe:
+    """Sampling and cost of selections of nodes; see `objectives.subgraph_feedback`.
+
+    Attributes:
+        batch: Questions per step.
+
+    Raises:
+        InputError: A value trains nothing.
+    """
+
+    objective: Annotated[FeedbackObjective, Field(description="policy, or the loss of the paper.")] = "policy"
+    budget: Annotated[int, Field(ge=1, description="Nodes of a selection, at most.")] = 20
+    draws: Annotated[int, Field(ge=2, description="Selections of a question that are compared, for policy.")] = 4
+    price: Annotated[float, Field(ge=0, description="Of a selected node, in nats of the reader's loss.")] = 0.0
+    batch: Annotated[int, Field(ge=1)] = 16
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def check_stops(self, *, stops: bool) -> None:
+        """Refuse a network whose selections may end early under an objective that does not say when.
+
+        Raises:
+            InputError: It is one.
+        """
+        if stops and self.objective == "paper":
+            raise InputError(
+                "the objective paper does not train where a selection ends, so a network with stops would end "
+                "anywhere: wanted the objective policy, or no stops"
+            )
