@@ -18,7 +18,7 @@ WHERE = "lang = 'en'"
 ALLOWED = {document.id for document in DOCUMENTS if document.metadata["lang"] == "en"}
 ALL = {document.id for document in DOCUMENTS}
 
-RERANKED = ("bm25:rerank=words,pool=4", "fused:rerank=words")
+RERANKED = ("bm25:rerank=words,rerank_depth=4", "fused:rerank=words")
 """With the reranker that `conftest.py` adds; the first pool is smaller than what is found."""
 
 pytestmark = pytest.mark.parametrize("name", [*RETRIEVERS, *RERANKED])
