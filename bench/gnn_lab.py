@@ -19,6 +19,7 @@ from clew.training.loop import train
 from clew.training.objectives.document_retrieval import DocumentRetrieval, mean_recall
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew.training.recipes.gfm import graph_view
+from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
 from workbench import DATA, WORK, run_clew
@@ -97,7 +98,7 @@ class Lab:
     def network(self, recipe: GFMRecipe) -> QueryGNN:
         """Return a network with random weights."""
         torch.manual_seed(recipe.loop.seed)
-        return QueryGNN(recipe.network_settings(self.view("musique-dev").relations.shape[1]))
+        return QueryGNN(query_network_settings(recipe, self.view("musique-dev").relations.shape[1]))
 
     def fit(
         self,

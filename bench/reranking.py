@@ -25,6 +25,7 @@ from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.rerankers.registry import open_reranker, parse_reranker
 from clew.retrievers.registry import open_retriever
 from clew.training.hyperparameters import Recipe, RerankLoss
+from clew.training.recipes.networks import input_columns
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
 from clew.training.recipes.reranker import train_reranker
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
@@ -98,9 +99,9 @@ def parts() -> Iterator[tuple[str, RerankRecipe]]:
     yield "common nodes and edges alone", replace(ours, edges=("common nodes", "common edges"))
     yield (
         "no asked links",
-        replace(ours, edges=tuple(name for name in ours.input_columns[1] if "asked" not in name)),
+        replace(ours, edges=tuple(name for name in input_columns(ours)[1] if "asked" not in name)),
     )
-    yield "no links", replace(ours, edges=tuple(name for name in ours.input_columns[1] if "link" not in name))
+    yield "no links", replace(ours, edges=tuple(name for name in input_columns(ours)[1] if "link" not in name))
     yield "vectors too", replace(ours, text=True)
     yield "one layer", replace(ours, layers=1)
     for kind in ("listwise", "pairwise", "cross-entropy"):

@@ -1,6 +1,6 @@
 """Defaults, and where they come from: the environment (`CLEW_...`), then `clew.toml` in this folder, then here."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, ValidationError
 from pydantic_settings import (
@@ -11,9 +11,10 @@ from pydantic_settings import (
 )
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.access import LLMClientFactory
+from clew.models.llm.budget import Budget
+from clew.models.llm.call_settings import CallSettings
+from clew.models.llm.pricing import Prices
 
 
 class Settings(BaseSettings):
@@ -66,13 +67,8 @@ class Settings(BaseSettings):
     max_tokens: int | None = Field(default=None, ge=0)
     prices: dict[str, tuple[NonNegativeFloat, NonNegativeFloat]] = Field(default_factory=dict)
 
-    def make_llm_factory(self) -> "LLMClientFactory":
+    def make_llm_factory(self) -> LLMClientFactory:
         """Return how language models are asked."""
-        from clew.models.llm.access import LLMClientFactory
-        from clew.models.llm.budget import Budget
-        from clew.models.llm.call_settings import CallSettings
-        from clew.models.llm.pricing import Prices
-
         calls = CallSettings(
             base_url=self.base_url,
             max_concurrency=self.calls_at_once,

@@ -48,7 +48,7 @@ COMMANDS = {
     ),
     "compact": ("maintain:compact", "Rewrite many small files as few, and drop older versions."),
     "export": (
-        "index:export",
+        "export:export",
         "Write what extractors found, to be read again by `clew index --extractor published:FILE`.",
     ),
     "corpus": (

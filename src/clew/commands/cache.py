@@ -1,16 +1,16 @@
 """`clew cache`: the replies of language models that are stored beside an index."""
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from clew.commands.options import IndexOption, JsonFlag, open_index
+from clew.commands.opening import open_index
+from clew.commands.options import IndexOption, JsonFlag
 from clew.commands.output import print_json
 from clew.commands.reports import print_cached_replies
-
-if TYPE_CHECKING:
-    from clew.models.llm.reply_cache import ReplyCache
+from clew.models.llm.reply_cache import ReplyCache
+from clew.store.location import reply_cache_path
 
 SECONDS_PER_DAY = 86400.0
 
@@ -33,8 +33,5 @@ def prune(
     print(f"dropped {_open_reply_cache(index).prune(days * SECONDS_PER_DAY, model)} replies")
 
 
-def _open_reply_cache(location: str) -> "ReplyCache":
-    from clew.models.llm.reply_cache import ReplyCache
-    from clew.store.location import reply_cache_path
-
+def _open_reply_cache(location: str) -> ReplyCache:
     return ReplyCache(reply_cache_path(open_index(location).table.location))

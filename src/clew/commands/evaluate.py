@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from clew.commands.opening import make_llm_factory, open_index, retriever_names
 from clew.commands.options import (
     FeedbackOption,
     IndexOption,
@@ -16,12 +17,16 @@ from clew.commands.options import (
     RetrieverOptions,
     WhereOption,
     check_file,
-    open_index,
 )
 from clew.commands.output import write_json
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_scores
+from clew.datasets.loaders import load_corpus, load_questions
 from clew.errors import BudgetError, InputError
+from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
+from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.retrievers.registry import parse_retriever
+from clew.settings import load_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +57,13 @@ class EvaluationOptions:
 
 def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
     """Evaluate retrievers side by side on questions whose evidence is known."""
-    from clew.datasets.loaders import load_questions
-    from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
-    from clew.evaluation.evaluate_retrieval import evaluate_retrievers
-    from clew.retrievers.registry import parse_retriever
-    from clew.settings import load_settings
-
     if options.json_ is not None:
         check_file("--json", options.json_)
     feedback = options.feedback
     with progress_on_stderr() as progress:
-        opened = open_index(index, progress, options.llm.factory())
+        opened = open_index(index, progress, make_llm_factory(options.llm))
         cutoffs = _parse_cutoffs(options.cutoffs)
-        names = options.retrievers.names(opened)
+        names = retriever_names(options.retrievers, opened)
         model = load_settings().model if options.model is None else options.model
         answerer = opened.answerer(model, parse_retriever(names[0])) if options.answer else None
         if feedback is not None and answerer is None:
@@ -97,8 +96,6 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
 
 def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, HippoRAG or BEIR.")]) -> None:
     """Print the passages of a benchmark as JSON lines for `clew index -`; their ids fit its questions."""
-    from clew.datasets.loaders import load_corpus
-
     for document in load_corpus(path):
         record = {"id": document.id, "title": document.title, "text": document.text}
         print(json.dumps(record, ensure_ascii=False))

@@ -5,10 +5,15 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import EncoderOption, IndexOption, JsonFlag, LLMOptions, open_or_create
+from clew.commands.opening import make_llm_factory, open_or_create
+from clew.commands.options import EncoderOption, IndexOption, JsonFlag, LLMOptions
 from clew.commands.output import print_json
 from clew.commands.progress import progress_on_stderr
 from clew.commands.reports import print_graph_report, print_graphs
+from clew.indexing.kg_formats.files import graph_file
+from clew.indexing.kg_import import clean_graph_name
+from clew.store.kg_shards import stored_graphs
+from clew.store.passage_table import PassageTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +46,6 @@ def import_graph(
     options: GraphFileOptions,
 ) -> None:
     """Import a graph, replacing the one of its name; an index is created if there is none."""
-    from clew.indexing.kg_formats.files import graph_file
-    from clew.indexing.kg_import import clean_graph_name
-
     # Faults of the file are refused here, before an index is created.
     graph_name = None if name is None else clean_graph_name(name)
     source = graph_file(file, options.format_, options.encoding, options.delimiter, options.names or ())
@@ -51,7 +53,7 @@ def import_graph(
         source.check()
     source.require_triple()
     with progress_on_stderr() as progress:
-        opened = open_or_create(index, None, encoder, progress, LLMOptions().factory(), create=True)
+        opened = open_or_create(index, None, encoder, progress, make_llm_factory(LLMOptions()), create=True)
         report = opened.import_graph(source, graph_name)
         snapshot = opened.snapshot
     print_graph_report(report, len(snapshot.entities), len(snapshot.triples))
@@ -59,9 +61,6 @@ def import_graph(
 
 def list_graphs(index: IndexOption, json_: JsonFlag = False) -> None:
     """Print the graphs of an index, with the numbers of their triples, names and parts."""
-    from clew.store.kg_shards import stored_graphs
-    from clew.store.passage_table import PassageTable
-
     graphs = [asdict(graph) for graph in stored_graphs(PassageTable.open(index).iter_shards(["metadata"]))]
     if json_:
         print_json(graphs)

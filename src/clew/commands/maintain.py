@@ -5,9 +5,15 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import IndexOption, JsonFlag, open_index
+from clew.commands.opening import open_index
+from clew.commands.options import IndexOption, JsonFlag
 from clew.commands.output import print_json
 from clew.commands.reports import print_difference, print_stats
+from clew.graph.snapshot.diff import diff_snapshots
+from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
+from clew.store.passage_table import PassageTable
+from clew.store.verify import repair as repair_index
+from clew.store.verify import verify as find_problems
 
 
 def remove(
@@ -32,10 +38,7 @@ def stats(index: IndexOption, json_: JsonFlag = False) -> None:
 
 def verify(index: IndexOption) -> None:
     """Read every row and every derived file and check them; exit 1 when damage is found."""
-    from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
     from clew.retrievers.gfm.weights import find_weights_problems
-    from clew.store.passage_table import PassageTable
-    from clew.store.verify import verify as find_problems
 
     problems = find_problems(index)
     if not problems:
@@ -50,8 +53,6 @@ def verify(index: IndexOption) -> None:
 
 def repair(index: IndexOption) -> None:
     """Repair a damaged index: drop derived files, return to what can be read, and list what was lost."""
-    from clew.store.verify import repair as repair_index
-
     for action in repair_index(index):
         print(action)
     print("done: run `clew index` on your documents to add what was lost")
@@ -64,8 +65,6 @@ def compact(index: IndexOption) -> None:
 
 def diff(old: str, new: str, limit: Annotated[int, typer.Option(min=0, help="Names shown per kind.")] = 10) -> None:
     """Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different."""
-    from clew.graph.snapshot.diff import diff_snapshots
-
     changes = diff_snapshots(open_index(old).snapshot, open_index(new).snapshot)
     print_difference(changes, limit)
     if not changes.is_empty:

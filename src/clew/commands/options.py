@@ -1,19 +1,13 @@
 """Options that several commands have, singly and as records, and checks of what they name."""
 
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.index import Index
-    from clew.models.llm.access import LLMClientFactory
-    from clew.types import Progress
 
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -61,35 +55,6 @@ class RetrieverOptions:
     ] = None
     rerank_depth: Annotated[int | None, typer.Option(min=1, help="Passages that are reranked; 100.")] = None
 
-    def name(self, index: "Index") -> str:
-        """Return the one retriever in its text form, with its settings; by default that of `clew.toml`.
-
-        Raises:
-            InputError: There is none of that name, or it does not take a setting that is given.
-        """
-        return self._add_settings(index, [self._text()])[0]
-
-    def names(self, index: "Index") -> list[str]:
-        """Return the retrievers of a list separated by commas in their text form, each with the settings that it takes.
-
-        Raises:
-            InputError: There is none of a name, or none of them takes a setting that is given.
-        """
-        from clew.plugins.spec import split_list
-
-        return self._add_settings(index, split_list(self._text()))
-
-    def _text(self) -> str:
-        from clew.settings import load_settings
-
-        return load_settings().retriever if self.retriever is None else self.retriever
-
-    def _add_settings(self, index: "Index", names: Sequence[str]) -> list[str]:
-        from clew.commands.specs import add_options
-
-        settings = {name: value for name, value in asdict(self).items() if name != "retriever"}
-        return add_options([str(index.resolve_retriever(name)) for name in names], settings)
-
 
 @dataclass(frozen=True, slots=True)
 class LLMOptions:
@@ -105,33 +70,6 @@ class LLMOptions:
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Store and reuse replies of language models.")] = (
         True
     )
-
-    def factory(self) -> "LLMClientFactory":
-        """Return a factory of clients with these options, and with the settings for those that are not given.
-
-        Raises:
-            InputError: A budget is below 0.
-        """
-        from clew.settings import load_settings
-
-        for name, limit in (("--max-cost", self.max_cost), ("--max-tokens", self.max_tokens)):
-            if limit is not None and limit < 0:
-                raise InputError(f"{name} is {limit:g}: give a budget of 0 or more")
-        given = {"base_url": self.base_url, "max_cost": self.max_cost, "max_tokens": self.max_tokens}
-        changes: dict[str, object] = {name: value for name, value in given.items() if value is not None}
-        if not self.cache:
-            changes["call_cache"] = False
-        return load_settings().model_copy(update=changes).make_llm_factory()
-
-
-def open_index(
-    location: str, progress: "Progress | None" = None, llm_factory: "LLMClientFactory | None" = None
-) -> "Index":
-    """Open an index; its module takes longer to import than a command's help to print."""
-    from clew import index as indexes
-    from clew.types import ignore_progress
-
-    return indexes.open(location, progress or ignore_progress, llm_factory)
 
 
 def check_folder(option: str, folder: Path) -> None:
@@ -166,44 +104,3 @@ def check_file(name: str, path: Path) -> None:
         raise InputError(f"{name} is {str(path)!r}, which is a folder: name a file in it")
     if any(parent.is_file() for parent in path.parents):
         raise InputError(f"{name} is {str(path)!r}, which lies below a file: choose another place")
-
-
-def open_or_create(
-    location: str,
-    extractor: str | None,
-    encoder: str | None,
-    progress: "Progress",
-    llm_factory: "LLMClientFactory",
-    *,
-    create: bool,
-) -> "Index":
-    """Open an index, or create it if there is none.
-
-    Args:
-        location: Of the index.
-        extractor: For a new index; None for that of the settings.
-        encoder: For a new index, or the one that it was made with; None for that of the settings.
-        progress: Callback of the index.
-        llm_factory: Opens its language models.
-        create: Whether it may be created.
-
-    Raises:
-        InputError: The index was made with another encoder.
-    """
-    from clew import index as indexes
-    from clew.models.encoders.registry import open_encoder
-    from clew.settings import load_settings
-    from clew.store.dataset import open_dataset
-    from clew.store.location import locate
-
-    if not create or open_dataset(locate(location)) is not None:
-        opened = indexes.open(location, progress, llm_factory)
-        if encoder is not None and open_encoder(encoder).name != opened.table.settings["encoder"]:
-            raise InputError(
-                f"{location} was made with the encoder {opened.table.settings['encoder']!r}, not {encoder!r}: "
-                "leave --encoder out, or choose another --index"
-            )
-        return opened
-    given = {"extractor": extractor, "encoder": encoder}
-    settings = load_settings().model_copy(update={name: value for name, value in given.items() if value is not None})
-    return indexes.create(location, settings, progress, llm_factory)

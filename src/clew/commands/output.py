@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from clew.store.atomic import atomic_file
 from clew.text.sanitize import escape_control
 from clew.types import Usage
 
@@ -47,7 +48,5 @@ def write_json(path: Path, value: Any) -> None:
     Raises:
         ProviderError: The file cannot be written.
     """
-    from clew.store.atomic import atomic_file
-
     with atomic_file(path) as temporary:
         temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """`clew search` and `clew ask`."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -22,15 +22,9 @@ from clew.commands.options import (
     PathsOption,
     RetrieverOptions,
     WhereOption,
-    open_index,
 )
 from clew.commands.output import print_json
 from clew.commands.progress import progress_on_stderr
-from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.index import Index
-    from clew.types import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +43,16 @@ class SearchOptions:
     llm: LLMOptions = field(default_factory=LLMOptions)
     json_: JsonFlag = False
 
-    def search(self, index: "Index", name: str, question: str) -> "Evidence":
-        """Return the evidence that a retriever finds for a question."""
-        from clew.retrievers.registry import parse_retriever
-        from clew.settings import load_settings
-
-        k = load_settings().k if self.k is None else self.k
-        return index.search(question, k, parse_retriever(name), self.where, self.paths, self.topic or ())
-
 
 def search(question: str, index: IndexOption, options: SearchOptions) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
+    from clew.commands.searching import OpenSearch
+
     with progress_on_stderr() as progress:
-        opened = open_index(index, progress, options.llm.factory())
-        name = options.retriever.name(opened)
-        evidence = options.search(opened, name, question)
+        opened = OpenSearch.open(index, options, progress)
+        evidence = opened.search(question)
     if options.json_:
-        print_json(evidence_json(question, name, evidence))
+        print_json(evidence_json(question, opened.name, evidence))
         return
     print_evidence(evidence)
     if options.trace:
@@ -80,24 +67,18 @@ def ask(
     feedback: FeedbackOption = None,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
-    from clew.answering.feedback_log import log_answer
-    from clew.retrievers.registry import parse_retriever
-    from clew.settings import load_settings
+    from clew.commands.searching import OpenSearch
 
     with progress_on_stderr() as progress:
-        opened = open_index(index, progress, options.llm.factory())
-        name = options.retriever.name(opened)
-        writer = load_settings().model if model is None else model
-        if feedback is not None and not writer:
-            raise InputError("--feedback notes the path that a language model names: give --model too")
-        answerer = opened.answerer(writer, parse_retriever(name))
-        evidence = options.search(opened, name, question)
+        opened = OpenSearch.open(index, options, progress)
+        answerer = opened.answerer(model, feedback)
+        evidence = opened.search(question)
     stream = None if options.json_ else streaming_answer()
     answer = answerer.answer([question], [evidence], stream)[0]
     if feedback is not None:
-        log_answer(feedback, question, options.topic or (), answer)
+        opened.log_answer(feedback, question, answer)
     if options.json_:
-        print_json(answer_json(question, name, answer))
+        print_json(answer_json(question, opened.name, answer))
     else:
         print_answer(answer, stream)
         if options.trace:

@@ -2,19 +2,22 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from clew.commands.options import check_folder, open_index
+from clew.commands.opening import open_index
+from clew.commands.options import check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
+from clew.index import Index
+from clew.retrievers.frag.hop_predictor import TERMS, WORDS
+from clew.store.pretrained import PRETRAINED_FOLDER
+from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
 from clew.training.fitting.path_ranker import PathRecipe
-
-if TYPE_CHECKING:
-    from clew.index import Index
-    from clew.training.result import TrainingResult
-    from clew.types import Progress
+from clew.training.recipes.frag import train_frag_hops, train_frag_paths
+from clew.training.result import TrainingResult
+from clew.types import Progress
 
 IndexesOption = Annotated[
     list[str] | None,
@@ -41,11 +44,6 @@ def router(
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
 ) -> None:
     """Train the hop predictor of frag; use it by --retriever frag:router_weights=FOLDER."""
-    from clew.retrievers.frag.hop_predictor import TERMS, WORDS
-    from clew.store.pretrained import PRETRAINED_FOLDER
-    from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe
-    from clew.training.recipes.frag import train_frag_hops
-
     if kind not in (WORDS, TERMS):
         raise InputError(f"--kind is {kind!r}; wanted {WORDS} or {TERMS}")
     check_folder("--out", out)
@@ -71,8 +69,6 @@ def paths(
     recipe: PathRecipe,
 ) -> None:
     """Train the path ranking of frag; use it by --retriever frag:path_weights=FOLDER."""
-    from clew.training.recipes.frag import train_frag_paths
-
     check_folder("--out", out)
     with progress_on_stderr() as progress:
         graphs = _open_graphs(index, questions, progress, required=True)
@@ -82,8 +78,8 @@ def paths(
 
 
 def _open_graphs(
-    indexes: list[str] | None, questions: list[Path] | None, progress: "Progress", *, required: bool
-) -> "list[tuple[Index, Path]]":
+    indexes: list[str] | None, questions: list[Path] | None, progress: Progress, *, required: bool
+) -> list[tuple[Index, Path]]:
     """Return the indexes, opened, each with its file of questions."""
     locations, files = indexes or [], questions or []
     if len(locations) != len(files) or (required and not locations):
@@ -93,7 +89,7 @@ def _open_graphs(
     return [(open_index(location, progress), file) for location, file in zip(locations, files, strict=True)]
 
 
-def _print_result(result: "TrainingResult") -> None:
+def _print_result(result: TrainingResult) -> None:
     without = f", {result.left_out} left out: no topic in the graph, or no path to an answer" if result.left_out else ""
     print(f"learned from {result.questions} questions{without}")
     for name, value in result.figures.items():

@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.options import IndexOption, open_index
+from clew.commands.opening import open_index
+from clew.commands.options import IndexOption
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
 from clew.training.recipes.records import ADAPTATION, GFMRecipe
+from clew.types import ignore_progress
 
 
 def gfm(
@@ -27,7 +29,6 @@ def gfm(
     """Train the graph neural network of the retriever gfm."""
     from clew.training.distributed import join_process_group
     from clew.training.recipes.gfm import train_gfm
-    from clew.types import ignore_progress
 
     facts = replace(recipe.completion, batch=recipe.loss.batch, nodes=min(recipe.nodes, recipe.completion.nodes))
     recipe = replace(recipe, completion=facts)

@@ -9,6 +9,7 @@ import typer
 from clew.commands.options import check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
+from clew.plugins.spec import split_list
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
 
 
@@ -33,7 +34,6 @@ def reranker(
     recipe: RerankRecipe,
 ) -> None:
     """Train the reranker g-rag, for --rerank g-rag:FOLDER."""
-    from clew.plugins.spec import split_list
     from clew.training.recipes.reranker import train_reranker
 
     check_folder("--out", out)

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from clew.commands.progress import progress_on_stderr
+from clew.plugins.spec import split_list
 from clew.training.fitting.routing import RoutingRecipe
+from clew.training.recipes.routed import DEFAULT_CHOICES, train_routed
 
 
 def routing(
@@ -26,9 +28,6 @@ def routing(
     recipe: RoutingRecipe,
 ) -> None:
     """Train the choice of the retriever routed; every choice answers every question, and is timed."""
-    from clew.plugins.spec import split_list
-    from clew.training.recipes.routed import DEFAULT_CHOICES, train_routed
-
     names = DEFAULT_CHOICES if choices is None else tuple(split_list(choices))
     with progress_on_stderr() as progress:
         weights, result = train_routed(data, validate or (), out, names, recipe, progress)

@@ -9,9 +9,10 @@ from clew.commands.options import check_folder
 from clew.commands.output import print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
-from clew.training.data.graph_sources import GraphQuestionSource
-from clew.training.recipes.graph_readers import CONTEXT_TOKENS, ReaderSettings
-from clew.training.recipes.records import SelectionRecipe
+from clew.evaluation.evaluate_subgraphs import count_truncated
+from clew.models.encoders.registry import open_encoder
+from clew.training.data.graph_sources import GraphQuestionSource, load_training_splits
+from clew.training.recipes.records import CONTEXT_TOKENS, ReaderSettings, SelectionRecipe
 
 SplitOption = Annotated[
     str | None, typer.Option(help="Split of --data FOLDER with split/ to learn from; train by default.")
@@ -32,18 +33,15 @@ def subgraph(
     recipe: Annotated[SelectionRecipe, Without("patience")],
 ) -> None:
     """Train the selection of subgraphs by a reader's answers, for --retriever gcn-subgraph:weights=FOLDER."""
-    from clew.evaluation.evaluate_subgraphs import count_truncated
-    from clew.models.encoders.registry import open_encoder
     from clew.retrievers.subgraph.gcn_weights import save_scorer
-    from clew.training.data.graph_sources import load_training_splits
-    from clew.training.recipes.graph_readers import reader_factory, save_soft_prompt
+    from clew.training.recipes.graph_readers import open_model, reader_factory, save_soft_prompt
     from clew.training.recipes.subgraph import train_selection
 
     check_folder("--out", out)
     source.check(split)
     seed = recipe.loop.seed
     with progress_on_stderr() as progress:
-        model, opened_encoder = reader.open_model(), open_encoder(encoder)
+        model, opened_encoder = open_model(reader), open_encoder(encoder)
         splits = load_training_splits(source, split, opened_encoder, seed, progress, print_note)
         opened_reader = reader_factory(reader, model, opened_encoder, splits.train, splits.choices)(seed)
         scorer, result = train_selection(

@@ -28,7 +28,8 @@ from clew.training.recipes.gfm import (
     open_graph_view,
     train_gfm,
 )
-from clew.training.recipes.records import GFMRecipe, settings_of_weights
+from clew.training.recipes.networks import query_network_settings, settings_of_weights
+from clew.training.recipes.records import GFMRecipe
 from clew.types import Document
 from tests.conftest import EXAMPLES
 from tests.faults.commands import run_clew
@@ -183,7 +184,7 @@ def test_every_stage_for_both_kinds_of_network(data: Path, out: Path, tmp_path: 
     result = train_gfm([data], [], tmp_path, recipe, silent)
     trained = load_weights(tmp_path)
     assert trained.targets == targets
-    assert trained.model.settings == recipe.network_settings(384)
+    assert trained.model.settings == query_network_settings(recipe, 384)
     assert bool(result.figures) == (stage != "finetune")
     about = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["about"]
     assert about["stage"] == stage
@@ -287,7 +288,7 @@ def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_pa
     assert (won.best_epoch >= 0) == (tmp_path / "won").exists()
     torch.manual_seed(0)
     raw = QueryGNN(
-        replace(RECIPE, prior=False).network_settings(384)
+        query_network_settings(replace(RECIPE, prior=False), 384)
     )  # knows nothing, and has no ranking to start from
     save_weights(tmp_path / "raw", TrainedGNN(raw, "passages", load_weights(out).encoder, 80, ""), {})
     longer = replace(recipe, loop=Recipe(epochs=4, rate=5e-3, average=0.5))

@@ -10,7 +10,8 @@ from clew.answering.graph_readers.path_reader import PathGraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
-from clew.training.recipes.graph_readers import ReaderSettings, reader_factory, save_soft_prompt, token_reader_factories
+from clew.training.recipes.graph_readers import open_model, reader_factory, save_soft_prompt, token_reader_factories
+from clew.training.recipes.records import ReaderSettings
 from clew.training.trainable_parameters import as_trainable
 from tests.answering.graph_readers.graph_contexts import WIDTH, make_context
 from tests.models.tiny_llama import write_tiny_llama
@@ -27,16 +28,16 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_local_reader_needs_no_model() -> None:
     choice = ReaderSettings()
-    assert choice.open_model() is None
+    assert open_model(choice) is None
     assert isinstance(reader_factory(choice, None, ENCODER, [], ())(0), PathGraphReader)
     assert token_reader_factories(choice, None, ENCODER) == {}
 
 
 def test_a_frozen_model_learns_nothing_and_a_soft_prompt_is_fresh_by_seed(llama: Path) -> None:
     plain = ReaderSettings(str(llama))
-    assert isinstance(reader_factory(plain, plain.open_model(), ENCODER, [], ())(0), CausalReader)
+    assert isinstance(reader_factory(plain, open_model(plain), ENCODER, [], ())(0), CausalReader)
     choice = ReaderSettings(str(llama), 3, "part")
-    model = choice.open_model()
+    model = open_model(choice)
     make = reader_factory(choice, model, ENCODER, [], ())
     one, same, other = (as_trainable(make(seed)) for seed in (0, 0, 1))
     assert one is not None
@@ -51,7 +52,7 @@ def test_a_frozen_model_learns_nothing_and_a_soft_prompt_is_fresh_by_seed(llama:
 
 def test_tokens_are_of_the_part_with_its_text_or_of_the_whole_without(llama: Path) -> None:
     choice = ReaderSettings(str(llama))
-    own = {name: make(0) for name, make in token_reader_factories(choice, choice.open_model(), ENCODER).items()}
+    own = {name: make(0) for name, make in token_reader_factories(choice, open_model(choice), ENCODER).items()}
     assert set(own) == {"g-retriever", "graphtoken"}
     losses = {name: [float(one.loss(QUESTION, c, ["Larvik"])[0]) for c in (CONTEXT, PART)] for name, one in own.items()}
     assert losses["graphtoken"][0] == losses["graphtoken"][1]
@@ -60,7 +61,7 @@ def test_tokens_are_of_the_part_with_its_text_or_of_the_whole_without(llama: Pat
 
 def test_what_a_reader_learned_is_written(llama: Path, tmp_path: Path) -> None:
     choice = ReaderSettings(str(llama), 2)
-    model = choice.open_model()
+    model = open_model(choice)
     reader = reader_factory(choice, model, ENCODER, [], ())(0)
     assert save_soft_prompt(reader, tmp_path / "soft")
     assert isinstance(reader, SoftPromptReader)
@@ -86,4 +87,4 @@ def test_what_nothing_reads_is_refused(given: tuple[str, int], message: str) -> 
 
 def test_a_model_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises((InputError, ProviderError), match="none"):
-        ReaderSettings(str(tmp_path / "none")).open_model()
+        open_model(ReaderSettings(str(tmp_path / "none")))

@@ -11,6 +11,7 @@ import numpy as np
 
 from clew.errors import ProviderError
 from clew.models.encoders.deterministic_batches import encode_rows
+from clew.models.torch_threads import one_thread, worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
 
@@ -85,8 +86,6 @@ class MiniLM:
         loaded = self._load()
         import torch
 
-        from clew.models.torch_threads import one_thread, worker_count
-
         def forward(ids: "LongArray", mask: "BoolArray") -> "FloatArray":
             with torch.inference_mode(), one_thread():
                 rows: FloatArray = loaded.bert.encode_batch(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
@@ -104,8 +103,6 @@ class MiniLM:
         require_unicode(texts)
         loaded = self._load()
         import torch
-
-        from clew.models.torch_threads import one_thread
 
         rows = np.empty((len(texts), self._dimension), dtype=np.float32)
         with torch.inference_mode(), one_thread():

@@ -10,13 +10,14 @@ DistMult; Bordes et al., "Translating Embeddings for Modeling Multi-relational D
 Differs from the source: a weight on every edge, whose gradient explains a score.
 """
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from clew.errors import InputError
-from clew.nn.relational.graph import FIRST, PRODUCT, SUM, GroupedEdges, RelationalGraph
+from clew.nn.relational.graph import FIRST, PRODUCT, SUM, RelationalGraph
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -70,7 +71,9 @@ class _FusedConv(torch.autograd.Function):
         context.graph, context.message, context.scale = graph, message, scale
         context.save_for_backward(nodes, relations, weights)
         kind = PRODUCT if message == "distmult" else SUM
-        return _propagate(graph.by_receiver, _scale_weights(weights, scale), nodes, relations, kind)
+        scaled = _scale_weights(weights, scale)
+        result: Tensor = _kernels(nodes).propagate(graph.by_receiver, scaled, nodes, relations, kind)
+        return result
 
     @staticmethod
     @once_differentiable
@@ -80,13 +83,14 @@ class _FusedConv(torch.autograd.Function):
         gradient = gradients[0].to(nodes.dtype).contiguous()
         kind = PRODUCT if context.message == "distmult" else FIRST
         scaled = _scale_weights(weights, context.scale)
+        kernels = _kernels(gradient)
         to_nodes = to_relations = to_weights = None
         if context.needs_input_grad[1]:
-            to_nodes = _propagate(graph.by_sender, scaled, gradient, relations, kind)
+            to_nodes = kernels.propagate(graph.by_sender, scaled, gradient, relations, kind)
         if context.needs_input_grad[2]:
-            to_relations = _propagate(graph.by_relation, scaled, gradient, nodes, kind)
+            to_relations = kernels.propagate(graph.by_relation, scaled, gradient, nodes, kind)
         if context.needs_input_grad[3]:
-            to_weights = _edge_inner_products(graph, gradient, nodes, relations, context.message == "distmult")
+            to_weights = kernels.edge_inner_products(graph, gradient, nodes, relations, context.message == "distmult")
             to_weights = to_weights if context.scale is None else to_weights * context.scale
         return None, to_nodes, to_relations, to_weights, None, None
 
@@ -97,22 +101,15 @@ def _scale_weights(weights: "Tensor | None", scale: "Tensor | None") -> "Tensor 
     return weights * scale
 
 
-def _propagate(edges: GroupedEdges, weights: "Tensor | None", left: "Tensor", right: "Tensor", kind: int) -> "Tensor":
-    if left.is_cuda:
-        from clew.nn.relational.cuda_kernels import propagate
-    else:
-        from clew.nn.relational.cpu_kernels import propagate
-    return propagate(edges, weights, left, right, kind)
+def _kernels(tensor: "Tensor") -> ModuleType:
+    """Return the kernels for the device of a tensor; those of the other device are not loaded."""
+    if tensor.is_cuda:
+        from clew.nn.relational import cuda_kernels
 
+        return cuda_kernels
+    from clew.nn.relational import cpu_kernels
 
-def _edge_inner_products(
-    graph: RelationalGraph, gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
-) -> "Tensor":
-    if gradients.is_cuda:
-        from clew.nn.relational.cuda_kernels import edge_inner_products
-    else:
-        from clew.nn.relational.cpu_kernels import edge_inner_products
-    return edge_inner_products(graph, gradients, nodes, relations, product)
+    return cpu_kernels
 
 
 def _check_tensors(graph: RelationalGraph, nodes: "Tensor", relations: "Tensor", weights: "Tensor | None") -> None:

@@ -15,6 +15,7 @@ from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import explored_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.index import Index
+from clew.models.encoders.registry import DEFAULT_ENCODER, default_weights, open_encoder
 from clew.query.context import GraphSearchContext
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import mask_names
@@ -249,8 +250,6 @@ def _word_encoder(
     """Return an encoder of texts, its fingerprint, and words for made-up questions."""
     if recipe.kind == TERMS:
         return (lambda texts: np.zeros((len(texts), 1), dtype=np.float32)), "", []
-    from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
-
     encoder = open_encoder(str(graphs[0][0].table.settings["encoder"]) if graphs else DEFAULT_ENCODER)
     if not encoder.dimension:
         raise InputError("the index was made with --encoder none: train --kind tf-idf, or import with an encoder")
@@ -260,8 +259,6 @@ def _word_encoder(
 
 def encoder_vocabulary(encoder: str) -> list[str]:
     """Return a fixed sample of ordinary words from the default encoder's vocabulary; none for another encoder."""
-    from clew.models.encoders.registry import DEFAULT_ENCODER, default_weights
-
     if encoder != DEFAULT_ENCODER:
         return []
     vocabulary = json.loads((default_weights() / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]

@@ -42,6 +42,7 @@ from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
 from clew.training.recipes.inputs import check_out_folder
+from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
@@ -232,7 +233,7 @@ def _build_facts(view: GraphView, recipe: GFMRecipe) -> CompletionFacts:
 def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, TextEncoder]:
     """Return the network before training, and its encoder."""
     encoder = TextEncoder(view.encoder.name, view.encoder.fingerprint)
-    shape = recipe.network_settings(view.relations.shape[1])
+    shape = query_network_settings(recipe, view.relations.shape[1])
     if recipe.start is None:
         torch.manual_seed(recipe.loop.seed)
         return QueryGNN(shape), encoder

@@ -6,82 +6,45 @@ Differs from the source: the hidden width of a graph token is that of the langua
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Literal
 
-from pydantic import Field
+import torch
 
+from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.protocols import GraphReader
-from clew.errors import InputError
+from clew.answering.graph_readers.soft_prompt import SoftPromptReader
+from clew.models.causal_lm.model import CausalModel
+from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
+from clew.models.llm.prompts import graph_answer
+from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder
 from clew.training.data.graph_questions import EncodedQuestion
-from clew.training.hyperparameters import check_fields
-from clew.training.recipes.subgraph import LOCAL_READER, local_reader
+from clew.training.recipes.records import CONTEXT_TOKENS, LOCAL_READER, ReaderSettings, Token
+from clew.training.recipes.subgraph import local_reader
 
-if TYPE_CHECKING:
-    from clew.models.causal_lm.model import CausalModel
-    from clew.nn.graph_prompt_encoder import GraphToken
-
-Token = Literal["none", "part", "whole"]
-CONTEXT_TOKENS = 512  # the authors' code
 _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderSettings:
-    """The reader of selected subgraphs: the local one, or a causal language model.
-
-    Attributes:
-        context_tokens: None for `CONTEXT_TOKENS`.
+def open_model(settings: ReaderSettings) -> CausalModel | None:
+    """Return the language model of a reader, loaded; None for the local reader.
 
     Raises:
-        InputError: There is no such graph token, or the local reader is to read tokens.
+        InputError: `transformers` is not installed, or `peft`, which a soft prompt needs.
+        ProviderError: The model cannot be opened.
     """
-
-    name: Annotated[
-        str, Field(alias="reader", description="local, or a causal language model: a folder or a name on the hub.")
-    ] = LOCAL_READER
-    soft_prompt: Annotated[
-        int, Field(ge=0, description="Trainable virtual tokens before the prompt of a language model; 0 for none.")
-    ] = 0
-    graph_token: Annotated[
-        Token,
-        Field(description="Trainable token made of the selected part of the graph, or of the whole graph."),
-    ] = "none"  # noqa: S105 - no password
-    context_tokens: Annotated[
-        int | None, Field(ge=1, description="Tokens of a graph's text that a language model reads, at most; 512.")
-    ] = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.name == LOCAL_READER and (
-            self.soft_prompt or self.graph_token != "none" or self.context_tokens  # noqa: S105 - no password
-        ):
-            raise InputError("the local reader reads no tokens: give --reader FOLDER with a causal language model")
-
-    def open_model(self) -> "CausalModel | None":
-        """Return the language model, loaded; None for the local reader.
-
-        Raises:
-            InputError: `transformers` is not installed, or `peft`, which a soft prompt needs.
-            ProviderError: The model cannot be opened.
-        """
-        if self.name == LOCAL_READER:
-            return None
-        from clew.models.causal_lm.model import CausalModel
-        from clew.models.causal_lm.prompt_tuning import init_prompt_tuning
-
-        model = CausalModel(self.name)
-        loaded = model.load()
-        if self.soft_prompt:
-            init_prompt_tuning(loaded, self.soft_prompt, 0)  # fails now, and not after the questions were read
-        return model
+    if settings.name == LOCAL_READER:
+        return None
+    model = CausalModel(settings.name)
+    loaded = model.load()
+    if settings.soft_prompt:
+        init_prompt_tuning(loaded, settings.soft_prompt, 0)  # fails now, and not after the questions were read
+    return model
 
 
 def reader_factory(
     settings: ReaderSettings,
-    model: "CausalModel | None",
+    model: CausalModel | None,
     encoder: Encoder,
     training: Sequence[EncodedQuestion],
     choices: tuple[str, ...],
@@ -90,7 +53,7 @@ def reader_factory(
 
     Args:
         settings: Of the reader.
-        model: Opened by `settings.open_model`.
+        model: Opened by `open_model`.
         encoder: Of the graphs' texts.
         training: Questions to train the local reader on.
         choices: The possible answers, if they are few.
@@ -101,13 +64,13 @@ def reader_factory(
 
 
 def token_reader_factories(
-    settings: ReaderSettings, model: "CausalModel | None", encoder: Encoder
+    settings: ReaderSettings, model: CausalModel | None, encoder: Encoder
 ) -> dict[str, Callable[[int], GraphReader]]:
     """Return the same for the methods with a reader of their own, `g-retriever` and `graphtoken`; none for local.
 
     Args:
         settings: Of the reader.
-        model: Opened by `settings.open_model`.
+        model: Opened by `open_model`.
         encoder: Of the graphs' texts.
     """
     if model is None:
@@ -124,8 +87,6 @@ def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
     Raises:
         ProviderError: The folder cannot be written.
     """
-    from clew.answering.graph_readers.soft_prompt import SoftPromptReader
-
     if not isinstance(reader, SoftPromptReader):
         return False
     reader.save(folder)
@@ -133,12 +94,8 @@ def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
 
 
 def _causal_reader(
-    settings: ReaderSettings, model: "CausalModel", encoder: Encoder, seed: int, token: Token, *, with_text: bool = True
+    settings: ReaderSettings, model: CausalModel, encoder: Encoder, seed: int, token: Token, *, with_text: bool = True
 ) -> GraphReader:
-    from clew.answering.graph_readers.causal_lm import CausalReader
-    from clew.answering.graph_readers.soft_prompt import SoftPromptReader
-    from clew.models.llm.prompts import graph_answer
-
     reader = CausalReader(
         model,
         graph_answer.build_prompt,
@@ -151,11 +108,7 @@ def _causal_reader(
     return SoftPromptReader(reader, num_virtual_tokens=settings.soft_prompt, graph_token=graph_token, seed=seed)
 
 
-def _graph_token(model: "CausalModel", encoder: Encoder, seed: int, pool: Literal["part", "whole"]) -> "GraphToken":
-    import torch
-
-    from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
-
+def _graph_token(model: CausalModel, encoder: Encoder, seed: int, pool: Literal["part", "whole"]) -> GraphToken:
     width = min(_GRAPH_TOKEN_WIDTH, -(-model.width // _GRAPH_TOKEN_HEADS) * _GRAPH_TOKEN_HEADS)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -6,7 +6,7 @@ Fields with a description are options of the command line. Loading this module l
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -21,33 +21,18 @@ from clew.training.hyperparameters import (
     check_fields,
 )
 
-if TYPE_CHECKING:
-    from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
-    from clew.nn.query_gnn import QueryGNNSettings
-
 Targets = Literal["passages", "entities"]
+Token = Literal["none", "part", "whole"]
 Network = Literal["relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp"]
+
+LOCAL_READER = "local"
+"""The reader of subgraphs that needs no language model."""
+
+CONTEXT_TOKENS = 512
+"""Tokens of a graph's text that a language model reads; the authors' code."""
 
 DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
 """Of a question's graph: a hundred find what a thousand find where the walk chooses them (docs/benchmarks.md)."""
-
-
-def settings_of_weights(folder: Path) -> dict[str, Any]:
-    """Return the fields of a `GFMRecipe` that weights determine: targets, nodes and the shape of the network."""
-    from clew.retrievers.gfm.weights import load_weights
-
-    trained = load_weights(folder)
-    shape = trained.model.settings
-    return {
-        "targets": trained.targets,
-        "width": shape.width,
-        "layers": shape.layers,
-        "nodes": DEFAULT_NODES[trained.targets] if trained.nodes is None else trained.nodes,
-        "features": bool(shape.features),
-        "prior": shape.prior,
-        "message": shape.message,
-        "aggregate": shape.aggregate,
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +80,12 @@ class GFMRecipe:
         """Return the shape of the weights to begin with, and the defaults that depend on targets and stage."""
         shape: dict[str, Any] = {}
         if given.get("start") is not None:
+            from clew.training.recipes.networks import settings_of_weights
+
             shape = settings_of_weights(given["start"])
         targets = given.get("targets", shape.get("targets", "passages"))
         alpha = 1.0 if given.get("stage") == "pretrain" else RetrievalLoss().alpha
-        return {"nodes": DEFAULT_NODES[targets], "alpha": alpha, **shape}
-
-    def network_settings(self, text_width: int) -> "QueryGNNSettings":
-        """Return the shape of the network for text vectors of a width."""
-        from clew.nn.query_gnn import QueryGNNSettings
-        from clew.retrievers.gfm.passage_graphs import FEATURES
-
-        of_passages = self.targets == "passages"
-        return QueryGNNSettings(
-            self.width,
-            text_width,
-            self.layers,
-            len(FEATURES) if of_passages and self.features else 0,
-            prior=of_passages and self.prior,
-            learned_inverse=of_passages,
-            message=self.message,
-            aggregate=self.aggregate,
-        )
+        return {"nodes": DEFAULT_NODES[shape.get("targets", targets)], "alpha": alpha, **shape}
 
 
 ADAPTATION = GFMRecipe("paths", questions=1500, loop=Recipe(epochs=1, rate=2e-4, average=0.98))
@@ -157,17 +127,16 @@ class RerankRecipe:
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4))
 
     def __post_init__(self) -> None:
-        from clew.rerankers.g_rag.weights import FeatureColumns
-
         check_fields(self)
         if self.kind == "amr" and (self.numbers or not self.text):
             raise InputError("amr graphs have no numbers of passages; read their vectors: --text --no-numbers")
         if not (self.numbers or self.text):
             raise InputError("neither numbers nor vectors of passages are read: give --text, or leave --no-numbers out")
-        self.network_settings(1)  # refuses a shape now, and not after the pools were found
         if len(set(self.edges)) < len(self.edges):
             raise InputError(f"the edges are {', '.join(self.edges)}: give each once")
-        FeatureColumns.locate(self.input_columns, self.available_columns)
+        from clew.training.recipes.networks import check_shape
+
+        check_shape(self)  # now, and not after the pools were found
 
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,39 +151,6 @@ class RerankRecipe:
                 f"--amr is {given['amr']!r}, and --graph index reads no AMR: give --graph amr, or leave it out"
             )
         return {"numbers": not published, "text": published}
-
-    @property
-    def available_columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of all numbers of passages and features of edges that graphs of this kind have."""
-        from clew.rerankers.g_rag import amr_document_graph, document_graph
-
-        if self.kind == "amr":
-            return (), amr_document_graph.EDGE_FEATURES
-        return document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES
-
-    @property
-    def input_columns(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The names of the numbers of passages and of the features of edges that the network reads."""
-        numbers, edges = self.available_columns
-        return numbers if self.numbers else (), self.edges or edges
-
-    def network_settings(self, dimension: int) -> "DocumentGNNSettings":
-        """Return the shape of the network for vectors of some dimension."""
-        from clew.nn.document_gnn import DocumentGNNSettings
-
-        numbers, edges = map(len, self.input_columns)
-        vectors = dimension if self.text else 0
-        return DocumentGNNSettings(vectors, numbers, edges, self.network, self.width, self.layers, self.dropout)
-
-    def build_network(self, dimension: int) -> "DocumentGNN":
-        """Return an untrained network for vectors of some dimension; equal seeds give equal ones."""
-        import torch
-
-        from clew.nn.document_gnn import DocumentGNN
-
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.loop.seed)
-            return DocumentGNN(self.network_settings(dimension))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,3 +172,36 @@ class SelectionRecipe:
 
     def __post_init__(self) -> None:
         self.feedback.check_stops(stops=self.network.stops)
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSettings:
+    """The reader of selected subgraphs: the local one, or a causal language model.
+
+    Attributes:
+        context_tokens: None for `CONTEXT_TOKENS`.
+
+    Raises:
+        InputError: There is no such graph token, or the local reader is to read tokens.
+    """
+
+    name: Annotated[
+        str, Field(alias="reader", description="local, or a causal language model: a folder or a name on the hub.")
+    ] = LOCAL_READER
+    soft_prompt: Annotated[
+        int, Field(ge=0, description="Trainable virtual tokens before the prompt of a language model; 0 for none.")
+    ] = 0
+    graph_token: Annotated[
+        Token,
+        Field(description="Trainable token made of the selected part of the graph, or of the whole graph."),
+    ] = "none"  # noqa: S105 - no password
+    context_tokens: Annotated[
+        int | None, Field(ge=1, description="Tokens of a graph's text that a language model reads, at most; 512.")
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.name == LOCAL_READER and (
+            self.soft_prompt or self.graph_token != "none" or self.context_tokens  # noqa: S105 - no password
+        ):
+            raise InputError("the local reader reads no tokens: give --reader FOLDER with a causal language model")

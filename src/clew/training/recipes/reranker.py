@@ -36,6 +36,7 @@ from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew.training.objectives.reranking import Reranking, pool_figures
 from clew.training.recipes.inputs import check_out_folder, question_files
+from clew.training.recipes.networks import available_columns, build_document_network, input_columns
 from clew.training.recipes.records import RerankRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
@@ -91,9 +92,10 @@ def train_reranker(
         for folder in validation
         for base, examples in _find_folder_pools(folder, DEVELOPMENT_FILE, run, bases, recipe, progress).items()
     }
-    columns = FeatureColumns.locate(recipe.input_columns, recipe.available_columns)
+    read = input_columns(recipe)
+    columns = FeatureColumns.locate(read, available_columns(recipe))
     objective = Reranking(training, held_out, columns, recipe.loss)
-    model = recipe.build_network(source.dimension)
+    model = build_document_network(recipe, source.dimension)
     recipe = replace(recipe, loop=_shorten_schedule(recipe.loop, len(objective)))
     hashes = hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE)
     key = _hash(repr(recipe), ARCHITECTURE_VERSION, bases, own, *hashes, source.fingerprint)
@@ -107,7 +109,7 @@ def train_reranker(
         "best epoch": result.best_epoch,
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
     }
-    save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *recipe.input_columns, source.fingerprint, about))
+    save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *read, source.fingerprint, about))
     return replace(
         result,
         initial_figures=_baseline_figures(held_out),

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from clew.answering.graph_readers.choice_reader import ChoiceGraphReader
 from clew.answering.graph_readers.path_reader import PathGraphReader
@@ -12,19 +11,20 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import build_context
 from clew.models.encoders.memory import VectorMemory
 from clew.protocols import Encoder
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion, digest_questions
+from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
+from clew.training.hyperparameters import Recipe
+from clew.training.loop import train
+from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
+from clew.training.objectives.subgraph_feedback import FeedbackExample, SubgraphFeedback
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.result import TrainingResult
+from clew.training.run_folder import own_run_folder
+from clew.training.trainable_parameters import as_trainable
 from clew.types import Progress
 
-if TYPE_CHECKING:
-    from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-    from clew.training.hyperparameters import Recipe
-    from clew.training.objectives.reader_tuning import ReaderExample
-    from clew.training.objectives.subgraph_feedback import FeedbackExample
-
-LOCAL_READER = "local"
 TUNING_BATCH = 8
 """Examples per step of a reader on fixed selections: G-Retriever's batch of 8 graphs."""
 
@@ -45,16 +45,12 @@ def local_reader(
     """
     if not choices:
         return PathGraphReader(VectorMemory(encoder.encode))
-    from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice_reader
-
     graphs, answers = [one.question_graph.graph for one in training], [one.question.answers[0] for one in training]
     return ChoiceGraphReader(train_choice_reader(graphs, answers, choices, ChoiceReaderRecipe(seed=seed)))
 
 
-def feedback_examples(questions: Sequence[EncodedQuestion]) -> "list[FeedbackExample]":
+def feedback_examples(questions: Sequence[EncodedQuestion]) -> list[FeedbackExample]:
     """Return questions as examples for the feedback of a reader."""
-    from clew.training.objectives.subgraph_feedback import FeedbackExample
-
     return [FeedbackExample(one.question_graph, one.question.text, one.question.answers) for one in questions]
 
 
@@ -66,7 +62,7 @@ def train_selection(
     recipe: SelectionRecipe,
     run: Path,
     progress: Progress,
-) -> "tuple[TrainedScorer, TrainingResult]":
+) -> tuple[TrainedScorer, TrainingResult]:
     """Train a network that selects subgraphs; a run that was killed resumes.
 
     Args:
@@ -83,11 +79,6 @@ def train_selection(
             recipe, network, reader or encoder.
         ProviderError: The reader or the disk cannot be used.
     """
-    from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-    from clew.training.loop import train
-    from clew.training.objectives.subgraph_feedback import SubgraphFeedback
-    from clew.training.run_folder import own_run_folder
-
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
     network, feedback = recipe.network, recipe.feedback
@@ -120,7 +111,7 @@ def tune_reader(
     selector: SubgraphSelector,
     selection: str,
     budget: int,
-    recipe: "Recipe",
+    recipe: Recipe,
     run: Path,
     progress: Progress,
 ) -> float:
@@ -144,11 +135,6 @@ def tune_reader(
     Raises:
         InputError: There is nothing to learn from, or the folder holds the run of something else.
     """
-    from clew.training.loop import train
-    from clew.training.objectives.reader_tuning import ReaderTuning
-    from clew.training.run_folder import own_run_folder
-    from clew.training.trainable_parameters import as_trainable
-
     trainable = as_trainable(reader)
     if trainable is None:
         return 0.0
@@ -173,9 +159,7 @@ def _run_identity(
 
 def _read_examples(
     questions: Sequence[EncodedQuestion], selector: SubgraphSelector, budget: int
-) -> "list[ReaderExample]":
-    from clew.training.objectives.reader_tuning import ReaderExample
-
+) -> list[ReaderExample]:
     parts = selector.select([one.question_graph for one in questions], budget) if questions else []
     return [
         ReaderExample(one.question.text, build_context(one.question_graph, part), one.question.answers[0])

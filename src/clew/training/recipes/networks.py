@@ -1,0 +1,92 @@
+"""The networks of training recipes, from the settings in `records`: their shapes, and what they read of a graph.
+
+`records` loads no torch, so it imports this module in functions; this module names its records for their types only.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
+from clew.nn.query_gnn import QueryGNNSettings
+from clew.rerankers.g_rag import amr_document_graph, document_graph
+from clew.rerankers.g_rag.weights import FeatureColumns
+from clew.retrievers.gfm.passage_graphs import FEATURES
+from clew.retrievers.gfm.weights import load_weights
+
+if TYPE_CHECKING:
+    from clew.training.recipes.records import GFMRecipe, RerankRecipe
+
+FeatureNames = tuple[tuple[str, ...], tuple[str, ...]]
+"""Names of numbers of passages, and of features of edges."""
+
+
+def settings_of_weights(folder: Path) -> dict[str, Any]:
+    """Return the fields of a `GFMRecipe` that weights determine: targets, nodes and the shape of the network.
+
+    Nodes are left out where the weights have no number of them.
+    """
+    trained = load_weights(folder)
+    shape = trained.model.settings
+    nodes = {} if trained.nodes is None else {"nodes": trained.nodes}
+    return nodes | {
+        "targets": trained.targets,
+        "width": shape.width,
+        "layers": shape.layers,
+        "features": bool(shape.features),
+        "prior": shape.prior,
+        "message": shape.message,
+        "aggregate": shape.aggregate,
+    }
+
+
+def query_network_settings(recipe: "GFMRecipe", text_width: int) -> QueryGNNSettings:
+    """Return the shape of the network of `gfm` for text vectors of a width."""
+    of_passages = recipe.targets == "passages"
+    return QueryGNNSettings(
+        recipe.width,
+        text_width,
+        recipe.layers,
+        len(FEATURES) if of_passages and recipe.features else 0,
+        prior=of_passages and recipe.prior,
+        learned_inverse=of_passages,
+        message=recipe.message,
+        aggregate=recipe.aggregate,
+    )
+
+
+def available_columns(recipe: "RerankRecipe") -> FeatureNames:
+    """Return the names of all numbers of passages and features of edges that graphs of the recipe's kind have."""
+    if recipe.kind == "amr":
+        return (), amr_document_graph.EDGE_FEATURES
+    return document_graph.NODE_FEATURES, document_graph.EDGE_FEATURES
+
+
+def input_columns(recipe: "RerankRecipe") -> FeatureNames:
+    """Return the names of the numbers of passages and of the features of edges that the network reads."""
+    numbers, edges = available_columns(recipe)
+    return numbers if recipe.numbers else (), recipe.edges or edges
+
+
+def check_shape(recipe: "RerankRecipe") -> None:
+    """Refuse a shape that no network has, and features that its graphs lack.
+
+    Raises:
+        InputError: The network cannot be built.
+    """
+    _document_network_settings(recipe, 1)
+    FeatureColumns.locate(input_columns(recipe), available_columns(recipe))
+
+
+def build_document_network(recipe: "RerankRecipe", dimension: int) -> DocumentGNN:
+    """Return an untrained network of `g-rag` for vectors of some dimension; equal seeds give equal ones."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.loop.seed)
+        return DocumentGNN(_document_network_settings(recipe, dimension))
+
+
+def _document_network_settings(recipe: "RerankRecipe", dimension: int) -> DocumentGNNSettings:
+    numbers, edges = map(len, input_columns(recipe))
+    vectors = dimension if recipe.text else 0
+    return DocumentGNNSettings(vectors, numbers, edges, recipe.network, recipe.width, recipe.layers, recipe.dropout)
