@@ -71,7 +71,7 @@ class Index:
 
     @cached_property
     def context(self) -> IndexContext:
-        """What retrievers over this version are made of."""
+        """The resources of this version that retrievers use."""
         folder = snapshot_folder(self.table)
         vectors = self.table.location.derived / "vectors.lance"
         while True:
@@ -294,7 +294,7 @@ class Index:
 
     @property
     def open_model(self) -> Callable[[str], LanguageModel]:
-        """What gives the language model of a name (`provider:model`), whose replies are kept beside this index."""
+        """Function that opens the language model of a name (`provider:model`); replies are cached beside the index."""
         kept = reply_cache_path(self.table.location)
         return lambda name: self.llm_factory.open(name, kept)
 
@@ -323,7 +323,7 @@ def open(  # noqa: A001
 
     Args:
         location: A folder, or an object-store URI such as `s3://bucket/prefix`.
-        progress: Told the stage and how much is done, when something takes long.
+        progress: Called with `(stage, done, total)` where something takes long.
         llm_factory: How language models are asked, where one is; else as the settings say.
 
     Raises:
@@ -339,7 +339,7 @@ def create(
     progress: Progress = ignore_progress,
     llm_factory: LLMClientFactory | None = None,
 ) -> Index:
-    """Make an empty index; what it is made with is stored in it and need not be said again.
+    """Make an empty index; its settings are stored in it and need not be given again.
 
     Raises:
         InputError: There is an index already, the encoder or extractor is not known, or its language model cannot be

@@ -45,7 +45,7 @@ class Retriever(Protocol):
 
 @runtime_checkable
 class TopicRetriever(Retriever, Protocol):
-    """A retriever that can be told the entities that a question is about."""
+    """A retriever that takes the topic entities of a question."""
 
     def retrieve_about(
         self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
@@ -134,7 +134,7 @@ class Answerer(Protocol):
         Args:
             questions: Any strings.
             evidence: What a search found for each.
-            on_text: Told the growing text of the answer to a single question, where it is written word by word.
+            on_text: Called with the growing text of the answer to a single question, where it is streamed.
 
         Raises:
             InputError: There are not as many questions as pieces of evidence.
@@ -159,16 +159,16 @@ class LanguageModel(Protocol):
 
         Args:
             prompts: Asked at the same time, as far as the model allows.
-            on_text: Told the growing text of a reply from its start on; for a single prompt.
+            on_text: Called with the growing text of the reply, for a single prompt.
         """
         ...
 
 
 class AgentReader(Protocol):
-    """What a multi-step search asks of whoever reads for it; one result each, in order.
+    """The reader of a multi-step search: notes facts, decides whether they suffice, thinks; one result each, in order.
 
-    A result that says why the reader `stopped` ends the search with what it has; a `ProviderError` is raised when the
-    reader cannot be used at all.
+    A result with a `stop_reason` ends the search with what it has; a `ProviderError` is raised when the reader cannot
+    be used at all.
     """
 
     @property
@@ -178,7 +178,7 @@ class AgentReader(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever what it says of the same passages would."""
+        """Changes whenever its results for the same passages would."""
         ...
 
     def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
@@ -195,8 +195,8 @@ class AgentReader(Protocol):
 
 
 def fingerprint_of(*parts: object) -> str:
-    """Return what tells the rankings of these parts from those of others of their names: weights, models, prompts.
+    """Join the fingerprints of components: it changes with weights, models and prompts, so that no stale run is reused.
 
-    Most parts are told by their name and the index alone, and have no `fingerprint`.
+    Parts that their name and the index determine have no `fingerprint`.
     """
     return "\0".join(str(getattr(part, "fingerprint", "")) for part in parts)

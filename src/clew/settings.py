@@ -18,7 +18,7 @@ from clew.models.llm.pricing import Prices
 
 
 class Settings(BaseSettings):
-    """What a command uses where its options do not say.
+    """Defaults of the commands and of `clew.create`.
 
     Attributes:
         encoder: For new indexes.

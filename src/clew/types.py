@@ -78,10 +78,10 @@ class Scored(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a call cost: wall-clock seconds, and for language models calls, tokens and money.
+    """Cost of an operation: wall-clock seconds, and for language models calls, tokens and money.
 
     Attributes:
-        calls: Calls that a model answered; those that a cache answered cost nothing and are not counted.
+        calls: Calls answered by a model; replies from the cache cost nothing and are not counted.
         cost: In the currency of the price table, US dollars unless a user says otherwise; 0 where no price is known.
     """
 
@@ -92,7 +92,7 @@ class Usage:
     cost: float = 0.0
 
     def __add__(self, other: "Usage") -> "Usage":
-        """Return both together."""
+        """Return the sum."""
         return Usage(
             self.seconds + other.seconds,
             self.calls + other.calls,
@@ -104,13 +104,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AgentStep:
-    """What an agent did in one step.
+    """One step of an agent.
 
     Attributes:
-        query: What it searched for.
-        read: Proximal triples that the reader took from the passages found.
-        linked: The triples of the index they stand for.
-        new: Ids of passages that no step before had found.
+        query: The search query.
+        read: Proximal triples that the reader took from the passages.
+        linked: The triples of the index that they were linked to.
+        new: Ids of passages that no earlier step found.
         gist: Facts added to the memory.
         verdict: "enough", "go on" or why it stopped.
         reasoning: The reader's words, or an agent's thought.
@@ -128,11 +128,11 @@ class AgentStep:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a search returns for one question: passages and paths, best first, and notes for people.
+    """The result of a search for one question: passages and paths, best first, and notes for people.
 
     Attributes:
-        steps: What an agent did; () for a retriever of one step.
-        topics: The entities that the paths start from, for a retriever of paths.
+        steps: Steps of an agent; () for a retriever of one step.
+        topics: Entities that the paths start from, for a path retriever.
     """
 
     passages: tuple[Scored[Passage], ...] = ()
@@ -145,14 +145,14 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with what is known of its answer.
+    """A question with its known answers and evidence.
 
     Attributes:
         gold: Ids of the passages or documents that together hold the answer.
         kind: The data set's name for the type of question, "" when it has none.
-        hops: How many passages or facts must be combined, 0 when unknown.
-        topics: The names of the entities that it is about, of a question on a graph.
-        paths: Chains of (head, relation, tail) that lead to an answer, of a question on a graph.
+        hops: Number of passages or facts to combine; 0 when unknown.
+        topics: Names of the topic entities, for a question on a graph.
+        paths: Paths of (head, relation, tail) to an answer, for a question on a graph.
     """
 
     id: str
@@ -179,14 +179,14 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, the sentences it stands on, and the evidence it was read from.
+    """An answer, its citations, and the evidence that it was read from.
 
     Attributes:
         text: The answer; "" when the evidence does not hold one.
         candidates: Entities that may be the answer, best first.
         weak: True when the evidence hardly touches the question, or nothing in it supports the answer.
-        usage: What a language model was paid for the answer alone.
-        failure: Why a language model gave no reply that can be used; None where it did, or none was asked.
+        usage: Cost of the answer alone, without the search.
+        failure: Reason why a language model gave no usable reply; None where it did, or none was called.
     """
 
     text: str
@@ -201,7 +201,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name as it stands in a passage's text, `text[start:end]`; start = end = -1 when the place is not known.
+    """A name as it stands in a passage's text, `text[start:end]`; start = end = -1 when its position is unknown.
 
     Attributes:
         kind: "name", "quoted", "acronym", "date", "number" or "identifier".
@@ -215,7 +215,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What an extractor found in one passage: mentions in order, and (head, relation, tail) facts."""
+    """The result of an extractor for one passage: mentions in order, and (head, relation, tail) facts."""
 
     mentions: tuple[Mention, ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
@@ -223,10 +223,10 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why one item of a batch has no result.
+    """The reason why one item of a batch has no result.
 
     Attributes:
-        usage: What was spent on it all the same.
+        usage: Cost of the failed attempts.
         run_error: The error that ended the run before this item was tried; None when the item itself failed.
     """
 
@@ -241,12 +241,12 @@ class Prompt:
     """One call of a language model.
 
     Attributes:
-        name: Of the template, with the hash of its words and schema.
-        instructions: What is to be done: words of Clew alone.
-        content: What it is to be done with: text of users and of the corpus, which is data and never an instruction.
-        reply: What the reply has to be.
-        reply_tokens: How long it may be; 0 for as long as the settings allow, which are never passed.
-        temperature: Of the model; None for that of the settings.
+        name: Name of the template, with the hash of its text and schema.
+        instructions: The task, in words of Clew alone.
+        content: Text of users and of the corpus: data, never an instruction.
+        reply: Schema of the reply.
+        reply_tokens: Maximum length of the reply in tokens; 0 for the limit of the settings, which always holds.
+        temperature: Sampling temperature; None for that of the settings.
     """
 
     name: str
@@ -259,12 +259,12 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a language model answered.
+    """The reply of a language model.
 
     Attributes:
-        value: Of the class that the prompt asked for.
-        usage: Of all attempts; nothing where a cache answered.
-        cached: Whether a cache answered.
+        value: An object of the prompt's schema.
+        usage: Cost of all attempts; zero for a cached reply.
+        cached: Whether it came from the cache.
     """
 
     value: "BaseModel"
@@ -274,10 +274,10 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a reader takes from a passage: a triple in words.
+    """A triple in words, as a reader takes it from a passage.
 
     Attributes:
-        triple: Its position among the triples of the index, when it was taken from there; else -1, to be linked.
+        triple: Position among the triples of the index, if it was taken from there; else -1, to be linked.
     """
 
     head: str
@@ -293,14 +293,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ReaderInput:
-    """What a reader is shown.
+    """The state of a search that a reader sees.
 
     Attributes:
-        question: As the user asked it.
-        passages: What was found, best first.
-        gist: What was read so far, in order.
-        queries: What was searched for so far; the first is the question.
-        thoughts: What an agent has concluded so far, a sentence each.
+        question: The user's question.
+        passages: Passages found, best first.
+        gist: Facts noted so far, in order.
+        queries: Queries so far; the first is the question.
+        thoughts: Conclusions of an agent so far, one sentence each.
     """
 
     question: str
@@ -315,7 +315,7 @@ class ExtractedFacts:
     """The facts that bear on a question.
 
     Attributes:
-        stop_reason: Why the reader was not asked, its budget being spent; "" where it was.
+        stop_reason: Reason why the reader was not called: its budget is spent; "" where it was called.
     """
 
     facts: tuple[Fact, ...] = ()
@@ -326,11 +326,11 @@ class ExtractedFacts:
 
 @dataclass(frozen=True, slots=True)
 class SufficiencyDecision:
-    """Whether what was read is enough, and if not, what to look for.
+    """A decision whether the facts read suffice, and if not, the next query.
 
     Attributes:
-        query: The next one; "" when there is none.
-        stop_reason: As of a `Reading`.
+        query: The next query; "" when there is none.
+        stop_reason: As of `ExtractedFacts`.
     """
 
     enough: bool
@@ -346,9 +346,9 @@ class Thought:
     """One step of reasoning.
 
     Attributes:
-        text: A sentence, searched for next; "" when there is none.
+        text: A sentence, which is the next query; "" when there is none.
         answered: Whether it answers the question.
-        stop_reason: As of a `Reading`.
+        stop_reason: As of `ExtractedFacts`.
     """
 
     text: str

@@ -75,7 +75,11 @@ def test_no_answer(small_folder: Path, server: RunningServer) -> None:
             1,
             "the budget of 10 tokens",
         ),
-        (("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-tokens", "-1"), 2, "below 0"),
+        (
+            ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-tokens", "-1"),
+            2,
+            "give a budget of 0 or more",
+        ),
         (
             ("--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1", "--max-cost", "1"),
             2,
@@ -89,7 +93,7 @@ def test_what_cannot_be_asked_is_one_line(
     done = run_clew("ask", QUESTION, "--index", small_folder, "--no-cache", *options)
     assert done.code == code
     # The evidence is printed nevertheless, if a search ran.
-    assert done.out.startswith("No answer: the language model gave none that can be used.\n" if code == 1 else "")
+    assert done.out.startswith("No answer: no reply of the language model can be used.\n" if code == 1 else "")
     assert ("\n1. " in done.out) == (code == 1)
     assert message in done.err
     assert done.err.count("\n") == 1

@@ -117,7 +117,7 @@ def _read_documents(records: Iterable[Record]) -> Iterator[Document]:
             )
         locations[identifier] = record.location
         title = record.text("title") if record.fields.get("title") is not None else ""
-        metadata = record.nested(record.fields.get("metadata") or {}, "'metadata'").fields
+        metadata = record.nested_record(record.fields.get("metadata") or {}, "'metadata'").fields
         yield Document(identifier, title, record.text("text"), metadata)
 
 
@@ -219,7 +219,7 @@ def _corpus_passages(record: Record) -> Iterator[tuple[str, str]]:
 
 def _paragraphs(record: Record) -> Iterator[tuple[tuple[str, str], bool]]:
     for number, item in enumerate(record.items("paragraphs")):
-        paragraph = record.nested(item, f"paragraph {number}")
+        paragraph = record.nested_record(item, f"paragraph {number}")
         supporting = paragraph.value("is_supporting")
         if not isinstance(supporting, bool):
             raise paragraph.error(f"'is_supporting' is {preview(supporting)}", "true or false")

@@ -91,7 +91,7 @@ class Record:
             raise self.error(f"the keys are {', '.join(self.fields) or 'none'}", " or ".join(map(repr, keys)))
         return self.fields[self._key(keys)]
 
-    def nested(self, value: Any, name: str) -> "Record":
+    def nested_record(self, value: Any, name: str) -> "Record":
         """Return an object inside this one as a record of its own.
 
         Raises:

@@ -104,7 +104,7 @@ class Run:
                 f"'format' is {preview(record.fields['format'])}", f"{RUN_FORMAT}, a run of this version"
             )
         rankings = tuple(
-            _read_ranking(record.nested(item, f"ranking {number}"))
+            _read_ranking(record.nested_record(item, f"ranking {number}"))
             for number, item in enumerate(record.items("rankings"))
         )
         return cls(record.text("retriever"), _read_integer(record, "k"), rankings)
@@ -182,7 +182,7 @@ def _make_ranking(question_id: str, evidence: Evidence, k: int, seconds: float) 
 
 
 def _read_ranking(record: Record) -> Ranking:
-    usage = record.nested(record.value("usage"), "'usage'")
+    usage = record.nested_record(record.value("usage"), "'usage'")
     return Ranking(
         record.text("question_id"),
         record.texts("passage_ids"),

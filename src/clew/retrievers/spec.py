@@ -1,4 +1,4 @@
-"""What the registry knows of a retriever: its settings record, what builds it, and what it needs."""
+"""An entry of the registry of retrievers: settings record, builder, needs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

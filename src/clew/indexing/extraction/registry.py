@@ -92,7 +92,7 @@ def open_extractor(
         InputError: No extractor has that name, the file cannot be read, or the language model cannot be used.
     """
     kind, _, argument = name.partition(":")
-    if kind not in EXTRACTORS:
+    if kind not in EXTRACTORS or name.endswith(":"):
         raise _unknown(name)
     return EXTRACTORS.entry(kind).build(argument, ExtractionTools(open_model, calls, on_done))
 

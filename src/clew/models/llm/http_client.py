@@ -53,13 +53,13 @@ def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str
         own_headers: The only headers sent besides plain ones; None to send those of the provider's package.
     """
 
-    async def strip(request: httpx2.Request) -> None:
+    async def strip_headers(request: httpx2.Request) -> None:
         if own_headers is not None:
             for name in [name for name in request.headers if name.lower() not in _PLAIN_HEADERS]:
                 del request.headers[name]
             request.headers.update(own_headers)
 
-    async def bound(response: httpx2.Response) -> None:
+    async def limit_response(response: httpx2.Response) -> None:
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise httpx2.DecodingError("the answer is compressed although the request excludes it")
         if isinstance(response.stream, httpx2.AsyncByteStream):
@@ -68,6 +68,6 @@ def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str
     limits = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
     client = create_async_httpx2_client(timeout=limits)
     client.headers["Accept-Encoding"] = "identity"
-    client.event_hooks["request"].append(strip)
-    client.event_hooks["response"].append(bound)
+    client.event_hooks["request"].append(strip_headers)
+    client.event_hooks["response"].append(limit_response)
     return client

@@ -109,7 +109,7 @@ class PathQuestionMaker:
 
     @cached_property
     def _usable_relations(self) -> "BoolArray":
-        """Which relations are informative: two or more words, or one of four or more letters, but not `mentions`."""
+        """Mask (R,) of informative relations: two or more words, or one of four or more letters, but not `mentions`."""
         usable = [r != MENTIONS_RELATION and (" " in r.strip() or len(r) >= 4) for r in self._snapshot.relations]
         return np.array(usable, dtype=bool)
 
