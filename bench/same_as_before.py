@@ -618,12 +618,19 @@ def rank(index: clew.Index, name: str, task: Task) -> Ranking:
 
 def retrieve(index: clew.Index, name: str, task: Task) -> Iterator[Evidence]:
     """Yield the evidence of a retriever for each question, printing progress on slow ones."""
-    retriever, last_line = index.retriever(name), time.monotonic()
+    retriever, last_line = open_retriever(index, name), time.monotonic()
     for start in range(0, len(task.questions), BATCH):
         yield from map(describe_evidence, retriever.retrieve(task.questions[start : start + BATCH], K))
         if time.monotonic() > last_line + PROGRESS_SECONDS:
             last_line = time.monotonic()
             print_progress(task, f"{name}: {start + BATCH} of {len(task.questions)} questions")
+
+
+def open_retriever(index: clew.Index, name: str) -> "clew.Retriever":
+    """Return a retriever; where settings are records, the reranked one is a record."""
+    if name in RERANKED_RETRIEVERS and hasattr(clew, "Reranked"):
+        return index.retriever(clew.Reranked(base=clew.Fused(), rerank=clew.GRag()))
+    return index.retriever(name)
 
 
 def describe_evidence(evidence: "clew.Evidence") -> Evidence:
