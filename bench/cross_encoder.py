@@ -40,8 +40,8 @@ def main() -> None:
     print(describe_machine(), flush=True)
     folder = train_cross_encoder(arguments.pairs)
     labels = {
-        f"fused:rerank=g-rag,pool={POOL}": "g-rag",
-        f"fused:rerank=cross-encoder:{folder},pool={POOL}": "cross-encoder",
+        f"fused:rerank=g-rag,rerank_depth={POOL}": "g-rag",
+        f"fused:rerank=cross-encoder:{folder},rerank_depth={POOL}": "cross-encoder",
         "fused": "as found",
     }
     for name in SETS:

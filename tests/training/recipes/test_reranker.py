@@ -118,7 +118,10 @@ def recall(index: Index, questions: Path, retriever: str, k: int) -> float:
     shares = []
     for line in questions.read_text(encoding="utf-8").splitlines():
         asked = json.loads(line)
-        found = [scored.item.document_id for scored in index.search(asked["question"], POOL, retriever).passages]
+        found = [
+            scored.item.document_id
+            for scored in index.search(asked["question"], POOL, parse_retriever(retriever)).passages
+        ]
         shares.append(len(set(found[:k]) & set(asked["gold"])) / len(set(asked["gold"])))
     return float(np.mean(shares))
 
@@ -155,7 +158,7 @@ def test_figures_are_those_of_searches(data: Path, first: tuple[Path, TrainingRe
         for k in (2, 5):
             found = recall(index, data / DEVELOPMENT_FILE, base, k)
             assert result.initial_figures[f"polar {base} recall@{k}"] == pytest.approx(found, abs=1e-9)
-        after = recall(index, data / DEVELOPMENT_FILE, f"{base}:rerank=g-rag:{out},pool={POOL}", 5)
+        after = recall(index, data / DEVELOPMENT_FILE, f"{base}:rerank=g-rag:{out},rerank_depth={POOL}", 5)
         # Half precision of what is kept may exchange passages of nearly one score.
         assert result.figures[f"polar {base} recall@5"] == pytest.approx(after, abs=0.05)
 
