@@ -106,6 +106,7 @@ def answer_request(request: Request, _before: int) -> ServerReply:
     return ServerReply(json.dumps({"answerable": False}))
 
 
+@pytest.mark.slow
 def test_feedback_of_a_model_is_logged_and_teaches_the_router(
     family: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_flipped_bit_in_the_table_never_gives_a_wrong_answer(
     assert derived or error_count >= 3  # two data files and the newest version
 
 
+@pytest.mark.slow
 def test_damage_in_the_table_is_found_repaired_and_indexed_again(
     sound_index: Path, corpus: Path, tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def test_an_empty_folder_gives_an_empty_index(tmp_path: Path) -> None:
     assert run_clew("verify", "--index", tmp_path / "index").code == 0
 
 
+@pytest.mark.slow
 def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
     words = "the sea ice drifts from shore to shore and melts in the summer "
     text = (words * (50_000_000 // len(words) + 1))[:50_000_000]
@@ -86,6 +87,7 @@ def test_a_line_of_fifty_megabytes(tmp_path: Path) -> None:
     assert search_passages(tmp_path / "index", "Oslo", "bm25")[0]["document_id"] == "b"
 
 
+@pytest.mark.slow
 def test_very_many_tiny_documents(tmp_path: Path) -> None:
     rows = ({"id": f"d{i}", "title": f"Thing {i}", "text": f"Thing {i} is near thing {i + 1}."} for i in range(20_000))
     folder = tmp_path / "in"

@@ -47,6 +47,7 @@ def start_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "state"), [("bare", 1), ("index", 2)], ids=["new", "changed"])
 def test_kill(start_folder: Path, tmp_path: Path, before: str, state: int) -> None:
     (tmp_path / "g").mkdir()

@@ -163,6 +163,7 @@ def index_fleet(folder: Path, extractor: FlakyExtractor, patch: pytest.MonkeyPat
     return clew.create(folder, Settings(encoder="hashing:32", extractor="rules", passage_tokens=64))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(st.lists(st.sets(st.sampled_from(PASSAGES)), min_size=1, max_size=3), st.booleans(), st.integers(1, 9))
 def test_failed_passages_that_were_retried_leave_no_trace(failing: list[set[str]], give: bool, batch: int) -> None:
@@ -217,6 +218,7 @@ def test_failures_of_this_run_are_not_retried(tmp_path: Path, monkeypatch: pytes
     assert list(chain.from_iterable(extractor.requests)).count("gjoa#2") == 1
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=10)
 @given(st.integers(0, len(PASSAGES) + 2), st.integers(1, 30), st.sampled_from([(), ("fram#1", "vega#3")]))
 def test_a_spent_budget_keeps_whole_documents_and_goes_on(most: int, batch: int, failing: tuple[str, ...]) -> None:

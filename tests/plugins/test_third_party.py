@@ -40,11 +40,13 @@ def run(environment: dict[str, str], *command: str) -> subprocess.CompletedProce
     return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_all_four_work_from_python(environment: dict[str, str], tmp_path: Path) -> None:
     done = run(environment, "-c", FROM_PYTHON.replace("{texts}", repr(TEXTS)), str(tmp_path / "index"))
     assert done.stdout.split("\n")[:5] == ["ab", "cb", "cba", "a", "c True"], done.stderr
 
 
+@pytest.mark.slow
 def test_all_four_work_from_the_command_line(environment: dict[str, str], tmp_path: Path) -> None:
     corpus, index = tmp_path / "corpus.jsonl", str(tmp_path / "index")
     rows = [json.dumps({"id": id_, "title": id_.upper(), "text": text}) for id_, text in TEXTS.items()]

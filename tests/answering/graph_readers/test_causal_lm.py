@@ -104,6 +104,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_llama(tmp_path_factory.mktemp("trained"), chat=True)
 
 
+@pytest.mark.slow
 def test_a_trained_model_answers_and_stops(folder: Path) -> None:
     reader = CausalReader(CausalModel(str(folder), trainable=True), build_prompt)
     optimizer = torch.optim.Adam(reader.parameters(), lr=0.01)
@@ -163,6 +164,7 @@ def test_positions_are_reserved_for_the_answer(folder: Path) -> None:
         reader.loss([fits], nothing, ["ship " * 20])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("soft", [0, 40])
 def test_a_graph_that_the_model_has_no_places_for_is_shortened(folder: Path, soft: int) -> None:
     """Whatever `max_context_tokens` is, and alike for the loss and for generation."""

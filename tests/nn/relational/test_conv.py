@@ -189,6 +189,7 @@ def test_second_derivatives_are_refused() -> None:
         gradient.sum().backward()  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.slow
 def test_no_row_per_edge_is_materialised() -> None:
     # 400,000 edges at width 256 would be 400 MB a copy.
     program = """

@@ -52,6 +52,7 @@ def recall(index: Index, name: str, k: int) -> float:
     return float(np.mean(shares))
 
 
+@pytest.mark.slow
 def test_recall_is_above_pagerank_and_far_above_bm25(index: Index) -> None:
     assert recall(index, "gfm", 5) >= recall(index, "pagerank", 5)
     assert recall(index, "gfm", 5) > recall(index, "fused", 5) + 0.1

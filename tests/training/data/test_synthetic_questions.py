@@ -79,6 +79,7 @@ def test_an_index_without_connected_passages_is_refused(empty_index: Index) -> N
         PathQuestionMaker(empty_index.snapshot).make(10)
 
 
+@pytest.mark.slow
 def test_fewer_questions_are_returned_if_there_are_no_more(polar: Index) -> None:
     few = PathQuestionMaker(polar.snapshot, 0)
     few._starts = few._starts[:1]

@@ -59,6 +59,7 @@ def trained_reader() -> ChoiceGraphReader:
     return ChoiceGraphReader(train_choice_reader(*random_graphs(120, 1), CHOICES, RECIPE))
 
 
+@pytest.mark.slow
 def test_the_reader_generalises_to_other_graphs(trained_reader: ChoiceGraphReader) -> None:
     graphs, answers = random_graphs(60, 2)
     contexts = [make_context(graph) for graph in graphs]
@@ -81,6 +82,7 @@ def test_a_subgraph_with_the_relation_has_a_lower_loss(trained_reader: ChoiceGra
         assert with_relation < without
 
 
+@pytest.mark.slow
 def test_training_on_subgraphs_makes_the_reader_less_sure_of_subgraphs(trained_reader: ChoiceGraphReader) -> None:
     of_wholes = ChoiceGraphReader(
         train_choice_reader(*random_graphs(120, 1), CHOICES, replace(RECIPE, random_subgraphs=0))

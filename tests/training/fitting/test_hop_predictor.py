@@ -71,6 +71,7 @@ def hop_accuracy(router: HopPredictor, some: Sequence[HopExample]) -> float:
     return float(np.mean(likeliest == [one.hops for one in some]))
 
 
+@pytest.mark.slow
 def test_hops_of_unseen_words_are_predicted(trained_on_two_hops: HopPredictorWeights) -> None:
     router = HopPredictor(trained_on_two_hops, encode)
     assert hop_accuracy(router, make_questions(200, 2, UNSEEN, seed=1)) > 0.97

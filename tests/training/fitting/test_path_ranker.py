@@ -76,6 +76,7 @@ def test_a_feature_against_a_path_gets_a_negative_weight() -> None:
     assert int(np.abs(weights.weights).argmax()) == FEATURES.index("back_and_forth")
 
 
+@pytest.mark.slow
 def test_nearness_regularises_towards_even_weights() -> None:
     some = make_examples("mean_likeness")
     scale = np.concatenate([e.features - e.features.mean(axis=0) for e in some]).std(axis=0)

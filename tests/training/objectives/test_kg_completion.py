@@ -79,6 +79,7 @@ def test_tails_are_queried_by_the_relation_and_heads_by_its_inverse(polar: Index
         np.testing.assert_array_equal(facts.question_vector(edge), polar.context.encode_texts([text])[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranking", ["listwise", "paper", "code"])
 def test_training_reduces_the_loss(facts: CompletionFacts, ranking: str) -> None:
     torch.manual_seed(0)

@@ -61,6 +61,7 @@ def silent(stage: str, done: int, total: int) -> None:
     del stage, done, total
 
 
+@pytest.mark.slow
 def test_every_kind_of_reader_is_trained_and_keeps_the_best_epoch(tmp_path: Path, llama: Path, kind: str) -> None:
     reader = READERS[kind](llama)
     objective = ReaderTuning(EXAMPLES, EXAMPLES, reader, 2)
@@ -72,6 +73,7 @@ def test_every_kind_of_reader_is_trained_and_keeps_the_best_epoch(tmp_path: Path
     assert -float(reader.loss(*inputs).mean()) == pytest.approx(done.figures["minus loss"])
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path, llama: Path, kind: str) -> None:
     whole, cut, resumed = (READERS[kind](llama) for _ in range(3))
     whole_objective, cut_objective, rest = (ReaderTuning(EXAMPLES, EXAMPLES, one, 2) for one in (whole, cut, resumed))

@@ -187,6 +187,7 @@ def make_objective(count: int = 64, loss: RerankLoss | None = None) -> Reranking
 RECIPE = Recipe(epochs=6, rate=0.02, warmup=1, average=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LOSSES)
 def test_a_network_with_edges_learns_the_task(kind: LossKind, tmp_path: Path) -> None:
     model = make_network("relational")
@@ -197,11 +198,13 @@ def test_a_network_with_edges_learns_the_task(kind: LossKind, tmp_path: Path) ->
     assert result.figures["held out all_gold@5"] == 1.0
 
 
+@pytest.mark.slow
 def test_a_network_without_edges_does_not_learn_the_task(tmp_path: Path) -> None:
     result = train(make_network("mlp"), make_objective(), RECIPE, tmp_path, silent)
     assert 0.5 <= result.figures["held out recall@2"] < 0.7  # the named one, and of the others one by chance
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_weights(tmp_path: Path) -> None:
     def killed(stage: str, done: int, total: int) -> None:
         if stage.startswith("epoch 3 ") and done == 2:

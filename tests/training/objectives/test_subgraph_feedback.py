@@ -352,6 +352,7 @@ def copy_tensors(tensors: Iterator[torch.Tensor] | Sequence[torch.Tensor]) -> li
     return [tensor.detach().clone() for tensor in tensors]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", [POLICY, PAPER])
 def test_network_and_soft_prompt_are_trained_and_the_language_model_is_not(
     tmp_path: Path, llama: Path, objective: FeedbackObjective
@@ -404,6 +405,7 @@ def test_a_trainable_reader_adds_its_mean_loss_without_a_gradient_to_the_network
     torch.testing.assert_close(of_reader[0], torch.autograd.grad(mean, reader.parameters())[0])
 
 
+@pytest.mark.slow
 def test_a_killed_joint_run_resumes_to_the_same_weights(tmp_path: Path, llama: Path) -> None:
     recipe = Recipe(epochs=3, rate=0.05, warmup=1, average=0.3, seed=2)
     readers, scorers = (

@@ -73,6 +73,7 @@ def questions(data: Path, out: Path) -> GFMExamples:
     return build_examples(open_graph_view(data, out / "run", RECIPE, silent), data, TRAIN_FILE, RECIPE, silent)
 
 
+@pytest.mark.slow
 def test_weights_come_out_that_say_what_they_are(data: Path, out: Path) -> None:
     trained = load_weights(out)
     assert (trained.model.settings.width, trained.nodes) == (16, 80)
@@ -213,6 +214,7 @@ def test_training_goes_on_from_weights_of_the_same_shape(data: Path, out: Path, 
         train_gfm([data], [], tmp_path, replace(recipe, width=8), silent)
 
 
+@pytest.mark.slow
 def test_other_data_is_another_run(data: Path, tmp_path: Path) -> None:
     changing, same = tmp_path / "one" / "polar", tmp_path / "other" / "polar"
     for folder in (changing, same):
@@ -238,6 +240,7 @@ def test_other_data_is_another_run(data: Path, tmp_path: Path) -> None:
     assert counts == [len(documents) - 1, len(documents)]
 
 
+@pytest.mark.slow
 def test_what_judges_the_facts_may_be_another_index(data: Path, out: Path, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "indexes").symlink_to(out / "run" / "indexes")
@@ -279,6 +282,7 @@ def test_recipes_that_are_none(wrong: dict[str, object], message: str) -> None:
         replace(RECIPE, **wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_adapting_keeps_what_wins_and_nothing_else(data: Path, out: Path, tmp_path: Path) -> None:
     index = open_run_index(out)
     recipe = replace(RECIPE, stage="paths", questions=80, loop=Recipe(epochs=2, rate=1e-3, average=0.5))

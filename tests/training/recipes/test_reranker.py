@@ -182,6 +182,7 @@ def test_the_same_again_asks_nobody_trains_nothing_and_writes_the_same(
     assert (again.initial_figures, again.figures) == (result.initial_figures, result.figures)
 
 
+@pytest.mark.slow
 def test_a_retriever_for_one_folder_of_data_alone(data: Path, prepared: Path, tmp_path: Path) -> None:
     recorder = ProgressRecorder()
     result = train_reranker([data], [data], prepared, ("bm25",), RECIPE, recorder, None, {data: ["pagerank"]})

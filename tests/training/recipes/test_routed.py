@@ -64,6 +64,7 @@ def out(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_weights_come_out_that_a_search_can_use(data: Path, out: Path) -> None:
     weights = load_choices(out, tuple(SIGNALS))
     assert {choice.retriever for choice in weights.choices} == set(CHOICES)

@@ -178,6 +178,7 @@ def test_feedback_teaches_what_the_untrained_network_misses(
     assert not found.model.training
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_files(
     question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]], tmp_path: Path
 ) -> None:
@@ -194,6 +195,7 @@ def test_another_seed_gives_other_weights(question_sets: Sets, tmp_path: Path) -
     assert prints[0] != prints[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epoch", [1, 3])
 def test_a_run_that_was_killed_goes_on_to_the_same_files(
     question_sets: Sets, first: tuple[TrainedScorer, TrainingResult, list[bytes]], tmp_path: Path, epoch: int
