@@ -20,7 +20,7 @@ from clew.indexing.snapshot_builder import check_snapshot, ensure_snapshot, snap
 from clew.indexing.sources.reader import read_documents
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
-from clew.plugins.records import SettingsRecord
+from clew.plugins.records import SettingsRecord, record_label
 from clew.protocols import Answerer, Encoder, LanguageModel, Retriever, TopicRetriever
 from clew.query.context import IndexContext
 from clew.retrievers.registry import RETRIEVERS, default_retriever, is_path_retriever, open_retriever
@@ -216,6 +216,8 @@ class Index:
         Raises:
             InputError: No retriever has that name, or it needs vectors that the index lacks.
         """
+        if isinstance(spec, type) or not (isinstance(spec, str | SettingsRecord) or hasattr(spec, "retrieve")):
+            raise InputError(f"the retriever is {spec!r}; give a name, a settings record such as GFM(), or a retriever")
         if not isinstance(spec, str | SettingsRecord):
             return spec
         named = self.resolve_retriever(spec)
@@ -256,7 +258,7 @@ class Index:
             return opened.retrieve([question], k, where)[0]
         if not isinstance(opened, TopicRetriever):
             able = ", ".join(name for name in RETRIEVERS if is_path_retriever(name))
-            raise InputError(f"topics are for the retrievers {able}, not {retriever}")
+            raise InputError(f"topics are for the retrievers {able}, not {_describe_retriever(retriever)}")
         return opened.retrieve_about([question], [topics], k, where)[0]
 
     def ask(
@@ -370,3 +372,9 @@ def _move_to_version(index: Index, table: PassageTable) -> None:
     index.table = table
     for made in ("context", "_retrievers"):
         vars(index).pop(made, None)
+
+
+def _describe_retriever(spec: RetrieverSpec) -> str:
+    if isinstance(spec, str):
+        return spec
+    return record_label(type(spec)) if isinstance(spec, SettingsRecord) else type(spec).__name__

@@ -130,6 +130,8 @@ def _describe(annotation: Any, metadata: list[Any]) -> str:
     if origin is Literal:
         choices = [str(choice) for choice in get_args(annotation)]
         return choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
+    if isinstance(annotation, type) and issubclass(annotation, SettingsRecord):
+        return "a settings record"
     if annotation is bool:
         return "yes or no"
     if annotation in (int, float):

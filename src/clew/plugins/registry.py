@@ -10,6 +10,7 @@ from clew.errors import InputError
 from clew.plugins.names import nearest
 
 Entry = TypeVar("Entry")
+_LOAD_ERRORS = (ImportError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError)
 
 
 class Registry(Generic[Entry]):
@@ -64,7 +65,7 @@ class Registry(Generic[Entry]):
         point = self._plugins[name]
         try:
             entry = point.load()
-        except (ImportError, AttributeError) as error:
+        except _LOAD_ERRORS as error:
             raise InputError(
                 f"the {self.kind} {name} of {point.value} cannot be loaded: {error}; install that package again"
             ) from error

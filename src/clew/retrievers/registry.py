@@ -7,6 +7,7 @@ entry point of the group `clew.retrievers` in a package of your own (docs/add-a-
 from typing import Any, ClassVar
 
 from clew.errors import InputError
+from clew.plugins.names import nearest
 from clew.plugins.records import SettingsRecord, WholeNumber, setting
 from clew.plugins.registry import Registry, load_object
 from clew.plugins.spec import split_settings
@@ -228,6 +229,9 @@ def parse_retriever(text: str) -> SettingsRecord:
     reranking = {key: values.pop(key) for key in RERANKING_SETTINGS if key in values}
     if name == RERANKED:
         return _parse_reranking(values.pop("base", "pagerank"), {"rerank": "g-rag", **reranking}, values)
+    for key in values.keys() - record_of(name).model_fields.keys():
+        if close := nearest(key, RERANKING_SETTINGS):
+            raise InputError(f"{name} has no setting {key!r}; did you mean {close}?")
     if fixed := next((key for key in values if key in entry.preset), ""):
         raise InputError(f"{name} fixes {fixed}: leave it out")
     record = record_of(name)(**{**entry.preset, **values})
@@ -245,7 +249,13 @@ def record_of(name: str) -> type[SettingsRecord]:
     Raises:
         InputError: No retriever has that name.
     """
-    record: type[SettingsRecord] = load_object(RETRIEVERS.entry(name).record)
+    entry = RETRIEVERS.entry(name)
+    record: type[SettingsRecord] = load_object(entry.record)
+    label = getattr(record, "label", "")
+    if label != name and not entry.preset:
+        raise InputError(
+            f"the settings of the retriever {name} have the label {label!r}; its package has to name it {name!r}"
+        )
     return record
 
 
@@ -285,9 +295,9 @@ def _check_names(spec: SettingsRecord | str) -> None:
     base = getattr(spec, "base", None)
     if base is None:
         return
-    able = [name for name in RETRIEVERS if _can_be_base(name, spec)]
     name = _entry_name(base)
-    if name not in able:
+    if name not in RETRIEVERS or not _can_be_base(name, spec):
+        able = [other for other in RETRIEVERS if _can_be_base(other, spec)]
         raise InputError(f"{_entry_name(spec)}: base is {name!r}; wanted one of {', '.join(able)}")
 
 
