@@ -16,6 +16,7 @@ from clew.plugins.records import (
     setting_rows,
 )
 from clew.plugins.spec import parse_spec, split_list
+from clew.retrievers.registry import parse_retriever
 
 
 class Example(SettingsRecord):
@@ -90,3 +91,17 @@ def test_the_table_of_settings() -> None:
 )
 def test_a_list_of_retrievers(text: str, names: list[str]) -> None:
     assert split_list(text) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gfm:rerank_dept=3,rerank=g-rag", "gfm has no setting 'rerank_dept'; did you mean rerank_depth"),
+        ("fused:rerank=grag", "no reranker is called 'grag'; did you mean g-rag"),
+        ("frag-simple:complexity=complex", "frag-simple fixes complexity: leave it out"),
+        ("gfmm", "no retriever is called 'gfmm'; did you mean gfm"),
+    ],
+)
+def test_misspelt_names_are_refused_with_the_nearest_right_one(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_retriever(text)
