@@ -9,23 +9,17 @@ prediction methods" (2020), section 3.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import LongArray, Scores
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import LongArray
-
-    Scores = NDArray[np.floating[Any]]
 
 _BLOCK_COUNT = 32
 
 
-def top_order(scores: "Scores", k: int) -> "LongArray":
+def top_order(scores: Scores, k: int) -> LongArray:
     """Return the positions of the `k` highest scores, best first, equal scores by position.
 
     Args:
@@ -55,7 +49,7 @@ def top_order(scores: "Scores", k: int) -> "LongArray":
     return best[np.argsort(-scores[best], kind="stable")].astype(np.int64)
 
 
-def ranking(scores: "Scores", ids: Sequence[str]) -> "LongArray":
+def ranking(scores: Scores, ids: Sequence[str]) -> LongArray:
     """Return the positions (n,) ordered by score, best first, equal scores by id.
 
     Args:
@@ -81,11 +75,11 @@ class Ranks:
         pessimistic: (n,) with the item last in its tie.
     """
 
-    optimistic: "LongArray"
-    pessimistic: "LongArray"
+    optimistic: LongArray
+    pessimistic: LongArray
 
     @classmethod
-    def from_scores(cls, scores: "Scores") -> "Ranks":
+    def from_scores(cls, scores: Scores) -> "Ranks":
         """Rank every item of `scores` (n,); a higher score is better.
 
         Raises:
@@ -98,17 +92,17 @@ class Ranks:
         return cls((len(scores) - at_most + 1).astype(np.int64), (len(scores) - below).astype(np.int64))
 
     @property
-    def realistic(self) -> "NDArray[np.float64]":
+    def realistic(self) -> NDArray[np.float64]:
         """The mean rank (n,) over all orders of each tie."""
         return (self.optimistic + self.pessimistic) / 2
 
     @property
-    def tie_sizes(self) -> "LongArray":
+    def tie_sizes(self) -> LongArray:
         """The number of items (n,) with the same score, the item itself included."""
         return self.pessimistic - self.optimistic + 1
 
 
-def _candidate_positions(scores: "Scores", k: int) -> "LongArray":
+def _candidate_positions(scores: Scores, k: int) -> LongArray:
     """Return the positions, ascending, that can be among the `k` best: scores of at least the k-th best block maximum.
 
     One pass over the scores; finding the k-th score among all of them takes ten times as long.
@@ -119,7 +113,7 @@ def _candidate_positions(scores: "Scores", k: int) -> "LongArray":
     return np.flatnonzero(scores >= np.partition(best, len(best) - k)[len(best) - k])
 
 
-def _check_scores(scores: "Scores") -> None:
+def _check_scores(scores: Scores) -> None:
     if scores.ndim != 1:
         raise InputError(f"scores have shape {scores.shape}: wanted (n,), one score per item")
     missing = np.flatnonzero(np.isnan(scores))

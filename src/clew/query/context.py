@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
@@ -23,11 +25,6 @@ from clew.store.array_cache import load_or_compute
 from clew.store.pretrained import CONFIG_FILE, PRETRAINED_FOLDER, adapted_weights_folder
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray
 
 _CACHED_QUESTIONS = 1024
 _EXAMPLE_COUNT = 10  # entity names that stand for the ends of a relation
@@ -45,9 +42,9 @@ class TextVectors:
         encode_questions: Returns unit rows (n, d) of questions.
     """
 
-    entity_vectors: "Callable[[], FloatArray]"
-    relation_vectors: "Callable[[], FloatArray]"
-    encode_questions: "Callable[[Sequence[str]], FloatArray]"
+    entity_vectors: Callable[[], FloatArray]
+    relation_vectors: Callable[[], FloatArray]
+    encode_questions: Callable[[Sequence[str]], FloatArray]
 
 
 class IndexContext:
@@ -159,18 +156,18 @@ class IndexContext:
         """Return the resources of retrievers that search paths."""
         return GraphSearchContext(self.scope, self.lexical, self.index_encoder, self.cached_array, self.weights_folder)
 
-    def encode_texts(self, texts: Sequence[str]) -> "FloatArray":
+    def encode_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit rows (n, d) of short texts, through the vector cache on disk."""
         return VectorCache(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
 
-    def encode_texts_with(self, texts: Sequence[str], encoder: Encoder) -> "FloatArray":
+    def encode_texts_with(self, texts: Sequence[str], encoder: Encoder) -> FloatArray:
         """Return rows (n, d) of short texts by any encoder, through a vector cache of its own on disk."""
         place = self._vectors
         if encoder.fingerprint != self._open_encoder().fingerprint:
             place = place.with_name(f"vectors-{blake2b(encoder.fingerprint.encode(), digest_size=6).hexdigest()}.lance")
         return VectorCache(place).get_or_encode(texts, encoder, self._on_progress)
 
-    def encode_questions(self, questions: Sequence[str]) -> "FloatArray":
+    def encode_questions(self, questions: Sequence[str]) -> FloatArray:
         """Return unit rows (n, d) of questions; characters that UTF-8 cannot write are replaced.
 
         The most recent ones are cached: an agent asks for the same ones at every step.
@@ -202,14 +199,14 @@ class IndexContext:
         """
         s, encoder = self.scope.snapshot, self.encoder
 
-        def load_vectors(kind: str, texts: Sequence[str]) -> "FloatArray":
+        def load_vectors(kind: str, texts: Sequence[str]) -> FloatArray:
             return self.cached_array(f"{kind}-{encoder.fingerprint}", lambda: self.encode_texts(list(texts)))
 
         entities = lru_cache(maxsize=1)(lambda: load_vectors("names", s.entities))
         relations = lru_cache(maxsize=1)(lambda: load_vectors("relations", s.relations))
         return TextVectors(entities, relations, self.encode_questions)
 
-    def cached_array(self, name: str, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
+    def cached_array(self, name: str, compute: Callable[[], NDArray[Any]]) -> NDArray[Any]:
         """Return an array that depends on this index version and `name` only, computed once and cached on disk."""
         return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)
 
@@ -229,15 +226,15 @@ class GraphSearchContext:
     scope: Scope
     lexical: BM25Index
     encoder: Encoder | None
-    cached_array: "Callable[[str, Callable[[], NDArray[Any]]], NDArray[Any]]"
+    cached_array: Callable[[str, Callable[[], NDArray[Any]]], NDArray[Any]]
     weights_folder: Callable[[str, Path | None], Path]
 
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""
         built: list[FactGraph] = []
 
-        def load_array(name: str) -> "NDArray[Any]":
-            def compute() -> "NDArray[Any]":
+        def load_array(name: str) -> NDArray[Any]:
+            def compute() -> NDArray[Any]:
                 if not built:
                     built.append(fact_graph(self.scope.snapshot.triples, len(self.scope.snapshot.entities)))
                 return np.asarray(getattr(built[0], name))

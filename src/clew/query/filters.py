@@ -21,16 +21,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sqlglot import exp
 
-    from clew.types import BoolArray
-
-    Truth = NDArray[np.int8]
+Truth = NDArray[np.int8]
 
 EXAMPLE = "year >= 1990 AND lang IN ('en', 'de')"
 MAX_CHARACTERS = 50_000
@@ -63,7 +62,7 @@ _ALLOWED_ARGS = {
 
 Row = Mapping[str, Any]
 Operand = Callable[["_Columns"], list[Any]]
-Condition = Callable[["_Columns"], "Truth"]
+Condition = Callable[["_Columns"], Truth]
 
 
 @final
@@ -80,7 +79,7 @@ class Predicate:
     fields: frozenset[str]
     _truth: Condition = field(repr=False, compare=False)
 
-    def mask(self, rows: Sequence[Row]) -> "BoolArray":
+    def mask(self, rows: Sequence[Row]) -> BoolArray:
         """Return for each row (n,) whether the predicate is true of it.
 
         Args:

@@ -11,19 +11,16 @@ edges weighted by the question and against hubs; values weighted by the passage'
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.ppr.forward_push import PushResult, push_pagerank
 from clew.query.linking import LinkedQuestion, describe_links, link_question
 from clew.query.scope import Scope
 from clew.ranking import top_order
 from clew.text.bm25 import BM25Index
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray
 
 NO_MATCH = "the question names nothing in the index and shares no word with it"
 
@@ -75,14 +72,14 @@ class QuestionWalk:
     """
 
     linked_question: LinkedQuestion
-    bm25_full: "FloatArray"
-    bm25_remainder: "FloatArray"
+    bm25_full: FloatArray
+    bm25_remainder: FloatArray
     named_nodes: dict[int, float]
-    restart: "tuple[IntArray, FloatArray] | None"
-    attraction: "FloatArray"
+    restart: tuple[IntArray, FloatArray] | None
+    attraction: FloatArray
     walk: PushResult | None
-    nodes: "IntArray"
-    scores: "FloatArray"
+    nodes: IntArray
+    scores: FloatArray
     notes: tuple[str, ...]
 
 
@@ -102,11 +99,11 @@ class GraphWalk:
         self._degrees = np.maximum(scope.snapshot.walk.degrees(), 1).astype(np.float32)
         self._hub_penalty = self._degrees**-config.hub
 
-    def walk(self, question: str, allowed: "BoolArray") -> QuestionWalk:
+    def walk(self, question: str, allowed: BoolArray) -> QuestionWalk:
         """Walk from a non-empty question, through the allowed passages (P,) only."""
         return self.walk_linked(link_question(self.scope.snapshot, question), allowed)
 
-    def walk_linked(self, linked: LinkedQuestion, allowed: "BoolArray") -> QuestionWalk:
+    def walk_linked(self, linked: LinkedQuestion, allowed: BoolArray) -> QuestionWalk:
         """Walk from a question whose names are linked already."""
         config, graph, entities = self.config, self.scope.snapshot.walk, self.scope.snapshot.entities
         full = _scale_to_best(self._lexical.scores(linked.text), allowed)
@@ -138,7 +135,7 @@ class GraphWalk:
         return {node: weight / total for node, weight in named.items()}
 
 
-def lexical_matches(scores: "FloatArray", depth: int) -> dict[int, float]:
+def lexical_matches(scores: FloatArray, depth: int) -> dict[int, float]:
     """Return the `depth` best positions with a score above 0, best first."""
     best = top_order(scores, depth) if len(scores) else ()
     return {int(p): float(scores[p]) for p in best if scores[p] > 0}
@@ -146,7 +143,7 @@ def lexical_matches(scores: "FloatArray", depth: int) -> dict[int, float]:
 
 def mix_restart(
     named: Mapping[int, float], lexical: Mapping[int, float], lexical_share: float
-) -> "tuple[IntArray, FloatArray] | None":
+) -> tuple[IntArray, FloatArray] | None:
     """Return the restart distribution as nodes, ascending, and probabilities; None when both parts are empty.
 
     Args:

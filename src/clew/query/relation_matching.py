@@ -9,15 +9,13 @@ Source: none. Differs from the source: nothing.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import FloatArray, IntArray
 from clew.models.encoders.memory import VectorMemory
 from clew.query.masking import MaskedQuestion, find_relation_words
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray
 
 RelationPath = tuple[int, ...]
 """Relation codes: twice the relation, plus one when it is walked from tail to head."""
@@ -42,8 +40,8 @@ class RelationTexts:
         self,
         name: Callable[[int], str],
         ends: Callable[[int], str],
-        encode: "Callable[[Sequence[str]], FloatArray]",
-        encode_words: "Callable[[Sequence[str]], FloatArray]",
+        encode: Callable[[Sequence[str]], FloatArray],
+        encode_words: Callable[[Sequence[str]], FloatArray],
     ) -> None:
         self._name = lru_cache(maxsize=None)(name)  # reading a string from the index costs more than comparing it
         self._ends = ends
@@ -54,15 +52,15 @@ class RelationTexts:
         """Return the names of a path's relations, joined by commas."""
         return ", ".join(self._name(code >> 1) for code in path)
 
-    def name_vectors(self, codes: "IntArray") -> "FloatArray":
+    def name_vectors(self, codes: IntArray) -> FloatArray:
         """Return unit rows (n, d) of the names of relation codes."""
         return self.text_memory([self._name(int(code) >> 1) for code in codes])
 
-    def end_vectors(self, codes: "IntArray") -> "FloatArray":
+    def end_vectors(self, codes: IntArray) -> FloatArray:
         """Return unit rows (n, d) of the names where such a step ends."""
         return self.text_memory([self._ends(int(code)) for code in codes])
 
-    def step_vectors(self, codes: "IntArray") -> "FloatArray":
+    def step_vectors(self, codes: IntArray) -> FloatArray:
         """Return unit rows (n, d) of steps: the normalised sum of name vector and end vector."""
         both = self.name_vectors(codes) + self.end_vectors(codes)
         return np.asarray(both / np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-9), dtype=np.float32)
@@ -85,19 +83,19 @@ class RelationMatch:
         question_vector: (d,) of the masked question.
     """
 
-    codes: "IntArray"
-    name_similarity: "FloatArray"
-    step_similarity: "FloatArray"
-    name_weights: "FloatArray"
-    step_weights: "FloatArray"
-    reverse_order: "IntArray"
-    end_similarity: "FloatArray"
-    question_similarity: "FloatArray"
-    relation_similarity: "FloatArray"
-    question_vector: "FloatArray"
+    codes: IntArray
+    name_similarity: FloatArray
+    step_similarity: FloatArray
+    name_weights: FloatArray
+    step_weights: FloatArray
+    reverse_order: IntArray
+    end_similarity: FloatArray
+    question_similarity: FloatArray
+    relation_similarity: FloatArray
+    question_vector: FloatArray
 
 
-def match_relations(question: MaskedQuestion, codes: "IntArray", texts: RelationTexts) -> RelationMatch:
+def match_relations(question: MaskedQuestion, codes: IntArray, texts: RelationTexts) -> RelationMatch:
     """Compare a question with relations.
 
     Args:
@@ -118,8 +116,8 @@ def match_relations(question: MaskedQuestion, codes: "IntArray", texts: Relation
 
 
 def match_words(
-    phrases: Sequence[Sequence[str]], relations: "FloatArray", encode: "Callable[[Sequence[str]], FloatArray]"
-) -> "tuple[FloatArray, FloatArray]":
+    phrases: Sequence[Sequence[str]], relations: FloatArray, encode: Callable[[Sequence[str]], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
     """Return the similarity of a question's words to relations, and a weight for each word.
 
     The mean over all relations is subtracted from the similarities of a phrase: it separates no relation.

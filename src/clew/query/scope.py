@@ -3,18 +3,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.filters import parse_filter
 from clew.ranking import top_order
 from clew.types import Filter, Passage, Scored
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray
 
 
 class Scope:
@@ -34,7 +32,7 @@ class Scope:
         columns = zip(s.metadata, s.passage_ids, s.document_ids, s.titles, strict=True)
         return [{**json.loads(m), "id": i, "document_id": d, "title": t} for m, i, d, t in columns]
 
-    def mask(self, where: Filter | None) -> "BoolArray":
+    def mask(self, where: Filter | None) -> BoolArray:
         """Return the passages (P,) that a filter allows; all for None.
 
         Raises:
@@ -55,7 +53,7 @@ class Scope:
             self._masks[where] = predicate.mask(self._metadata_rows)
         return self._masks[where]
 
-    def blocked_triples(self, where: Filter | None) -> "BoolArray | None":
+    def blocked_triples(self, where: Filter | None) -> BoolArray | None:
         """Return the triples (T,) that no allowed passage states; None when there are none.
 
         Raises:
@@ -66,7 +64,7 @@ class Scope:
             self._blocked_triples[where] = blocked if blocked.any() else None
         return self._blocked_triples[where]
 
-    def rank(self, scores: "FloatArray", k: int, allowed: "BoolArray", floor: float = 0.0) -> list[tuple[int, float]]:
+    def rank(self, scores: FloatArray, k: int, allowed: BoolArray, floor: float = 0.0) -> list[tuple[int, float]]:
         """Return the positions and scores of the best allowed passages, best first, ties by id.
 
         Args:

@@ -3,18 +3,16 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.types import Evidence, Filter
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class DenseRetriever:
     """
 
     scope: Scope
-    encode: "Callable[[Sequence[str]], FloatArray]"
+    encode: Callable[[Sequence[str]], FloatArray]
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by cosine."""
@@ -43,12 +41,12 @@ class DenseRetriever:
             evidence.append(make_evidence(self.scope.scored_passages(ranked), (), (), started))
         return evidence
 
-    def similarity(self, question: str) -> "FloatArray":
+    def similarity(self, question: str) -> FloatArray:
         """Return the cosine (P,) of every passage with a question."""
         cosine: FloatArray = self.scope.snapshot.vectors @ self.question_vector(question)
         return cosine
 
-    def question_vector(self, question: str) -> "FloatArray":
+    def question_vector(self, question: str) -> FloatArray:
         """Return a question's unit vector (d,)."""
         vector: FloatArray = self.encode([question])[0]
         return vector

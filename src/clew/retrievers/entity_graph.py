@@ -7,10 +7,11 @@ Differs from the source: no sentence nodes and no semantic activation of entitie
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.graph.ppr.forward_push import push_pagerank
@@ -24,9 +25,6 @@ from clew.retrievers.evidence import check_k, empty_question_evidence, make_evid
 from clew.retrievers.walk_paths import mention_triple
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray
 
 DAMPING = 0.5
 LEXICAL_RESTART = 0.1
@@ -53,7 +51,7 @@ class EntityGraphRetriever:
         allowed = self._scope.mask(where)
         return [self._retrieve_one(question, k, allowed) for question in questions]
 
-    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
@@ -73,7 +71,7 @@ class EntityGraphRetriever:
         passages = self._scope.scored_passages(ranked)
         return make_evidence(passages, sorted(paths, key=lambda path: -path.score), (), started)
 
-    def _restart_distribution(self, question: str, allowed: "BoolArray") -> "tuple[IntArray, FloatArray] | None":
+    def _restart_distribution(self, question: str, allowed: BoolArray) -> tuple[IntArray, FloatArray] | None:
         snapshot = self._scope.snapshot
         degrees = snapshot.mentioned_in.degrees()
         entities = [e for name in link_question(snapshot, question).linked_names for e in name.entities]

@@ -11,10 +11,10 @@ published score); the base's own ranking may weigh more than the expansion (`bas
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.paths.beam_search import Beam, BeamSettings, TripleGraph, diverse_beam_search
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.protocols import AgentReader, Retriever, fingerprint_of
@@ -22,9 +22,6 @@ from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, insert_empty_questions
 from clew.retrievers.fused import FUSION_DEPTH, weighted_rank_fusion
 from clew.types import Evidence, Fact, Filter, Passage, Path, ReaderInput, Scored, Usage
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 NO_START_TRIPLE = "no triple to expand from: the ranking of the base alone"
 
@@ -78,11 +75,11 @@ class GraphExpansion:
     scope: Scope
     graph: TripleGraph
     vectors: TripleEmbeddings
-    encode_questions: "Callable[[Sequence[str]], FloatArray]"
+    encode_questions: Callable[[Sequence[str]], FloatArray]
     settings: ExpansionSettings
 
     def expand(
-        self, question: "FloatArray", starts: "LongArray | IntArray | Sequence[int]", allowed: "BoolArray"
+        self, question: FloatArray, starts: LongArray | IntArray | Sequence[int], allowed: BoolArray
     ) -> ExpansionResult:
         """Return the passages that chains from start triples lead to.
 
@@ -105,7 +102,7 @@ class GraphExpansion:
         paths = tuple(Scored(tuple(snapshot.triple(t, allowed) for t in beam.triples), beam.score) for beam in beams)
         return ExpansionResult(tuple(passages), paths, tuple(beams))
 
-    def link_facts(self, facts: Sequence[Sequence[Fact]], allowed: "BoolArray") -> list[tuple[Fact, ...]]:
+    def link_facts(self, facts: Sequence[Sequence[Fact]], allowed: BoolArray) -> list[tuple[Fact, ...]]:
         """Link each question's facts that have no triple to the most similar one that an allowed passage states.
 
         They stay without a triple where no allowed passage states one.
@@ -123,7 +120,7 @@ class GraphExpansion:
         t = self.scope.snapshot.triple(triple)
         return f"{t.head} {t.relation} {t.tail}"
 
-    def passages_stating(self, triple: int, allowed: "BoolArray") -> tuple[Passage, ...]:
+    def passages_stating(self, triple: int, allowed: BoolArray) -> tuple[Passage, ...]:
         """Return the allowed passages that state a triple."""
         s = self.scope.snapshot
         return tuple(s.passage(int(p)) for p in s.triple_passages.row(triple) if allowed[p])
@@ -181,8 +178,8 @@ class GraphExpansionRetriever:
         return insert_empty_questions(questions, evidence)
 
     def _start_triples(
-        self, inputs: Sequence[ReaderInput], allowed: "BoolArray"
-    ) -> tuple[list["LongArray | list[int]"], list[Usage], list[tuple[str, ...]]]:
+        self, inputs: Sequence[ReaderInput], allowed: BoolArray
+    ) -> tuple[list[LongArray | list[int]], list[Usage], list[tuple[str, ...]]]:
         """Return for each question the start triples, the usage of the reader, and notes."""
         if self.reader is None:
             s = self.expansion.scope.snapshot

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.power_iteration import power_iteration, summed_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
@@ -27,9 +28,6 @@ from clew.retrievers.dense import Dense, DenseRetriever, build_dense
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.walk_paths import mention_triple
 from clew.types import Evidence, Filter, Path, Scored
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray
 
 TOP_TRIPLES = 5
 TOP_PHRASES = 5
@@ -49,10 +47,10 @@ class HippoRAG2Retriever:
 
     scope: Scope
     dense: DenseRetriever
-    encode_texts: Callable[[Sequence[str]], "FloatArray"]
+    encode_texts: Callable[[Sequence[str]], FloatArray]
 
     @cached_property
-    def _triple_vectors(self) -> "FloatArray":
+    def _triple_vectors(self) -> FloatArray:
         s = self.scope.snapshot
         relations, entities = list(s.relations), list(s.entities)
         return self.encode_texts([f"{entities[h]} {relations[r]} {entities[t]}" for h, r, t in s.triples.tolist()])
@@ -68,7 +66,7 @@ class HippoRAG2Retriever:
         graph = self._graph if allowed.all() else build_phrase_graph(self.scope.snapshot, allowed)
         return [self._retrieve_one(question, k, allowed, graph) for question in questions]
 
-    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray", graph: Adjacency) -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: BoolArray, graph: Adjacency) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
@@ -88,7 +86,7 @@ class HippoRAG2Retriever:
         passages = self.scope.scored_passages(ranked)
         return make_evidence(passages, self._paths(triples, ranked, allowed), (), started)
 
-    def _nearest_triples(self, question: str, allowed: "BoolArray") -> list[tuple[int, float]]:
+    def _nearest_triples(self, question: str, allowed: BoolArray) -> list[tuple[int, float]]:
         if not len(self.scope.snapshot.triples):
             return []
         scores = self._triple_vectors @ self.dense.question_vector(question)
@@ -109,7 +107,7 @@ class HippoRAG2Retriever:
         return {phrase: means[phrase] for phrase in sorted(means, key=lambda p: (-means[p], p))[:TOP_PHRASES]}
 
     def _paths(
-        self, triples: Sequence[tuple[int, float]], ranked: Sequence[tuple[int, float]], allowed: "BoolArray"
+        self, triples: Sequence[tuple[int, float]], ranked: Sequence[tuple[int, float]], allowed: BoolArray
     ) -> list[Scored[Path]]:
         """Return the nearest triples, each followed by the best ranked passage that mentions one of its phrases."""
         snapshot = self.scope.snapshot
@@ -127,7 +125,7 @@ class HippoRAG2Retriever:
         return paths
 
 
-def build_phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
+def build_phrase_graph(snapshot: Snapshot, allowed: BoolArray) -> Adjacency:
     """Return passages 0 to P - 1 and phrases P to P + E - 1 with triple, mention and synonym edges, both ways.
 
     Args:
@@ -154,7 +152,7 @@ def build_phrase_graph(snapshot: Snapshot, allowed: "BoolArray") -> Adjacency:
     )
 
 
-def _min_max_scale(scores: "FloatArray", allowed: "BoolArray") -> "FloatArray":
+def _min_max_scale(scores: FloatArray, allowed: BoolArray) -> FloatArray:
     """Scale allowed scores to 0 (the lowest) to 1 (the best), all 1 when they are equal; others are 0."""
     if not allowed.any():
         return np.zeros_like(scores)

@@ -5,8 +5,9 @@ Source: see `query.graph_walk`. Differs from the source: nothing more.
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from clew.arrays import BoolArray
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
@@ -17,9 +18,6 @@ from clew.retrievers.evidence import check_k, empty_question_evidence, make_evid
 from clew.retrievers.walk_paths import walk_path
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter, Path, Scored
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray
 
 
 class PageRankRetriever:
@@ -41,11 +39,11 @@ class PageRankRetriever:
         allowed = self._scope.mask(where)
         return [self._retrieve_one(question, k, allowed) for question in questions]
 
-    def walk(self, question: str, allowed: "BoolArray") -> QuestionWalk:
+    def walk(self, question: str, allowed: BoolArray) -> QuestionWalk:
         """Return the walk of a question through the allowed passages (P,) only."""
         return self._graph_walk.walk(question, allowed)
 
-    def walk_evidence(self, question_walk: QuestionWalk, k: int, allowed: "BoolArray", started: float) -> Evidence:
+    def walk_evidence(self, question_walk: QuestionWalk, k: int, allowed: BoolArray, started: float) -> Evidence:
         """Return at most `k` passages of a walk that started at `started` (a `time.perf_counter`)."""
         if question_walk.walk is None or question_walk.restart is None:
             return make_evidence((), (), (*question_walk.notes, NO_MATCH), started)
@@ -62,13 +60,13 @@ class PageRankRetriever:
             self._scope.scored_passages(ranked), self._paths(walks, allowed), question_walk.notes, started
         )
 
-    def _retrieve_one(self, question: str, k: int, allowed: "BoolArray") -> Evidence:
+    def _retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started)
         return self.walk_evidence(self.walk(question, allowed), k, allowed, started)
 
-    def _paths(self, walks: Sequence[tuple[float, tuple[int, ...]]], allowed: "BoolArray") -> tuple[Scored[Path], ...]:
+    def _paths(self, walks: Sequence[tuple[float, tuple[int, ...]]], allowed: BoolArray) -> tuple[Scored[Path], ...]:
         """Return the walks as triples, likeliest first, without those that end where they start."""
         paths = [Scored(walk_path(self._scope.snapshot, nodes, allowed), probability) for probability, nodes in walks]
         return tuple(sorted((path for path in paths if path.item), key=lambda path: -path.score))

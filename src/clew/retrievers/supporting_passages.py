@@ -2,26 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from clew.arrays import BoolArray, IntArray
 from clew.query.scope import Scope
 from clew.retrievers.evidence import make_evidence
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Passage, Path, Scored
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray
 
 
 def path_evidence(
     scope: Scope,
     lexical: BM25Index,
     question: str,
-    walks: "Iterable[tuple[IntArray, float]]",
-    topics: "IntArray",
+    walks: Iterable[tuple[IntArray, float]],
+    topics: IntArray,
     notes: Sequence[str],
     k: int,
-    allowed: "BoolArray",
+    allowed: BoolArray,
     started: float,
 ) -> Evidence:
     """Return evidence of paths, with at most `k` supporting passages.
@@ -48,7 +45,7 @@ def path_evidence(
 
 
 def find_supporting_passages(
-    scope: Scope, lexical: BM25Index, question: str, paths: Sequence[Scored[Path]], k: int, allowed: "BoolArray"
+    scope: Scope, lexical: BM25Index, question: str, paths: Sequence[Scored[Path]], k: int, allowed: BoolArray
 ) -> tuple[Sequence[Scored[Passage]], int]:
     """Return the passages that state the best paths, then those that share words with the question.
 

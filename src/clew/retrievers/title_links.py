@@ -7,10 +7,11 @@ Differs from the source: a linked passage inherits a share of its best parent's 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from clew.arrays import BoolArray
 from clew.plugins.records import SettingsRecord
 from clew.protocols import Retriever
 from clew.query.context import IndexContext
@@ -19,9 +20,6 @@ from clew.retrievers.evidence import check_k, make_evidence
 from clew.retrievers.spec import OpenRetriever
 from clew.retrievers.walk_paths import walk_path
 from clew.types import Evidence, Filter, Path, Scored
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray
 
 START_PASSAGES = 5
 BASE_DEPTH = 100
@@ -49,7 +47,7 @@ class TitleLinksRetriever:
         bases = self.base.retrieve(questions, max(k, BASE_DEPTH), where)
         return [self._expand(base, k, allowed) for base in bases]
 
-    def _expand(self, base: Evidence, k: int, allowed: "BoolArray") -> Evidence:
+    def _expand(self, base: Evidence, k: int, allowed: BoolArray) -> Evidence:
         started = time.perf_counter() - base.usage.seconds
         position = self.scope.snapshot.position
         own = _min_max_scale({position(scored.item.id): scored.score for scored in base.passages})
@@ -70,12 +68,12 @@ class TitleLinksRetriever:
         passages = self.scope.scored_passages([(p, best[p]) for p in order])
         return make_evidence(passages, self._paths(order, best, parents, allowed), base.notes, started)
 
-    def _linked_passages(self, passage: int, allowed: "BoolArray") -> list[int]:
+    def _linked_passages(self, passage: int, allowed: BoolArray) -> list[int]:
         neighbours = self.scope.snapshot.walk.row(passage)
         return [int(n) for n in neighbours if n < len(allowed) and allowed[n]]
 
     def _paths(
-        self, order: Sequence[int], best: dict[int, float], parents: dict[int, int], allowed: "BoolArray"
+        self, order: Sequence[int], best: dict[int, float], parents: dict[int, int], allowed: BoolArray
     ) -> list[Scored[Path]]:
         paths: list[Scored[Path]] = []
         for passage in order:

@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.types import Path, Triple
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray
 
 MENTIONS = "mentions"
 
@@ -21,7 +18,7 @@ def mention_triple(snapshot: Snapshot, passage: int, entity: int) -> Triple:
     return Triple(snapshot.titles[passage] or id_, MENTIONS, snapshot.entities[entity], (id_,))
 
 
-def walk_path(snapshot: Snapshot, nodes: Sequence[int], allowed: "BoolArray") -> Path:
+def walk_path(snapshot: Snapshot, nodes: Sequence[int], allowed: BoolArray) -> Path:
     """Return the triple of each step of a walk; () for a walk of one node.
 
     Args:
@@ -32,7 +29,7 @@ def walk_path(snapshot: Snapshot, nodes: Sequence[int], allowed: "BoolArray") ->
     return tuple(_edge_triple(snapshot, one, other, allowed) for one, other in pairwise(nodes))
 
 
-def _edge_triple(s: Snapshot, one: int, other: int, allowed: "BoolArray") -> Triple:
+def _edge_triple(s: Snapshot, one: int, other: int, allowed: BoolArray) -> Triple:
     stating = [node for node in (one, other) if node < len(s.passage_ids) and allowed[node]]
     candidates = [_connecting_triple(s, passage, other if passage == one else one) for passage in stating]
     chosen = [position for position in candidates if position >= 0]

@@ -11,14 +11,11 @@ import re
 from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import IntArray, LongArray
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.types import IntArray, LongArray
 
 QUESTION = "question"
 _SENSE = re.compile(r"(.*[^\W\d_].*)-\d{2,3}")
@@ -91,7 +88,7 @@ def path_words(graph: AMRGraph, start: str = QUESTION) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, words)))
 
 
-def count_common_parts(graphs: Sequence[AMRGraph], ignored: Collection[str] = ()) -> "IntArray":
+def count_common_parts(graphs: Sequence[AMRGraph], ignored: Collection[str] = ()) -> IntArray:
     """Count the common concepts and edges of each pair of graphs.
 
     Args:
@@ -119,7 +116,7 @@ def count_common_parts(graphs: Sequence[AMRGraph], ignored: Collection[str] = ()
     return np.stack([_count_shared(nodes), _count_shared(edge_ids)], axis=-1)
 
 
-def _count_shared(parts: "Sequence[LongArray]") -> "IntArray":
+def _count_shared(parts: Sequence[LongArray]) -> IntArray:
     """Return the number of distinct ids that each pair of arrays shares (n, n), 0 on the diagonal."""
     owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     flat = np.concatenate([np.zeros(0, dtype=np.int64), *parts])

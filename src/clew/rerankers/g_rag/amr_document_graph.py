@@ -6,18 +6,16 @@ a question, such as the question's own, make no edges: counted as in the source,
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.protocols import fingerprint_of
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.parsers import AMRParser
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.types import Failure, Passage, Scored
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 EDGE_FEATURES = ("common nodes", "common edges")
 """Names of the edge features, in order."""
@@ -35,7 +33,7 @@ class AMRDocumentGraphBuilder:
     node_features: tuple[str, ...] = ()  # a node has its text vector only
     edge_features = EDGE_FEATURES
 
-    def __init__(self, parser: AMRParser, encode: "Callable[[Sequence[str]], FloatArray]") -> None:
+    def __init__(self, parser: AMRParser, encode: Callable[[Sequence[str]], FloatArray]) -> None:
         self._parser = parser
         self._encode = encode
 

@@ -13,20 +13,17 @@ question; passages have features of their match with the question and of their r
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, final
+from typing import Protocol, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import FloatArray, LongArray
 from clew.graph.csr import Adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import LinkedQuestion, link_question
 from clew.text.bm25 import BM25Index
 from clew.types import Passage, Scored
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, LongArray
 
 NODE_FEATURES = (
     "score",
@@ -68,10 +65,10 @@ class DocumentGraph:
         notes: Notes for the user.
     """
 
-    vectors: "FloatArray"
-    node_features: "FloatArray"
-    edge_features: "FloatArray"
-    question: "FloatArray"
+    vectors: FloatArray
+    node_features: FloatArray
+    edge_features: FloatArray
+    question: FloatArray
     notes: tuple[str, ...] = ()
 
 
@@ -119,8 +116,8 @@ class IndexDocumentGraphBuilder:
         self,
         snapshot: Snapshot,
         lexical: BM25Index,
-        encode: "Callable[[Sequence[str]], FloatArray]",
-        relations: "Callable[[], FloatArray]",
+        encode: Callable[[Sequence[str]], FloatArray],
+        relations: Callable[[], FloatArray],
         *,
         vectors: bool = False,
     ) -> None:
@@ -145,7 +142,7 @@ class IndexDocumentGraphBuilder:
         inputs = zip(questions, self._encode(questions), ranked_passages, strict=True)
         return [self._build_one(*each) for each in inputs]
 
-    def _build_one(self, question: str, vector: "FloatArray", passages: Sequence[Scored[Passage]]) -> DocumentGraph:
+    def _build_one(self, question: str, vector: FloatArray, passages: Sequence[Scored[Passage]]) -> DocumentGraph:
         linked = link_question(self._snapshot, question)
         positions = np.array([self._snapshot.position(scored.item.id) for scored in passages], dtype=np.int64)
         scores = np.array([scored.score for scored in passages], dtype=np.float32)
@@ -179,13 +176,13 @@ class IndexDocumentGraphBuilder:
         texts, vector = (texts, vector) if self._vectors else (texts[:, :0], vector[:0])
         return DocumentGraph(texts, np.concatenate((match, naming), 1).astype(np.float32), edges, vector)
 
-    def _member_nodes(self, positions: "LongArray") -> "tuple[LongArray, LongArray]":
+    def _member_nodes(self, positions: LongArray) -> tuple[LongArray, LongArray]:
         """Return the walk-graph nodes of passages as two columns: place in `positions`, and node."""
         owners, entities = gather_neighbours(self._snapshot.mentions, positions)
         places = np.arange(len(positions), dtype=np.int64)
         return np.concatenate((owners, places)), np.concatenate((self._nodes[entities], self._title_nodes[positions]))
 
-    def _named_weights(self, linked: LinkedQuestion, columns: "LongArray") -> "FloatArray":
+    def _named_weights(self, linked: LinkedQuestion, columns: LongArray) -> FloatArray:
         """Return the weights (c,) of nodes named by the question, by rarity; they sum to 1 over all nodes."""
         weights: dict[int, float] = {}
         for name in linked.linked_names:
@@ -201,8 +198,8 @@ class IndexDocumentGraphBuilder:
         return shares
 
     def _passage_links(
-        self, positions: "LongArray", titles: "LongArray", vector: "FloatArray"
-    ) -> "tuple[FloatArray, FloatArray, FloatArray]":
+        self, positions: LongArray, titles: LongArray, vector: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compare the triples that passages state about each other's title entity with the question.
 
         Returns:
@@ -233,8 +230,8 @@ class IndexDocumentGraphBuilder:
         return relevant, counts, nearest
 
     def _match_features(
-        self, linked: LinkedQuestion, positions: "LongArray", scores: "FloatArray", similarity: "FloatArray"
-    ) -> "FloatArray":
+        self, linked: LinkedQuestion, positions: LongArray, scores: FloatArray, similarity: FloatArray
+    ) -> FloatArray:
         """Return the first seven node features (n, 7): ranks, BM25 scores and similarities."""
         ranks = np.arange(1, len(positions) + 1)
         full, remainder = (
@@ -244,7 +241,7 @@ class IndexDocumentGraphBuilder:
         return np.stack((*columns, similarity, _min_max_scale(similarity)), axis=1).astype(np.float32)
 
 
-def gather_neighbours(adjacency: Adjacency, positions: "NDArray[np.integer]") -> "tuple[LongArray, LongArray]":
+def gather_neighbours(adjacency: Adjacency, positions: NDArray[np.integer]) -> tuple[LongArray, LongArray]:
     """Return the neighbours of rows as two columns: place in `positions`, and neighbour."""
     starts, counts = adjacency.indptr[positions], np.diff(adjacency.indptr)[positions]
     owners = np.repeat(np.arange(len(positions), dtype=np.int64), counts)
@@ -252,7 +249,7 @@ def gather_neighbours(adjacency: Adjacency, positions: "NDArray[np.integer]") ->
     return owners, adjacency.indices[np.repeat(starts, counts) + within].astype(np.int64)
 
 
-def _min_max_scale(values: "FloatArray") -> "FloatArray":
+def _min_max_scale(values: FloatArray) -> FloatArray:
     """Scale values (n,) to 0 to 1; ones if all are equal."""
     low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
     if not high > low:
@@ -261,13 +258,13 @@ def _min_max_scale(values: "FloatArray") -> "FloatArray":
     return scaled
 
 
-def _scale_to_max(values: "FloatArray") -> "FloatArray":
+def _scale_to_max(values: FloatArray) -> FloatArray:
     """Divide non-negative values (n,) by their maximum."""
     shares: FloatArray = values / np.float32(max(float(values.max(initial=0.0)), 1e-9))
     return shares
 
 
-def _named_share(members: "FloatArray", named: "FloatArray") -> "FloatArray":
+def _named_share(members: FloatArray, named: FloatArray) -> FloatArray:
     """Return for each passage (n,) its share of the named nodes that any passage has."""
     shares: FloatArray = members @ (named > 0).astype(np.float32) / np.float32(max(1, int((named > 0).sum())))
     return shares

@@ -10,19 +10,16 @@ is ranked with the others.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import torch
 
+from clew.arrays import FloatArray
 from clew.protocols import fingerprint_of
-from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
+from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs
 from clew.rerankers.ordering import check_lengths, sort_by_score
 from clew.types import Evidence
-
-if TYPE_CHECKING:
-    from clew.rerankers.g_rag.document_graph import DocumentGraph
-    from clew.types import FloatArray
 
 
 @final
@@ -66,7 +63,7 @@ class DocumentGraphReranker:
             ranked[place] = replace(item, notes=(*item.notes, *graph.notes))
         return ranked
 
-    def _scores(self, graph: "DocumentGraph") -> "FloatArray":
+    def _scores(self, graph: DocumentGraph) -> FloatArray:
         """Return the passages' scores (n,); one question at a time, so that scores do not depend on the batch."""
         model = self._trained.model
         with torch.inference_mode():

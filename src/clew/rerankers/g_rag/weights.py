@@ -4,18 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.nn.document_gnn import DocumentBatch, DocumentGNN, DocumentGNNSettings
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.store.weights_io import read_weights, write_weights
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 GRAPH_KINDS = ("index", "amr")
 """Sources of document graphs: the index, or AMR graphs."""
@@ -130,7 +128,7 @@ def load_reranker(folder: Path) -> TrainedDocumentGNN:
     return read_weights(folder, "the network that reranks", _build_model)
 
 
-def _build_model(config: dict[str, Any], arrays: "dict[str, FloatArray]") -> TrainedDocumentGNN:
+def _build_model(config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedDocumentGNN:
     nodes, edges = (tuple(map(str, config[name])) for name in ("numbers", "edges"))
     kind = config["graph"]
     try:

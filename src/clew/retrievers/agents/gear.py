@@ -8,10 +8,10 @@ that finds nothing new ends a search; later steps and the gist's triples may wei
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray
 from clew.protocols import AgentReader, Retriever, fingerprint_of
 from clew.retrievers.agents.steps import MAX_PATHS, AgentSearch, BudgetedReader, run_steps
 from clew.retrievers.evidence import check_k, insert_empty_questions
@@ -30,9 +30,6 @@ from clew.types import (
     SufficiencyDecision,
     Usage,
 )
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ class GearSettings:
 
 @dataclass(slots=True, kw_only=True)
 class _Search(AgentSearch):
-    vector: "FloatArray"
+    vector: FloatArray
     queries: list[str]
     rankings: list[list[Passage]] = field(default_factory=list)
     gist: list[Fact] = field(default_factory=list)
@@ -104,7 +101,7 @@ class GearAgent:
         return insert_empty_questions(questions, (self._evidence(search, k, allowed) for search in searches))
 
     def _step(
-        self, active: Sequence[_Search], depth: int, where: Filter | None, allowed: "BoolArray", budget: BudgetedReader
+        self, active: Sequence[_Search], depth: int, where: Filter | None, allowed: BoolArray, budget: BudgetedReader
     ) -> None:
         started = time.perf_counter()
         bases = self.base.retrieve([search.queries[-1] for search in active], depth, where)
@@ -166,7 +163,7 @@ class GearAgent:
         search.gist += added
         return added
 
-    def _evidence(self, search: _Search, k: int, allowed: "BoolArray") -> Evidence:
+    def _evidence(self, search: _Search, k: int, allowed: BoolArray) -> Evidence:
         started = time.perf_counter()
         rankings: list[Sequence[Passage]] = list(search.rankings)
         weights = [1.0, *[self.settings.later_weight] * (len(rankings) - 1)]

@@ -10,18 +10,16 @@ Differs from the source: only triples of the index are used, and no text is gene
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.triple_embeddings import TripleEmbeddings
 from clew.query.linking import link_question
 from clew.text.normalization import strip_parentheses
 from clew.types import ExtractedFacts, Fact, ReaderInput, SufficiencyDecision, Thought
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 NOTE = "no language model was used: triples of the index stand in for what a reader would note"
 
@@ -40,7 +38,7 @@ class LocalReader:
 
     snapshot: Snapshot
     vectors: TripleEmbeddings
-    encode: "Callable[[Sequence[str]], FloatArray]"
+    encode: Callable[[Sequence[str]], FloatArray]
     context: float
     max_facts: int = 40
     name: ClassVar[str] = "local"
@@ -67,7 +65,7 @@ class LocalReader:
             thoughts.append(Thought(text, answered=not text, notes=(NOTE,)))
         return thoughts
 
-    def _nearest_facts(self, reader_input: ReaderInput, question: "FloatArray") -> tuple[Fact, ...]:
+    def _nearest_facts(self, reader_input: ReaderInput, question: FloatArray) -> tuple[Fact, ...]:
         triples = self.snapshot.passage_triple_positions(passage.id for passage in reader_input.passages)
         triples = triples[~np.isin(triples, [fact.triple for fact in reader_input.gist])]
         if not len(triples):

@@ -8,15 +8,12 @@ Source: none. Differs from the source: nothing.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import FloatArray
 from clew.query.relation_matching import RelationMatch, RelationPath
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 FEATURES = ("explained", "in_order", "explained_by_ends", "mean_likeness", "back_and_forth", "against", "kind_of_end")
 """The columns: share of the words explained by names of relations; relations matched in the order of reading; share of
@@ -25,7 +22,7 @@ relations' vectors; steps that undo the one before; share of steps from tail to 
 names at the end."""
 
 
-def relation_path_features(match: RelationMatch, paths: Sequence[RelationPath]) -> "FloatArray":
+def relation_path_features(match: RelationMatch, paths: Sequence[RelationPath]) -> FloatArray:
     """Return the features (n, len(`FEATURES`)) of relation paths whose codes are among the matched ones."""
     if not paths:
         return np.zeros((0, len(FEATURES)), dtype=np.float32)

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
@@ -20,9 +20,6 @@ from clew.retrievers.frag.retriever import FragRetriever, FragSettings
 from clew.retrievers.frag.settings import Frag
 from clew.store.pretrained import CONFIG_FILE
 from clew.text.bm25 import BM25Scorer
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 TRAINED, BI_ENCODER, CROSS_ENCODER, BM25 = "trained", "bi-encoder", "cross-encoder", "bm25"
 TEMPERATURES = {BI_ENCODER: 0.05, CROSS_ENCODER: 1.0, BM25: 1.0}
@@ -149,7 +146,7 @@ def _is_same_encoder(fingerprint: str, encoder: Encoder | None) -> bool:
 
 
 def _relation_names_only(snapshot: Snapshot) -> RelationTexts:
-    def encode_nothing(texts: Sequence[str]) -> "FloatArray":
+    def encode_nothing(texts: Sequence[str]) -> FloatArray:
         return np.zeros((len(texts), 1), dtype=np.float32)
 
     return RelationTexts(snapshot.relations.__getitem__, lambda _: "", encode_nothing, encode_nothing)

@@ -16,16 +16,14 @@ from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.query.masking import MaskedQuestion
 from clew.store.weights_io import read_weights, write_weights
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 HOP_CLASSES = 5
 """Predicted numbers of hops, 1 to 5; the last class covers all greater ones."""
@@ -47,7 +45,7 @@ class HopPredictorWeights:
     """
 
     kind: str
-    arrays: "Mapping[str, FloatArray]"
+    arrays: Mapping[str, FloatArray]
     terms: tuple[str, ...]
     encoder: str
     about: Mapping[str, Any]
@@ -63,7 +61,7 @@ class HopPredictor:
     """
 
     def __init__(
-        self, weights: HopPredictorWeights, encode: "Callable[[Sequence[str]], FloatArray] | None" = None
+        self, weights: HopPredictorWeights, encode: Callable[[Sequence[str]], FloatArray] | None = None
     ) -> None:
         self.weights = weights
         self._encode = encode
@@ -73,7 +71,7 @@ class HopPredictor:
         """Identifier of the weights."""
         return weights_fingerprint(self.weights)
 
-    def expected_hops(self, questions: Sequence[MaskedQuestion]) -> "FloatArray":
+    def expected_hops(self, questions: Sequence[MaskedQuestion]) -> FloatArray:
         """Return the expected number of hops (n,)."""
         if self.weights.kind == TERMS:
             return np.array([self._hops_by_terms(question) for question in questions], dtype=np.float32)
@@ -81,7 +79,7 @@ class HopPredictor:
         bias = float(self.weights.arrays["spread"][1])
         return np.array([bias + sum(hops[w] for w in question.words) for question in questions], dtype=np.float32)
 
-    def hop_probabilities(self, questions: Sequence[MaskedQuestion]) -> "FloatArray":
+    def hop_probabilities(self, questions: Sequence[MaskedQuestion]) -> FloatArray:
         """Return the probability (n, `CLASSES`) of 1, 2, ... hops; rows sum to 1."""
         spread = float(self.weights.arrays["spread"][0])
         distances = (
@@ -92,7 +90,7 @@ class HopPredictor:
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float32)
 
-    def multi_hop_probability(self, questions: Sequence[MaskedQuestion], delta: int = 2) -> "FloatArray":
+    def multi_hop_probability(self, questions: Sequence[MaskedQuestion], delta: int = 2) -> FloatArray:
         """Return the probability (n,) that a question takes more than `delta` hops."""
         return np.asarray(self.hop_probabilities(questions)[:, delta:].sum(axis=1), dtype=np.float32)
 
@@ -114,7 +112,7 @@ class HopPredictor:
         return float(arrays["spread"][1]) + float((arrays["weights"][known] * arrays["idf"][known]).sum())
 
 
-def word_hops(vectors: "FloatArray", arrays: "Mapping[str, FloatArray]") -> "FloatArray":
+def word_hops(vectors: FloatArray, arrays: Mapping[str, FloatArray]) -> FloatArray:
     """Return the number of hops (n,) that words of unit vectors (n, d) contribute, at least 0."""
     scaled = vectors * VECTOR_SCALE
     hidden = np.tanh(scaled @ arrays["hidden"].T + arrays["hidden_bias"])
@@ -156,7 +154,7 @@ def load_hop_predictor(folder: Path) -> HopPredictorWeights:
     return read_weights(folder, "the router", _parse_weights)
 
 
-def _parse_weights(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> HopPredictorWeights:
+def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> HopPredictorWeights:
     kind, terms = str(config["kind"]), tuple(str(term) for term in config["terms"])
     if kind not in ARRAY_NAMES or set(arrays) != set(ARRAY_NAMES[kind]):
         raise ValueError(f"kind {kind!r} with {sorted(arrays)}")
@@ -167,7 +165,7 @@ def _parse_weights(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") ->
     return HopPredictorWeights(kind, arrays, terms, str(config["encoder"]["fingerprint"]), dict(config["about"]))
 
 
-def _have_valid_shapes(kind: str, arrays: "Mapping[str, FloatArray]", terms: int) -> bool:
+def _have_valid_shapes(kind: str, arrays: Mapping[str, FloatArray], terms: int) -> bool:
     """Return whether the arrays have the shapes of a kind, and the bell curve has a positive width."""
     spread = arrays["spread"]
     if spread.shape != (2,) or spread[0] <= 0:

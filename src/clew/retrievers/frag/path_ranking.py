@@ -7,18 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 
+from clew.arrays import FloatArray, IntArray
 from clew.protocols import TextScorer
 from clew.query.masking import MaskedQuestion
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
 from clew.retrievers.frag.chain_features import FEATURES, relation_path_features
 from clew.store.weights_io import read_weights, write_weights
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray
 
 ARRAY_NAMES = ("weights", "question_side", "relation_side")
 
@@ -31,9 +29,7 @@ class RelationPathRanker(Protocol):
         """Identifier that changes whenever some score would."""
         ...
 
-    def make_scorer(
-        self, question: MaskedQuestion, codes: "IntArray"
-    ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
+    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> Callable[[Sequence[RelationPath]], FloatArray]:
         """Return a function from paths to scores (n,) for one question; `codes` are all relation codes of the paths."""
         ...
 
@@ -60,13 +56,11 @@ class TextPathRanker:
         """Name of the scorer, and the temperature."""
         return f"{self.name}/{self.temperature}"
 
-    def make_scorer(
-        self, question: MaskedQuestion, codes: "IntArray"
-    ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
+    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> Callable[[Sequence[RelationPath]], FloatArray]:
         """Return the scorer of one question (see `RelationPathRanker`)."""
         del codes
 
-        def score(paths: Sequence[RelationPath]) -> "FloatArray":
+        def score(paths: Sequence[RelationPath]) -> FloatArray:
             texts = [self.texts.path_text(path) for path in paths]
             distinct = list(dict.fromkeys(texts))  # paths that differ in direction alone are one text
             row_of = {text: row for row, text in enumerate(distinct)}
@@ -89,9 +83,9 @@ class PathRankerWeights:
         about: Training recipe and results.
     """
 
-    weights: "FloatArray"
-    question_side: "FloatArray"
-    relation_side: "FloatArray"
+    weights: FloatArray
+    question_side: FloatArray
+    relation_side: FloatArray
     encoder: str
     about: Mapping[str, Any]
 
@@ -117,9 +111,7 @@ class TrainedPathRanker:
             digest.update(np.ascontiguousarray(getattr(self.trained, name)).tobytes())
         return f"paths-{digest.hexdigest()}"
 
-    def make_scorer(
-        self, question: MaskedQuestion, codes: "IntArray"
-    ) -> "Callable[[Sequence[RelationPath]], FloatArray]":
+    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> Callable[[Sequence[RelationPath]], FloatArray]:
         """Return the scorer of one question (see `RelationPathRanker`)."""
         if not len(codes):  # an entity without facts
             return lambda paths: np.zeros(len(paths), dtype=np.float32)
@@ -129,7 +121,7 @@ class TrainedPathRanker:
             self.texts.step_vectors(codes) @ trained.relation_side.T @ (trained.question_side @ match.question_vector)
         )
 
-        def score(paths: Sequence[RelationPath]) -> "FloatArray":
+        def score(paths: Sequence[RelationPath]) -> FloatArray:
             if not paths:
                 return np.zeros(0, dtype=np.float32)
             by_features = relation_path_features(match, paths) @ trained.weights
@@ -160,7 +152,7 @@ def load_path_ranker(folder: Path) -> PathRankerWeights:
     return read_weights(folder, "the path ranker", _parse_weights)
 
 
-def _parse_weights(config: "dict[str, Any]", arrays: "dict[str, FloatArray]") -> PathRankerWeights:
+def _parse_weights(config: dict[str, Any], arrays: dict[str, FloatArray]) -> PathRankerWeights:
     if tuple(config["features"]) != FEATURES or set(arrays) != set(ARRAY_NAMES):
         raise ValueError(f"features {config['features']} with {sorted(arrays)}")
     sides = arrays["question_side"].shape, arrays["relation_side"].shape

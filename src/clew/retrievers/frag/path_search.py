@@ -6,10 +6,10 @@ relations that match the question cost less), and `chains`, a beam search over r
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import FloatArray, IntArray, LongArray
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, trace_back
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import PathSet, simple_paths
@@ -17,11 +17,8 @@ from clew.graph.subgraphs.induced import LocalGraph
 from clew.query.relation_matching import RelationPath
 from clew.ranking import top_order
 
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray, LongArray
-
 SEARCHES = ("bfs", "shortest", "cheapest", "chains")
-PathScorer = Callable[[Sequence[RelationPath]], "FloatArray"]
+PathScorer = Callable[[Sequence[RelationPath]], FloatArray]
 """Function from relation paths to scores (n,)."""
 
 
@@ -36,8 +33,8 @@ class FoundPaths:
 
     relation_path: RelationPath
     score: float
-    ends: "IntArray"
-    path_to: "Callable[[int], tuple[IntArray, IntArray]]"
+    ends: IntArray
+    path_to: Callable[[int], tuple[IntArray, IntArray]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +55,7 @@ class SearchBounds:
 
 
 def find_relation_paths(
-    kind: str, local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, score_paths: PathScorer
+    kind: str, local: LocalGraph, codes: IntArray, starts: LongArray, bounds: SearchBounds, score_paths: PathScorer
 ) -> tuple[list[FoundPaths], bool]:
     """Find relation paths with a search; returns them unsorted, and whether a limit cut the search.
 
@@ -80,7 +77,7 @@ def find_relation_paths(
     return _group_paths(paths, _relations_along(local, codes, paths), score_paths), paths.truncated
 
 
-def _edge_costs(codes: "IntArray", score_paths: PathScorer) -> "FloatArray":
+def _edge_costs(codes: IntArray, score_paths: PathScorer) -> FloatArray:
     """Return the costs (m,) of edges: 1 for the relation that matches the question best, up to 2 for the worst."""
     distinct, rows = np.unique(codes, return_inverse=True)
     scores = score_paths([(int(code),) for code in distinct])
@@ -90,7 +87,7 @@ def _edge_costs(codes: "IntArray", score_paths: PathScorer) -> "FloatArray":
 
 
 def _search_relation_paths(
-    local: LocalGraph, codes: "IntArray", starts: "LongArray", bounds: SearchBounds, score_paths: PathScorer
+    local: LocalGraph, codes: IntArray, starts: LongArray, bounds: SearchBounds, score_paths: PathScorer
 ) -> tuple[list[FoundPaths], bool]:
     levels = [first_level(starts)]
     beam = np.zeros(1, dtype=np.int64)
@@ -118,14 +115,14 @@ def _paths_of_level(
     last = levels[-1]
     ends = last.ends(row)
 
-    def path_to(end: int) -> "tuple[IntArray, IntArray]":
+    def path_to(end: int) -> tuple[IntArray, IntArray]:
         positions, edges = trace_back(list(levels), int(ends[end]))
         return local.nodes[positions], edges
 
     return FoundPaths(relation_path, score, local.nodes[last.positions[ends]], path_to)
 
 
-def _relations_along(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "IntArray":
+def _relations_along(local: LocalGraph, codes: IntArray, paths: PathSet) -> IntArray:
     """Return the relation codes (P, h) along paths, -1 after their ends."""
     if not len(local.edges):
         return np.zeros((0, 0), dtype=np.int32)
@@ -135,7 +132,7 @@ def _relations_along(local: LocalGraph, codes: "IntArray", paths: PathSet) -> "I
     return codes_along
 
 
-def _group_paths(paths: PathSet, codes: "IntArray", score_paths: PathScorer) -> list[FoundPaths]:
+def _group_paths(paths: PathSet, codes: IntArray, score_paths: PathScorer) -> list[FoundPaths]:
     """Group paths by their relations (P, h)."""
     if not len(codes):
         return []
@@ -150,12 +147,12 @@ def _group_paths(paths: PathSet, codes: "IntArray", score_paths: PathScorer) -> 
     ]
 
 
-def _paths_of_group(paths: PathSet, members: "LongArray", relation_path: RelationPath, score: float) -> FoundPaths:
+def _paths_of_group(paths: PathSet, members: LongArray, relation_path: RelationPath, score: float) -> FoundPaths:
     length = len(relation_path)
     _, first = np.unique(paths.nodes[members, length], return_index=True)
     chosen = members[np.sort(first)]  # one path for each end
 
-    def path_to(end: int) -> "tuple[IntArray, IntArray]":
+    def path_to(end: int) -> tuple[IntArray, IntArray]:
         return paths.nodes[chosen[end], : length + 1], paths.edges[chosen[end], :length]
 
     return FoundPaths(relation_path, score, paths.nodes[chosen, length], path_to)

@@ -15,10 +15,11 @@ neighbourhood is bounded.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.paths.relation_paths import relation_codes
 from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.fact_graph import FactGraph
@@ -35,9 +36,6 @@ from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_rela
 from clew.retrievers.supporting_passages import path_evidence
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray
 
 NO_PATH = "no path leads away from what the question names"
 ENTITY_RANKERS = ("ppr", "rwr", "nibble")
@@ -92,12 +90,12 @@ class SearchTrace:
         notes: Explanations for the user.
     """
 
-    topics: "IntArray"
-    paths: "list[tuple[IntArray, IntArray, float]]"
-    neighbourhood: "IntArray"
-    ranked_entities: "IntArray"
-    connected_entities: "IntArray"
-    path_ends: "IntArray"
+    topics: IntArray
+    paths: list[tuple[IntArray, IntArray, float]]
+    neighbourhood: IntArray
+    ranked_entities: IntArray
+    connected_entities: IntArray
+    path_ends: IntArray
     is_complex: bool
     notes: tuple[str, ...]
 
@@ -163,9 +161,7 @@ class FragRetriever:
             for question, names in zip(questions, topics, strict=True)
         ]
 
-    def search(
-        self, question: str, names: Sequence[str] = (), blocked_triples: "BoolArray | None" = None
-    ) -> SearchTrace:
+    def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
         """Return the intermediate results for one question.
 
         Args:
@@ -200,7 +196,7 @@ class FragRetriever:
         connected = local.nodes[local.degrees() > 0]
         return SearchTrace(starts, paths, near.nodes, local.nodes, connected, path_ends, is_complex, tuple(notes))
 
-    def _choose_search(self, hops: "FloatArray | None") -> tuple[bool, str]:
+    def _choose_search(self, hops: FloatArray | None) -> tuple[bool, str]:
         """Return whether to search as for a complex question, and a note that says why."""
         if hops is None:
             return self.settings.always == "complex", f"searched as a {self.settings.always} question"
@@ -212,8 +208,8 @@ class FragRetriever:
         return beyond > 0.5, f"a {kind} question: {hop_note} (more than {self.settings.delta}: {beyond:.2f})"
 
     def _rank_entities(
-        self, graph: FactGraph, near: Neighbourhood, starts: "IntArray", blocked_triples: "BoolArray | None"
-    ) -> "IntArray":
+        self, graph: FactGraph, near: Neighbourhood, starts: IntArray, blocked_triples: BoolArray | None
+    ) -> IntArray:
         """Return the entities that the entity ranking keeps, best first, the starts before all others."""
         around = explored_graph(graph, near, blocked_triples)
         positions = around.positions(starts)
@@ -240,8 +236,8 @@ class FragRetriever:
         return filter_edges(local, np.isin(relations, distinct[order]))
 
     def _select_paths(
-        self, found: Sequence[FoundPaths], hops: "FloatArray | None"
-    ) -> "list[tuple[IntArray, IntArray, float]]":
+        self, found: Sequence[FoundPaths], hops: FloatArray | None
+    ) -> list[tuple[IntArray, IntArray, float]]:
         """Return the paths that the path ranking keeps: best relation paths first, at first only some ends of each."""
         if not found:
             return []
@@ -264,7 +260,7 @@ class FragRetriever:
         return [(*found[i].path_to(end), float(shares[i])) for i in order for end in range(counts[i])]
 
     def _retrieve_one(
-        self, question: str, names: Sequence[str], k: int, allowed: "BoolArray", blocked_triples: "BoolArray | None"
+        self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, SearchTrace]:
         started = time.perf_counter()
         if not question.strip():

@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from clew.arrays import FloatArray, LongArray
+from clew.graph.snapshot.relational_edges import RelationalEdges
+from clew.nn.query_gnn import QueryGNN
 from clew.nn.relational.graph import RelationalGraph
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from clew.graph.snapshot.relational_edges import RelationalEdges
-    from clew.nn.query_gnn import QueryGNN
-    from clew.retrievers.gfm.passage_graphs import QuestionGraph
-    from clew.types import FloatArray, LongArray
+from clew.retrievers.gfm.passage_graphs import QuestionGraph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,16 +31,16 @@ class GraphBatch:
     """
 
     graph: RelationalGraph
-    relations: "LongArray"
+    relations: LongArray
     relation_count: int
-    questions: "Tensor"
-    owners: "Tensor"
-    seeds: "Tensor"
-    features: "Tensor"
-    prior: "Tensor"
-    targets: "Tensor"
+    questions: Tensor
+    owners: Tensor
+    seeds: Tensor
+    features: Tensor
+    prior: Tensor
+    targets: Tensor
 
-    def needed_relations(self, model: "QueryGNN") -> "LongArray":
+    def needed_relations(self, model: QueryGNN) -> LongArray:
         """Return the relations whose vectors a model reads.
 
         They are those that occur, followed by their inverses, numbered from `relation_count`, unless the model learns
@@ -54,7 +50,7 @@ class GraphBatch:
             return self.relations
         return np.concatenate([self.relations, self.relations + self.relation_count])
 
-    def to(self, device: "torch.device") -> "GraphBatch":
+    def to(self, device: torch.device) -> "GraphBatch":
         """Return the batch on another device."""
         if self.seeds.device == device:
             return self
@@ -62,9 +58,7 @@ class GraphBatch:
         moved = (tensor.to(device) for tensor in tensors)
         return GraphBatch(self.graph.to(device), self.relations, self.relation_count, *moved)
 
-    def logits(
-        self, model: "QueryGNN", projected: "Tensor", edge_weights: "Sequence[Tensor] | None" = None
-    ) -> "Tensor":
+    def logits(self, model: QueryGNN, projected: Tensor, edge_weights: Sequence[Tensor] | None = None) -> Tensor:
         """Return a logit (n,) for each node, given projections (.., layers, width) of the `needed_relations`."""
         has_learned_inverse = model.settings.learned_inverse
         all_projections = (
@@ -82,7 +76,7 @@ class GraphBatch:
         )
 
 
-def collate(graphs: "Sequence[QuestionGraph]", vectors: "Sequence[FloatArray]", edges: "RelationalEdges") -> GraphBatch:
+def collate(graphs: Sequence[QuestionGraph], vectors: Sequence[FloatArray], edges: RelationalEdges) -> GraphBatch:
     """Collate question graphs to one batch.
 
     Args:

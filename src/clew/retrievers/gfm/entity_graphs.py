@@ -6,10 +6,10 @@ requested; where the question names nothing, the entities of similar passages ar
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
 from clew.graph.snapshot.relational_edges import RelationalEdges
@@ -23,9 +23,6 @@ from clew.retrievers.gfm.passage_graphs import (
     QuestionGraph,
     allowed_edges,
 )
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray
 
 _DAMPING, _EPSILON = 0.7, 3e-5
 
@@ -45,7 +42,7 @@ class EntityGraphBuilder:
         edges: RelationalEdges,
         snapshot: Snapshot,
         size: int | None,
-        similarity: "Callable[[str], FloatArray] | None" = None,
+        similarity: Callable[[str], FloatArray] | None = None,
     ) -> None:
         self.edges = edges
         self._snapshot = snapshot
@@ -55,7 +52,7 @@ class EntityGraphBuilder:
         self._attraction = np.ones(edges.node_count, dtype=np.float32)
         self._rarity = 1.0 / np.maximum(snapshot.mentioned_in.degrees(), 1).astype(np.float32)
 
-    def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question; a seed weighs one over the number of passages that mention it."""
         blocked = self._blocked_entities(allowed)
         named = [e for name in linked.linked_names for e in name.entities if not blocked[e]]
@@ -79,10 +76,10 @@ class EntityGraphBuilder:
 
     def describe_nodes(
         self,
-        nodes: "IntArray",
-        values: "FloatArray",
+        nodes: IntArray,
+        values: FloatArray,
         seed_weights: Mapping[int, float],
-        vector: "Callable[[], FloatArray]",
+        vector: Callable[[], FloatArray],
         *,
         fallback_seeds: bool = False,
     ) -> NodeFeatures:
@@ -94,7 +91,7 @@ class EntityGraphBuilder:
         none = np.zeros((len(nodes), 0), dtype=np.float32)
         return NodeFeatures(seeds, none, np.zeros(len(nodes), dtype=np.float32), np.ones(len(nodes), dtype=bool))
 
-    def _blocked_entities(self, allowed: "BoolArray") -> "BoolArray":
+    def _blocked_entities(self, allowed: BoolArray) -> BoolArray:
         """Return which entities (E,) no allowed passage mentions."""
         blocked = np.zeros(self.edges.node_count, dtype=bool)
         if not allowed.all():
@@ -103,7 +100,7 @@ class EntityGraphBuilder:
             blocked[self._snapshot.mentions.indices[pairs]] = False
         return blocked
 
-    def _fallback_seeds(self, question: str, allowed: "BoolArray", blocked: "BoolArray") -> list[int]:
+    def _fallback_seeds(self, question: str, allowed: BoolArray, blocked: BoolArray) -> list[int]:
         """Return the title entities of similar passages, or all entities of a similar passage without a title."""
         passages = np.flatnonzero(allowed)
         if self._similarity is None or not len(passages):
@@ -114,7 +111,7 @@ class EntityGraphBuilder:
             entities += [title] if title >= 0 else self._snapshot.mentions.row(passage).tolist()
         return [entity for entity in entities if not blocked[entity]]
 
-    def _select_nodes(self, starts: "IntArray", blocked: "BoolArray") -> "IntArray":
+    def _select_nodes(self, starts: IntArray, blocked: BoolArray) -> IntArray:
         if self._size is None:
             return np.flatnonzero(~blocked).astype(np.int32)
         if not len(starts):

@@ -8,22 +8,18 @@ Differs from the source: the function explained is the one that ranked.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from clew.arrays import BoolArray, FloatArray
 from clew.graph.paths.layered_walks import best_walks
 from clew.graph.snapshot.relational_edges import EQUIVALENT_RELATION, MENTIONS_RELATION, RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
+from clew.retrievers.gfm.batch import GraphBatch
+from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.types import Path, Triple
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from clew.retrievers.gfm.batch import GraphBatch
-    from clew.retrievers.gfm.passage_graphs import QuestionGraph
-    from clew.types import BoolArray, FloatArray
 
 _OVERSAMPLING = 4  # factor of walks that are searched, since walks that revisit a node are dropped
 ImportantWalk = tuple[float, tuple[int, ...]]
@@ -31,8 +27,8 @@ ImportantWalk = tuple[float, tuple[int, ...]]
 
 
 def edge_importances(
-    logits: "Callable[[GraphBatch, Sequence[Tensor]], Tensor]", batch: "GraphBatch", targets: Sequence[int], layers: int
-) -> "list[FloatArray]":
+    logits: Callable[[GraphBatch, Sequence[Tensor]], Tensor], batch: GraphBatch, targets: Sequence[int], layers: int
+) -> list[FloatArray]:
     """Return for each target node the importance (layers, m) of each edge at each layer for its logit."""
     weights = [torch.ones(batch.graph.edge_count, requires_grad=True) for _ in range(layers)]
     scores = logits(batch, weights)
@@ -46,9 +42,9 @@ def edge_importances(
 
 
 def most_important_walks(
-    logits: "Callable[[GraphBatch, Sequence[Tensor]], Tensor]",
-    batch: "GraphBatch",
-    graph: "QuestionGraph",
+    logits: Callable[[GraphBatch, Sequence[Tensor]], Tensor],
+    batch: GraphBatch,
+    graph: QuestionGraph,
     targets: Sequence[int],
     count: int,
     layers: int,
@@ -73,7 +69,7 @@ def most_important_walks(
     return walks
 
 
-def _is_simple(graph: "QuestionGraph", edges: tuple[int, ...]) -> bool:
+def _is_simple(graph: QuestionGraph, edges: tuple[int, ...]) -> bool:
     nodes = [int(graph.senders[edges[0]]), *(int(graph.receivers[edge]) for edge in edges)]
     return len(set(nodes)) == len(nodes)
 
@@ -94,11 +90,11 @@ class EdgePathBuilder:
         order = np.argsort(snapshot.entity_nodes, kind="stable")
         self._by_node = order, snapshot.entity_nodes[order]
 
-    def build_path(self, graph: "QuestionGraph", walk: Sequence[int], allowed: "BoolArray") -> Path:
+    def build_path(self, graph: QuestionGraph, walk: Sequence[int], allowed: BoolArray) -> Path:
         """Return the triples of a walk in its order; a triple keeps its direction, whichever way it was walked."""
         return tuple(self._triple(graph, edge, allowed) for edge in walk)
 
-    def _triple(self, graph: "QuestionGraph", edge: int, allowed: "BoolArray") -> Triple:
+    def _triple(self, graph: QuestionGraph, edge: int, allowed: BoolArray) -> Triple:
         position = int(graph.edges[edge])
         triple = int(self._edges.triples[position])
         if triple >= 0:

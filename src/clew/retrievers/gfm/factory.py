@@ -2,15 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, passage_graph, relation_texts
 from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
+from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalk
@@ -21,12 +24,6 @@ from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker, Ran
 from clew.retrievers.gfm.retriever import GFMRetriever
 from clew.retrievers.gfm.settings import ENTITY_SETTINGS, GFM
 from clew.retrievers.gfm.weights import TrainedGNN, load_weights
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.nn.query_gnn import QueryGNN
-    from clew.types import FloatArray
 
 _PROJECTION_BATCH = 8192
 
@@ -48,15 +45,7 @@ def build_gfm(context: IndexContext, settings: GFM) -> GFMRetriever:
     )
     paths = EdgePathBuilder(snapshot, graphs.edges, entities=trained.targets == "entities")
     return GFMRetriever(
-        context.scope,
-        encoder,
-        graphs,
-        trained.model,
-        projected,
-        ranker,
-        paths,
-        context.paths_per_passage,
-        trained.key,
+        context.scope, encoder, graphs, trained.model, projected, ranker, paths, context.paths_per_passage, trained.key
     )
 
 
@@ -105,18 +94,18 @@ def _count_or_none(count: int | str) -> int | None:
     return None if isinstance(count, str) else count
 
 
-def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> "Callable[[str], FloatArray]":
+def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> Callable[[str], FloatArray]:
     """Return what gives the cosine (P,) of a question and the passages."""
     vectors = graph_walk.scope.snapshot.vectors
 
-    def similarity(question: str) -> "FloatArray":
+    def similarity(question: str) -> FloatArray:
         row: FloatArray = vectors @ encoder.encode_queries([question.encode(errors="replace").decode()])[0]
         return row
 
     return similarity
 
 
-def project_all_relations(model: "QueryGNN", vectors: "FloatArray") -> "NDArray[Any]":
+def project_all_relations(model: QueryGNN, vectors: FloatArray) -> NDArray[Any]:
     """Return what each relation (R, t) multiplies messages by at each layer, (R, layers, width).
 
     In half precision, unless the model is the published one, whose scores are kept to single precision.

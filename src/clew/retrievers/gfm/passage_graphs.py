@@ -9,18 +9,16 @@ Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import GraphWalk
 from clew.query.linking import LinkedQuestion
 from clew.ranking import top_order
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
 """Features of a node, in order; all between about -1 and 1."""
@@ -49,26 +47,26 @@ class QuestionGraph:
         notes: Explanations for the user.
     """
 
-    nodes: "IntArray"
-    senders: "IntArray"
-    receivers: "IntArray"
-    edges: "LongArray"
-    seeds: "FloatArray"
-    features: "FloatArray"
-    prior: "FloatArray"
-    targets: "BoolArray"
+    nodes: IntArray
+    senders: IntArray
+    receivers: IntArray
+    edges: LongArray
+    seeds: FloatArray
+    features: FloatArray
+    prior: FloatArray
+    targets: BoolArray
     has_fallback_seeds: bool
-    walk_passages: "tuple[IntArray, FloatArray]"
+    walk_passages: tuple[IntArray, FloatArray]
     notes: tuple[str, ...]
 
 
 class NodeFeatures(NamedTuple):
     """Inputs of the network for n nodes; see `QuestionGraph`."""
 
-    seeds: "FloatArray"
-    features: "FloatArray"
-    prior: "FloatArray"
-    targets: "BoolArray"
+    seeds: FloatArray
+    features: FloatArray
+    prior: FloatArray
+    targets: BoolArray
 
 
 class QuestionGraphBuilder(Protocol):
@@ -79,7 +77,7 @@ class QuestionGraphBuilder(Protocol):
         """The whole graph."""
         ...
 
-    def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question.
 
         Args:
@@ -91,10 +89,10 @@ class QuestionGraphBuilder(Protocol):
 
     def describe_nodes(
         self,
-        nodes: "IntArray",
-        values: "FloatArray",
+        nodes: IntArray,
+        values: FloatArray,
         seed_weights: Mapping[int, float],
-        vector: "Callable[[], FloatArray]",
+        vector: Callable[[], FloatArray],
         *,
         fallback_seeds: bool = False,
     ) -> NodeFeatures:
@@ -111,8 +109,8 @@ class QuestionGraphBuilder(Protocol):
 
 
 def allowed_edges(
-    whole: RelationalEdges, nodes: "IntArray", snapshot: Snapshot, allowed: "BoolArray"
-) -> "tuple[IntArray, IntArray, LongArray]":
+    whole: RelationalEdges, nodes: IntArray, snapshot: Snapshot, allowed: BoolArray
+) -> tuple[IntArray, IntArray, LongArray]:
     """Return senders, receivers and positions (m,) of the edges among nodes (n,) that allowed passages (P,) state."""
     senders, receivers, edges = induced_edges(whole, nodes)
     if allowed.all():
@@ -139,7 +137,7 @@ class PassageGraphBuilder:
         degrees = np.log1p(np.diff(edges.indptr).astype(np.float32))
         self._degrees = degrees / max(float(degrees.max(initial=1.0)), 1.0)
 
-    def build(self, linked: LinkedQuestion, vector: "Callable[[], FloatArray]", allowed: "BoolArray") -> QuestionGraph:
+    def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question (see `QuestionGraphBuilder`)."""
         walk = self._graph_walk.walk_linked(linked, allowed)
         values = np.zeros(self.edges.node_count, dtype=np.float32)
@@ -167,10 +165,10 @@ class PassageGraphBuilder:
 
     def describe_nodes(
         self,
-        nodes: "IntArray",
-        values: "FloatArray",
+        nodes: IntArray,
+        values: FloatArray,
         seed_weights: Mapping[int, float],
-        vector: "Callable[[], FloatArray]",
+        vector: Callable[[], FloatArray],
         *,
         fallback_seeds: bool = False,
     ) -> NodeFeatures:
@@ -195,7 +193,7 @@ class PassageGraphBuilder:
         features[is_passage, 3] = self._vectors[passages] @ vector()
         return NodeFeatures(seeds, features, prior, is_passage)
 
-    def _fallback_seeds(self, vector: "FloatArray", allowed: "BoolArray") -> dict[int, float]:
+    def _fallback_seeds(self, vector: FloatArray, allowed: BoolArray) -> dict[int, float]:
         """Return similar passages as seeds, when the question names nothing."""
         if not len(self._vectors):
             return {}
@@ -203,7 +201,7 @@ class PassageGraphBuilder:
         best = top_order(similarity, FALLBACK_SEED_COUNT)
         return {int(passage): float(similarity[passage]) for passage in best if similarity[passage] > 0}
 
-    def _select_nodes(self, values: "FloatArray", fallback: dict[int, float], allowed: "BoolArray") -> "IntArray":
+    def _select_nodes(self, values: FloatArray, fallback: dict[int, float], allowed: BoolArray) -> IntArray:
         if self._size is None:
             is_allowed = np.ones(self.edges.node_count, dtype=bool)
             is_allowed[: len(allowed)] = allowed

@@ -6,19 +6,16 @@ be ignored; passages may be scored directly.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from clew.arrays import BoolArray, FloatArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.ranking import top_order
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.retrievers.gfm.passage_graphs import QuestionGraph
-    from clew.types import BoolArray, FloatArray
+from clew.retrievers.gfm.passage_graphs import QuestionGraph
 
 PUBLISHED_ENTITIES = 20
 
@@ -40,7 +37,7 @@ class Ranker(Protocol):
     """Ranks passages by the scores of nodes."""
 
     def rank(
-        self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
+        self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
         """Return at most `k` passages.
 
@@ -59,7 +56,7 @@ class PassageRanker:
     """Ranks passages that are nodes by their own score; passages that only the walk found follow, in its order."""
 
     def rank(
-        self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
+        self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
         """Return at most `k` passages (see `Ranker`)."""
         del vector, allowed  # the graph holds no other passages
@@ -112,7 +109,7 @@ class EntityRanker:
         self._entities = entities
 
     def rank(
-        self, graph: "QuestionGraph", logits: "FloatArray", vector: "FloatArray", k: int, allowed: "BoolArray"
+        self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
         """Return at most `k` passages that mention one of the best entities (see `Ranker`)."""
         count = len(logits) if self._entities is None else min(self._entities, len(logits))
@@ -134,9 +131,7 @@ class EntityRanker:
             tuple(self._strongest_entity(int(p), weights, node_of_entity) for p in ranked),
         )
 
-    def _strongest_entity(
-        self, passage: int, weights: "NDArray[np.float64]", node_of_entity: "NDArray[np.int64]"
-    ) -> int:
+    def _strongest_entity(self, passage: int, weights: NDArray[np.float64], node_of_entity: NDArray[np.int64]) -> int:
         first, last = self._mentions.indptr[passage], self._mentions.indptr[passage + 1]
         mentioned = self._mentions.indices[first:last]
         return int(node_of_entity[mentioned[int(np.argmax(weights[mentioned]))]])

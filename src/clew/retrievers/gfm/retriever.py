@@ -15,12 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
+from clew.arrays import BoolArray, FloatArray
 from clew.models.torch_threads import one_thread, worker_count
+from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import link_question
@@ -31,13 +35,6 @@ from clew.retrievers.gfm.explanations import EdgePathBuilder, most_important_wal
 from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuilder
 from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.types import Evidence, Filter, Path, Scored
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from clew.nn.query_gnn import QueryGNN
-    from clew.types import BoolArray, FloatArray
 
 _ONE_THREAD_NODES = 5_000  # beyond this two cores are faster than one
 
@@ -62,8 +59,8 @@ class GFMRetriever:
     scope: Scope
     encoder: Encoder
     graphs: QuestionGraphBuilder
-    model: "QueryGNN"
-    relation_projections: "NDArray[Any]"
+    model: QueryGNN
+    relation_projections: NDArray[Any]
     ranker: Ranker
     path_builder: EdgePathBuilder
     paths_per_passage: int = 1
@@ -85,7 +82,7 @@ class GFMRetriever:
         with ThreadPoolExecutor(worker_count()) as pool:
             return list(pool.map(lambda question: self._retrieve_one(question, k, allowed, None), questions))
 
-    def logits(self, batch: GraphBatch, edge_weights: "Sequence[Tensor] | None" = None) -> "Tensor":
+    def logits(self, batch: GraphBatch, edge_weights: Sequence[Tensor] | None = None) -> Tensor:
         """Return a logit (n,) for each node of a batch, differentiable in the edge weights when given."""
         relations = batch.needed_relations(self.model)
         rows = torch.from_numpy(np.asarray(self.relation_projections[relations], dtype=np.float32))
@@ -94,7 +91,7 @@ class GFMRetriever:
             return batch.logits(self.model, rows, edge_weights)
 
     def _retrieve_one(
-        self, question: str, k: int, allowed: "BoolArray", encoder_thread: ThreadPoolExecutor | None
+        self, question: str, k: int, allowed: BoolArray, encoder_thread: ThreadPoolExecutor | None
     ) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
@@ -114,13 +111,13 @@ class GFMRetriever:
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()
         return make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
 
-    def _encode_question(self, question: str) -> "FloatArray":
+    def _encode_question(self, question: str) -> FloatArray:
         # No encoder takes a lone surrogate; it is replaced by a question mark.
         vector: FloatArray = self.encoder.encode_queries([question.encode(errors="replace").decode()])[0]
         return vector
 
     def _explain(
-        self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: "BoolArray"
+        self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: BoolArray
     ) -> tuple[Scored[Path], ...]:
         walks = most_important_walks(
             self.logits, batch, graph, targets, self.paths_per_passage, self.model.settings.layers

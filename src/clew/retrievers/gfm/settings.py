@@ -27,7 +27,5 @@ class GFM(SettingsRecord):
         20, "best entities that rank passages, for weights that score entities", "GFM-RAG: T = 20"
     )
     rarity: bool = setting(
-        default=True,
-        description="whether rare entities count more, for weights that score entities",
-        source="GFM-RAG",
+        default=True, description="whether rare entities count more, for weights that score entities", source="GFM-RAG"
     )

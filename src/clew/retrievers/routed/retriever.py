@@ -13,10 +13,10 @@ of an encoder with a head. Measured times never change a choice: the same questi
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray, DoubleArray, FloatArray
 from clew.errors import InputError
 from clew.protocols import Retriever, fingerprint_of
 from clew.query.scope import Scope
@@ -26,13 +26,6 @@ from clew.retrievers.routed.settings import Routed
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, Choice, RoutedWeights
 from clew.types import Evidence, Filter, Usage
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, FloatArray
-
-    DoubleArray = NDArray[np.float64]
 
 FIRST_RETRIEVER = "pagerank"
 """The choice whose walk the signals are computed from."""
@@ -87,7 +80,7 @@ class Decision:
     order: tuple[int, ...]
     recalls: tuple[float, ...]
     seconds: tuple[float, ...]
-    standardized_signals: "tuple[float, ...] | None" = None
+    standardized_signals: tuple[float, ...] | None = None
 
 
 class Router:
@@ -126,7 +119,7 @@ class Router:
         """Identifier of the weights."""
         return self._weights.key
 
-    def choose(self, signals: "FloatArray | None") -> Decision:
+    def choose(self, signals: FloatArray | None) -> Decision:
         """Return the choice for signals (s,), None where they are not computed."""
         seconds = self._seconds_without_signals if signals is None else self._seconds_with_signals
         recalls = self._weights.expected_recalls(self._weights.means if signals is None else signals)[
@@ -162,7 +155,7 @@ class Router:
             parts.append(f"{none_cheaper} less than the budget of {1000 * self._preference.budget:g} ms")
         return "; ".join(filter(None, [*parts, *absent]))
 
-    def _within_budget(self, seconds: "DoubleArray") -> "BoolArray":
+    def _within_budget(self, seconds: DoubleArray) -> BoolArray:
         budget = self._preference.budget
         fits: BoolArray = seconds <= (np.inf if budget is None else budget)
         return fits

@@ -11,23 +11,16 @@ deviations; the agreement of walk and words, and the links of named entities, ar
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import DoubleArray, FloatArray
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import QuestionWalk
 from clew.query.linking import LinkedQuestion
 from clew.ranking import top_order
 from clew.text.bm25 import STOP_WORDS
 from clew.text.normalization import token_keys
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray
-
-    DoubleArray = NDArray[np.float64]
 
 SIGNALS = {
     "words": "words in the question",
@@ -66,7 +59,7 @@ _COMPARING_WORDS = frozenset(
 _VALUE_RANKS = {"second": 1, "third": 2, "fifth": 4, "sixth": 5, "tenth": 9}
 
 
-def compute_signals(snapshot: Snapshot, walk: QuestionWalk) -> "FloatArray":
+def compute_signals(snapshot: Snapshot, walk: QuestionWalk) -> FloatArray:
     """Return the signals (len(SIGNALS),) of a question's walk, in the order of `SIGNALS`, all finite."""
     best = top_order(walk.scores, LONG_DEPTH) if len(walk.scores) else np.zeros(0, dtype=np.int64)
     first_passages = [int(p) for p in walk.nodes[best[:SHORT_DEPTH]]]
@@ -108,7 +101,7 @@ def _name_signals(snapshot: Snapshot, walk: QuestionWalk) -> dict[str, float]:
     }
 
 
-def _value_signals(values: "DoubleArray") -> dict[str, float]:
+def _value_signals(values: DoubleArray) -> dict[str, float]:
     shares = values / max(float(values.max(initial=0.0)), 1e-30)
     normalised = shares / max(float(shares.sum()), 1e-30)
     entropy = -float((normalised * np.log(np.maximum(normalised, 1e-30))).sum()) / float(np.log(LONG_DEPTH))

@@ -10,20 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from clew.arrays import DoubleArray, FloatArray
 from clew.errors import InputError
 from clew.store.atomic import atomic_file
 from clew.store.pretrained import CONFIG_FILE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray
-
-    DoubleArray = NDArray[np.float64]
 
 WEIGHTS_FORMAT = 1
 REFERENCE_PASSAGES = 10_000
@@ -93,13 +87,13 @@ class RoutedWeights:
     default_choices: tuple[str, ...]
     seconds_price: float
 
-    def standardize(self, signals: "FloatArray | DoubleArray | tuple[float, ...]") -> "DoubleArray":
+    def standardize(self, signals: FloatArray | DoubleArray | tuple[float, ...]) -> DoubleArray:
         """Return signals (..., s) in standard deviations from their mean, clipped at `MAX_DEVIATION`."""
         deviations = (np.asarray(signals, dtype=np.float64) - np.array(self.means)) / np.array(self.spreads)
         clipped: DoubleArray = np.clip(deviations, -MAX_DEVIATION, MAX_DEVIATION)
         return clipped
 
-    def expected_recalls(self, signals: "FloatArray | DoubleArray | tuple[float, ...]") -> "DoubleArray":
+    def expected_recalls(self, signals: FloatArray | DoubleArray | tuple[float, ...]) -> DoubleArray:
         """Return the expected recall (..., c) of each choice for signals (..., s); it may lie outside of 0 to 1."""
         weights = np.array([choice.weights for choice in self.choices])
         recalls: DoubleArray = self.standardize(signals) @ weights.T + [choice.recall for choice in self.choices]

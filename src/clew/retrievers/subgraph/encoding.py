@@ -8,19 +8,17 @@ compared with its words one by one.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, final
+from typing import Self, final
 
 import numpy as np
 
+from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
 from clew.models.encoders.memory import VectorMemory
 from clew.query.masking import find_relation_words, mask_names
 from clew.query.relation_matching import match_words
 from clew.text.normalization import is_unspaced_letter, is_word_character
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray
 
 MAX_TEXTS = 200_000
 """Capacity of each of the two caches: 300 MB of 384 numbers each."""
@@ -39,8 +37,8 @@ class GraphEncoder:
 
     def __init__(
         self,
-        encode: "Callable[[Sequence[str]], FloatArray]",
-        encode_questions: "Callable[[Sequence[str]], FloatArray]",
+        encode: Callable[[Sequence[str]], FloatArray],
+        encode_questions: Callable[[Sequence[str]], FloatArray],
         max_texts: int = MAX_TEXTS,
     ) -> None:
         self._encode = encode
@@ -89,7 +87,7 @@ class GraphEncoder:
         rows = self._texts(texts) if texts else self._encode(())  # the cache does not know the width of the vectors
         return EncodedGraph(graph, rows[: len(graph.nodes)], rows[len(graph.nodes) :], relation_of)
 
-    def encode_query(self, graph: EncodedGraph, text: str, topics: "Sequence[int] | IntArray" = ()) -> GraphQuery:
+    def encode_query(self, graph: EncodedGraph, text: str, topics: Sequence[int] | IntArray = ()) -> GraphQuery:
         """Return a question on a graph.
 
         Args:
@@ -128,9 +126,7 @@ class MaskedText:
         """Return all texts to encode, the question first."""
         return list(dict.fromkeys([self.text, *(phrase for phrases in self.phrases for phrase in phrases)]))
 
-    def query(
-        self, graph: EncodedGraph, topics: "IntArray", encode: "Callable[[Sequence[str]], FloatArray]"
-    ) -> GraphQuery:
+    def query(self, graph: EncodedGraph, topics: IntArray, encode: Callable[[Sequence[str]], FloatArray]) -> GraphQuery:
         """Return the question on a graph, with the relevance of relations if it has phrases.
 
         Args:

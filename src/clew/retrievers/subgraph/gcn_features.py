@@ -8,20 +8,14 @@ Differs from the source: `QUESTION` adds the relations around a node and its pos
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from scipy import sparse
 
+from clew.arrays import DoubleArray, FloatArray, LongArray
 from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.retrievers.subgraph.selectors import node_similarity
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, LongArray
-
-    DoubleArray = NDArray[np.float64]
 
 TEXT: Final = "text"
 QUESTION: Final = "question"
@@ -36,7 +30,7 @@ def feature_width(kind: str, dimension: int) -> int:
     return dimension if kind == TEXT else 2 * dimension + SCALAR_COUNT
 
 
-def walk_shares(query: GraphQuery) -> "FloatArray":
+def walk_shares(query: GraphQuery) -> FloatArray:
     """Return the share (WALK_STEPS + 1, n) of a walk at each node after each number of steps.
 
     The share of a node without edges is lost with the next step; all else adds up to 1.
@@ -59,20 +53,20 @@ def walk_shares(query: GraphQuery) -> "FloatArray":
     return shares
 
 
-def walk_prior(shares: "FloatArray") -> "FloatArray":
+def walk_prior(shares: FloatArray) -> FloatArray:
     """Return the logarithm (n,) of the greatest share of the walk (WALK_STEPS + 1, n) at each node."""
     greatest: FloatArray = shares.max(axis=0)
     return np.log(np.maximum(greatest, _MIN_SHARE))
 
 
-def relation_relevance(query: GraphQuery) -> "FloatArray":
+def relation_relevance(query: GraphQuery) -> FloatArray:
     """Return the relevance (r,) of each distinct relation to the question."""
     if query.relation_relevance is not None:
         return query.relation_relevance
     return np.asarray(query.graph.relation_vectors @ query.question_vector, dtype=np.float32)
 
 
-def node_features(query: GraphQuery, kind: str, shares: "FloatArray") -> "FloatArray":
+def node_features(query: GraphQuery, kind: str, shares: FloatArray) -> FloatArray:
     """Return the features (n, `feature_width`) of every node.
 
     Args:
@@ -111,12 +105,12 @@ def node_features(query: GraphQuery, kind: str, shares: "FloatArray") -> "FloatA
     return features
 
 
-def node_offsets(counts: Sequence[int]) -> "LongArray":
+def node_offsets(counts: Sequence[int]) -> LongArray:
     """Return where the nodes of each graph start in a batch, and the end of the last."""
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _start_distribution(query: GraphQuery) -> "DoubleArray":
+def _start_distribution(query: GraphQuery) -> DoubleArray:
     start = np.zeros(len(query.graph.node_vectors))
     named = np.unique(query.topics)
     if len(named):
@@ -127,7 +121,7 @@ def _start_distribution(query: GraphQuery) -> "DoubleArray":
     return np.asarray(start / start.sum())
 
 
-def _directed_steps(query: GraphQuery) -> "tuple[LongArray, LongArray, LongArray]":
+def _directed_steps(query: GraphQuery) -> tuple[LongArray, LongArray, LongArray]:
     """Return source, target and relation of every step: edges both ways, loops once."""
     edges = query.graph.graph.edges.reshape(-1, 2).astype(np.int64)
     relations = query.graph.edge_relations.astype(np.int64)

@@ -4,26 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.nn.subgraph_policy import NodeBatch, SubgraphScorer
-from clew.retrievers.subgraph.gcn_features import (
-    node_features,
-    node_offsets,
-    walk_prior,
-    walk_shares,
-)
+from clew.retrievers.subgraph.gcn_features import node_features, node_offsets, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.selectors import node_similarity
 from clew.store.weights_io import read_weights, write_weights
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +86,7 @@ def load_scorer(folder: Path) -> TrainedScorer:
         ProviderError: A file is missing or damaged, or its arrays do not fit the architecture.
     """
 
-    def build(config: dict[str, Any], arrays: "dict[str, FloatArray]") -> TrainedScorer:
+    def build(config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedScorer:
         dimension = int(config["dimension"])
         try:
             settings = ScorerSettings(**config["settings"])

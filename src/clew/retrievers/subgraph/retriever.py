@@ -10,10 +10,11 @@ Source: none for the step from an index to a small graph; the selectors name the
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import BoolArray, IntArray
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.ppr.local_ppr import DAMPING, best_positions, push_ppr
 from clew.graph.snapshot.snapshot import Snapshot
@@ -32,9 +33,6 @@ from clew.retrievers.subgraph.selectors import SubgraphSelector, node_similarity
 from clew.retrievers.supporting_passages import path_evidence
 from clew.text.bm25 import BM25Index
 from clew.types import Evidence, Filter
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray
 
 NO_FACTS = "the graph has no fact of what the question names"
 _NOTE_NAMES = 5  # maximum number of names in a note
@@ -87,9 +85,9 @@ class SubgraphSelection:
         notes: Explanations for the user.
     """
 
-    topics: "IntArray"
+    topics: IntArray
     local: LocalGraph
-    triples: "IntArray"
+    triples: IntArray
     query: GraphQuery
     subgraph: Subgraph
     notes: tuple[str, ...]
@@ -151,7 +149,7 @@ class SubgraphRetriever:
         ]
 
     def select(
-        self, question: str, names: Sequence[str] = (), blocked_triples: "BoolArray | None" = None
+        self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None
     ) -> SubgraphSelection:
         """Select the subgraph for one question; an empty one where it names no entity.
 
@@ -180,7 +178,7 @@ class SubgraphRetriever:
             notes.append(f"of {near.unexpanded} entities of many facts not all were looked at")
         return SubgraphSelection(starts, near.local, triples, query, subgraph, tuple(notes))
 
-    def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, positions: "IntArray") -> GraphQuery:
+    def _encode_query(self, topics: TopicEntities, graph: EncodedGraph, positions: IntArray) -> GraphQuery:
         masked = mask_names(topics.text, topics.spans)
         phrases = find_relation_words(masked).phrases if self.by_words else ()
         text = MaskedText(masked.text if topics.spans else topics.text, phrases)
@@ -195,7 +193,7 @@ class SubgraphRetriever:
             f"most similar to the question: {', '.join(graph.nodes[int(node)] for node in best)}",
         )
 
-    def _explain_no_facts(self, near: "NearbyGraph") -> str:
+    def _explain_no_facts(self, near: NearbyGraph) -> str:
         """Return why there is no fact among the entities of the neighbourhood."""
         if near.reachable_entities > len(near.local.nodes):
             kept = f"the {len(near.local.nodes)} of {near.reachable_entities} entities kept"
@@ -203,7 +201,7 @@ class SubgraphRetriever:
         return NO_FACTS
 
     def _retrieve_one(
-        self, question: str, names: Sequence[str], k: int, allowed: "BoolArray", blocked_triples: "BoolArray | None"
+        self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> Evidence:
         started = time.perf_counter()
         if not question.strip():
@@ -217,7 +215,7 @@ class SubgraphRetriever:
 
 
 def extract_local_graph(
-    graph: FactGraph, starts: "IntArray", settings: SubgraphSettings, blocked_triples: "BoolArray | None" = None
+    graph: FactGraph, starts: IntArray, settings: SubgraphSettings, blocked_triples: BoolArray | None = None
 ) -> NearbyGraph:
     """Return the entities nearest to the starts by personalised PageRank, the starts first, and the facts among them.
 
@@ -240,7 +238,7 @@ def extract_local_graph(
     )
 
 
-def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVectors) -> "tuple[EncodedGraph, IntArray]":
+def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVectors) -> tuple[EncodedGraph, IntArray]:
     """Return a small graph of an index as a textual graph with vectors, and the triple (m,) of each of its edges.
 
     Nodes keep their positions; edges are in the order of their triples.
@@ -258,7 +256,7 @@ def encode_local_graph(snapshot: Snapshot, local: LocalGraph, vectors: TextVecto
     return EncodedGraph(graph, nodes, relations, relation_of.astype(np.int32)), triples.astype(np.int32)
 
 
-def paths_to_selected(selection: SubgraphSelection) -> "tuple[list[tuple[IntArray, float]], int]":
+def paths_to_selected(selection: SubgraphSelection) -> tuple[list[tuple[IntArray, float]], int]:
     """Return a path from the topic entities to each other selected entity, that of the most similar entity first.
 
     Each path has as few facts outside the selection as possible, then as few facts as possible.

@@ -4,22 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, ClassVar, Protocol, final
+from typing import ClassVar, Protocol, final
 
 import numpy as np
 
+from clew.arrays import FloatArray, IntArray
 from clew.errors import InputError
 from clew.graph.subgraphs.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
 from clew.ranking import top_order
-
-if TYPE_CHECKING:
-    from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph
-    from clew.types import FloatArray
-
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray
 
 TOP_NODES, TOP_EDGES = 3, 5
 """Values of G-Retriever for a knowledge graph (WebQSP in its code)."""
@@ -150,17 +143,17 @@ class WholeGraph(PerGraphSelector):
         return full_subgraph(query.graph.graph)
 
 
-def node_similarity(query: GraphQuery) -> "FloatArray":
+def node_similarity(query: GraphQuery) -> FloatArray:
     """Return the cosine (n,) of every node's text with the question."""
     return _similarity(query.graph.node_vectors, query.question_vector)
 
 
-def edge_similarity(query: GraphQuery) -> "FloatArray":
+def edge_similarity(query: GraphQuery) -> FloatArray:
     """Return the cosine (m,) of every edge's text with the question; equal texts have equal cosines."""
     return _similarity(query.graph.relation_vectors, query.question_vector)[query.graph.edge_relations]
 
 
-def _similarity(vectors: "FloatArray", question: "FloatArray") -> "FloatArray":
+def _similarity(vectors: FloatArray, question: FloatArray) -> FloatArray:
     return np.asarray(vectors @ question if len(vectors) else np.zeros(0), dtype=np.float32)
 
 
@@ -168,7 +161,7 @@ def _most_similar(query: GraphQuery, budget: int) -> Subgraph:
     return induced_subgraph(query.graph.graph, top_order(node_similarity(query), budget).astype(np.int32))
 
 
-def _hop_distances(edges: "IntArray", centres: "IntArray", count: int, limit: int) -> "IntArray":
+def _hop_distances(edges: IntArray, centres: IntArray, count: int, limit: int) -> IntArray:
     """Return the distance (count,) of every node from the nearest centre, at most `limit + 1`."""
     hops = np.full(count, limit + 1, dtype=np.int32)
     hops[centres] = 0
@@ -185,7 +178,7 @@ def _hop_distances(edges: "IntArray", centres: "IntArray", count: int, limit: in
 class SubgraphSelector(Protocol):
     """Questions on textual graphs in, the part of each graph that a reader gets out."""
 
-    def select(self, queries: Sequence["GraphQuery"], budget: int) -> "list[Subgraph]":
+    def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return for each question a part of its graph of at most `budget` nodes, whose order means nothing.
 
         Raises:
