@@ -68,23 +68,14 @@ def ranking(scores: Scores, ids: Sequence[str]) -> LongArray:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The ranks of n items, from 1, under several conventions for ties.
+    """The ranks of n items, from 1, under several conventions for ties."""
 
-    Attributes:
-        optimistic: (n,) with the item first in its tie.
-        pessimistic: (n,) with the item last in its tie.
-    """
-
-    optimistic: LongArray
-    pessimistic: LongArray
+    optimistic: LongArray  # (n,) with the item first in its tie
+    pessimistic: LongArray  # (n,) with the item last in its tie
 
     @classmethod
     def from_scores(cls, scores: Scores) -> "Ranks":
-        """Rank every item of `scores` (n,); a higher score is better.
-
-        Raises:
-            InputError: A score is NaN.
-        """
+        """Rank every item of `scores` (n,); a higher score is better; raises InputError where a score is NaN."""
         _check_scores(scores)
         ascending = np.sort(scores)
         at_most = np.searchsorted(ascending, scores, side="right")

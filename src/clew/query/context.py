@@ -34,17 +34,11 @@ _MAX_NAME_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextVectors:
-    """Embeddings of an index's short texts, and of questions.
+    """Embeddings of an index's short texts, and of questions."""
 
-    Attributes:
-        entity_vectors: Returns unit rows (E, d) of all entity names.
-        relation_vectors: Returns unit rows (R, d) of all relations.
-        encode_questions: Returns unit rows (n, d) of questions.
-    """
-
-    entity_vectors: Callable[[], FloatArray]
-    relation_vectors: Callable[[], FloatArray]
-    encode_questions: Callable[[Sequence[str]], FloatArray]
+    entity_vectors: Callable[[], FloatArray]  # returns unit rows (E, d) of all entity names
+    relation_vectors: Callable[[], FloatArray]  # returns unit rows (R, d) of all relations
+    encode_questions: Callable[[Sequence[str]], FloatArray]  # returns unit rows (n, d) of questions
 
 
 class IndexContext:
@@ -87,8 +81,7 @@ class IndexContext:
     def with_paths_per_passage(self, paths: int) -> "IndexContext":
         """Return a shallow copy for retrievers that return `paths` paths a passage; 0 saves their cost.
 
-        Raises:
-            InputError: `paths` is negative.
+        Raises InputError where `paths` is negative.
         """
         if paths < 0:
             raise InputError(f"paths is {paths}: ask for 0 or more a passage")
@@ -135,11 +128,7 @@ class IndexContext:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder that made the passage embeddings.
-
-        Raises:
-            InputError: The index was made without one.
-        """
+        """The encoder that made the passage embeddings; raises InputError where the index was made without one."""
         encoder = self.index_encoder
         if encoder is None:
             raise InputError(
@@ -194,8 +183,7 @@ class IndexContext:
     def text_vectors(self) -> TextVectors:
         """The embeddings of entity names and relations, computed at first use and mapped from disk after that.
 
-        Raises:
-            InputError: The index was made without an encoder.
+        Raises InputError where the index was made without an encoder.
         """
         s, encoder = self.scope.snapshot, self.encoder
 
@@ -213,20 +201,14 @@ class IndexContext:
 
 @dataclass(frozen=True, slots=True)
 class GraphSearchContext:
-    """The resources of retrievers that search paths or subgraphs.
+    """The resources of retrievers that search paths or subgraphs."""
 
-    Attributes:
-        scope: The snapshot and its filters.
-        lexical: The BM25 index of the passages.
-        encoder: The index's encoder; None where it has none.
-        cached_array: Caches an array that depends on this index version, by name.
-        weights_folder: Returns the folder of weights: of a network's name, and of the folder that a user names.
-    """
-
-    scope: Scope
-    lexical: BM25Index
-    encoder: Encoder | None
+    scope: Scope  # the snapshot and its filters
+    lexical: BM25Index  # the BM25 index of the passages
+    encoder: Encoder | None  # the index's encoder; None where it has none
+    # caches an array that depends on this index version, by name
     cached_array: Callable[[str, Callable[[], NDArray[Any]]], NDArray[Any]]
+    # returns the folder of weights: of a network's name, and of the folder that a user names
     weights_folder: Callable[[str, Path | None], Path]
 
     def load_fact_graph(self) -> FactGraph:
@@ -244,11 +226,7 @@ class GraphSearchContext:
         return FactGraph(*(load_array(name) for name in ("indptr", "neighbours", "edges")))
 
     def relation_texts(self) -> RelationTexts:
-        """Return the relations in words.
-
-        Raises:
-            InputError: The index has no encoder.
-        """
+        """Return the relations in words; raises InputError where the index has no encoder."""
         if self.encoder is None:
             raise InputError(
                 "this index was made with --encoder none, so relations cannot be compared with questions by meaning; "

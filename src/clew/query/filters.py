@@ -68,15 +68,10 @@ Condition = Callable[["_Columns"], Truth]
 @final
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A parsed filter.
+    """A parsed filter."""
 
-    Attributes:
-        expression: The text it was parsed from.
-        fields: Names of the fields it refers to, dotted names whole.
-    """
-
-    expression: str
-    fields: frozenset[str]
+    expression: str  # the text it was parsed from
+    fields: frozenset[str]  # names of the fields it refers to, dotted names whole
     _truth: Condition = field(repr=False, compare=False)
 
     def mask(self, rows: Sequence[Row]) -> BoolArray:

@@ -27,60 +27,35 @@ NO_MATCH = "the question names nothing in the index and shares no word with it"
 
 @dataclass(frozen=True, slots=True)
 class GraphWalkConfig:
-    """Parameters of the walk; chosen on hotpotqa/dev and musique-dev (docs/decisions.md).
+    """Parameters of the walk; chosen on hotpotqa/dev and musique-dev (docs/decisions.md)."""
 
-    Attributes:
-        damping: Probability of another step.
-        lexical_restart: Share of the restart on lexical matches, when the question names something.
-        lexical_depth: Number of lexical matches that the walk restarts at.
-        question: Attraction of the best match of the whole question, over that of no match.
-        remainder: The same for the question without its names.
-        question_value: Weight of the match of the whole question in a passage's final value.
-        remainder_value: The same for the question without its names.
-        hub: Power of a node's degree that its attraction is divided by.
-        rarity: Power of a named entity's degree that its restart is divided by.
-        epsilon: Precision of the push.
-    """
-
-    damping: float = 0.7
-    lexical_restart: float = 0.05
-    lexical_depth: int = 20
-    question: float = 2.0
-    remainder: float = 5.0
-    question_value: float = 0.5
-    remainder_value: float = 2.0
-    hub: float = 0.25
-    rarity: float = 0.5
-    epsilon: float = 3e-5
+    damping: float = 0.7  # probability of another step
+    lexical_restart: float = 0.05  # share of the restart on lexical matches, when the question names something
+    lexical_depth: int = 20  # number of lexical matches that the walk restarts at
+    question: float = 2.0  # attraction of the best match of the whole question, over that of no match
+    remainder: float = 5.0  # the same for the question without its names
+    question_value: float = 0.5  # weight of the match of the whole question in a passage's final value
+    remainder_value: float = 2.0  # the same for the question without its names
+    hub: float = 0.25  # power of a node's degree that its attraction is divided by
+    rarity: float = 0.5  # power of a named entity's degree that its restart is divided by
+    epsilon: float = 3e-5  # precision of the push
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionWalk:
-    """Result of a question's walk: P passages, n nodes of the walk graph, m passages near the walk.
+    """Result of a question's walk: P passages, n nodes of the walk graph, m passages near the walk."""
 
-    Attributes:
-        linked_question: The question and its names.
-        bm25_full: (P,) BM25 of the whole question as a share of the best.
-        bm25_remainder: (P,) the same without the names.
-        named_nodes: Each node that the question names, with its share of the restart on names.
-        restart: Start nodes and their probabilities; None when the question matches nothing.
-        attraction: (n,) weight of each node as the target of a step.
-        walk: Result of the push; None when the question matches nothing.
-        nodes: (m,) passages near the walk, ascending.
-        scores: (m,) their values, weighted by their match.
-        notes: Explanations for the user.
-    """
-
-    linked_question: LinkedQuestion
-    bm25_full: FloatArray
-    bm25_remainder: FloatArray
-    named_nodes: dict[int, float]
+    linked_question: LinkedQuestion  # the question and its names
+    bm25_full: FloatArray  # (P,) BM25 of the whole question as a share of the best
+    bm25_remainder: FloatArray  # (P,) the same without the names
+    named_nodes: dict[int, float]  # each node that the question names, with its share of the restart on names
+    # start nodes and their probabilities; None when the question matches nothing
     restart: tuple[IntArray, FloatArray] | None
-    attraction: FloatArray
-    walk: PushResult | None
-    nodes: IntArray
-    scores: FloatArray
-    notes: tuple[str, ...]
+    attraction: FloatArray  # (n,) weight of each node as the target of a step
+    walk: PushResult | None  # result of the push; None when the question matches nothing
+    nodes: IntArray  # (m,) passages near the walk, ascending
+    scores: FloatArray  # (m,) their values, weighted by their match
+    notes: tuple[str, ...]  # explanations for the user
 
 
 class GraphWalk:

@@ -25,29 +25,21 @@ MAX_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LinkedName:
-    """A name, `question[start:end]`, and the entities it may stand for.
-
-    Attributes:
-        entities: Positions in `snapshot.entities`, ascending; empty when the index does not know the name.
-    """
+    """A name, `question[start:end]`, and the entities it may stand for."""
 
     start: int
     end: int
+    # positions in `snapshot.entities`, ascending; empty when the index does not know the name
     entities: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedQuestion:
-    """A question, its names, and the remainder.
-
-    Attributes:
-        names: In order, without overlaps.
-        remainder: The question with every name cut out.
-    """
+    """A question, its names, and the remainder."""
 
     text: str
-    names: tuple[LinkedName, ...]
-    remainder: str
+    names: tuple[LinkedName, ...]  # in order, without overlaps
+    remainder: str  # the question with every name cut out
 
     @property
     def linked_names(self) -> tuple[LinkedName, ...]:
@@ -138,19 +130,12 @@ def _remove_names(question: str, names: Sequence[LinkedName]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TopicEntities:
-    """The entities that a question on a graph is about.
+    """The entities that a question on a graph is about."""
 
-    Attributes:
-        text: The question, without brackets.
-        entities: Distinct positions in `snapshot.entities`.
-        spans: Start and end of their names in the text.
-        unknown_names: Given names that no entity has.
-    """
-
-    text: str
-    entities: tuple[int, ...]
-    spans: tuple[tuple[int, int], ...]
-    unknown_names: tuple[str, ...] = ()
+    text: str  # the question, without brackets
+    entities: tuple[int, ...]  # distinct positions in `snapshot.entities`
+    spans: tuple[tuple[int, int], ...]  # start and end of their names in the text
+    unknown_names: tuple[str, ...] = ()  # given names that no entity has
 
 
 def find_topic_entities(snapshot: Snapshot, question: str, names: Sequence[str] = ()) -> TopicEntities:

@@ -21,15 +21,10 @@ _MAX_WORDS = 400  # longer texts are not one question
 
 @dataclass(frozen=True, slots=True)
 class MaskedQuestion:
-    """The folded words of a question around the names of its entities.
+    """The folded words of a question around the names of its entities."""
 
-    Attributes:
-        before: Words before the first name.
-        after: Words after the first name, with `PLACEHOLDER` for each further name.
-    """
-
-    before: tuple[str, ...]
-    after: tuple[str, ...]
+    before: tuple[str, ...]  # words before the first name
+    after: tuple[str, ...]  # words after the first name, with `PLACEHOLDER` for each further name
 
     @property
     def text(self) -> str:
@@ -68,15 +63,10 @@ def mask_names(question: str, names: Iterable[tuple[int, int]]) -> MaskedQuestio
 
 @dataclass(frozen=True, slots=True)
 class RelationWords:
-    """The words of a question that may name a relation, those nearest to the entity first.
+    """The words of a question that may name a relation, those nearest to the entity first."""
 
-    Attributes:
-        phrases: For each word the phrases that contain it, the word itself first.
-        reverse_order: Positions of the words in the other order of reading.
-    """
-
-    phrases: tuple[tuple[str, ...], ...]
-    reverse_order: tuple[int, ...]
+    phrases: tuple[tuple[str, ...], ...]  # for each word the phrases that contain it, the word itself first
+    reverse_order: tuple[int, ...]  # positions of the words in the other order of reading
 
 
 def find_relation_words(question: MaskedQuestion) -> RelationWords:

@@ -68,31 +68,18 @@ class RelationTexts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationMatch:
-    """Similarities of a question to the relations near its entities: w words, c relation codes.
+    """Similarities of a question to the relations near its entities: w words, c relation codes."""
 
-    Attributes:
-        codes: (c,) ascending.
-        name_similarity: (w, c) of each word to each relation's name, less the mean over relations.
-        step_similarity: (w, c) the same with name and ends together.
-        name_weights: (w,) how well each word separates the names.
-        step_weights: (w,) the same for `step_similarity`.
-        reverse_order: (w,) the words in the other order of reading.
-        end_similarity: (c,) of the question to the names at the ends.
-        question_similarity: (c,) of the question to the relations' names.
-        relation_similarity: (c, c) of the relations' names to each other.
-        question_vector: (d,) of the masked question.
-    """
-
-    codes: IntArray
-    name_similarity: FloatArray
-    step_similarity: FloatArray
-    name_weights: FloatArray
-    step_weights: FloatArray
-    reverse_order: IntArray
-    end_similarity: FloatArray
-    question_similarity: FloatArray
-    relation_similarity: FloatArray
-    question_vector: FloatArray
+    codes: IntArray  # (c,) ascending
+    name_similarity: FloatArray  # (w, c) of each word to each relation's name, less the mean over relations
+    step_similarity: FloatArray  # (w, c) the same with name and ends together
+    name_weights: FloatArray  # (w,) how well each word separates the names
+    step_weights: FloatArray  # (w,) the same for `step_similarity`
+    reverse_order: IntArray  # (w,) the words in the other order of reading
+    end_similarity: FloatArray  # (c,) of the question to the names at the ends
+    question_similarity: FloatArray  # (c,) of the question to the relations' names
+    relation_similarity: FloatArray  # (c, c) of the relations' names to each other
+    question_vector: FloatArray  # (d,) of the masked question
 
 
 def match_relations(question: MaskedQuestion, codes: IntArray, texts: RelationTexts) -> RelationMatch:

@@ -35,8 +35,7 @@ class Scope:
     def mask(self, where: Filter | None) -> BoolArray:
         """Return the passages (P,) that a filter allows; all for None.
 
-        Raises:
-            InputError: The filter cannot be parsed, or asks for a field that no passage has.
+        Raises InputError where the filter cannot be parsed, or asks for a field that no passage has.
         """
         if where is None:
             return np.ones(len(self), dtype=bool)
@@ -56,8 +55,7 @@ class Scope:
     def blocked_triples(self, where: Filter | None) -> BoolArray | None:
         """Return the triples (T,) that no allowed passage states; None when there are none.
 
-        Raises:
-            InputError: As `mask`.
+        Raises InputError as `mask`.
         """
         if where not in self._blocked_triples:
             blocked = ~self.snapshot.stated_triple_mask(self.mask(where))

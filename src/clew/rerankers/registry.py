@@ -22,20 +22,14 @@ G_RAG = "g-rag"
 
 @dataclass(frozen=True, slots=True)
 class RerankerEntry:
-    """A reranker by name; an installed package adds one by an entry point of the group `clew.rerankers`.
+    """A reranker by name; an installed package adds one by an entry point of the group `clew.rerankers`."""
 
-    Attributes:
-        summary: How it orders passages, in one line.
-        record: Its settings record, or the place of it (`module:Class`). The record's `label` is the name in the
-            registry; the text after a colon of the name is its first setting.
-        build: A function (context, settings) -> `Reranker`, or the place of it.
-        spelling: How a user writes it.
-    """
-
-    summary: str
+    summary: str  # how it orders passages, in one line
+    # its settings record, or the place of it (`module:Class`). The record's `label` is the name in the registry; the
+    # text after a colon of the name is its first setting.
     record: type[SettingsRecord] | str
-    build: Callable[..., Reranker] | str
-    spelling: str
+    build: Callable[..., Reranker] | str  # A function (context, settings) -> `Reranker`, or the place of it
+    spelling: str  # how a user writes it
 
 
 class CrossEncoder(SettingsRecord):
@@ -55,11 +49,7 @@ class LLMRerank(SettingsRecord):
 
 
 def build_cross_encoder(_: IndexContext, settings: CrossEncoder) -> Reranker:
-    """Return a cross-encoder as a reranker.
-
-    Raises:
-        InputError: There is no such folder.
-    """
+    """Return a cross-encoder as a reranker; raises InputError where there is no such folder."""
     name = settings.model
     if not name:
         raise InputError("the reranker cross-encoder wants a folder or a name on the hub: cross-encoder:NAME")
@@ -71,8 +61,7 @@ def build_cross_encoder(_: IndexContext, settings: CrossEncoder) -> Reranker:
 def build_llm_reranker(context: IndexContext, settings: LLMRerank) -> Reranker:
     """Return a language model as a reranker.
 
-    Raises:
-        InputError: The name is not of the form PROVIDER:NAME, or the model cannot be used.
+    Raises InputError where the name is not of the form PROVIDER:NAME, or the model cannot be used.
     """
     if ":" not in settings.model:
         raise InputError(
@@ -141,11 +130,7 @@ def parse_reranker(text: str, amr: str | None = None) -> SettingsRecord:
 
 
 def reranker_name(spec: SettingsRecord | str) -> str:
-    """Return the registered name of a reranker.
-
-    Raises:
-        InputError: The record belongs to no reranker.
-    """
+    """Return the registered name of a reranker; raises InputError where the record belongs to no reranker."""
     if isinstance(spec, str):
         return spec
     label: str = getattr(type(spec), "label", "")

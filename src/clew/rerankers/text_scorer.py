@@ -31,9 +31,8 @@ class TextReranker:
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
         """Return the passages of each question by descending score; ties keep their order.
 
-        Raises:
-            InputError: The lengths of `questions` and `evidence` differ.
-            ProviderError: The scorer's model cannot be used.
+        Raises InputError where the lengths of `questions` and `evidence` differ; ProviderError where the scorer's model
+        cannot be used.
         """
         check_lengths(questions, evidence)
         return [self._rerank_one(question, item) for question, item in zip(questions, evidence, strict=True)]

@@ -21,15 +21,10 @@ NO_SHARED_WORD = "no passage shares a word with the question"
 
 @dataclass(frozen=True, slots=True)
 class BM25Retriever:
-    """Ranks passages by BM25; passages that share no word with the question are not returned.
-
-    Attributes:
-        scope: The index.
-        lexical: BM25 of the same passages, in the same order.
-    """
+    """Ranks passages by BM25; passages that share no word with the question are not returned."""
 
     scope: Scope
-    lexical: BM25Index
+    lexical: BM25Index  # BM25 of the same passages, in the same order
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by BM25 score."""

@@ -17,14 +17,10 @@ from clew.types import Evidence, Filter
 
 @dataclass(frozen=True, slots=True)
 class DenseRetriever:
-    """Ranks all passages by the cosine of their vector with the question's, exactly.
-
-    Attributes:
-        scope: The index.
-        encode: Encodes questions to unit rows (n, d) with the encoder of the passages' vectors.
-    """
+    """Ranks all passages by the cosine of their vector with the question's, exactly."""
 
     scope: Scope
+    # encodes questions to unit rows (n, d) with the encoder of the passages' vectors
     encode: Callable[[Sequence[str]], FloatArray]
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
@@ -59,10 +55,6 @@ class Dense(SettingsRecord):
 
 
 def build_dense(context: IndexContext, _: Dense) -> DenseRetriever:
-    """Return the retriever over one index.
-
-    Raises:
-        InputError: The index has no vectors.
-    """
+    """Return the retriever over one index; raises InputError where the index has no vectors."""
     context.encoder  # noqa: B018 - refuses an index without vectors
     return DenseRetriever(context.scope, context.encode_questions)

@@ -14,13 +14,9 @@ ONLY_GRAPH = f"{NO_PASSAGES}, or search its imported graph with the retriever fr
 
 @dataclass(frozen=True, slots=True)
 class EmptyIndexRetriever:
-    """Returns empty evidence with a note that states the reason.
+    """Returns empty evidence with a note that states the reason."""
 
-    Attributes:
-        scope: An index without passages.
-    """
-
-    scope: Scope
+    scope: Scope  # an index without passages
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return empty evidence with a note a question."""

@@ -11,11 +11,7 @@ NO_TOPIC = "the question names no entity of the graph; name one in [brackets], o
 
 
 def check_k(k: int) -> None:
-    """Check the number of passages.
-
-    Raises:
-        InputError: `k` is below 1.
-    """
+    """Check the number of passages; raises InputError where `k` is below 1."""
     if k < 1:
         raise InputError(f"k is {k}: ask for at least 1 passage")
 

@@ -22,15 +22,10 @@ FUSION_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class FusedRetriever:
-    """Ranks passages by the sum over rankings of 1 / (60 + rank).
+    """Ranks passages by the sum over rankings of 1 / (60 + rank)."""
 
-    Attributes:
-        retrievers: Retrievers to fuse; each returns `depth` passages, or `k` if that is more.
-        depth: Depth to which each ranking is read.
-    """
-
-    retrievers: Sequence[Retriever]
-    depth: int = FUSION_DEPTH
+    retrievers: Sequence[Retriever]  # retrievers to fuse; each returns `depth` passages, or `k` if that is more
+    depth: int = FUSION_DEPTH  # depth to which each ranking is read
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by fused score; ties by id."""
@@ -78,9 +73,5 @@ class Fused(SettingsRecord):
 
 
 def build_fused(context: IndexContext, _: Fused, open_retriever: OpenRetriever) -> FusedRetriever:
-    """Return the fusion of `bm25` and `dense` over one index.
-
-    Raises:
-        InputError: The index has no vectors.
-    """
+    """Return the fusion of `bm25` and `dense` over one index; raises InputError where the index has no vectors."""
     return FusedRetriever((open_retriever("bm25", context), open_retriever("dense", context)))

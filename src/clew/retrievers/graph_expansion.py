@@ -28,54 +28,32 @@ NO_START_TRIPLE = "no triple to expand from: the ranking of the base alone"
 
 @dataclass(frozen=True, slots=True)
 class ExpansionSettings:
-    """Settings of an expansion.
-
-    Attributes:
-        beam: Settings of the beam search.
-        context: 0 to 1, the weight of the passage that states a chain's last triple in the chain's score.
-        read_depth: Number of the base's passages that are read.
-        base_weight: Weight of the base's ranking; the expansion's is 1.
-        rank_constant: Constant of the fusion: 60 as published; the smaller, the more the first ranks count.
-    """
+    """Settings of an expansion."""
 
     beam: BeamSettings = field(default_factory=BeamSettings)
-    context: float = 0.7
-    read_depth: int = 10
-    base_weight: float = 2.0
-    rank_constant: float = 1.0
+    context: float = 0.7  # 0 to 1, the weight of the passage that states a chain's last triple in the chain's score
+    read_depth: int = 10  # number of the base's passages that are read
+    base_weight: float = 2.0  # weight of the base's ranking; the expansion's is 1
+    rank_constant: float = 1.0  # constant of the fusion: 60 as published; the smaller, the more the first ranks count
 
 
 @dataclass(frozen=True, slots=True)
 class ExpansionResult:
-    """Result of an expansion.
+    """Result of an expansion."""
 
-    Attributes:
-        passages: Positions, in the order of the beams.
-        paths: The beams as paths.
-        beams: The beams.
-    """
-
-    passages: tuple[int, ...]
-    paths: tuple[Scored[Path], ...]
+    passages: tuple[int, ...]  # positions, in the order of the beams
+    paths: tuple[Scored[Path], ...]  # the beams as paths
     beams: tuple[Beam, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphExpansion:
-    """Searches chains of triples in one index.
-
-    Attributes:
-        scope: The index.
-        graph: Its triples, linked by shared entities.
-        vectors: Vectors of its triples.
-        encode_questions: Encodes texts as queries, to unit rows (n, d).
-        settings: Settings of the expansion.
-    """
+    """Searches chains of triples in one index."""
 
     scope: Scope
-    graph: TripleGraph
-    vectors: TripleEmbeddings
-    encode_questions: Callable[[Sequence[str]], FloatArray]
+    graph: TripleGraph  # its triples, linked by shared entities
+    vectors: TripleEmbeddings  # vectors of its triples
+    encode_questions: Callable[[Sequence[str]], FloatArray]  # encodes texts as queries, to unit rows (n, d)
     settings: ExpansionSettings
 
     def expand(
@@ -139,16 +117,11 @@ def linked_triples(facts: Sequence[Fact]) -> list[int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphExpansionRetriever:
-    """Fuses a base ranking with its expansion.
-
-    Attributes:
-        base: Any retriever.
-        expansion: Expansion over the same index.
-        reader: Selects the start triples; without a reader they are all triples of the passages read.
-    """
+    """Fuses a base ranking with its expansion."""
 
     base: Retriever
-    expansion: GraphExpansion
+    expansion: GraphExpansion  # expansion over the same index
+    # selects the start triples; without a reader they are all triples of the passages read
     reader: AgentReader | None = None
 
     @property

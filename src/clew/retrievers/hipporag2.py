@@ -37,16 +37,11 @@ DAMPING = 0.5
 
 @dataclass(frozen=True, eq=False)
 class HippoRAG2Retriever:
-    """Ranks passages by PageRank from the phrases of the nearest triples and from all passages' dense scores.
-
-    Attributes:
-        scope: The index.
-        dense: Computes the similarity of passages.
-        encode_texts: Encodes texts to unit rows (n, d); called once with all triples, so it should cache them.
-    """
+    """Ranks passages by PageRank from the phrases of the nearest triples and from all passages' dense scores."""
 
     scope: Scope
-    dense: DenseRetriever
+    dense: DenseRetriever  # computes the similarity of passages
+    # encodes texts to unit rows (n, d); called once with all triples, so it should cache them
     encode_texts: Callable[[Sequence[str]], FloatArray]
 
     @cached_property
@@ -169,9 +164,5 @@ class HippoRAG2(SettingsRecord):
 
 
 def build_hipporag2(context: IndexContext, _: HippoRAG2) -> HippoRAG2Retriever:
-    """Return the retriever over one index.
-
-    Raises:
-        InputError: The index has no vectors.
-    """
+    """Return the retriever over one index; raises InputError where the index has no vectors."""
     return HippoRAG2Retriever(context.scope, build_dense(context, Dense()), context.encode_texts)

@@ -177,8 +177,7 @@ class Reranked(SettingsRecord):
 def build_reranked(context: IndexContext, settings: Reranked, open_retriever: OpenRetriever) -> Retriever:
     """Return a retriever with a reranker above it.
 
-    Raises:
-        InputError: The base cannot be one, or the index holds no passages.
+    Raises InputError where the base cannot be one, or the index holds no passages.
     """
     name = _entry_name(settings.base)
     entry = RETRIEVERS.entry(name)
@@ -244,11 +243,7 @@ def parse_retriever(text: str) -> SettingsRecord:
 
 
 def record_of(name: str) -> type[SettingsRecord]:
-    """Return the settings record of a retriever.
-
-    Raises:
-        InputError: No retriever has that name.
-    """
+    """Return the settings record of a retriever; raises InputError where no retriever has that name."""
     entry = RETRIEVERS.entry(name)
     record: type[SettingsRecord] = load_object(entry.record)
     label = getattr(record, "label", "")
@@ -262,8 +257,7 @@ def record_of(name: str) -> type[SettingsRecord]:
 def is_path_retriever(spec: SettingsRecord | str) -> bool:
     """Return whether a retriever searches paths in the graph and needs no passages.
 
-    Raises:
-        InputError: No retriever has that name.
+    Raises InputError where no retriever has that name.
     """
     return RETRIEVERS.entry(_entry_name(spec)).finds_paths
 

@@ -27,20 +27,14 @@ class RerankedRetriever:
     Scores are the reranker's, at single precision; passages beyond the reranked ones follow in steps of 1 below the
     lowest of them. Passages with equal scores keep the reranker's order, each with the least double above the next: no
     two scores are equal, and as single-precision numbers (`np.float32`) the ties reappear, for metrics that count them.
-
-    Attributes:
-        base: Retrieves the passages.
-        reranker: Orders them.
-        rerank_depth: At least 1.
-        name: Name of the reranker, for the notes.
-        explainer: Returns the paths to its own best `k` passages, where paths to all `rerank_depth` passages would be
-            costly; None where the base returns paths.
     """
 
-    base: Retriever
+    base: Retriever  # retrieves the passages
     reranker: Reranker
-    rerank_depth: int = RERANK_DEPTH
-    name: str = "reranker"
+    rerank_depth: int = RERANK_DEPTH  # at least 1
+    name: str = "reranker"  # name of the reranker, for the notes
+    # returns the paths to its own best `k` passages, where paths to all `rerank_depth` passages would be costly; None
+    # where the base returns paths
     explainer: Retriever | None = None
 
     @property

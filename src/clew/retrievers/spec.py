@@ -14,28 +14,19 @@ OpenRetriever = Callable[[SettingsRecord | str, IndexContext], Retriever]
 
 @dataclass(frozen=True, slots=True)
 class RetrieverEntry:
-    """A retriever by name; an installed package adds one by an entry point of the group `clew.retrievers`.
+    """A retriever by name; an installed package adds one by an entry point of the group `clew.retrievers`."""
 
-    Attributes:
-        summary: How it ranks, in one line.
-        record: Its settings record, or the place of it (`module:Class`), which is imported when needed. The record's
-            `label` is the name in the registry.
-        build: A function (context, settings) -> `Retriever`, or the place of it; with `combines`, a function
-            (context, settings, open_retriever).
-        needs: What an index must hold for it, in words.
-        preset: Settings that this name fixes, for several names of one record.
-        combines: Whether it is built from other retrievers.
-        over_base: Whether it works above a base retriever (`base`), and cannot be one itself.
-        finds_paths: Whether it searches paths in the graph and needs no passages.
-        explains_passages: Whether each passage comes with a path that costs time.
-    """
-
-    summary: str
+    summary: str  # how it ranks, in one line
+    # its settings record, or the place of it (`module:Class`), which is imported when needed. The record's `label` is
+    # the name in the registry.
     record: type[SettingsRecord] | str
+    # A function (context, settings) -> `Retriever`, or the place of it; with `combines`, a function (context, settings,
+    # open_retriever)
     build: Callable[..., Retriever] | str
-    needs: str = "passages"
+    needs: str = "passages"  # what an index must hold for it, in words
+    # settings that this name fixes, for several names of one record
     preset: Mapping[str, Any] = field(default_factory=dict)
-    combines: bool = False
-    over_base: bool = False
-    finds_paths: bool = False
-    explains_passages: bool = False
+    combines: bool = False  # whether it is built from other retrievers
+    over_base: bool = False  # whether it works above a base retriever (`base`), and cannot be one itself
+    finds_paths: bool = False  # whether it searches paths in the graph and needs no passages
+    explains_passages: bool = False  # whether each passage comes with a path that costs time

@@ -28,17 +28,11 @@ INHERITED_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TitleLinksRetriever:
-    """Ranks the first passages of a base retriever and the passages linked to them.
-
-    Attributes:
-        scope: The index.
-        base: Ranks the first passages, and gives linked ones their own score.
-        hops: Number of links that are followed, 1 or 2.
-    """
+    """Ranks the first passages of a base retriever and the passages linked to them."""
 
     scope: Scope
-    base: Retriever
-    hops: int = 2
+    base: Retriever  # ranks the first passages, and gives linked ones their own score
+    hops: int = 2  # number of links that are followed, 1 or 2
 
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question; each linked one with the path to it."""
@@ -99,9 +93,5 @@ class TitleLinks(SettingsRecord):
 
 
 def build_title_links(context: IndexContext, _: TitleLinks, open_retriever: OpenRetriever) -> TitleLinksRetriever:
-    """Return the retriever over one index, above `fused`.
-
-    Raises:
-        InputError: The index has no vectors.
-    """
+    """Return the retriever over one index, above `fused`; raises InputError where the index has no vectors."""
     return TitleLinksRetriever(context.scope, open_retriever("fused", context))

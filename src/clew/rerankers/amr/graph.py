@@ -24,17 +24,12 @@ _ESCAPED = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, slots=True)
 class AMRGraph:
-    """Concepts and the relations between them; parallel edges are allowed.
+    """Concepts and the relations between them; parallel edges are allowed."""
 
-    Attributes:
-        concepts: (n,) as written: `win-01` with its sense, constants and names in quotes.
-        edges: (m,) position of the source concept, relation, position of the target.
-        top: Position of the root concept; 0 in an empty graph.
-    """
-
-    concepts: tuple[str, ...]
+    concepts: tuple[str, ...]  # (n,) as written: `win-01` with its sense, constants and names in quotes
+    # (m,) position of the source concept, relation, position of the target
     edges: tuple[tuple[int, str, int], ...] = ()
-    top: int = 0
+    top: int = 0  # position of the root concept; 0 in an empty graph
 
     def __post_init__(self) -> None:
         size = len(self.concepts)

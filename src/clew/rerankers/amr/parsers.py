@@ -137,8 +137,7 @@ class AmrlibParser:
     def fingerprint(self) -> str:
         """Version of `amrlib` and hash of the model's files, computed once.
 
-        Raises:
-            ProviderError: `amrlib` is not installed, or the folder cannot be read.
+        Raises ProviderError where `amrlib` is not installed, or the folder cannot be read.
         """
         if not self._fingerprint:
             amrlib = _import_amrlib()
@@ -159,9 +158,8 @@ class AmrlibParser:
     def parse_notations(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[str | Failure]:
         """Return the graph of each pair in PENMAN notation, for `amr_entry`.
 
-        Raises:
-            InputError: The lengths of `questions` and `passages` differ.
-            ProviderError: The model cannot be opened, or fails.
+        Raises InputError where the lengths of `questions` and `passages` differ; ProviderError where the model cannot
+        be opened, or fails.
         """
         check_pairs(questions, passages)
         if not questions:

@@ -27,19 +27,12 @@ _KEY = re.compile(r"(?:^|(?<=\s))::(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class AMREntry:
-    """An entry of a file.
+    """An entry of a file."""
 
-    Attributes:
-        metadata: Keys and values, in order; a key may repeat.
-        notation: The graph as written; "" for metadata without a graph.
-        graph: The parsed graph, or a failure whose `item` is the file and line.
-        line: Number of its first line in the file.
-    """
-
-    metadata: tuple[tuple[str, str], ...]
-    notation: str
-    graph: AMRGraph | Failure = field(compare=False)
-    line: int = field(default=1, compare=False)
+    metadata: tuple[tuple[str, str], ...]  # keys and values, in order; a key may repeat
+    notation: str  # the graph as written; "" for metadata without a graph
+    graph: AMRGraph | Failure = field(compare=False)  # the parsed graph, or a failure whose `item` is the file and line
+    line: int = field(default=1, compare=False)  # number of its first line in the file
 
     def value(self, key: str) -> str:
         """Return the first value of a key, "" without one."""
@@ -49,9 +42,7 @@ class AMREntry:
 def amr_entry(notation: str, metadata: Sequence[tuple[str, str]] = ()) -> AMREntry:
     """Return an entry to write, with the notation reformatted and each value on one line.
 
-    Raises:
-        InputError: The notation is malformed.
-        ProviderError: The package `penman` is not installed.
+    Raises InputError where the notation is malformed; ProviderError where the package `penman` is not installed.
     """
     notation = format_penman(notation)
     values = tuple((key, " ".join(value.split())) for key, value in metadata)
@@ -61,9 +52,7 @@ def amr_entry(notation: str, metadata: Sequence[tuple[str, str]] = ()) -> AMREnt
 def read_amr(path: str | Path) -> list[AMREntry]:
     """Return the entries of a UTF-8 file, in order; the `graph` of a malformed one is a `Failure`.
 
-    Raises:
-        InputError: The file cannot be read.
-        ProviderError: The package `penman` is not installed.
+    Raises InputError where the file cannot be read; ProviderError where the package `penman` is not installed.
     """
     path = Path(path)
     try:
@@ -78,9 +67,8 @@ def read_amr(path: str | Path) -> list[AMREntry]:
 def write_amr(path: str | Path, entries: Sequence[AMREntry]) -> None:
     """Write entries atomically, after checking that they are read back equal.
 
-    Raises:
-        InputError: An entry would be read back differently: a value holds a line break, or a graph an empty line.
-        ProviderError: The file cannot be written, or the package `penman` is not installed.
+    Raises InputError where an entry would be read back differently: a value holds a line break, or a graph an empty
+    line; ProviderError where the file cannot be written, or the package `penman` is not installed.
     """
     path = Path(path)
     text = "\n".join(_format_entry(entry) for entry in entries)

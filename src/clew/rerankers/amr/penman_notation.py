@@ -48,20 +48,14 @@ def parse_penman(notation: str, line: int = 1) -> AMRGraph:
 def format_penman(notation: str) -> str:
     """Reformat a notation in the package's layout, one relation per line.
 
-    Raises:
-        InputError: It is malformed.
-        ProviderError: The package `penman` is not installed.
+    Raises InputError where it is malformed; ProviderError where the package `penman` is not installed.
     """
     penman = import_penman()
     return str(penman.format(_parse_tree(penman, notation, 1)))
 
 
 def import_penman() -> Any:
-    """Import the package `penman` and silence its warnings.
-
-    Raises:
-        ProviderError: It is not installed.
-    """
+    """Import the package `penman` and silence its warnings; raises ProviderError where it is not installed."""
     try:
         import penman
     except ImportError as error:

@@ -55,21 +55,13 @@ EDGE_FEATURES = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DocumentGraph:
-    """Input of the reranking network for one question, with n passages.
+    """Input of the reranking network for one question, with n passages."""
 
-    Attributes:
-        vectors: (n, d) unit rows of the passage texts; (n, 0) if they are not used.
-        node_features: (n, f) features of the passages.
-        edge_features: (n, n, l) at least 0; [i, j] connects passage i to passage j, zeros on the diagonal.
-        question: (d,) unit vector of the question; (0,) if vectors are not used.
-        notes: Notes for the user.
-    """
-
-    vectors: FloatArray
-    node_features: FloatArray
-    edge_features: FloatArray
-    question: FloatArray
-    notes: tuple[str, ...] = ()
+    vectors: FloatArray  # (n, d) unit rows of the passage texts; (n, 0) if they are not used
+    node_features: FloatArray  # (n, f) features of the passages
+    edge_features: FloatArray  # (n, n, l) at least 0; [i, j] connects passage i to passage j, zeros on the diagonal
+    question: FloatArray  # (d,) unit vector of the question; (0,) if vectors are not used
+    notes: tuple[str, ...] = ()  # notes for the user
 
 
 class DocumentGraphBuilder(Protocol):

@@ -19,9 +19,8 @@ LOCAL_PARSER = "local"
 def build_g_rag(context: IndexContext, settings: GRag) -> DocumentGraphReranker:
     """Return the reranker over one index.
 
-    Raises:
-        InputError: The folder holds no weights, they read another encoder than the index's or AMR of another parser,
-            or an AMR parser is given for weights that read no AMR.
+    Raises InputError where the folder holds no weights, they read another encoder than the index's or AMR of another
+    parser, or an AMR parser is given for weights that read no AMR.
     """
     folder = PRETRAINED_FOLDER / "g-rag" if settings.weights is None else settings.weights.expanduser()
     if not (folder / CONFIG_FILE).is_file():
@@ -70,9 +69,8 @@ def make_document_graphs(
 def open_amr_parser(name: str) -> AMRParser:
     """Return the AMR parser of a name: `local`, `file:PATH` or `amrlib:MODEL`.
 
-    Raises:
-        InputError: No parser has that name, or the file cannot be read.
-        ProviderError: A package is missing.
+    Raises InputError where no parser has that name, or the file cannot be read; ProviderError where a package is
+    missing.
     """
     kind, _, argument = name.partition(":")
     if name == LOCAL_PARSER:

@@ -49,8 +49,7 @@ class DocumentGraphReranker:
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
         """Return the passages of each question by descending score; ties keep their order.
 
-        Raises:
-            InputError: The lengths of `questions` and `evidence` differ.
+        Raises InputError where the lengths of `questions` and `evidence` differ.
         """
         check_lengths(questions, evidence)
         ranked = list(evidence)

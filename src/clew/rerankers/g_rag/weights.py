@@ -21,23 +21,14 @@ GRAPH_KINDS = ("index", "amr")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedDocumentGNN:
-    """A trained network and its inputs.
+    """A trained network and its inputs."""
 
-    Attributes:
-        model: The network in evaluation mode.
-        kind: Kind of its document graphs, of `GRAPH_KINDS`.
-        node_features: Names of the node features it reads, in order.
-        edge_features: Names of the edge features it reads, in order.
-        encoder: Fingerprint of the encoder of the graphs' vectors.
-        about: Training recipe and figures.
-    """
-
-    model: DocumentGNN
-    kind: str
-    node_features: tuple[str, ...]
-    edge_features: tuple[str, ...]
-    encoder: str
-    about: Mapping[str, Any] = field(default_factory=dict)
+    model: DocumentGNN  # the network in evaluation mode
+    kind: str  # kind of its document graphs, of `GRAPH_KINDS`
+    node_features: tuple[str, ...]  # names of the node features it reads, in order
+    edge_features: tuple[str, ...]  # names of the edge features it reads, in order
+    encoder: str  # fingerprint of the encoder of the graphs' vectors
+    about: Mapping[str, Any] = field(default_factory=dict)  # training recipe and figures
 
     @property
     def fingerprint(self) -> str:
@@ -62,8 +53,7 @@ class FeatureColumns:
     ) -> "FeatureColumns":
         """Locate the wanted features; both arguments are names of node features, then of edge features.
 
-        Raises:
-            InputError: A wanted feature is not available.
+        Raises InputError where a wanted feature is not available.
         """
         columns: list[tuple[int, ...]] = []
         for names, present in zip(wanted, available, strict=True):
@@ -105,8 +95,7 @@ def collate_graphs(graphs: Sequence[DocumentGraph], columns: FeatureColumns, *, 
 def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
     """Write a network into a folder, which is created if missing.
 
-    Raises:
-        ProviderError: The folder cannot be written.
+    Raises ProviderError where the folder cannot be written.
     """
     config = {
         "settings": asdict(trained.model.settings),
@@ -122,8 +111,7 @@ def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
 def load_reranker(folder: Path) -> TrainedDocumentGNN:
     """Read a network written by `save_reranker`.
 
-    Raises:
-        ProviderError: A file is missing or damaged, or its arrays do not match the network.
+    Raises ProviderError where a file is missing or damaged, or its arrays do not match the network.
     """
     return read_weights(folder, "the network that reranks", _build_model)
 

@@ -34,27 +34,16 @@ from clew.types import (
 
 @dataclass(frozen=True, slots=True)
 class GearSettings:
-    """Settings of the agent.
+    """Settings of the agent."""
 
-    Attributes:
-        steps: Maximum number of steps.
-        expand: Whether passages are searched along triples.
-        gist: Whether the gist's triples bring passages to the final ranking.
-        max_facts: Maximum number of facts of the base's passages that a step adds to the gist.
-        max_expanded_facts: The same for facts of the passages found by expansion.
-        later_read_depth: Number of passages read after the first step, where the query names what is missing.
-        later_weight: Weight of the ranking of each later step, where the first step's is 1; 1 as published.
-        gist_weight: Weight of the passages of one triple of the gist in the final ranking; 1 as published.
-    """
-
-    steps: int = 4
-    expand: bool = True
-    gist: bool = True
-    max_facts: int = 4
-    max_expanded_facts: int = 2
-    later_read_depth: int = 3
-    later_weight: float = 1.0
-    gist_weight: float = 0.1
+    steps: int = 4  # maximum number of steps
+    expand: bool = True  # whether passages are searched along triples
+    gist: bool = True  # whether the gist's triples bring passages to the final ranking
+    max_facts: int = 4  # maximum number of facts of the base's passages that a step adds to the gist
+    max_expanded_facts: int = 2  # the same for facts of the passages found by expansion
+    later_read_depth: int = 3  # number of passages read after the first step, where the query names what is missing
+    later_weight: float = 1.0  # weight of the ranking of each later step, where the first step's is 1; 1 as published
+    gist_weight: float = 0.1  # weight of the passages of one triple of the gist in the final ranking; 1 as published
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,18 +57,11 @@ class _Search(AgentSearch):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GearAgent:
-    """Searches in steps.
-
-    Attributes:
-        base: Any retriever.
-        expansion: Expansion over the same index.
-        reader: Extracts facts, judges whether they suffice, and rewrites queries.
-        settings: Settings of the agent.
-    """
+    """Searches in steps."""
 
     base: Retriever
-    expansion: GraphExpansion
-    reader: AgentReader
+    expansion: GraphExpansion  # expansion over the same index
+    reader: AgentReader  # extracts facts, judges whether they suffice, and rewrites queries
     settings: GearSettings
 
     @property

@@ -25,19 +25,12 @@ class _Search(AgentSearch):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IRCoTAgent:
-    """Searches with one thought after the other.
-
-    Attributes:
-        base: Any retriever.
-        reader: Generates the thoughts.
-        steps: Maximum number of steps.
-        read_depth: Number of passages that the reader reads: the best of all steps so far.
-    """
+    """Searches with one thought after the other."""
 
     base: Retriever
-    reader: AgentReader
-    steps: int = 4
-    read_depth: int = 10
+    reader: AgentReader  # generates the thoughts
+    steps: int = 4  # maximum number of steps
+    read_depth: int = 10  # number of passages that the reader reads: the best of all steps so far
 
     @property
     def fingerprint(self) -> str:

@@ -21,11 +21,7 @@ T = TypeVar("T", ExtractedFacts, SufficiencyDecision, Thought)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LLMReader:
-    """Reads with a language model; the calls of a step are made concurrently.
-
-    Attributes:
-        model: Any language model.
-    """
+    """Reads with a language model; the calls of a step are made concurrently."""
 
     model: LanguageModel
 

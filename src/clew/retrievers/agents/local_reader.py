@@ -26,21 +26,13 @@ NOTE = "no language model was used: triples of the index stand in for what a rea
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalReader:
-    """Reads with the index alone.
-
-    Attributes:
-        snapshot: The index.
-        vectors: Vectors of its triples.
-        encode: Encodes texts as queries, to unit rows (n, d).
-        context: 0 to 1, the weight of the passage that states a triple in the triple's score.
-        max_facts: Maximum number of triples extracted from all passages of a question.
-    """
+    """Reads with the index alone."""
 
     snapshot: Snapshot
-    vectors: TripleEmbeddings
-    encode: Callable[[Sequence[str]], FloatArray]
-    context: float
-    max_facts: int = 40
+    vectors: TripleEmbeddings  # vectors of its triples
+    encode: Callable[[Sequence[str]], FloatArray]  # encodes texts as queries, to unit rows (n, d)
+    context: float  # 0 to 1, the weight of the passage that states a triple in the triple's score
+    max_facts: int = 40  # maximum number of triples extracted from all passages of a question
     name: ClassVar[str] = "local"
     fingerprint: ClassVar[str] = "local"
 

@@ -29,8 +29,7 @@ TEMPERATURES = {BI_ENCODER: 0.05, CROSS_ENCODER: 1.0, BM25: 1.0}
 def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
     """Return the retriever over one index.
 
-    Raises:
-        InputError: A ranker does not exist, or reads another encoder than the index's.
+    Raises InputError where a ranker does not exist, or reads another encoder than the index's.
     """
     graph_context = context.graph_search_context()
     notes: list[str] = []
@@ -128,11 +127,7 @@ def _make_text_scorer(name: str, texts: Callable[[], RelationTexts]) -> TextScor
 
 
 def _existing_weights(given: Path, name: str) -> Path:
-    """Return a folder of weights that a user names.
-
-    Raises:
-        InputError: It holds no weights.
-    """
+    """Return a folder of weights that a user names; raises InputError where it holds no weights."""
     folder = given.expanduser()
     if not (folder / CONFIG_FILE).is_file():
         raise InputError(

@@ -34,21 +34,13 @@ VECTOR_SCALE = 4.0  # a unit vector's values are small
 
 @dataclass(frozen=True, slots=True)
 class HopPredictorWeights:
-    """Trained weights.
+    """Trained weights."""
 
-    Attributes:
-        kind: `words` or `tf-idf`.
-        arrays: Arrays by the names in `ARRAY_NAMES`.
-        terms: For `tf-idf`, the words and pairs of words in the order of the weights.
-        encoder: Fingerprint of the encoder of `words`, "" for `tf-idf`.
-        about: Training recipe and results.
-    """
-
-    kind: str
-    arrays: Mapping[str, FloatArray]
-    terms: tuple[str, ...]
-    encoder: str
-    about: Mapping[str, Any]
+    kind: str  # `words` or `tf-idf`
+    arrays: Mapping[str, FloatArray]  # arrays by the names in `ARRAY_NAMES`
+    terms: tuple[str, ...]  # for `tf-idf`, the words and pairs of words in the order of the weights
+    encoder: str  # fingerprint of the encoder of `words`, "" for `tf-idf`
+    about: Mapping[str, Any]  # training recipe and results
 
 
 @final
@@ -137,8 +129,7 @@ def weights_fingerprint(weights: HopPredictorWeights) -> str:
 def save_hop_predictor(folder: Path, weights: HopPredictorWeights) -> None:
     """Write the weights into a folder, which is made if absent.
 
-    Raises:
-        ProviderError: The files cannot be written.
+    Raises ProviderError where the files cannot be written.
     """
     config = {"kind": weights.kind, "terms": list(weights.terms), "encoder": {"fingerprint": weights.encoder}}
     arrays = {name: weights.arrays[name] for name in ARRAY_NAMES[weights.kind]}
@@ -146,11 +137,7 @@ def save_hop_predictor(folder: Path, weights: HopPredictorWeights) -> None:
 
 
 def load_hop_predictor(folder: Path) -> HopPredictorWeights:
-    """Read a folder of `save_hop_predictor`.
-
-    Raises:
-        ProviderError: A file is missing or damaged.
-    """
+    """Read a folder of `save_hop_predictor`; raises ProviderError where a file is missing or damaged."""
     return read_weights(folder, "the router", _parse_weights)
 
 

@@ -37,19 +37,12 @@ class RelationPathRanker(Protocol):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPathRanker:
-    """Ranks relation paths as texts.
-
-    Attributes:
-        scorer: Any scorer of texts.
-        texts: The relations as texts.
-        temperature: Divisor of the scores.
-        name: Name of the scorer, for the fingerprint.
-    """
+    """Ranks relation paths as texts."""
 
     scorer: TextScorer
-    texts: RelationTexts
-    temperature: float
-    name: str
+    texts: RelationTexts  # the relations as texts
+    temperature: float  # divisor of the scores
+    name: str  # name of the scorer, for the fingerprint
 
     @property
     def fingerprint(self) -> str:
@@ -72,36 +65,24 @@ class TextPathRanker:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathRankerWeights:
-    """A trained head on an encoder.
+    """A trained head on an encoder."""
 
-    Attributes:
-        weights: (f,) weights of the path features.
-        question_side: (r, d) projection of the question's vector.
-        relation_side: (r, d) projection of a relation's vector; the dot product of both projections is the score of the
-            relation, and the mean over a path's relations is added to the path's score.
-        encoder: Fingerprint of the encoder.
-        about: Training recipe and results.
-    """
-
-    weights: FloatArray
-    question_side: FloatArray
+    weights: FloatArray  # (f,) weights of the path features
+    question_side: FloatArray  # (r, d) projection of the question's vector
+    # (r, d) projection of a relation's vector; the dot product of both projections is the score of the relation, and
+    # the mean over a path's relations is added to the path's score
     relation_side: FloatArray
-    encoder: str
-    about: Mapping[str, Any]
+    encoder: str  # fingerprint of the encoder
+    about: Mapping[str, Any]  # training recipe and results
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedPathRanker:
-    """Ranks relation paths by a head that was trained on questions with known answers.
-
-    Attributes:
-        trained: The head.
-        texts: The relations as texts, with the head's encoder.
-    """
+    """Ranks relation paths by a head that was trained on questions with known answers."""
 
     trained: PathRankerWeights
-    texts: RelationTexts
+    texts: RelationTexts  # the relations as texts, with the head's encoder
 
     @property
     def fingerprint(self) -> str:
@@ -134,11 +115,7 @@ class TrainedPathRanker:
 
 
 def save_path_ranker(folder: Path, trained: PathRankerWeights) -> None:
-    """Write the head into a folder, which is made if absent.
-
-    Raises:
-        ProviderError: The files cannot be written.
-    """
+    """Write the head into a folder, which is made if absent; raises ProviderError where the files cannot be written."""
     config = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
     write_weights(folder, config, {name: getattr(trained, name) for name in ARRAY_NAMES})
 
@@ -146,8 +123,7 @@ def save_path_ranker(folder: Path, trained: PathRankerWeights) -> None:
 def load_path_ranker(folder: Path) -> PathRankerWeights:
     """Read a folder of `save_path_ranker`.
 
-    Raises:
-        ProviderError: A file is missing or damaged, or has other features.
+    Raises ProviderError where a file is missing or damaged, or has other features.
     """
     return read_weights(folder, "the path ranker", _parse_weights)
 

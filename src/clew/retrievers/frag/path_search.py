@@ -24,34 +24,23 @@ PathScorer = Callable[[Sequence[RelationPath]], FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundPaths:
-    """A relation path, its score, and the paths that follow it.
-
-    Attributes:
-        ends: (e,) entities at the ends, best first.
-        path_to: Returns the entities (h + 1,) and edge codes (h,) of the path to the i-th end.
-    """
+    """A relation path, its score, and the paths that follow it."""
 
     relation_path: RelationPath
     score: float
-    ends: IntArray
+    ends: IntArray  # (e,) entities at the ends, best first
+    # returns the entities (h + 1,) and edge codes (h,) of the path to the i-th end
     path_to: Callable[[int], tuple[IntArray, IntArray]]
 
 
 @dataclass(frozen=True, slots=True)
 class SearchBounds:
-    """Limits of a search.
+    """Limits of a search."""
 
-    Attributes:
-        hops: Maximum length of a path.
-        paths: Maximum number of paths of `bfs`; the nearest are kept.
-        beam: Number of relation paths of each length that `chains` extends.
-        ends: Number of ends of one relation path that `chains` extends.
-    """
-
-    hops: int
-    paths: int = 20_000
-    beam: int = 64
-    ends: int = 1_000
+    hops: int  # maximum length of a path
+    paths: int = 20_000  # maximum number of paths of `bfs`; the nearest are kept
+    beam: int = 64  # number of relation paths of each length that `chains` extends
+    ends: int = 1_000  # number of ends of one relation path that `chains` extends
 
 
 def find_relation_paths(

@@ -44,86 +44,50 @@ _MIN_HOP_PROBABILITY = 0.02  # floor, so that the hop predictor never decides al
 
 @dataclass(frozen=True, slots=True)
 class FragSettings:
-    """Settings of the published system, and our bounds.
+    """Settings of the published system, and our bounds."""
 
-    Attributes:
-        always: `simple` or `complex` for all questions; "" to decide by the hop predictor.
-        delta: Number of hops beyond which a question is complex.
-        simple: Search and bounds for simple questions.
-        complex: Search and bounds for complex questions.
-        entities: Number of entities that the entity ranking keeps (n).
-        relations: Number of relations that the relation ranking keeps (m).
-        paths: Number of paths that the path ranking keeps (u).
-        entity_ranker: One of `ENTITY_RANKERS`.
-        damping: Damping of the entity ranking.
-        lengths: Whether predicted numbers of hops add to the ranking of paths.
-        edges: Maximum number of edges visited for the neighbourhood.
-        ends: Number of ends of one relation path that are kept before those of the next.
-    """
-
-    always: str = ""
-    delta: int = 2
-    simple: tuple[str, SearchBounds] = ("chains", SearchBounds(2))
-    complex: tuple[str, SearchBounds] = ("chains", SearchBounds(4))
-    entities: int = 2_000
-    relations: int = 64
-    paths: int = 32
-    entity_ranker: str = "ppr"
-    damping: float = 0.8
-    lengths: bool = True
-    edges: int = 300_000
-    ends: int = 8
+    always: str = ""  # `simple` or `complex` for all questions; "" to decide by the hop predictor
+    delta: int = 2  # number of hops beyond which a question is complex
+    simple: tuple[str, SearchBounds] = ("chains", SearchBounds(2))  # search and bounds for simple questions
+    complex: tuple[str, SearchBounds] = ("chains", SearchBounds(4))  # search and bounds for complex questions
+    entities: int = 2_000  # number of entities that the entity ranking keeps (n)
+    relations: int = 64  # number of relations that the relation ranking keeps (m)
+    paths: int = 32  # number of paths that the path ranking keeps (u)
+    entity_ranker: str = "ppr"  # one of `ENTITY_RANKERS`
+    damping: float = 0.8  # damping of the entity ranking
+    lengths: bool = True  # whether predicted numbers of hops add to the ranking of paths
+    edges: int = 300_000  # maximum number of edges visited for the neighbourhood
+    ends: int = 8  # number of ends of one relation path that are kept before those of the next
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchTrace:
-    """Intermediate results of one search.
+    """Intermediate results of one search."""
 
-    Attributes:
-        topics: (s,) entities that the search started from.
-        paths: Selected paths, best first: entities (h + 1,), edge codes (h,) and a score, the share of the likelihood.
-        neighbourhood: (n,) entities within the hops.
-        ranked_entities: (n,) entities that the entity ranking kept, best first.
-        connected_entities: (n,) those of them with an edge after the relation ranking.
-        path_ends: (n,) entities where some path ends.
-        is_complex: Whether the question was searched as a complex one.
-        notes: Explanations for the user.
-    """
-
-    topics: IntArray
+    topics: IntArray  # (s,) entities that the search started from
+    # selected paths, best first: entities (h + 1,), edge codes (h,) and a score, the share of the likelihood
     paths: list[tuple[IntArray, IntArray, float]]
-    neighbourhood: IntArray
-    ranked_entities: IntArray
-    connected_entities: IntArray
-    path_ends: IntArray
-    is_complex: bool
-    notes: tuple[str, ...]
+    neighbourhood: IntArray  # (n,) entities within the hops
+    ranked_entities: IntArray  # (n,) entities that the entity ranking kept, best first
+    connected_entities: IntArray  # (n,) those of them with an edge after the relation ranking
+    path_ends: IntArray  # (n,) entities where some path ends
+    is_complex: bool  # whether the question was searched as a complex one
+    notes: tuple[str, ...]  # explanations for the user
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class FragRetriever:
-    """Finds reasoning paths.
-
-    Attributes:
-        scope: The index.
-        lexical: BM25 of its passages.
-        graph: Returns its facts, which are made when first needed.
-        hop_predictor: Predicts hops; None where `always` decides.
-        relation_ranker: Scores relations as texts (ERM).
-        path_ranker: Scores relation paths (PRM).
-        settings: Settings.
-        notes: Notes added to every result.
-    """
+    """Finds reasoning paths."""
 
     scope: Scope
-    lexical: BM25Index
-    graph: Callable[[], FactGraph]
-    hop_predictor: HopPredictor | None
-    relation_ranker: TextScorer
-    path_ranker: RelationPathRanker
+    lexical: BM25Index  # BM25 of its passages
+    graph: Callable[[], FactGraph]  # returns its facts, which are made when first needed
+    hop_predictor: HopPredictor | None  # predicts hops; None where `always` decides
+    relation_ranker: TextScorer  # scores relations as texts (ERM)
+    path_ranker: RelationPathRanker  # scores relation paths (PRM)
     settings: FragSettings
-    notes: Sequence[str] = ()
+    notes: Sequence[str] = ()  # notes added to every result
 
     @property
     def fingerprint(self) -> str:

@@ -16,29 +16,17 @@ from clew.retrievers.gfm.passage_graphs import QuestionGraph
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphBatch:
-    """Graphs of b questions over one index, n nodes in all.
+    """Graphs of b questions over one index, n nodes in all."""
 
-    Attributes:
-        graph: The edges; relations 0 to u - 1 are those in `relations`, u to 2 u - 1 their inverses.
-        relations: (u,) the relations of the index that occur, ascending.
-        relation_count: Number of relations of the index.
-        questions: (b, t) question vectors.
-        owners: (n,) the question of each node.
-        seeds: (n,) as in `QuestionGraph`.
-        features: (n, f) as in `QuestionGraph`.
-        prior: (n,) as in `QuestionGraph`.
-        targets: (n,) whether a node is ranked.
-    """
-
-    graph: RelationalGraph
-    relations: LongArray
-    relation_count: int
-    questions: Tensor
-    owners: Tensor
-    seeds: Tensor
-    features: Tensor
-    prior: Tensor
-    targets: Tensor
+    graph: RelationalGraph  # the edges; relations 0 to u - 1 are those in `relations`, u to 2 u - 1 their inverses
+    relations: LongArray  # (u,) the relations of the index that occur, ascending
+    relation_count: int  # number of relations of the index
+    questions: Tensor  # (b, t) question vectors
+    owners: Tensor  # (n,) the question of each node
+    seeds: Tensor  # (n,) as in `QuestionGraph`
+    features: Tensor  # (n, f) as in `QuestionGraph`
+    prior: Tensor  # (n,) as in `QuestionGraph`
+    targets: Tensor  # (n,) whether a node is ranked
 
     def needed_relations(self, model: QueryGNN) -> LongArray:
         """Return the relations whose vectors a model reads.

@@ -31,33 +31,20 @@ _SCALE = float(-np.log(_MIN_SHARE))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionGraph:
-    """The part of a graph near a question: n nodes, m edges.
+    """The part of a graph near a question: n nodes, m edges."""
 
-    Attributes:
-        nodes: (n,) in the whole graph, ascending.
-        senders: (m,) positions in `nodes`.
-        receivers: (m,) positions in `nodes`.
-        edges: (m,) positions in the whole graph's edges.
-        seeds: (n,) weights of the named nodes, the greatest 1.
-        features: (n, len(FEATURES)).
-        prior: (n,) log of the walk's score as a share of the best; above the minimum for passages only.
-        targets: (n,) whether a node is ranked.
-        has_fallback_seeds: Whether the seeds are similar passages, because the question names nothing in the index.
-        walk_passages: Passages near the walk, ascending, and their values; empty where there was no walk.
-        notes: Explanations for the user.
-    """
-
-    nodes: IntArray
-    senders: IntArray
-    receivers: IntArray
-    edges: LongArray
-    seeds: FloatArray
-    features: FloatArray
-    prior: FloatArray
-    targets: BoolArray
-    has_fallback_seeds: bool
+    nodes: IntArray  # (n,) in the whole graph, ascending
+    senders: IntArray  # (m,) positions in `nodes`
+    receivers: IntArray  # (m,) positions in `nodes`
+    edges: LongArray  # (m,) positions in the whole graph's edges
+    seeds: FloatArray  # (n,) weights of the named nodes, the greatest 1
+    features: FloatArray  # (n, len(FEATURES))
+    prior: FloatArray  # (n,) log of the walk's score as a share of the best; above the minimum for passages only
+    targets: BoolArray  # (n,) whether a node is ranked
+    has_fallback_seeds: bool  # whether the seeds are similar passages, because the question names nothing in the index
+    # passages near the walk, ascending, and their values; empty where there was no walk
     walk_passages: tuple[IntArray, FloatArray]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # explanations for the user
 
 
 class NodeFeatures(NamedTuple):

@@ -22,15 +22,10 @@ PUBLISHED_ENTITIES = 20
 
 @dataclass(frozen=True, slots=True)
 class RankedPassages:
-    """Passages, best first.
+    """Passages, best first."""
 
-    Attributes:
-        passages: Positions and scores.
-        nodes: For each passage the node of the question's graph that explains its score, -1 for none.
-    """
-
-    passages: tuple[tuple[int, float], ...]
-    nodes: tuple[int, ...]
+    passages: tuple[tuple[int, float], ...]  # positions and scores
+    nodes: tuple[int, ...]  # for each passage the node of the question's graph that explains its score, -1 for none
 
 
 class Ranker(Protocol):

@@ -28,9 +28,8 @@ _REQUIRED_SWITCHES = {"short_cut": ("yes", "True", "1"), "layer_norm": ("yes", "
 def load_published_checkpoint(folder: Path) -> TrainedGNN:
     """Return the network of a published checkpoint, to score entities of the whole graph.
 
-    Raises:
-        InputError: The folder holds no such checkpoint, its model is not supported, its tensors do not fit, or a file
-            is damaged.
+    Raises InputError where the folder holds no such checkpoint, its model is not supported, its tensors do not fit, or
+    a file is damaged.
     """
     config = _read_config(folder)
     model_config = _read_section(config, "model_config", folder)

@@ -41,30 +41,19 @@ _ONE_THREAD_NODES = 5_000  # beyond this two cores are faster than one
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GFMRetriever:
-    """Ranks passages by the network's logits.
-
-    Attributes:
-        scope: The index.
-        encoder: The encoder that the network was trained with.
-        graphs: Builds the graphs of questions.
-        model: The network.
-        relation_projections: Projections (.., layers, width) of the index's relations, followed by those of their
-            inverses where the model does not learn inverses; float16 or float32.
-        ranker: Ranks the passages.
-        path_builder: Converts edges to triples.
-        paths_per_passage: Number of paths that explain each passage; each costs a backward pass.
-        fingerprint: Identifier of the weights.
-    """
+    """Ranks passages by the network's logits."""
 
     scope: Scope
-    encoder: Encoder
-    graphs: QuestionGraphBuilder
+    encoder: Encoder  # the encoder that the network was trained with
+    graphs: QuestionGraphBuilder  # builds the graphs of questions
     model: QueryGNN
+    # projections (.., layers, width) of the index's relations, followed by those of their inverses where the model does
+    # not learn inverses; float16 or float32
     relation_projections: NDArray[Any]
-    ranker: Ranker
-    path_builder: EdgePathBuilder
-    paths_per_passage: int = 1
-    fingerprint: str = ""
+    ranker: Ranker  # ranks the passages
+    path_builder: EdgePathBuilder  # converts edges to triples
+    paths_per_passage: int = 1  # number of paths that explain each passage; each costs a backward pass
+    fingerprint: str = ""  # identifier of the weights
     _encoder_thread: ThreadPoolExecutor = field(
         init=False, default_factory=partial(ThreadPoolExecutor, 1, thread_name_prefix="clew-encode")
     )

@@ -28,48 +28,31 @@ _FILE = re.compile(r"model(?:-[0-9a-f]{16})?\.safetensors")
 
 @dataclass(frozen=True, slots=True)
 class TextEncoder:
-    """The encoder of a network's questions and relations.
+    """The encoder of a network's questions and relations."""
 
-    Attributes:
-        name: Name, as for `clew index --encoder`.
-        fingerprint: Fingerprint of its weights; "" when unknown, as for weights from elsewhere.
-        normalize: Whether rows are normalised to unit length.
-        query: Prefix of a question.
-        text: Prefix of a relation.
-    """
-
-    name: str
-    fingerprint: str = ""
-    normalize: bool = True
-    query: str = ""
-    text: str = ""
+    name: str  # name, as for `clew index --encoder`
+    fingerprint: str = ""  # fingerprint of its weights; "" when unknown, as for weights from elsewhere
+    normalize: bool = True  # whether rows are normalised to unit length
+    query: str = ""  # prefix of a question
+    text: str = ""  # prefix of a relation
 
 
 @dataclass(frozen=True, slots=True)
 class TrainedGNN:
-    """A trained network.
+    """A trained network."""
 
-    Attributes:
-        model: The network in evaluation mode, float32.
-        targets: "passages" or "entities", the nodes that it scores.
-        encoder: The encoder whose vectors it reads.
-        nodes: Number of nodes of the question graphs in training; None for the whole graph.
-        key: Identifier of weights and configuration.
-    """
-
-    model: QueryGNN
-    targets: Targets
-    encoder: TextEncoder
-    nodes: int | None
-    key: str
+    model: QueryGNN  # the network in evaluation mode, float32
+    targets: Targets  # "passages" or "entities", the nodes that it scores
+    encoder: TextEncoder  # the encoder whose vectors it reads
+    nodes: int | None  # number of nodes of the question graphs in training; None for the whole graph
+    key: str  # identifier of weights and configuration
 
 
 def load_weights(folder: Path) -> TrainedGNN:
     """Read a folder of weights.
 
-    Raises:
-        InputError: The folder holds no weights, or weights of another format, a file is damaged, or tensors do not fit
-            the configuration or are not finite.
+    Raises InputError where the folder holds no weights, or weights of another format, a file is damaged, or tensors do
+    not fit the configuration or are not finite.
     """
     config = _read_file(folder / CONFIG_FILE, lambda path: json.loads(path.read_text(encoding="utf-8")))
     if not isinstance(config, dict) or config.get("format") != WEIGHTS_FORMAT:

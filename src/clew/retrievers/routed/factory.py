@@ -14,8 +14,7 @@ from clew.retrievers.spec import OpenRetriever
 def build_routed(context: IndexContext, settings: Routed, open_retriever: OpenRetriever) -> Retriever:
     """Return the retriever over one index.
 
-    Raises:
-        InputError: A choice is not one of the weights, or the folder holds no weights.
+    Raises InputError where a choice is not one of the weights, or the folder holds no weights.
     """
     weights = load_choices(context.weights_folder("routed", settings.weights), tuple(SIGNALS))
     router = Router(weights, Preference.from_settings(settings, weights), len(context.scope))

@@ -35,26 +35,18 @@ _POINTS_PER_RECALL = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """Preferences of the user.
-
-    Attributes:
-        names: The choices.
-        seconds_price: Points of recall (hundredths) that a second has to gain.
-        budget: Maximum expected seconds a question, including the signals; None for no limit.
-        time_scale: Seconds of a question here, relative to those in training.
-    """
+    """Preferences of the user."""
 
     names: tuple[str, ...]
-    seconds_price: float
-    budget: float | None = None
-    time_scale: float = 1.0
+    seconds_price: float  # points of recall (hundredths) that a second has to gain
+    budget: float | None = None  # maximum expected seconds a question, including the signals; None for no limit
+    time_scale: float = 1.0  # seconds of a question here, relative to those in training
 
     @classmethod
     def from_settings(cls, settings: Routed, weights: RoutedWeights) -> "Preference":
         """Return the preference that settings and weights give; with a budget alone, recall has no price.
 
-        Raises:
-            InputError: A choice is not one of the weights.
+        Raises InputError where a choice is not one of the weights.
         """
         given = settings.choices or "+".join(weights.default_choices)
         names = tuple(dict.fromkeys(name.strip() for name in given.split("+")))
@@ -68,18 +60,12 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Choice for one question: c choices, s signals.
+    """Choice for one question: c choices, s signals."""
 
-    Attributes:
-        order: Positions of all choices, best first; those beyond the budget follow, cheapest first.
-        recalls: (c,) expected recall, by position.
-        seconds: (c,) expected seconds, including the signals where they were computed, by position.
-        standardized_signals: (s,) in standard deviations; None where the budget has no time for signals.
-    """
-
-    order: tuple[int, ...]
-    recalls: tuple[float, ...]
-    seconds: tuple[float, ...]
+    order: tuple[int, ...]  # positions of all choices, best first; those beyond the budget follow, cheapest first
+    recalls: tuple[float, ...]  # (c,) expected recall, by position
+    seconds: tuple[float, ...]  # (c,) expected seconds, including the signals where they were computed, by position
+    # (s,) in standard deviations; None where the budget has no time for signals
     standardized_signals: tuple[float, ...] | None = None
 
 
@@ -184,19 +170,12 @@ class Router:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutedRetriever:
-    """Retrieves for each question with the retriever chosen for it.
-
-    Attributes:
-        scope: The index.
-        first: Makes the walks.
-        router: Chooses.
-        make: Makes the retriever of a choice when it is first needed; raises `InputError` where the index cannot serve
-            it.
-    """
+    """Retrieves for each question with the retriever chosen for it."""
 
     scope: Scope
-    first: PageRankRetriever
+    first: PageRankRetriever  # makes the walks
     router: Router
+    # makes the retriever of a choice when it is first needed; raises `InputError` where the index cannot serve it
     make: Callable[[Choice], Retriever]
     _retrievers: dict[int, Retriever | str] = field(init=False, default_factory=dict)
 
@@ -210,8 +189,7 @@ class RoutedRetriever:
     def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
         """Return at most `k` passages a question, by the retriever chosen for it.
 
-        Raises:
-            InputError: The index can serve none of the choices.
+        Raises InputError where the index can serve none of the choices.
         """
         check_k(k)
         allowed = self.scope.mask(where)

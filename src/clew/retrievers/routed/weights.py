@@ -29,15 +29,10 @@ NAME = "routed"
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds for one question, as a power of the number of passages.
+    """Seconds for one question, as a power of the number of passages."""
 
-    Attributes:
-        seconds: Seconds on an index of `REFERENCE_PASSAGES` passages.
-        growth: Exponent of the number of passages, 0 to 1.
-    """
-
-    seconds: float
-    growth: float = 0.0
+    seconds: float  # seconds on an index of `REFERENCE_PASSAGES` passages
+    growth: float = 0.0  # exponent of the number of passages, 0 to 1
 
     def seconds_for(self, passages: int) -> float:
         """Return the seconds on an index of the given number of passages."""
@@ -46,46 +41,27 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A retriever that may be chosen.
+    """A retriever that may be chosen."""
 
-    Attributes:
-        name: Name for the user: the retriever's name without settings.
-        retriever: Name with settings, from which it is made.
-        recall: Expected recall where every signal has its mean.
-        weights: (s,) change of recall by a standard deviation of each signal.
-        duration: Time of the choice itself, without that of the signals; of the first retriever, time beyond it.
-    """
-
-    name: str
-    retriever: str
-    recall: float
-    weights: tuple[float, ...]
-    duration: Duration
+    name: str  # name for the user: the retriever's name without settings
+    retriever: str  # name with settings, from which it is made
+    recall: float  # expected recall where every signal has its mean
+    weights: tuple[float, ...]  # (s,) change of recall by a standard deviation of each signal
+    duration: Duration  # time of the choice itself, without that of the signals; of the first retriever, time beyond it
 
 
 @dataclass(frozen=True, slots=True)
 class RoutedWeights:
-    """Choices among retrievers, with models of their recall and time.
+    """Choices among retrievers, with models of their recall and time."""
 
-    Attributes:
-        signals: s names.
-        means: (s,) means of the signals in training.
-        spreads: (s,) their standard deviations, above 0.
-        choices: Cheapest first, with distinct names.
-        overhead: Time of the first retriever's walk and the signals, spent before anything is chosen.
-        cutoff: Recall is that of the first `cutoff` passages.
-        default_choices: Names of the choices unless a user gives others.
-        seconds_price: Points of recall that a second has to gain, unless a user gives another price.
-    """
-
-    signals: tuple[str, ...]
-    means: tuple[float, ...]
-    spreads: tuple[float, ...]
-    choices: tuple[Choice, ...]
-    overhead: Duration
-    cutoff: int
-    default_choices: tuple[str, ...]
-    seconds_price: float
+    signals: tuple[str, ...]  # s names
+    means: tuple[float, ...]  # (s,) means of the signals in training
+    spreads: tuple[float, ...]  # (s,) their standard deviations, above 0
+    choices: tuple[Choice, ...]  # cheapest first, with distinct names
+    overhead: Duration  # time of the first retriever's walk and the signals, spent before anything is chosen
+    cutoff: int  # recall is that of the first `cutoff` passages
+    default_choices: tuple[str, ...]  # names of the choices unless a user gives others
+    seconds_price: float  # points of recall that a second has to gain, unless a user gives another price
 
     def standardize(self, signals: FloatArray | DoubleArray | tuple[float, ...]) -> DoubleArray:
         """Return signals (..., s) in standard deviations from their mean, clipped at `MAX_DEVIATION`."""
@@ -100,11 +76,7 @@ class RoutedWeights:
         return recalls
 
     def find_choice(self, name: str) -> Choice:
-        """Return the choice of a name.
-
-        Raises:
-            InputError: There is none.
-        """
+        """Return the choice of a name; raises InputError where there is none."""
         for choice in self.choices:
             if choice.name == name:
                 return choice

@@ -105,15 +105,10 @@ class GraphEncoder:
 
 @dataclass(frozen=True, slots=True)
 class MaskedText:
-    """A question as it is encoded.
+    """A question as it is encoded."""
 
-    Attributes:
-        text: The question without names.
-        phrases: For each word that may name a relation the phrases that contain it.
-    """
-
-    text: str
-    phrases: Sequence[Sequence[str]]
+    text: str  # the question without names
+    phrases: Sequence[Sequence[str]]  # for each word that may name a relation the phrases that contain it
 
     @classmethod
     def mask(cls, text: str, names: Iterable[str]) -> Self:

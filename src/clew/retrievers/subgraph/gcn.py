@@ -20,9 +20,8 @@ WEIGHTS_NAME = "subgraph"
 def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> SubgraphRetriever:
     """Return the retriever over one index.
 
-    Raises:
-        InputError: The index has no vectors, or given weights read another encoder.
-        ProviderError: The weights are missing or damaged.
+    Raises InputError where the index has no vectors, or given weights read another encoder; ProviderError where the
+    weights are missing or damaged.
     """
     trained = load_scorer(context.weights_folder(WEIGHTS_NAME, settings.weights))
     method, encoder = "the likeliest by a network that feedback trained", context.index_encoder

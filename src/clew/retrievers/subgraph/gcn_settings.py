@@ -18,11 +18,7 @@ Combination = Literal["product", "sum"]
 class ScorerSettings:
     """The shape of a network that selects subgraphs.
 
-    Attributes:
-        layers: At least 2.
-
-    Raises:
-        InputError: There are no such inputs, or there is no such combination.
+    Raises InputError where there are no such inputs, or there is no such combination.
     """
 
     inputs: Annotated[
@@ -32,7 +28,7 @@ class ScorerSettings:
         "sum"
     )
     width: Annotated[int, Field(ge=1, description="Width of the network's hidden layers.")] = 64
-    layers: int = 2
+    layers: int = 2  # at least 2
     stops: Annotated[bool, Field(description="A selection may end before the budget is spent.")] = False
 
     def __post_init__(self) -> None:
@@ -46,8 +42,7 @@ class ScorerSettings:
     def build_network(self, dimension: int, seed: int) -> "SubgraphScorer":
         """Return an untrained network for vectors of some dimension; equal seeds give equal ones.
 
-        Raises:
-            InputError: There are fewer than 2 layers, or a width below 1.
+        Raises InputError where there are fewer than 2 layers, or a width below 1.
         """
         import torch
 

@@ -21,21 +21,13 @@ from clew.store.weights_io import read_weights, write_weights
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedScorer:
-    """A trained network.
+    """A trained network."""
 
-    Attributes:
-        model: The network in evaluation mode.
-        settings: Its architecture.
-        encoder: Fingerprint of the encoder whose vectors it reads.
-        dimension: Dimension of those vectors.
-        about: Training recipe and results.
-    """
-
-    model: SubgraphScorer
-    settings: ScorerSettings
-    encoder: str
-    dimension: int
-    about: Mapping[str, Any] = field(default_factory=dict)
+    model: SubgraphScorer  # the network in evaluation mode
+    settings: ScorerSettings  # its architecture
+    encoder: str  # fingerprint of the encoder whose vectors it reads
+    dimension: int  # dimension of those vectors
+    about: Mapping[str, Any] = field(default_factory=dict)  # training recipe and results
 
     @property
     def fingerprint(self) -> str:
@@ -67,8 +59,7 @@ def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> 
 def save_scorer(folder: Path, trained: TrainedScorer) -> None:
     """Write a network into a folder, which is made if absent.
 
-    Raises:
-        ProviderError: The files cannot be written.
+    Raises ProviderError where the files cannot be written.
     """
     config = {
         "settings": asdict(trained.settings),
@@ -82,8 +73,7 @@ def save_scorer(folder: Path, trained: TrainedScorer) -> None:
 def load_scorer(folder: Path) -> TrainedScorer:
     """Read a folder of `save_scorer`.
 
-    Raises:
-        ProviderError: A file is missing or damaged, or its arrays do not fit the architecture.
+    Raises ProviderError where a file is missing or damaged, or its arrays do not fit the architecture.
     """
 
     def build(config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedScorer:

@@ -40,83 +40,49 @@ _NOTE_NAMES = 5  # maximum number of names in a note
 
 @dataclass(frozen=True, slots=True)
 class SubgraphSettings:
-    """Limits of the neighbourhood and the selection.
+    """Limits of the neighbourhood and the selection."""
 
-    Attributes:
-        nodes: Number of entities of the neighbourhood, from which the selector selects.
-        budget: Maximum number of selected entities.
-        hops: Radius of the neighbourhood.
-        edges: Maximum number of edges visited for the neighbourhood.
-        damping: Damping of the ranking of entities.
-    """
-
-    nodes: int = 500
-    budget: int = 20
-    hops: int = 3
-    edges: int = 100_000
-    damping: float = DAMPING
+    nodes: int = 500  # number of entities of the neighbourhood, from which the selector selects
+    budget: int = 20  # maximum number of selected entities
+    hops: int = 3  # radius of the neighbourhood
+    edges: int = 100_000  # maximum number of edges visited for the neighbourhood
+    damping: float = DAMPING  # damping of the ranking of entities
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearbyGraph:
-    """Neighbourhood of some entities.
+    """Neighbourhood of some entities."""
 
-    Attributes:
-        local: The best ranked entities, and the facts among them.
-        reachable_entities: Number of entities within reach.
-        unexpanded: Number of entities of which not all facts were visited.
-    """
-
-    local: LocalGraph
-    reachable_entities: int
-    unexpanded: int
+    local: LocalGraph  # the best ranked entities, and the facts among them
+    reachable_entities: int  # number of entities within reach
+    unexpanded: int  # number of entities of which not all facts were visited
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgraphSelection:
-    """Selection for one question: n entities near it, m facts among them.
+    """Selection for one question: n entities near it, m facts among them."""
 
-    Attributes:
-        topics: (t,) entities that it names.
-        local: The n entities and their facts, traversable both ways.
-        triples: (m,) the triple of each edge of the textual graph.
-        query: The textual graph, and the question on it.
-        subgraph: The selected part of it.
-        notes: Explanations for the user.
-    """
-
-    topics: IntArray
-    local: LocalGraph
-    triples: IntArray
-    query: GraphQuery
-    subgraph: Subgraph
-    notes: tuple[str, ...]
+    topics: IntArray  # (t,) entities that it names
+    local: LocalGraph  # the n entities and their facts, traversable both ways
+    triples: IntArray  # (m,) the triple of each edge of the textual graph
+    query: GraphQuery  # the textual graph, and the question on it
+    subgraph: Subgraph  # the selected part of it
+    notes: tuple[str, ...]  # explanations for the user
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SubgraphRetriever:
-    """Retrieves the part of a graph that is relevant to a question.
-
-    Attributes:
-        scope: The index.
-        lexical: BM25 of its passages.
-        graph: Returns its facts, which are made when first needed.
-        vectors: Vectors of its texts.
-        selector: Selects the subgraph.
-        selection_note: Criterion of the selector, in words.
-        settings: Limits.
-        by_words: Whether the selector reads the relevance of each relation, which costs some milliseconds.
-    """
+    """Retrieves the part of a graph that is relevant to a question."""
 
     scope: Scope
-    lexical: BM25Index
-    graph: Callable[[], FactGraph]
-    vectors: TextVectors
-    selector: SubgraphSelector
-    selection_note: str
+    lexical: BM25Index  # BM25 of its passages
+    graph: Callable[[], FactGraph]  # returns its facts, which are made when first needed
+    vectors: TextVectors  # vectors of its texts
+    selector: SubgraphSelector  # selects the subgraph
+    selection_note: str  # criterion of the selector, in words
     settings: SubgraphSettings
-    by_words: bool = False
+    by_words: bool = False  # whether the selector reads the relevance of each relation, which costs some milliseconds
 
     @property
     def fingerprint(self) -> str:

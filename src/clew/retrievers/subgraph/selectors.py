@@ -37,19 +37,12 @@ class PerGraphSelector(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class SteinerSelector(PerGraphSelector):
-    """G-Retriever's tree (see `graph.subgraphs.pcst`), pruned to the budget.
+    """G-Retriever's tree (see `graph.subgraphs.pcst`), pruned to the budget."""
 
-    Attributes:
-        topk: Number of nodes that have a prize.
-        topk_e: Number of distinct similarities of edges that have a prize.
-        cost: Cost of an edge.
-        fill: Whether a tree of fewer nodes than the budget is filled up with its most similar neighbours.
-    """
-
-    topk: int = TOP_NODES
-    topk_e: int = TOP_EDGES
-    cost: float = EDGE_COST
-    fill: bool = False
+    topk: int = TOP_NODES  # number of nodes that have a prize
+    topk_e: int = TOP_EDGES  # number of distinct similarities of edges that have a prize
+    cost: float = EDGE_COST  # cost of an edge
+    fill: bool = False  # whether a tree of fewer nodes than the budget is filled up with its most similar neighbours
     name: ClassVar[str] = "steiner"
 
     @property
@@ -88,13 +81,9 @@ class TopNodes(PerGraphSelector):
 @final
 @dataclass(frozen=True, slots=True)
 class EgoGraph(PerGraphSelector):
-    """Selects the neighbourhood of the named nodes, or of the most similar node where none is named.
+    """Selects the neighbourhood of the named nodes, or of the most similar node where none is named."""
 
-    Attributes:
-        hops: Maximum distance.
-    """
-
-    hops: int = 2
+    hops: int = 2  # maximum distance
     name: ClassVar[str] = "ego"
 
     def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
@@ -112,13 +101,9 @@ class EgoGraph(PerGraphSelector):
 @final
 @dataclass(frozen=True, slots=True)
 class RandomNodes(PerGraphSelector):
-    """Selects random nodes, and all edges among them: the baseline of any selector.
+    """Selects random nodes, and all edges among them: the baseline of any selector."""
 
-    Attributes:
-        seed: Random seed; the selection depends on it, the question and the number of nodes alone.
-    """
-
-    seed: int = 0
+    seed: int = 0  # random seed; the selection depends on it, the question and the number of nodes alone
     name: ClassVar[str] = "random"
 
     def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
@@ -181,7 +166,6 @@ class SubgraphSelector(Protocol):
     def select(self, queries: Sequence[GraphQuery], budget: int) -> list[Subgraph]:
         """Return for each question a part of its graph of at most `budget` nodes, whose order means nothing.
 
-        Raises:
-            InputError: `budget` is below 1.
+        Raises InputError where `budget` is below 1.
         """
         ...
