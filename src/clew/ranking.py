@@ -20,17 +20,10 @@ _BLOCK_COUNT = 32
 
 
 def top_order(scores: Scores, k: int) -> LongArray:
-    """Return the positions of the `k` highest scores, best first, equal scores by position.
+    """Return the positions (min(k, n),) of the `k` highest scores (n,), best first, equal scores by position.
 
-    Args:
-        scores: (n,), any floats but NaN; minus infinity ranks last.
-        k: At least 1.
-
-    Returns:
-        (min(k, n),) positions, the head of a stable sort, in time linear in n.
-
-    Raises:
-        InputError: A score is NaN, `scores` is not one-dimensional, or `k` is below 1.
+    It takes time linear in n. Minus infinity ranks last. Raises InputError where a score is NaN, `scores` is not
+    one-dimensional, or `k` is below 1.
     """
     _check_scores(scores)
     if k < 1:
@@ -52,12 +45,7 @@ def top_order(scores: Scores, k: int) -> LongArray:
 def ranking(scores: Scores, ids: Sequence[str]) -> LongArray:
     """Return the positions (n,) ordered by score, best first, equal scores by id.
 
-    Args:
-        scores: (n,), any floats but NaN.
-        ids: n ids, in any order.
-
-    Raises:
-        InputError: A score is NaN, or the numbers of ids and scores differ.
+    Raises InputError where a score is NaN, or the numbers of ids and scores differ.
     """
     _check_scores(scores)
     if len(ids) != len(scores):

@@ -44,19 +44,8 @@ class TextVectors:
 class IndexContext:
     """The resources of one index version that a query uses; it holds no retriever's settings.
 
-    Args:
-        folder: The snapshot on disk.
-        vectors: The vector cache of short texts on disk.
-        open_encoder: Returns the encoder that made the passage embeddings.
-        open_model: Returns the language model of a name.
-        on_progress: Called with the number of texts encoded, when a retriever encodes many.
-
-    Attributes:
-        scope: The snapshot and its filters.
-        lexical: The BM25 index of the passages.
-        paths_per_passage: Number of paths that explain each passage, for retrievers to which each path costs time.
-        question_cache: Embeddings of the most recent questions.
-        open_model: As given.
+    `vectors` is the vector cache of short texts on disk; `on_progress` is called with the number of texts encoded, when
+    a retriever encodes many. `paths_per_passage` explain each passage, for retrievers to which each path costs time.
     """
 
     def __init__(
@@ -79,10 +68,7 @@ class IndexContext:
         self._on_progress = on_progress
 
     def with_paths_per_passage(self, paths: int) -> "IndexContext":
-        """Return a shallow copy for retrievers that return `paths` paths a passage; 0 saves their cost.
-
-        Raises InputError where `paths` is negative.
-        """
+        """Return a shallow copy for retrievers that return `paths` (0 or more) paths a passage; 0 saves their cost."""
         if paths < 0:
             raise InputError(f"paths is {paths}: ask for 0 or more a passage")
         context = copy(self)
@@ -98,12 +84,7 @@ class IndexContext:
     def weights_folder(self, name: str, given: Path | None = None) -> Path:
         """Return the folder of a network's weights: the given one, else the index's own, else the package's.
 
-        Args:
-            name: The network.
-            given: The folder that a user names.
-
-        Raises:
-            InputError: The given folder holds no weights.
+        Raises InputError where the given folder holds no weights.
         """
         if given is not None:
             folder = given.expanduser()
@@ -181,10 +162,7 @@ class IndexContext:
 
     @cached_property
     def text_vectors(self) -> TextVectors:
-        """The embeddings of entity names and relations, computed at first use and mapped from disk after that.
-
-        Raises InputError where the index was made without an encoder.
-        """
+        """The embeddings of entity names and relations, computed at first use and mapped from disk after that."""
         s, encoder = self.scope.snapshot, self.encoder
 
         def load_vectors(kind: str, texts: Sequence[str]) -> FloatArray:

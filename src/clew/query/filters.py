@@ -77,8 +77,7 @@ class Predicate:
     def mask(self, rows: Sequence[Row]) -> BoolArray:
         """Return for each row (n,) whether the predicate is true of it.
 
-        Args:
-            rows: n mappings from field to value: text, number, boolean, a list of these, a mapping, or None.
+        Values are text, numbers, booleans, lists of these, mappings, or None.
         """
         return np.equal(self._truth(_Columns(rows)), _TRUE)
 
@@ -89,14 +88,7 @@ class Predicate:
 
 
 def parse_filter(expression: str) -> Predicate:
-    """Parse a filter.
-
-    Args:
-        expression: In the grammar of this module; at most 50,000 characters and 256 conditions.
-
-    Raises:
-        InputError: The expression is outside the grammar; the message names the part.
-    """
+    """Parse a filter in the grammar of this module; raises InputError that names the part outside of it."""
     try:
         compiler = _FilterCompiler(expression)
         condition = compiler.compile(_parse_tree(expression))

@@ -59,13 +59,7 @@ class QuestionWalk:
 
 
 class GraphWalk:
-    """Walks from questions through an index.
-
-    Args:
-        scope: The index.
-        lexical: BM25 of the same passages, in the same order.
-        config: Parameters of the walk.
-    """
+    """Walks from questions through an index; `lexical` is BM25 of its passages, in the same order."""
 
     def __init__(self, scope: Scope, lexical: BM25Index, config: GraphWalkConfig) -> None:
         self.scope = scope
@@ -121,10 +115,7 @@ def mix_restart(
 ) -> tuple[IntArray, FloatArray] | None:
     """Return the restart distribution as nodes, ascending, and probabilities; None when both parts are empty.
 
-    Args:
-        named: Weights of named nodes.
-        lexical: Weights of lexical matches.
-        lexical_share: Share of the latter; a part takes all where the other one is empty.
+    `lexical_share` is that of the lexical matches; a part takes all where the other one is empty.
     """
     share = lexical_share if named else 1.0
     restart: dict[int, float] = {}

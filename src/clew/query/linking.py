@@ -55,9 +55,7 @@ class LinkedQuestion:
 def link_question(snapshot: Snapshot, question: str) -> LinkedQuestion:
     """Find the names of a question among the entities of an index: exact folded names, longest first.
 
-    Args:
-        snapshot: The index.
-        question: Any string; short names need capitals only where the question uses capitals at all.
+    Short names need capitals only where the question uses capitals at all.
     """
     question = question[:MAX_CHARACTERS]
     known_names = _find_known_names(snapshot, question)
@@ -72,12 +70,7 @@ def link_question(snapshot: Snapshot, question: str) -> LinkedQuestion:
 
 
 def describe_links(linked: LinkedQuestion, names: Sequence[str]) -> tuple[str, ...]:
-    """Return notes on the linked names and on those that the index does not know.
-
-    Args:
-        linked: The question and its names.
-        names: Names of the linked entities.
-    """
+    """Return notes on the linked names, given those of their entities, and on those that the index does not know."""
     notes = [f"starts from {', '.join(dict.fromkeys(names))}"] if names else ["no name in the question is in the index"]
     if linked.unlinked_names:
         notes.append(f"not in the index: {', '.join(linked.unlinked_names)}")
@@ -141,10 +134,7 @@ class TopicEntities:
 def find_topic_entities(snapshot: Snapshot, question: str, names: Sequence[str] = ()) -> TopicEntities:
     """Find the entities that a question on a graph is about.
 
-    Args:
-        snapshot: The index.
-        question: Any string; names in square brackets count as given names.
-        names: Given names of the entities; without given names, the names in the question are linked.
+    Names in square brackets count as given names; without given names, the names in the question are linked.
     """
     bracketed = [matches.group(1).strip() for matches in _BRACKETS.finditer(question)]
     text = _BRACKETS.sub(r"\1", question)[:MAX_CHARACTERS]

@@ -38,12 +38,9 @@ class MaskedQuestion:
 
 
 def mask_names(question: str, names: Iterable[tuple[int, int]]) -> MaskedQuestion:
-    """Mask the names of a question.
+    """Mask names of a question, given as start and end.
 
-    Args:
-        question: Any string.
-        names: Start and end of each; a name that overlaps an earlier one is ignored, and of two with the same start
-            the shorter.
+    A name that overlaps an earlier one is ignored, and of two with the same start the shorter.
     """
     pieces: list[str] = []
     end_of_last = 0

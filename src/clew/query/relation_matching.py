@@ -23,17 +23,13 @@ RelationPath = tuple[int, ...]
 
 @final
 class RelationTexts:
-    """Relations as texts: their names, and the names at either end.
+    """Relations as texts: their names, and the names at either end; the vectors of all texts are cached.
 
     Args:
         name: Returns the text of a relation.
         ends: Returns for a relation code the commonest names where such a step ends, as one text.
         encode: Encodes texts of relations to unit rows (n, d).
         encode_words: Encodes words of questions to unit rows (n, d).
-
-    Attributes:
-        text_memory: Cached vectors of texts of relations.
-        word_memory: Cached vectors of words of questions.
     """
 
     def __init__(
@@ -83,13 +79,7 @@ class RelationMatch:
 
 
 def match_relations(question: MaskedQuestion, codes: IntArray, texts: RelationTexts) -> RelationMatch:
-    """Compare a question with relations.
-
-    Args:
-        question: The masked question.
-        codes: (c,) relation codes, ascending.
-        texts: The relations as texts.
-    """
+    """Compare a masked question with relations of the codes (c,), ascending."""
     words = find_relation_words(question)
     vector = texts.word_memory([question.text])[0]
     names, ends, steps = texts.name_vectors(codes), texts.end_vectors(codes), texts.step_vectors(codes)

@@ -53,24 +53,14 @@ class Scope:
         return self._masks[where]
 
     def blocked_triples(self, where: Filter | None) -> BoolArray | None:
-        """Return the triples (T,) that no allowed passage states; None when there are none.
-
-        Raises InputError as `mask`.
-        """
+        """Return the triples (T,) that no allowed passage states, None if there are none; raises InputError as `mask`."""
         if where not in self._blocked_triples:
             blocked = ~self.snapshot.stated_triple_mask(self.mask(where))
             self._blocked_triples[where] = blocked if blocked.any() else None
         return self._blocked_triples[where]
 
     def rank(self, scores: FloatArray, k: int, allowed: BoolArray, floor: float = 0.0) -> list[tuple[int, float]]:
-        """Return the positions and scores of the best allowed passages, best first, ties by id.
-
-        Args:
-            scores: (P,).
-            k: Maximum number of passages.
-            allowed: (P,).
-            floor: Passages must score above it.
-        """
+        """Return positions and scores of the `k` best allowed passages (P,) above a floor, best first, ties by id."""
         candidates = np.flatnonzero(allowed & (scores > floor))
         if not len(candidates):
             return []

@@ -34,8 +34,8 @@ class LLMReranker:
         """Return the passages of each question by descending score; ties keep their order.
 
         A passage without a score (unusable reply, or budget spent) keeps its place and gets the score of the one before
-        it; a note counts such passages. Without any score the evidence keeps its order and scores. Raises InputError
-        where the lengths of `questions` and `evidence` differ; ProviderError where the model cannot be used at all.
+        it; a note counts such passages. Without any score the evidence keeps its order and scores. Raises ProviderError
+        where the model cannot be used at all.
         """
         check_lengths(questions, evidence)
         prompts = [

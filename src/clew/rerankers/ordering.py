@@ -14,12 +14,7 @@ def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> Non
 
 
 def sort_by_score(evidence: Evidence, scores: Sequence[float]) -> Evidence:
-    """Return evidence with its passages by descending score; ties keep their order.
-
-    Args:
-        evidence: Evidence with n passages.
-        scores: (n,) finite, higher is better.
-    """
+    """Return evidence with its n passages by descending score (n,), finite; ties keep their order."""
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
     passages = tuple(Scored(evidence.passages[place].item, float(scores[place])) for place in order)
     return replace(evidence, passages=passages)

@@ -59,10 +59,7 @@ def build_cross_encoder(_: IndexContext, settings: CrossEncoder) -> Reranker:
 
 
 def build_llm_reranker(context: IndexContext, settings: LLMRerank) -> Reranker:
-    """Return a language model as a reranker.
-
-    Raises InputError where the name is not of the form PROVIDER:NAME, or the model cannot be used.
-    """
+    """Return a language model as a reranker; raises InputError where the name is not PROVIDER:NAME, or of no use."""
     if ":" not in settings.model:
         raise InputError(
             f"the reranker is 'llm:{settings.model}'; wanted llm:PROVIDER:NAME, such as llm:openai:gpt-4o-mini"
@@ -91,14 +88,9 @@ RERANKERS = Registry(
 
 
 def open_reranker(spec: SettingsRecord | str, context: IndexContext) -> Reranker:
-    """Return a reranker over one index.
+    """Return a reranker over one index, of a settings record, or of a name, which stands for its default settings.
 
-    Args:
-        spec: A settings record, or a name, which stands for its default settings.
-        context: Of the index.
-
-    Raises:
-        InputError: No reranker has that name, or the index lacks what it needs.
+    Raises InputError where no reranker has that name, or the index lacks what it needs.
     """
     entry = RERANKERS.entry(reranker_name(spec))
     settings = load_object(entry.record)() if isinstance(spec, str) else spec
@@ -109,13 +101,8 @@ def open_reranker(spec: SettingsRecord | str, context: IndexContext) -> Reranker
 def parse_reranker(text: str, amr: str | None = None) -> SettingsRecord:
     """Return the settings record of a reranker as it is written on the command line.
 
-    Args:
-        text: `g-rag`, `g-rag:FOLDER` of own weights, `cross-encoder:NAME`, `llm:MODEL`; or settings by name,
-            `NAME:setting=value`.
-        amr: The AMR parser of `g-rag`.
-
-    Raises:
-        InputError: No reranker or setting has that name, or a value cannot be used.
+    That is `g-rag`, `g-rag:FOLDER` of own weights, `cross-encoder:NAME`, `llm:MODEL`; or settings by name,
+    `NAME:setting=value`. `amr` is the AMR parser of `g-rag`. Raises InputError for an unknown name or unusable value.
     """
     name, _, argument = text.partition(":")
     if name not in RERANKERS:

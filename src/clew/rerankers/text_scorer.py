@@ -29,11 +29,7 @@ class TextReranker:
         return fingerprint_of(self._scorer)
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        """Return the passages of each question by descending score; ties keep their order.
-
-        Raises InputError where the lengths of `questions` and `evidence` differ; ProviderError where the scorer's model
-        cannot be used.
-        """
+        """Return the passages of each question by descending score; ties keep their order."""
         check_lengths(questions, evidence)
         return [self._rerank_one(question, item) for question, item in zip(questions, evidence, strict=True)]
 

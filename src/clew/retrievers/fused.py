@@ -51,10 +51,7 @@ def weighted_rank_fusion(
 ) -> list[Scored[Passage]]:
     """Return every passage of the rankings with the sum of weight / (constant + rank), best first, ties by id.
 
-    Args:
-        rankings: Passages, best first.
-        weights: One for each ranking.
-        constant: Rank constant; the smaller, the more the first ranks count.
+    The smaller the constant, the more the first ranks count.
     """
     scores: dict[str, float] = {}
     passages: dict[str, Passage] = {}

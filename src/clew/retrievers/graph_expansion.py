@@ -59,13 +59,7 @@ class GraphExpansion:
     def expand(
         self, question: FloatArray, starts: LongArray | IntArray | Sequence[int], allowed: BoolArray
     ) -> ExpansionResult:
-        """Return the passages that chains from start triples lead to.
-
-        Args:
-            question: (d,) unit vector.
-            starts: Positions of triples.
-            allowed: (P,) passages that may state a triple.
-        """
+        """Return the passages that chains from start triples lead to, by a question (d,) and allowed passages (P,)."""
         snapshot, unfiltered = self.scope.snapshot, bool(allowed.all())
         scores = self.vectors.path_scorer(question, self.settings.context, None if unfiltered else allowed)
         usable = None if unfiltered else snapshot.stated_triple_mask(allowed)
@@ -81,10 +75,7 @@ class GraphExpansion:
         return ExpansionResult(tuple(passages), paths, tuple(beams))
 
     def link_facts(self, facts: Sequence[Sequence[Fact]], allowed: BoolArray) -> list[tuple[Fact, ...]]:
-        """Link each question's facts that have no triple to the most similar one that an allowed passage states.
-
-        They stay without a triple where no allowed passage states one.
-        """
+        """Link the facts without a triple to the most similar one that an allowed passage states, if there is one."""
         unlinked = list(dict.fromkeys(fact for of_question in facts for fact in of_question if fact.triple < 0))
         if not unlinked or not len(self.scope.snapshot.triples):
             return [tuple(of_question) for of_question in facts]

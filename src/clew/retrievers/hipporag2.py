@@ -123,9 +123,7 @@ class HippoRAG2Retriever:
 def build_phrase_graph(snapshot: Snapshot, allowed: BoolArray) -> Adjacency:
     """Return passages 0 to P - 1 and phrases P to P + E - 1 with triple, mention and synonym edges, both ways.
 
-    Args:
-        snapshot: The index.
-        allowed: (P,) passages that may state a triple or mention a phrase.
+    Only allowed passages (P,) state a triple or mention a phrase.
     """
     count = len(snapshot.passage_ids)
     passages = np.repeat(np.arange(count), snapshot.mentions.degrees())

@@ -175,10 +175,7 @@ class Reranked(SettingsRecord):
 
 
 def build_reranked(context: IndexContext, settings: Reranked, open_retriever: OpenRetriever) -> Retriever:
-    """Return a retriever with a reranker above it.
-
-    Raises InputError where the base cannot be one, or the index holds no passages.
-    """
+    """Return a retriever with a reranker above it; raises InputError for an unfit base or an index without passages."""
     name = _entry_name(settings.base)
     entry = RETRIEVERS.entry(name)
     if not len(context.scope):
@@ -196,14 +193,9 @@ def build_reranked(context: IndexContext, settings: Reranked, open_retriever: Op
 
 
 def open_retriever(spec: SettingsRecord | str, context: IndexContext) -> Retriever:
-    """Return a retriever over one index.
+    """Return a retriever over one index, of a record such as `GFM(nodes="all")`, or a name, for its default settings.
 
-    Args:
-        spec: A settings record such as `GFM(nodes="all")`, or a name, which stands for its default settings.
-        context: Of the index.
-
-    Raises:
-        InputError: No retriever has that name, or the index lacks what it needs.
+    Raises InputError where no retriever has that name, or the index lacks what it needs.
     """
     searched = spec.base if isinstance(spec, Reranked) else spec
     if not is_path_retriever(searched) and not len(context.scope):
@@ -213,14 +205,10 @@ def open_retriever(spec: SettingsRecord | str, context: IndexContext) -> Retriev
 
 
 def parse_retriever(text: str) -> SettingsRecord:
-    """Return the settings record of a retriever as it is written on the command line.
+    """Return the settings record of a retriever as it is written on the command line: a name, or `gfm:nodes=all`.
 
-    Args:
-        text: A name, or a name with settings: `gfm:nodes=all`. Each takes `rerank`, `rerank_depth` and `amr` (the AMR
-            parser of `g-rag`) besides its own.
-
-    Raises:
-        InputError: No retriever or setting has that name, or a value cannot be used.
+    Each takes `rerank`, `rerank_depth` and `amr` (the AMR parser of `g-rag`) besides its own settings. Raises
+    InputError where no retriever or setting has that name, or a value cannot be used.
     """
     name, _, settings = text.partition(":")
     entry = RETRIEVERS.entry(name)
@@ -255,10 +243,7 @@ def record_of(name: str) -> type[SettingsRecord]:
 
 
 def is_path_retriever(spec: SettingsRecord | str) -> bool:
-    """Return whether a retriever searches paths in the graph and needs no passages.
-
-    Raises InputError where no retriever has that name.
-    """
+    """Return whether a retriever searches paths in the graph and needs no passages; raises InputError if unknown."""
     return RETRIEVERS.entry(_entry_name(spec)).finds_paths
 
 

@@ -88,11 +88,7 @@ def _is_supported(path: Path, passages: set[str]) -> bool:
 
 
 def strictly_decreasing(scores: Sequence[float]) -> list[float]:
-    """Break ties in descending scores: a score that is not above the next is raised to the least double above it.
-
-    Args:
-        scores: (n,) finite, descending.
-    """
+    """Break ties in finite, descending scores (n,): a tied one is raised to the least double above the next."""
     reversed_scores: list[float] = []
     for score in reversed(scores):
         reversed_scores.append(max(score, math.nextafter(reversed_scores[-1], math.inf)) if reversed_scores else score)

@@ -21,18 +21,10 @@ def path_evidence(
     allowed: BoolArray,
     started: float,
 ) -> Evidence:
-    """Return evidence of paths, with at most `k` supporting passages.
+    """Return evidence of paths, with at most `k` supporting passages, of those (P,) that a filter allows.
 
-    Args:
-        scope: The index.
-        lexical: BM25 of its passages.
-        question: The user's question.
-        walks: Edge codes (h,) and score of each path, best first.
-        topics: (s,) entities that the paths start from.
-        notes: Notes on the paths; one on passages that state none is added.
-        k: Maximum number of passages.
-        allowed: (P,) passages that a filter allows.
-        started: Start of the search, a `time.perf_counter`.
+    Walks are edge codes (h,) and a score, best first, from the topics (s,); a note on passages that state no path is
+    added. The search started at `started`, a `time.perf_counter`.
     """
     snapshot = scope.snapshot
     stating = None if allowed.all() else allowed
@@ -47,17 +39,9 @@ def path_evidence(
 def find_supporting_passages(
     scope: Scope, lexical: BM25Index, question: str, paths: Sequence[Scored[Path]], k: int, allowed: BoolArray
 ) -> tuple[Sequence[Scored[Passage]], int]:
-    """Return the passages that state the best paths, then those that share words with the question.
+    """Return the passages that state the best paths, then those that share words, and the number of the former.
 
-    The former score at least 1, the latter less; the number of the former is returned with them.
-
-    Args:
-        scope: The index.
-        lexical: BM25 of its passages.
-        question: The user's question.
-        paths: Best first; a score below 0 counts as 0.
-        k: Maximum number of passages.
-        allowed: (P,) passages that a filter allows.
+    The former score at least 1, the latter less. Paths are best first; a score below 0 counts as 0.
     """
     if not len(scope):
         return (), 0

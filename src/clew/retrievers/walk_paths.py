@@ -19,13 +19,7 @@ def mention_triple(snapshot: Snapshot, passage: int, entity: int) -> Triple:
 
 
 def walk_path(snapshot: Snapshot, nodes: Sequence[int], allowed: BoolArray) -> Path:
-    """Return the triple of each step of a walk; () for a walk of one node.
-
-    Args:
-        snapshot: The index of the walk.
-        nodes: Nodes of the walk, in order.
-        allowed: (P,) passages that may state a triple.
-    """
+    """Return the triple of each step of a walk over nodes, () for one node; allowed passages (P,) state them."""
     return tuple(_edge_triple(snapshot, one, other, allowed) for one, other in pairwise(nodes))
 
 

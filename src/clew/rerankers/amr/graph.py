@@ -50,17 +50,10 @@ def plain_word(concept: str) -> str:
 
 
 def path_words(graph: AMRGraph, start: str = QUESTION) -> tuple[str, ...]:
-    """Return the words on the shortest paths from the concepts that mean `start`, each once, in path order.
+    """Return the words on shortest paths from the concepts that mean `start`, each once, in path order; () for none.
 
     Each reachable concept has one path, over edges in either direction: the shortest, ties broken by smaller positions
     from the start on. A path that is a prefix of another is dropped; the rest are ordered by length, then by positions.
-
-    Args:
-        graph: Graph of a question and a passage.
-        start: A word, as returned by `plain_word`; several concepts may mean it.
-
-    Returns:
-        The words, beginning with `start`; () if no concept means it.
     """
     neighbours = _neighbours(graph)
     level = [place for place, concept in enumerate(graph.concepts) if plain_word(concept) == start]
@@ -86,13 +79,8 @@ def path_words(graph: AMRGraph, start: str = QUESTION) -> tuple[str, ...]:
 def count_common_parts(graphs: Sequence[AMRGraph], ignored: Collection[str] = ()) -> IntArray:
     """Count the common concepts and edges of each pair of graphs.
 
-    Args:
-        graphs: n graphs.
-        ignored: Concepts, as written, that are not counted, nor their edges: for example the question's.
-
-    Returns:
-        (n, n, 2), symmetric, 0 on the diagonal: the number of distinct common concepts, and of distinct common edges
-        (concept, relation, concept).
+    `ignored` concepts, as written, are not counted, nor their edges. Returns (n, n, 2), symmetric, 0 on the diagonal:
+    the number of distinct common concepts, and of distinct common edges (concept, relation, concept).
     """
     concept_ids: dict[str, int] = {}
     relation_ids: dict[str, int] = {}

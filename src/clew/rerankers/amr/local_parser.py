@@ -39,11 +39,9 @@ class _TextGraph:
 
 @final
 class LocalAMRParser:
-    """Builds graphs from extracted entities and triples, and caches them per passage.
+    """Builds graphs from extracted entities and triples, and caches them per passage, the oldest evicted first.
 
-    Args:
-        extractor: Extractor for passages; None for `RuleExtractor`, which questions always use.
-        cache_size: Maximum number of cached passages; the oldest are evicted first.
+    Passages take the extractor, if there is one; questions always take `RuleExtractor`.
     """
 
     def __init__(self, extractor: Extractor | None = None, cache_size: int = 20_000) -> None:

@@ -28,13 +28,7 @@ class AMRParser(Protocol):
     def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
         """Return one graph per pair, in order, or a failure in its place, with the passage's id as its item.
 
-        Args:
-            questions: (n,) any strings, often the same one for several passages.
-            passages: (n,) passages.
-
-        Raises:
-            InputError: The lengths differ.
-            ProviderError: The parser cannot be used at all.
+        Raises InputError where the lengths differ; ProviderError where the parser cannot be used at all.
         """
         ...
 
@@ -54,14 +48,10 @@ def check_pairs(questions: Sequence[str], passages: Sequence[Passage]) -> None:
 
 @final
 class FileAMRParser:
-    """Looks the graphs of pairs up in a file, by question and passage or by the parsed text.
+    """Looks the graphs of pairs up in a file of `penman_files`, by question and passage or by the parsed text.
 
-    Args:
-        path: File in the format of `clew.rerankers.amr.penman_files`.
-
-    Raises:
-        InputError: The file cannot be read, holds no graph, or holds two different graphs of one pair.
-        ProviderError: The package `penman` is not installed.
+    Raises InputError where the file cannot be read, holds no graph, or holds two different graphs of one pair;
+    ProviderError where the package `penman` is not installed.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -118,12 +108,7 @@ def _collapse_spaces(text: str) -> str:
 
 @final
 class AmrlibParser:
-    """Parses with a model of `amrlib`, which is loaded on first use.
-
-    Args:
-        model: Folder of a parsing model; "" for amrlib's installed one.
-        device: Torch device, such as `cpu` or `cuda:0`; "" for amrlib's default.
-    """
+    """Parses with a model of `amrlib`, loaded on first use; "" for its installed model, or its default device."""
 
     def __init__(self, model: str | Path = "", device: str = "") -> None:
         self._model = str(model)

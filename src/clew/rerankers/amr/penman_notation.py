@@ -25,15 +25,10 @@ _Triples = list[tuple[str, str, str]]
 
 
 def parse_penman(notation: str, line: int = 1) -> AMRGraph:
-    """Parse a notation; concepts are in its order, the top first.
+    """Parse the notation of one graph that starts at a line; concepts are in its order, the top first.
 
-    Args:
-        notation: One graph, from its first bracket to its last.
-        line: Number of its first line, for messages.
-
-    Raises:
-        InputError: It is malformed; the message starts with the line number.
-        ProviderError: The package `penman` is not installed.
+    Raises InputError, with the number of the line, where it is malformed; ProviderError where `penman` is not
+    installed.
     """
     penman = import_penman()
     from penman.models.amr import model

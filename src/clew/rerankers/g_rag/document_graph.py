@@ -80,25 +80,15 @@ class DocumentGraphBuilder(Protocol):
     def build(
         self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
     ) -> list[DocumentGraph]:
-        """Return one graph per question, which depends on that question and its passages only.
-
-        Args:
-            questions: Any strings.
-            ranked_passages: Passages of each question, best first, each once.
-        """
+        """Return one graph per question, which depends on it and its passages only (best first, each once)."""
         ...
 
 
 @final
 class IndexDocumentGraphBuilder:
-    """Builds document graphs from an index.
+    """Builds document graphs from an index; with `vectors` the graphs hold the passages' vectors.
 
-    Args:
-        snapshot: Snapshot of the index, with vectors.
-        lexical: BM25 index of the same passages.
-        encode: Returns unit rows (n, d) of questions.
-        relations: Returns unit rows (R, d) of the index's relations.
-        vectors: Whether the graphs hold the passages' vectors.
+    `encode` returns unit rows (n, d) of questions, `relations` unit rows (R, d) of the index's relations.
     """
 
     node_features = NODE_FEATURES

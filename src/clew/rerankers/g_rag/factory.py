@@ -52,11 +52,7 @@ def make_document_graphs(
 ) -> DocumentGraphBuilder:
     """Return the builder of document graphs over an index's passages.
 
-    Args:
-        context: Of the index.
-        kind: "index" or "amr".
-        parser: The AMR parser, for "amr".
-        text: Whether passage embeddings are features, for "index".
+    The parser of AMR is for the kind "amr"; passage embeddings are features (`text`) for the kind "index".
     """
     if kind == "amr":
         return AMRDocumentGraphBuilder(open_amr_parser(parser), context.encoder.encode)
@@ -67,11 +63,7 @@ def make_document_graphs(
 
 
 def open_amr_parser(name: str) -> AMRParser:
-    """Return the AMR parser of a name: `local`, `file:PATH` or `amrlib:MODEL`.
-
-    Raises InputError where no parser has that name, or the file cannot be read; ProviderError where a package is
-    missing.
-    """
+    """Return the AMR parser of a name: `local`, `file:PATH` or `amrlib:MODEL`; raises InputError for another name."""
     kind, _, argument = name.partition(":")
     if name == LOCAL_PARSER:
         return LocalAMRParser()

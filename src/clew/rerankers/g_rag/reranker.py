@@ -24,15 +24,7 @@ from clew.types import Evidence
 
 @final
 class DocumentGraphReranker:
-    """Ranks each question's passages jointly.
-
-    Args:
-        graphs: Builds the document graphs.
-        trained: The network with its features.
-
-    Raises:
-        InputError: The graphs lack a feature of the network.
-    """
+    """Ranks each question's passages jointly; raises InputError where the graphs lack a feature of the network."""
 
     def __init__(self, graphs: DocumentGraphBuilder, trained: TrainedDocumentGNN) -> None:
         self._graphs = graphs
@@ -47,10 +39,7 @@ class DocumentGraphReranker:
         return fingerprint_of(self._trained, self._graphs)
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-        """Return the passages of each question by descending score; ties keep their order.
-
-        Raises InputError where the lengths of `questions` and `evidence` differ.
-        """
+        """Return the passages of each question by descending score; ties keep their order."""
         check_lengths(questions, evidence)
         ranked = list(evidence)
         places = [place for place, item in enumerate(evidence) if item.passages]

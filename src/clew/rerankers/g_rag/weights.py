@@ -51,10 +51,7 @@ class FeatureColumns:
     def locate(
         cls, wanted: tuple[Sequence[str], Sequence[str]], available: tuple[Sequence[str], Sequence[str]]
     ) -> "FeatureColumns":
-        """Locate the wanted features; both arguments are names of node features, then of edge features.
-
-        Raises InputError where a wanted feature is not available.
-        """
+        """Locate the wanted features; both arguments are names of node features, then of edge features."""
         columns: list[tuple[int, ...]] = []
         for names, present in zip(wanted, available, strict=True):
             if missing := [name for name in names if name not in present]:
@@ -67,13 +64,7 @@ class FeatureColumns:
 
 
 def collate_graphs(graphs: Sequence[DocumentGraph], columns: FeatureColumns, *, text: bool) -> DocumentBatch:
-    """Pad graphs, at least one with a passage, to one batch.
-
-    Args:
-        graphs: Graphs of one or more questions.
-        columns: Features to use.
-        text: Whether to use the text vectors.
-    """
+    """Pad graphs, at least one with a passage, to one batch; `text` adds the text vectors."""
     most = max(len(graph.node_features) for graph in graphs)
     width = graphs[0].vectors.shape[1] if text else 0
     count = len(graphs)
@@ -93,10 +84,7 @@ def collate_graphs(graphs: Sequence[DocumentGraph], columns: FeatureColumns, *, 
 
 
 def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
-    """Write a network into a folder, which is created if missing.
-
-    Raises ProviderError where the folder cannot be written.
-    """
+    """Write a network into a folder, which is made if absent; raises ProviderError where it cannot be written."""
     config = {
         "settings": asdict(trained.model.settings),
         "graph": trained.kind,
@@ -109,10 +97,7 @@ def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
 
 
 def load_reranker(folder: Path) -> TrainedDocumentGNN:
-    """Read a network written by `save_reranker`.
-
-    Raises ProviderError where a file is missing or damaged, or its arrays do not match the network.
-    """
+    """Read a network of `save_reranker`; raises ProviderError where a file is missing, damaged or another network's."""
     return read_weights(folder, "the network that reranks", _build_model)
 
 

@@ -66,15 +66,9 @@ def build_expansion(context: IndexContext, settings: Expansion) -> GraphExpansio
 
 
 def open_reader(context: IndexContext, name: str, context_weight: float) -> AgentReader:
-    """Return the reader of a name: `local`, or a language model.
+    """Return the reader of a name: `local`, or a language model; raises InputError where there is none.
 
-    Args:
-        context: Of the index.
-        name: As above.
-        context_weight: Share of the stating passage in a triple's score, for the local reader.
-
-    Raises:
-        InputError: No reader has that name, or its language model cannot be used.
+    The local reader takes the share of the stating passage in a triple's score.
     """
     if ":" in name:
         return LLMReader(context.open_model(name))

@@ -25,11 +25,7 @@ MAX_PATHS = 10
 
 
 class BudgetedReader:
-    """Calls a reader until its budget is spent; then replies are empty, and searches end with their evidence so far.
-
-    Attributes:
-        stop_reason: Why the reader stopped; "" before that.
-    """
+    """Calls a reader until its budget is spent; then replies are empty, and searches end with their evidence so far."""
 
     def __init__(self) -> None:
         self.stop_reason = ""
@@ -68,14 +64,8 @@ class AgentSearch:
     ) -> bool:
         """Record a step, and return whether the search goes on.
 
-        Args:
-            step: The step.
-            budget: A spent budget ends the search.
-            enough: Whether the evidence answers the question.
-            added: Whether the step found anything new; one that did not, other than the first, ends the search.
-            next_query: The next query; "" when there is no new one, which ends the search.
-            reasoning: Reasoning of the reader.
-            query_kind: Word for the next query in the verdict.
+        It ends with a spent budget, with evidence that is `enough`, after a step other than the first that `added`
+        nothing, or without a next query ("").
         """
         if budget.stop_reason:
             verdict = budget.stop_reason

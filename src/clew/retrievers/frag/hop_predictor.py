@@ -45,12 +45,7 @@ class HopPredictorWeights:
 
 @final
 class HopPredictor:
-    """Predicts the number of hops of masked questions.
-
-    Args:
-        weights: Trained weights.
-        encode: Encodes words to unit rows (n, d); None for `tf-idf`.
-    """
+    """Predicts the number of hops of masked questions; `encode` returns unit rows (n, d) of words, for `words` only."""
 
     def __init__(
         self, weights: HopPredictorWeights, encode: Callable[[Sequence[str]], FloatArray] | None = None
@@ -127,10 +122,7 @@ def weights_fingerprint(weights: HopPredictorWeights) -> str:
 
 
 def save_hop_predictor(folder: Path, weights: HopPredictorWeights) -> None:
-    """Write the weights into a folder, which is made if absent.
-
-    Raises ProviderError where the files cannot be written.
-    """
+    """Write the weights into a folder, which is made if absent; raises ProviderError where it cannot be written."""
     config = {"kind": weights.kind, "terms": list(weights.terms), "encoder": {"fingerprint": weights.encoder}}
     arrays = {name: weights.arrays[name] for name in ARRAY_NAMES[weights.kind]}
     write_weights(folder, {**config, "about": dict(weights.about)}, arrays)

@@ -115,16 +115,13 @@ class TrainedPathRanker:
 
 
 def save_path_ranker(folder: Path, trained: PathRankerWeights) -> None:
-    """Write the head into a folder, which is made if absent; raises ProviderError where the files cannot be written."""
+    """Write the head into a folder, which is made if absent; raises ProviderError where it cannot be written."""
     config = {"features": list(FEATURES), "encoder": {"fingerprint": trained.encoder}, "about": dict(trained.about)}
     write_weights(folder, config, {name: getattr(trained, name) for name in ARRAY_NAMES})
 
 
 def load_path_ranker(folder: Path) -> PathRankerWeights:
-    """Read a folder of `save_path_ranker`.
-
-    Raises ProviderError where a file is missing or damaged, or has other features.
-    """
+    """Read a folder of `save_path_ranker`; raises ProviderError where a file is missing, damaged or of other inputs."""
     return read_weights(folder, "the path ranker", _parse_weights)
 
 

@@ -46,15 +46,10 @@ class SearchBounds:
 def find_relation_paths(
     kind: str, local: LocalGraph, codes: IntArray, starts: LongArray, bounds: SearchBounds, score_paths: PathScorer
 ) -> tuple[list[FoundPaths], bool]:
-    """Find relation paths with a search; returns them unsorted, and whether a limit cut the search.
+    """Find relation paths with one of `SEARCHES`; returns them unsorted, and whether a limit cut the search.
 
-    Args:
-        kind: One of `SEARCHES`.
-        local: The graph, its nodes best first.
-        codes: (m,) relation codes of its edges.
-        starts: (s,) positions in the graph.
-        bounds: Limits of the search.
-        score_paths: Scorer of relation paths.
+    The nodes of the graph are best first; `codes` (m,) are the relation codes of its edges, `starts` (s,) positions in
+    it.
     """
     if kind == "chains":
         return _search_relation_paths(local, codes, starts, bounds, score_paths)

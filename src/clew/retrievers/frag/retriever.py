@@ -126,13 +126,7 @@ class FragRetriever:
         ]
 
     def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
-        """Return the intermediate results for one question.
-
-        Args:
-            question: Any string.
-            names: Names of its entities; () to link the names in the question.
-            blocked_triples: (T,) triples that may not be used.
-        """
+        """Return the intermediate results for a question about names, () for those in it, without some triples (T,)."""
         topics = find_topic_entities(self.scope.snapshot, question, names)
         notes = [f"no entity is called {', '.join(map(repr, topics.unknown_names))}"] if topics.unknown_names else []
         starts = np.array(topics.entities, dtype=np.int32)

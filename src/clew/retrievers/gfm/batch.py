@@ -29,10 +29,9 @@ class GraphBatch:
     targets: Tensor  # (n,) whether a node is ranked
 
     def needed_relations(self, model: QueryGNN) -> LongArray:
-        """Return the relations whose vectors a model reads.
+        """Return the relations whose vectors a model reads: those that occur, and unless it learns inverses theirs.
 
-        They are those that occur, followed by their inverses, numbered from `relation_count`, unless the model learns
-        inverses.
+        The inverses are numbered from `relation_count`.
         """
         if model.settings.learned_inverse:
             return self.relations
@@ -65,13 +64,7 @@ class GraphBatch:
 
 
 def collate(graphs: Sequence[QuestionGraph], vectors: Sequence[FloatArray], edges: RelationalEdges) -> GraphBatch:
-    """Collate question graphs to one batch.
-
-    Args:
-        graphs: b graphs over the same index.
-        vectors: b question vectors (t,).
-        edges: Edges of the whole graph.
-    """
+    """Collate b question graphs over the same index, and b question vectors (t,), to one batch."""
     sizes = [len(graph.nodes) for graph in graphs]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     count = edges.relation_count

@@ -28,13 +28,9 @@ _DAMPING, _EPSILON = 0.7, 3e-5
 
 
 class EntityGraphBuilder:
-    """Builds graphs of entities.
+    """Builds graphs of entities, of at most `size` nodes; None for all.
 
-    Args:
-        edges: The whole graph of entities.
-        snapshot: The index.
-        size: Maximum number of nodes; None for all.
-        similarity: Returns the similarity (P,) of the passages to a question; None where the index has no vectors.
+    `similarity` returns the similarity (P,) of the passages to a question; None where the index has no vectors.
     """
 
     def __init__(

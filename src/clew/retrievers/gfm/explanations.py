@@ -51,8 +51,8 @@ def most_important_walks(
 ) -> list[ImportantWalk]:
     """Return the `count` most important walks from the named nodes to each target that is not named itself.
 
-    Only walks that raise the target's score are returned, and no walk that visits a node twice: the shorter walk
-    without the loop explains as much.
+    Only walks that raise the target's score are returned, and none that visits a node twice: the shorter walk without
+    the loop explains as much.
     """
     starts = np.flatnonzero(graph.seeds)
     targets = [target for target in targets if not graph.seeds[target]]
@@ -75,13 +75,7 @@ def _is_simple(graph: QuestionGraph, edges: tuple[int, ...]) -> bool:
 
 
 class EdgePathBuilder:
-    """Converts edges of a question's graph to triples.
-
-    Args:
-        snapshot: The index.
-        edges: The whole graph.
-        entities: Whether all nodes are entities; else the first of them are passages.
-    """
+    """Converts edges of a question's graph to triples; passages are the first nodes, unless all nodes are entities."""
 
     def __init__(self, snapshot: Snapshot, edges: RelationalEdges, *, entities: bool = False) -> None:
         self._snapshot = snapshot

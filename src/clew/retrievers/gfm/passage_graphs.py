@@ -65,12 +65,9 @@ class QuestionGraphBuilder(Protocol):
         ...
 
     def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
-        """Build the graph of a question.
+        """Build the graph of a question with a vector (d,) from the passages (P,) that may be ranked, or state edges.
 
-        Args:
-            linked: The question and its names.
-            vector: Returns its unit vector (d,); called as late as possible, since another thread may be computing it.
-            allowed: (P,) passages that may be ranked, or state edges.
+        The vector is asked for as late as possible, since another thread may be computing it.
         """
         ...
 
@@ -83,14 +80,9 @@ class QuestionGraphBuilder(Protocol):
         *,
         fallback_seeds: bool = False,
     ) -> NodeFeatures:
-        """Return the inputs of the network for nodes.
+        """Return the inputs of the network for nodes (n,), ascending, given the walk's values (n,) and seeds' weights.
 
-        Args:
-            nodes: (n,) ascending.
-            values: (n,) values of the walk.
-            seed_weights: Weight of each seed.
-            vector: As for `build`.
-            fallback_seeds: Whether the seeds are similar nodes in place of named ones.
+        `vector` is as for `build`; `fallback_seeds` are similar nodes in place of named ones.
         """
         ...
 
@@ -107,13 +99,7 @@ def allowed_edges(
 
 
 class PassageGraphBuilder:
-    """Builds graphs of passages and of the entities that link them.
-
-    Args:
-        edges: The whole graph; its first nodes are the passages.
-        graph_walk: Walk over the same index.
-        size: Maximum number of nodes; None for all.
-    """
+    """Builds graphs of passages, the first nodes of the whole, and entities that link them; size None for all nodes."""
 
     def __init__(self, edges: RelationalEdges, graph_walk: GraphWalk, size: int | None) -> None:
         self.edges = edges

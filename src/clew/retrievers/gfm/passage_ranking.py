@@ -34,15 +34,7 @@ class Ranker(Protocol):
     def rank(
         self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
-        """Return at most `k` passages.
-
-        Args:
-            graph: The question's graph of n nodes.
-            logits: (n,).
-            vector: (d,) the question's vector.
-            k: Maximum number of passages.
-            allowed: (P,) passages that may be ranked.
-        """
+        """Return at most `k` allowed passages (P,), for logits (n,) of the nodes and the question's vector (d,)."""
         ...
 
 

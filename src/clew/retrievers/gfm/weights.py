@@ -110,14 +110,8 @@ def find_weights_problems(derived: Path) -> list[str]:
 def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, half: bool = True) -> None:
     """Write a model into a folder, which is made if absent; readers see either the old weights or the new ones.
 
-    Args:
-        folder: Output folder.
-        trained: The network.
-        about: Description of the training, stored with the weights.
-        half: Half precision, which costs no accuracy of rankings; else single precision.
-
-    Raises:
-        ProviderError: The files cannot be written.
+    `about` describes the training. Half precision costs no accuracy of rankings. Raises ProviderError where the files
+    cannot be written.
     """
     kind = torch.float16 if half else torch.float32
     tensors = {name: v.detach().to("cpu", kind).contiguous() for name, v in trained.model.state_dict().items()}

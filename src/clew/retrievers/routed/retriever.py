@@ -44,10 +44,7 @@ class Preference:
 
     @classmethod
     def from_settings(cls, settings: Routed, weights: RoutedWeights) -> "Preference":
-        """Return the preference that settings and weights give; with a budget alone, recall has no price.
-
-        Raises InputError where a choice is not one of the weights.
-        """
+        """Return the preference that settings and weights give; with a budget alone, recall has no price."""
         given = settings.choices or "+".join(weights.default_choices)
         names = tuple(dict.fromkeys(name.strip() for name in given.split("+")))
         for name in names:
@@ -70,17 +67,10 @@ class Decision:
 
 
 class Router:
-    """Chooses among retrievers for one index; the same signals give the same choice.
+    """Chooses among retrievers for one index of some passages; the same signals give the same choice.
 
-    Args:
-        weights: Trained weights.
-        preference: Preferences of the user.
-        passages: Number of passages of the index.
-
-    Attributes:
-        choices: c choices, as in the weights.
-        needs_signals: Whether signals are wanted. They are not where their time leaves only one choice within the
-            budget, or leaves out the best choice on average.
+    Signals are wanted (`needs_signals`) unless their time leaves only one choice within the budget, or leaves out the
+    best choice on average.
     """
 
     def __init__(self, weights: RoutedWeights, preference: Preference, passages: int) -> None:
@@ -119,13 +109,7 @@ class Router:
         return Decision(tuple(order), tuple(recalls.tolist()), tuple(seconds.tolist()), standing)
 
     def describe_decision(self, decision: Decision, chosen: int, absent: Sequence[str]) -> str:
-        """Return a note on the choice, the runner-up and the reasons.
-
-        Args:
-            decision: The decision for the question.
-            chosen: Position of the choice.
-            absent: Reasons why better choices cannot be served.
-        """
+        """Return a note on the choice, the runner-up and the reasons; `absent` are reasons against better choices."""
         parts = [f"{NAME}: {self._describe_choice(decision, chosen)}"]
         fits = self._within_budget(np.array(decision.seconds))
         others = [c for c in decision.order if c != chosen]

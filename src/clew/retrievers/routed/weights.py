@@ -90,14 +90,9 @@ class RoutedWeights:
 
 
 def load_choices(folder: Path, signals: Sequence[str]) -> RoutedWeights:
-    """Read a folder of weights.
+    """Read a folder of `save_choices`, for the signals of this version of Clew, in order.
 
-    Args:
-        folder: Folder of `save_choices`.
-        signals: Signals of this version of Clew, in order.
-
-    Raises:
-        InputError: The folder holds no weights, or weights of another format, other signals or invalid values.
+    Raises InputError where the folder holds no weights, or weights of another format, other signals or invalid values.
     """
     path = folder / CONFIG_FILE
     if not path.is_file():
@@ -121,15 +116,9 @@ def load_choices(folder: Path, signals: Sequence[str]) -> RoutedWeights:
 
 
 def save_choices(folder: Path, weights: RoutedWeights, about: Mapping[str, Any]) -> None:
-    """Write weights into a folder, which is made if absent; readers see either the old weights or the new ones.
+    """Write weights and a description of their training; readers see either the old weights or the new ones.
 
-    Args:
-        folder: Output folder.
-        weights: The weights.
-        about: Description of the training, stored with the weights.
-
-    Raises:
-        ProviderError: The file cannot be written.
+    The folder is made if absent. Raises ProviderError where the file cannot be written.
     """
     content = json.dumps({**_to_json(weights), "about": about}, indent=1, sort_keys=True)
     with atomic_file(folder / CONFIG_FILE) as file:

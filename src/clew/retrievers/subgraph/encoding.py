@@ -27,13 +27,7 @@ _ENCODING_BATCH = 2048  # texts that are encoded between two reports of progress
 
 @final
 class GraphEncoder:
-    """Encodes graphs and questions; equal texts are encoded once.
-
-    Args:
-        encode: Encodes texts of nodes and relations to unit rows (n, d).
-        encode_questions: Encodes questions and their words to unit rows (n, d).
-        max_texts: Capacity of each of the two caches.
-    """
+    """Encodes graphs and questions to unit rows (n, d); equal texts are encoded once, in two caches of `max_texts`."""
 
     def __init__(
         self,
@@ -55,12 +49,8 @@ class GraphEncoder:
         """Encode the texts of many graphs and questions at once, up to half the capacity of the caches.
 
         This is much cheaper than one graph at a time: an encoder whose batches have fixed shapes takes as long for one
-        text as for a hundred.
-
-        Args:
-            graphs: The graphs.
-            questions: Position of the graph, text and topics of each question.
-            progress: Progress callback: `(done, total)`, in texts.
+        text as for a hundred. A question is the position of its graph, its text and its topics; progress is `(done,
+        total)`, in texts.
         """
         graph_texts = (text for graph in graphs for text in (*graph.nodes, *graph.relations))
         texts = _first_distinct(graph_texts, self._max_texts // 2)
@@ -88,15 +78,9 @@ class GraphEncoder:
         return EncodedGraph(graph, rows[: len(graph.nodes)], rows[len(graph.nodes) :], relation_of)
 
     def encode_query(self, graph: EncodedGraph, text: str, topics: Sequence[int] | IntArray = ()) -> GraphQuery:
-        """Return a question on a graph.
+        """Return a question on a graph of the same encoder; the texts of the topics are masked in it, in any case.
 
-        Args:
-            graph: A graph encoded by the same encoder.
-            text: The question; the texts of the topics are masked in it, in any case.
-            topics: (t,) positions of the nodes that it names.
-
-        Raises:
-            InputError: A topic is no position of the graph.
+        Topics (t,) are positions of the nodes that it names. Raises InputError where one is no position of the graph.
         """
         positions = np.asarray(topics, dtype=np.int32)
         masked = MaskedText.mask(text, _topic_names(graph.graph, positions.tolist()))
@@ -124,10 +108,7 @@ class MaskedText:
     def query(self, graph: EncodedGraph, topics: IntArray, encode: Callable[[Sequence[str]], FloatArray]) -> GraphQuery:
         """Return the question on a graph, with the relevance of relations if it has phrases.
 
-        Args:
-            graph: The graph.
-            topics: (t,) positions of the nodes that it names.
-            encode: Encodes questions and words to unit rows (n, d).
+        Topics (t,) are positions of the nodes that it names; `encode` returns unit rows (n, d) of questions and words.
         """
         vector = encode(self.texts())[0]  # the phrases at once, so that they are cached for what follows
         relevance = None

@@ -67,15 +67,12 @@ def relation_relevance(query: GraphQuery) -> FloatArray:
 
 
 def node_features(query: GraphQuery, kind: str, shares: FloatArray) -> FloatArray:
-    """Return the features (n, `feature_width`) of every node.
+    """Return the features (n, `feature_width`) of every node, given the `walk_shares` of the question.
 
-    Args:
-        query: The question on its graph.
-        kind: `TEXT` for the vectors of the nodes alone; `QUESTION` for those, the mean of the relations around each
-            node, and `SCALAR_COUNT` numbers: its cosine to the question, the same less the mean over the nodes, whether
-            it is named, the greatest relevance of a relation around it (at least 0), the logarithm of its number of
-            edges, and the walk's shares, the greatest first, on a logarithmic scale from 0 (none) to 1 (all).
-        shares: (WALK_STEPS + 1, n) of the walk.
+    They are for `TEXT` the vectors of the nodes alone; for `QUESTION` those, the mean of the relations around each
+    node, and `SCALAR_COUNT` numbers: its cosine to the question, the same less the mean over the nodes, whether it is
+    named, the greatest relevance of a relation around it (at least 0), the logarithm of its number of edges, and the
+    walk's shares, the greatest first, on a logarithmic scale from 0 (none) to 1 (all).
     """
     nodes = query.graph.node_vectors
     if kind == TEXT:

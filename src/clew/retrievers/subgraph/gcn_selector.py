@@ -18,11 +18,7 @@ from clew.retrievers.subgraph.selectors import PerGraphSelector
 
 @final
 class GCNSelector(PerGraphSelector):
-    """Selects the likeliest nodes, ties by position, and all edges among them.
-
-    Args:
-        trained: The network.
-    """
+    """Selects the likeliest nodes, ties by position, and all edges among them."""
 
     name = "gcn"
 

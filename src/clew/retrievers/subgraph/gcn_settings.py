@@ -16,10 +16,7 @@ Combination = Literal["product", "sum"]
 
 @dataclass(frozen=True, slots=True)
 class ScorerSettings:
-    """The shape of a network that selects subgraphs.
-
-    Raises InputError where there are no such inputs, or there is no such combination.
-    """
+    """The shape of a network that selects subgraphs."""
 
     inputs: Annotated[
         Inputs, Field(description="Of a node: text (the published ones), or question (its relation to it, too).")

@@ -57,10 +57,7 @@ def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> 
 
 
 def save_scorer(folder: Path, trained: TrainedScorer) -> None:
-    """Write a network into a folder, which is made if absent.
-
-    Raises ProviderError where the files cannot be written.
-    """
+    """Write a network into a folder, which is made if absent; raises ProviderError where it cannot be written."""
     config = {
         "settings": asdict(trained.settings),
         "dimension": trained.dimension,
@@ -71,10 +68,7 @@ def save_scorer(folder: Path, trained: TrainedScorer) -> None:
 
 
 def load_scorer(folder: Path) -> TrainedScorer:
-    """Read a folder of `save_scorer`.
-
-    Raises ProviderError where a file is missing or damaged, or its arrays do not fit the architecture.
-    """
+    """Read a folder of `save_scorer`; raises ProviderError where a file is missing, damaged or another network's."""
 
     def build(config: dict[str, Any], arrays: dict[str, FloatArray]) -> TrainedScorer:
         dimension = int(config["dimension"])

@@ -117,12 +117,9 @@ class SubgraphRetriever:
     def select(
         self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None
     ) -> SubgraphSelection:
-        """Select the subgraph for one question; an empty one where it names no entity.
+        """Select the subgraph for one question about names, () for those in it, without the blocked triples (T,).
 
-        Args:
-            question: Any string.
-            names: Names of its entities; () to link the names in the question.
-            blocked_triples: (T,) triples that may not be used.
+        It is empty where the question names no entity.
         """
         snapshot = self.scope.snapshot
         topics = find_topic_entities(snapshot, question, names)
@@ -185,11 +182,7 @@ def extract_local_graph(
 ) -> NearbyGraph:
     """Return the entities nearest to the starts by personalised PageRank, the starts first, and the facts among them.
 
-    Args:
-        graph: The facts.
-        starts: (s,) distinct entities, all of which are kept.
-        settings: Limits.
-        blocked_triples: (T,) triples that may not be used.
+    All distinct starts (s,) are kept; blocked triples (T,) are not used.
     """
     near = neighbourhood(graph, starts, settings.hops, settings.edges, blocked_triples)
     if not len(starts):
