@@ -56,7 +56,6 @@ def test_ranks_count_better_and_equal_scores(scores: list[float]) -> None:
         equal = sum(other == score for other in scores)
         assert ranks.optimistic[position] == better + 1
         assert ranks.pessimistic[position] == better + equal
-        assert ranks.realistic[position] == better + (1 + equal) / 2
         assert ranks.tie_sizes[position] == equal
 
 

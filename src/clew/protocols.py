@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from clew.errors import InputError
 from clew.types import (
     Answer,
     Evidence,
@@ -200,3 +201,9 @@ def fingerprint_of(*parts: object) -> str:
     Parts that their name and the index determine have no `fingerprint`.
     """
     return "\0".join(str(getattr(part, "fingerprint", "")) for part in parts)
+
+
+def check_lengths(questions: Sequence[str], evidence: Sequence[Evidence]) -> None:
+    """Raise InputError unless there is one piece of evidence per question."""
+    if len(questions) != len(evidence):
+        raise InputError(f"{len(questions)} questions, {len(evidence)} pieces of evidence; give one per question")

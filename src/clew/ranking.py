@@ -1,9 +1,9 @@
 """Ordering and ranking by score: the one place where ties are broken.
 
 A ranking breaks ties by position (or by id), so it is the same on every machine. A metric that must not depend on the
-order of ties uses the optimistic, pessimistic and realistic rank of a tied item.
+order of ties uses the optimistic and the pessimistic rank of a tied item.
 
-Source of the three ranks: Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or link
+Source of the ranks: Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or link
 prediction methods" (2020), section 3.
 """
 
@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clew.arrays import LongArray, Scores
 from clew.errors import InputError
@@ -69,11 +68,6 @@ class Ranks:
         at_most = np.searchsorted(ascending, scores, side="right")
         below = np.searchsorted(ascending, scores, side="left")
         return cls((len(scores) - at_most + 1).astype(np.int64), (len(scores) - below).astype(np.int64))
-
-    @property
-    def realistic(self) -> NDArray[np.float64]:
-        """The mean rank (n,) over all orders of each tie."""
-        return (self.optimistic + self.pessimistic) / 2
 
     @property
     def tie_sizes(self) -> LongArray:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.rerankers.ordering import check_lengths, sort_by_score
+from clew.protocols import check_lengths
+from clew.rerankers.ordering import sort_by_score
 from clew.types import Evidence, Passage, Scored, Usage
 from tests.small_index import result_ids
 

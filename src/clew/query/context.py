@@ -17,6 +17,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot, load_snapshot
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.triple_embeddings import TripleEmbeddings
+from clew.models.validation import replace_surrogates
 from clew.protocols import Encoder, LanguageModel
 from clew.query.graph_walk import GraphWalk, GraphWalkConfig
 from clew.query.relation_matching import RelationTexts
@@ -87,13 +88,7 @@ class IndexContext:
         Raises InputError where the given folder holds no weights.
         """
         if given is not None:
-            folder = given.expanduser()
-            if not (folder / CONFIG_FILE).is_file():
-                raise InputError(
-                    f"{name}: weights is {str(given)!r}, which holds no {CONFIG_FILE}; "
-                    "give a folder that clew train made"
-                )
-            return folder
+            return existing_weights(given, f"{name}: weights")
         own = self.own_weights_folder(name)
         return own if (own / CONFIG_FILE).is_file() else PRETRAINED_FOLDER / name
 
@@ -145,7 +140,7 @@ class IndexContext:
         cached = dict(self.question_cache)
         missing = [question for question in dict.fromkeys(questions) if question not in cached]
         if missing:
-            vectors = self.encoder.encode_queries([question.encode(errors="replace").decode() for question in missing])
+            vectors = self.encoder.encode_queries([replace_surrogates(question) for question in missing])
             cached |= dict(zip(missing, vectors, strict=True))
             self.question_cache.clear()
             self.question_cache.update(list(cached.items())[-_CACHED_QUESTIONS:])
@@ -216,6 +211,14 @@ class GraphSearchContext:
             self.encoder.encode,
             self.encoder.encode_queries,
         )
+
+
+def existing_weights(given: Path, label: str) -> Path:
+    """Return a folder of weights that a user names in a setting; raises InputError where it holds none."""
+    folder = given.expanduser()
+    if not (folder / CONFIG_FILE).is_file():
+        raise InputError(f"{label} is {str(given)!r}, which holds no {CONFIG_FILE}; give a folder that clew train made")
+    return folder
 
 
 def _end_examples(snapshot: Snapshot) -> Callable[[int], str]:

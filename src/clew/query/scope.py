@@ -53,7 +53,7 @@ class Scope:
         return self._masks[where]
 
     def blocked_triples(self, where: Filter | None) -> BoolArray | None:
-        """Return the triples (T,) that no allowed passage states, None if there are none; raises InputError as `mask`."""
+        """Return the triples (T,) that no allowed passage states, None for none; raises InputError as `mask`."""
         if where not in self._blocked_triples:
             blocked = ~self.snapshot.stated_triple_mask(self.mask(where))
             self._blocked_triples[where] = blocked if blocked.any() else None

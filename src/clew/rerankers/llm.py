@@ -13,8 +13,7 @@ from typing import cast, final
 from clew.errors import BudgetError
 from clew.models.llm.prompts import relevance
 from clew.models.llm.prompts.relevance import Relevance
-from clew.protocols import LanguageModel
-from clew.rerankers.ordering import check_lengths
+from clew.protocols import LanguageModel, check_lengths
 from clew.types import Evidence, Failure, Passage, Reply, Scored
 
 

@@ -7,8 +7,9 @@ Differs from the source: any scorer of texts; the title is scored with the text.
 from collections.abc import Sequence
 from typing import final
 
-from clew.protocols import TextScorer, fingerprint_of
-from clew.rerankers.ordering import check_lengths, sort_by_score
+from clew.models.validation import replace_surrogates
+from clew.protocols import TextScorer, check_lengths, fingerprint_of
+from clew.rerankers.ordering import sort_by_score
 from clew.types import Evidence, Passage
 
 
@@ -34,7 +35,7 @@ class TextReranker:
         return [self._rerank_one(question, item) for question, item in zip(questions, evidence, strict=True)]
 
     def _rerank_one(self, question: str, evidence: Evidence) -> Evidence:
-        valid = question.encode(errors="replace").decode()  # tokenizers refuse lone surrogates
+        valid = replace_surrogates(question)  # tokenizers refuse lone surrogates
         scores = self._scorer.score(valid, [text_with_title(scored.item) for scored in evidence.passages])
         return sort_by_score(evidence, scores.tolist())
 

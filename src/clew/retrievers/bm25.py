@@ -5,38 +5,32 @@ Differs from the source: nothing.
 """
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from clew.arrays import BoolArray
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.evidence import EMPTY_QUESTION, check_k, make_evidence
+from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence, Filter
+from clew.types import Evidence
 
 NO_SHARED_WORD = "no passage shares a word with the question"
 
 
 @dataclass(frozen=True, slots=True)
-class BM25Retriever:
+class BM25Retriever(PassageRetriever):
     """Ranks passages by BM25; passages that share no word with the question are not returned."""
 
     scope: Scope
     lexical: BM25Index  # BM25 of the same passages, in the same order
 
-    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question, by BM25 score."""
-        check_k(k)
-        allowed = self.scope.mask(where)
-        evidence: list[Evidence] = []
-        for question in questions:
-            started = time.perf_counter()
-            ranked = self.scope.rank(self.lexical.scores(question), k, allowed)
-            note = EMPTY_QUESTION if not question.strip() else NO_SHARED_WORD
-            evidence.append(make_evidence(self.scope.scored_passages(ranked), (), () if ranked else (note,), started))
-        return evidence
+    def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
+        """Return at most `k` passages, by BM25 score."""
+        started = time.perf_counter()
+        ranked = self.scope.rank(self.lexical.scores(question), k, allowed)
+        return make_evidence(self.scope.scored_passages(ranked), (), () if ranked else (NO_SHARED_WORD,), started)
 
 
 class BM25(SettingsRecord):

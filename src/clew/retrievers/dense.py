@@ -7,35 +7,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from clew.arrays import FloatArray
+from clew.arrays import BoolArray, FloatArray
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
-from clew.types import Evidence, Filter
+from clew.retrievers.evidence import PassageRetriever, make_evidence
+from clew.types import Evidence
 
 
 @dataclass(frozen=True, slots=True)
-class DenseRetriever:
+class DenseRetriever(PassageRetriever):
     """Ranks all passages by the cosine of their vector with the question's, exactly."""
 
     scope: Scope
     # encodes questions to unit rows (n, d) with the encoder of the passages' vectors
     encode: Callable[[Sequence[str]], FloatArray]
 
-    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question, by cosine."""
-        check_k(k)
-        allowed = self.scope.mask(where)
-        evidence: list[Evidence] = []
-        for question in questions:
-            started = time.perf_counter()
-            if not question.strip():
-                evidence.append(empty_question_evidence(started))
-                continue
-            ranked = self.scope.rank(self.similarity(question), k, allowed, floor=-np.inf)
-            evidence.append(make_evidence(self.scope.scored_passages(ranked), (), (), started))
-        return evidence
+    def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
+        """Return at most `k` passages, by cosine."""
+        started = time.perf_counter()
+        ranked = self.scope.rank(self.similarity(question), k, allowed, floor=-np.inf)
+        return make_evidence(self.scope.scored_passages(ranked), (), (), started)
 
     def similarity(self, question: str) -> FloatArray:
         """Return the cosine (P,) of every passage with a question."""

@@ -21,10 +21,10 @@ from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH, lexical_matches, mix_restart
 from clew.query.linking import link_question
 from clew.query.scope import Scope
-from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
+from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.retrievers.walk_paths import mention_triple
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence, Filter, Path, Scored
+from clew.types import Evidence, Path, Scored
 
 DAMPING = 0.5
 LEXICAL_RESTART = 0.1
@@ -32,29 +32,17 @@ LEXICAL_DEPTH = 20
 EPSILON = 1e-5
 
 
-class EntityGraphRetriever:
-    """Ranks passages by PageRank over shared mentions, from the question's names and its best lexical matches.
-
-    Args:
-        scope: The index.
-        lexical: BM25 of the same passages, in the same order.
-    """
+class EntityGraphRetriever(PassageRetriever):
+    """Ranks passages by PageRank over shared mentions, from the question's names and its best lexical matches."""
 
     def __init__(self, scope: Scope, lexical: BM25Index) -> None:
-        self._scope = scope
+        self.scope = scope
         self._lexical = lexical
         self._graph = build_mention_graph(scope.snapshot)
 
-    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return at most `k` passages a question, by the PageRank of their node."""
-        check_k(k)
-        allowed = self._scope.mask(where)
-        return [self._retrieve_one(question, k, allowed) for question in questions]
-
-    def _retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
+    def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
+        """Return at most `k` passages, by the PageRank of their node."""
         started = time.perf_counter()
-        if not question.strip():
-            return empty_question_evidence(started)
         restart = self._restart_distribution(question, allowed)
         if restart is None:
             return make_evidence((), (), (NO_MATCH,), started)
@@ -65,14 +53,14 @@ class EntityGraphRetriever:
         scores = np.zeros(len(allowed), dtype=np.float32)
         is_passage = walk.nodes < len(allowed)
         scores[walk.nodes[is_passage]] = walk.values[is_passage]
-        ranked = self._scope.rank(scores, k, allowed)
+        ranked = self.scope.rank(scores, k, allowed)
         walks = likeliest_walks(self._graph, walk, restart, uniform, DAMPING, [p for p, _ in ranked])
         paths = [Scored(self._build_path(nodes), probability) for probability, nodes in walks if len(nodes) > 1]
-        passages = self._scope.scored_passages(ranked)
+        passages = self.scope.scored_passages(ranked)
         return make_evidence(passages, sorted(paths, key=lambda path: -path.score), (), started)
 
     def _restart_distribution(self, question: str, allowed: BoolArray) -> tuple[IntArray, FloatArray] | None:
-        snapshot = self._scope.snapshot
+        snapshot = self.scope.snapshot
         degrees = snapshot.mentioned_in.degrees()
         entities = [e for name in link_question(snapshot, question).linked_names for e in name.entities]
         named = {len(allowed) + e: float(max(degrees[e], 1)) ** -0.5 for e in entities}
@@ -81,7 +69,7 @@ class EntityGraphRetriever:
 
     def _build_path(self, nodes: Sequence[int]) -> Path:
         return tuple(
-            mention_triple(self._scope.snapshot, min(step), max(step) - len(self._scope)) for step in pairwise(nodes)
+            mention_triple(self.scope.snapshot, min(step), max(step) - len(self.scope)) for step in pairwise(nodes)
         )
 
 

@@ -1,13 +1,36 @@
-"""Evidence made of passages, paths and notes, and the checks that all retrievers share."""
+"""Evidence made of passages, paths and notes, and what retrievers share: checks, and the loop over questions."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 
+from clew.arrays import BoolArray
 from clew.errors import InputError
-from clew.types import Evidence, Passage, Path, Scored, Usage
+from clew.query.scope import Scope
+from clew.types import Evidence, Filter, Passage, Path, Scored, Usage
 
 EMPTY_QUESTION = "the question is empty: nothing was searched"
 NO_TOPIC = "the question names no entity of the graph; name one in [brackets], or give --topic"
+
+
+class PassageRetriever(ABC):
+    """A `Retriever` whose evidence of one question does not depend on the others."""
+
+    __slots__ = ()
+    scope: Scope
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return at most `k` passages a question (see `Retriever`)."""
+        check_k(k)
+        allowed = self.scope.mask(where)
+        return [
+            self.retrieve_one(question, k, allowed) if question.strip() else empty_question_evidence()
+            for question in questions
+        ]
+
+    @abstractmethod
+    def retrieve_one(self, question: str, k: int, allowed: BoolArray) -> Evidence:
+        """Return at most `k` of the allowed passages (P,) for a question that is not empty."""
 
 
 def check_k(k: int) -> None:

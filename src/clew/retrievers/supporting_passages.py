@@ -1,13 +1,54 @@
-"""Evidence of retrievers that find paths first: the paths, and the passages that state them."""
+"""Retrievers that find paths first, and their evidence: the paths, and the passages that state them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 from clew.arrays import BoolArray, IntArray
 from clew.query.scope import Scope
-from clew.retrievers.evidence import make_evidence
+from clew.retrievers.evidence import check_k, make_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence, Passage, Path, Scored
+from clew.types import Evidence, Filter, Passage, Path, Scored
+
+Trace = TypeVar("Trace")
+
+
+class PathRetriever(ABC, Generic[Trace]):
+    """A `TopicRetriever` that starts from the entities of a question, and keeps a trace of its search."""
+
+    __slots__ = ()
+    scope: Scope
+
+    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
+        """Return paths, and at most `k` passages that state them (see `Retriever`).
+
+        Names in square brackets are the topic entities; without brackets the names in the question are linked.
+        """
+        return self.retrieve_about(questions, [()] * len(questions), k, where)
+
+    def retrieve_about(
+        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
+    ) -> list[Evidence]:
+        """As `retrieve`, for questions about entities of given names, () to link the names in the question."""
+        return [evidence for evidence, _ in self.retrieve_with_trace(questions, topics, k, where)]
+
+    def retrieve_with_trace(
+        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
+    ) -> list[tuple[Evidence, Trace]]:
+        """As `retrieve_about`, and also return the intermediate results of each question."""
+        check_k(k)
+        allowed, blocked = self.scope.mask(where), self.scope.blocked_triples(where)
+        return [
+            self.retrieve_one(question, names, k, allowed, blocked)
+            for question, names in zip(questions, topics, strict=True)
+        ]
+
+    @abstractmethod
+    def retrieve_one(
+        self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
+    ) -> tuple[Evidence, Trace]:
+        """Return the evidence and trace of a question, by allowed passages (P,), without blocked triples (T,)."""
 
 
 def path_evidence(

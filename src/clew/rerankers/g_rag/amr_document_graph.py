@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from clew.arrays import FloatArray
+from clew.models.validation import replace_surrogates
 from clew.protocols import fingerprint_of
 from clew.rerankers.amr.graph import AMRGraph, count_common_parts, path_words
 from clew.rerankers.amr.parsers import AMRParser
@@ -55,7 +56,7 @@ class AMRDocumentGraphBuilder:
         amr_graphs = [AMRGraph(()) if isinstance(graph, Failure) else graph for graph in parsed]
         texts = [self._node_text(passage, graph) for (_, passage), graph in zip(pairs, amr_graphs, strict=True)]
         # One call costs the same for one text as for many. Encoders refuse lone surrogates.
-        rows = self._encode([text.encode(errors="replace").decode() for text in (*questions, *texts)])
+        rows = self._encode([replace_surrogates(text) for text in (*questions, *texts)])
         graphs = []
         start = 0
         for number, passages in enumerate(ranked_passages):

@@ -15,10 +15,10 @@ from typing import final
 import torch
 
 from clew.arrays import FloatArray
-from clew.protocols import fingerprint_of
+from clew.protocols import check_lengths, fingerprint_of
 from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs
-from clew.rerankers.ordering import check_lengths, sort_by_score
+from clew.rerankers.ordering import sort_by_score
 from clew.types import Evidence
 
 

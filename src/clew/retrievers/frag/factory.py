@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -12,13 +11,12 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import Encoder, TextScorer
-from clew.query.context import GraphSearchContext, IndexContext
+from clew.query.context import GraphSearchContext, IndexContext, existing_weights
 from clew.query.relation_matching import RelationTexts
 from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker, TextPathRanker, TrainedPathRanker, load_path_ranker
 from clew.retrievers.frag.retriever import FragRetriever, FragSettings
 from clew.retrievers.frag.settings import Frag
-from clew.store.pretrained import CONFIG_FILE
 from clew.text.bm25 import BM25Scorer
 
 TRAINED, BI_ENCODER, CROSS_ENCODER, BM25 = "trained", "bi-encoder", "cross-encoder", "bm25"
@@ -81,7 +79,7 @@ def _make_hop_predictor(
 ) -> HopPredictor:
     kind = settings.router
     if settings.router_weights is not None:
-        weights = load_hop_predictor(_existing_weights(settings.router_weights, "router_weights"))
+        weights = load_hop_predictor(existing_weights(settings.router_weights, "frag: router_weights"))
     else:
         weights = load_hop_predictor(context.weights_folder("router-terms" if kind == TERMS else "router", None))
         if kind is None and not _is_same_encoder(weights.encoder, context.encoder):
@@ -99,7 +97,9 @@ def _make_path_ranker(
 ) -> RelationPathRanker:
     name, given = settings.ranker or "", settings.path_weights
     if name in ("", TRAINED):
-        folder = context.weights_folder("paths", None) if given is None else _existing_weights(given, "path_weights")
+        folder = (
+            context.weights_folder("paths", None) if given is None else existing_weights(given, "frag: path_weights")
+        )
         trained = load_path_ranker(folder)
         if _is_same_encoder(trained.encoder, context.encoder):
             return TrainedPathRanker(trained, texts())
@@ -124,16 +124,6 @@ def _make_text_scorer(name: str, texts: Callable[[], RelationTexts]) -> TextScor
     if kind == BI_ENCODER and not model:
         return BiEncoderScorer(texts().text_memory, texts().word_memory)
     raise InputError(f"frag: a ranker is {name!r}; wanted trained (of paths), bi-encoder, bm25 or cross-encoder:NAME")
-
-
-def _existing_weights(given: Path, name: str) -> Path:
-    """Return a folder of weights that a user names; raises InputError where it holds no weights."""
-    folder = given.expanduser()
-    if not (folder / CONFIG_FILE).is_file():
-        raise InputError(
-            f"frag: {name} is {str(given)!r}, which holds no {CONFIG_FILE}; give a folder that clew train made"
-        )
-    return folder
 
 
 def _is_same_encoder(fingerprint: str, encoder: Encoder | None) -> bool:

@@ -29,13 +29,13 @@ from clew.protocols import TextScorer, fingerprint_of
 from clew.query.linking import find_topic_entities
 from clew.query.masking import mask_names
 from clew.query.scope import Scope
-from clew.retrievers.evidence import NO_TOPIC, check_k, empty_question_evidence
+from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.frag.hop_predictor import HOP_CLASSES, HopPredictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker
 from clew.retrievers.frag.path_search import FoundPaths, SearchBounds, find_relation_paths
-from clew.retrievers.supporting_passages import path_evidence
+from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence, Filter
+from clew.types import Evidence
 
 NO_PATH = "no path leads away from what the question names"
 ENTITY_RANKERS = ("ppr", "rwr", "nibble")
@@ -77,7 +77,7 @@ class SearchTrace:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class FragRetriever:
+class FragRetriever(PathRetriever[SearchTrace]):
     """Finds reasoning paths."""
 
     scope: Scope
@@ -93,37 +93,6 @@ class FragRetriever:
     def fingerprint(self) -> str:
         """The settings, and the weights of hop predictor and path ranker."""
         return f"{self.settings!r}\0{fingerprint_of(self.hop_predictor, self.path_ranker)}"
-
-    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return paths, and at most `k` passages that state them (see `Retriever`).
-
-        Names in square brackets are the topic entities; without brackets the names in the question are linked.
-        """
-        return self.retrieve_about(questions, [()] * len(questions), k, where)
-
-    def retrieve_about(
-        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
-    ) -> list[Evidence]:
-        """As `retrieve`, for questions about given entities.
-
-        Args:
-            questions: As in `retrieve`.
-            topics: Names of each question's entities; () to link the names in the question.
-            k: As in `retrieve`.
-            where: As in `retrieve`.
-        """
-        return [evidence for evidence, _ in self.retrieve_with_trace(questions, topics, k, where)]
-
-    def retrieve_with_trace(
-        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
-    ) -> list[tuple[Evidence, SearchTrace]]:
-        """As `retrieve_about`, and also return the intermediate results of each question."""
-        check_k(k)
-        allowed, blocked = self.scope.mask(where), self.scope.blocked_triples(where)
-        return [
-            self._retrieve_one(question, names, k, allowed, blocked)
-            for question, names in zip(questions, topics, strict=True)
-        ]
 
     def search(self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None) -> SearchTrace:
         """Return the intermediate results for a question about names, () for those in it, without some triples (T,)."""
@@ -217,9 +186,10 @@ class FragRetriever:
                 remaining -= added
         return [(*found[i].path_to(end), float(shares[i])) for i in order for end in range(counts[i])]
 
-    def _retrieve_one(
+    def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
     ) -> tuple[Evidence, SearchTrace]:
+        """Return the paths that the path ranking keeps as evidence, and how they were found."""
         started = time.perf_counter()
         if not question.strip():
             return empty_question_evidence(started), _empty_trace()

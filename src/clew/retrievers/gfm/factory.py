@@ -13,6 +13,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, passage_graph, relation_texts
 from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
+from clew.models.validation import replace_surrogates
 from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
@@ -99,7 +100,7 @@ def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> Callable
     vectors = graph_walk.scope.snapshot.vectors
 
     def similarity(question: str) -> FloatArray:
-        row: FloatArray = vectors @ encoder.encode_queries([question.encode(errors="replace").decode()])[0]
+        row: FloatArray = vectors @ encoder.encode_queries([replace_surrogates(question)])[0]
         return row
 
     return similarity

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from clew.arrays import BoolArray, FloatArray
 from clew.models.torch_threads import one_thread, worker_count
+from clew.models.validation import replace_surrogates
 from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
@@ -102,7 +103,7 @@ class GFMRetriever:
 
     def _encode_question(self, question: str) -> FloatArray:
         # No encoder takes a lone surrogate; it is replaced by a question mark.
-        vector: FloatArray = self.encoder.encode_queries([question.encode(errors="replace").decode()])[0]
+        vector: FloatArray = self.encoder.encode_queries([replace_surrogates(question)])[0]
         return vector
 
     def _explain(

@@ -27,12 +27,12 @@ from clew.query.context import TextVectors
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import find_relation_words, mask_names
 from clew.query.scope import Scope
-from clew.retrievers.evidence import NO_TOPIC, check_k, empty_question_evidence
+from clew.retrievers.evidence import NO_TOPIC, empty_question_evidence
 from clew.retrievers.subgraph.encoding import MaskedText
 from clew.retrievers.subgraph.selectors import SubgraphSelector, node_similarity
-from clew.retrievers.supporting_passages import path_evidence
+from clew.retrievers.supporting_passages import PathRetriever, path_evidence
 from clew.text.bm25 import BM25Index
-from clew.types import Evidence, Filter
+from clew.types import Evidence
 
 NO_FACTS = "the graph has no fact of what the question names"
 _NOTE_NAMES = 5  # maximum number of names in a note
@@ -72,7 +72,7 @@ class SubgraphSelection:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class SubgraphRetriever:
+class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
     """Retrieves the part of a graph that is relevant to a question."""
 
     scope: Scope
@@ -88,31 +88,6 @@ class SubgraphRetriever:
     def fingerprint(self) -> str:
         """The settings, and the selector's settings or weights."""
         return f"{self.settings!r}\0{self.selection_note}\0{fingerprint_of(self.selector)}"
-
-    def retrieve(self, questions: Sequence[str], k: int, where: Filter | None = None) -> list[Evidence]:
-        """Return a path to each selected entity, and at most `k` passages that state them (see `Retriever`).
-
-        Names in square brackets are the topic entities; without brackets the names in the question are linked.
-        """
-        return self.retrieve_about(questions, [()] * len(questions), k, where)
-
-    def retrieve_about(
-        self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
-    ) -> list[Evidence]:
-        """As `retrieve`, for questions about given entities.
-
-        Args:
-            questions: As in `retrieve`.
-            topics: Names of each question's entities; () to link the names in the question.
-            k: As in `retrieve`.
-            where: As in `retrieve`.
-        """
-        check_k(k)
-        allowed, blocked = self.scope.mask(where), self.scope.blocked_triples(where)
-        return [
-            self._retrieve_one(question, names, k, allowed, blocked)
-            for question, names in zip(questions, topics, strict=True)
-        ]
 
     def select(
         self, question: str, names: Sequence[str] = (), blocked_triples: BoolArray | None = None
@@ -163,18 +138,21 @@ class SubgraphRetriever:
             return f"no fact of what the question names is among {kept} by nodes={self.settings.nodes}: raise nodes"
         return NO_FACTS
 
-    def _retrieve_one(
+    def retrieve_one(
         self, question: str, names: Sequence[str], k: int, allowed: BoolArray, blocked_triples: BoolArray | None
-    ) -> Evidence:
+    ) -> tuple[Evidence, SubgraphSelection | None]:
+        """Return a path to each selected entity as evidence, and the selection; None for an empty question."""
         started = time.perf_counter()
         if not question.strip():
-            return empty_question_evidence(started)
+            return empty_question_evidence(started), None
         selection = self.select(question, names, blocked_triples)
         walks, detours = paths_to_selected(selection)
         notes = list(selection.notes)
         if detours:
             notes.append(f"{detours} paths lead over facts that were not selected: nothing else joins their ends")
-        return path_evidence(self.scope, self.lexical, question, walks, selection.topics, notes, k, allowed, started)
+        topics = selection.topics
+        evidence = path_evidence(self.scope, self.lexical, question, walks, topics, notes, k, allowed, started)
+        return evidence, selection
 
 
 def extract_local_graph(
