@@ -15,8 +15,10 @@ from clew.plugins.records import (
     setting,
     setting_rows,
 )
+from clew.plugins.registry import load_object
 from clew.plugins.spec import parse_spec, split_list
-from clew.retrievers.registry import parse_retriever
+from clew.rerankers.registry import RERANKERS
+from clew.retrievers.registry import RETRIEVERS, parse_retriever, record_of
 
 
 class Example(SettingsRecord):
@@ -27,7 +29,7 @@ class Example(SettingsRecord):
     nodes: CountOrAll = setting("all", "nodes of the graph", "a paper, table 2")
     hops: Annotated[int, Field(ge=1, le=127)] = setting(3, "radius")
     depth: WholeNumber = setting(10, "passages")
-    gamma: Amount | None = setting(None, "penalty")
+    gamma: Amount | None = setting(None, "penalty", unset="as the weights say")
     ranker: Literal["weighted", "paper"] = setting("weighted", "ranker")
     lengths: bool = setting(default=True, description="whether lengths count")
 
@@ -72,11 +74,18 @@ def test_a_record_from_python_is_checked_and_frozen() -> None:
 
 
 def test_the_table_of_settings() -> None:
-    first, *_, last = setting_rows(Example)
+    first, _, _, gamma, _, last = setting_rows(Example)
+    assert (gamma.default, gamma.source) == ("as the weights say", "ours")
     assert first == SettingRow(
         "nodes", "a whole number of at least 1, or all", "all", "nodes of the graph", "a paper, table 2"
     )
-    assert (last.wanted, last.default, last.source) == ("yes or no", "yes", "")
+    assert (last.wanted, last.default, last.source) == ("yes or no", "yes", "ours")
+
+
+@pytest.mark.parametrize("name", [*RETRIEVERS, *RERANKERS])
+def test_every_setting_prints_a_default_and_a_source(name: str) -> None:
+    record = record_of(name) if name in RETRIEVERS else load_object(RERANKERS.entry(name).record)
+    assert all(row.default and row.source for row in setting_rows(record))
 
 
 @pytest.mark.parametrize(

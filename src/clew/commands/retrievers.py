@@ -63,7 +63,7 @@ def _find(name: str) -> tuple[type[SettingsRecord], str, tuple[str, ...]]:
 def _make_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, no_wrap=column in ("retriever", "reranker", "setting", "default"))
+        table.add_column(column, no_wrap=column in ("retriever", "reranker", "setting"))
     for row in rows:
         table.add_row(*row)
     return table

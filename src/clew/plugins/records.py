@@ -21,15 +21,16 @@ CountOrAll = WholeNumber | Literal["all"]
 """A whole number of at least 1, or `all`."""
 
 
-def setting(default: Any, description: str, source: str = "") -> Any:
+def setting(default: Any, description: str, source: str = "ours", unset: str = "none") -> Any:
     """Return a field of a settings record.
 
     Args:
         default: The value when none is given.
         description: One phrase for `clew retrievers NAME` and the docs.
         source: Where the default comes from: a paper's table, or the benchmark that decided.
+        unset: What a default of None or "" means, in words.
     """
-    return Field(default, description=description, json_schema_extra={"source": source})
+    return Field(default, description=description, json_schema_extra={"source": source, "unset": unset})
 
 
 class SettingsRecord(BaseModel):
@@ -55,9 +56,9 @@ class SettingRow:
     Attributes:
         name: Of the setting.
         wanted: The values it takes, in words.
-        default: As a user would write it; "" where it depends on the index or the weights.
+        default: As a user would write it; without one, what that means.
         description: One phrase.
-        source: Where the default comes from; "" where it is a choice of this package without a table.
+        source: Where the default comes from; "ours" for a choice of this package without a table.
     """
 
     name: str
@@ -71,8 +72,8 @@ def setting_rows(record: type[SettingsRecord]) -> Iterator[SettingRow]:
     """Yield the settings of a record in their order."""
     for name, field in record.model_fields.items():
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        source = str(extra.get("source", ""))
-        yield SettingRow(name, describe_values(field), format_value(field.default), field.description or "", source)
+        source, default = str(extra.get("source", "")), format_value(field.default) or str(extra.get("unset", ""))
+        yield SettingRow(name, describe_values(field), default, field.description or "", source)
 
 
 def format_value(value: object) -> str:

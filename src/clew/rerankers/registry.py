@@ -37,7 +37,7 @@ class CrossEncoder(SettingsRecord):
 
     label: ClassVar[str] = "cross-encoder"
 
-    model: str = setting("", "a folder, or a name on the hub")
+    model: str = setting("", "a folder, or a name on the hub", unset="none: give one")
 
 
 class LLMRerank(SettingsRecord):
@@ -45,7 +45,7 @@ class LLMRerank(SettingsRecord):
 
     label: ClassVar[str] = "llm"
 
-    model: str = setting("", "a language model: PROVIDER:NAME")
+    model: str = setting("", "a language model: PROVIDER:NAME", unset="none: give one")
 
 
 def build_cross_encoder(_: IndexContext, settings: CrossEncoder) -> Reranker:

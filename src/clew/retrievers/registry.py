@@ -170,7 +170,7 @@ class Reranked(SettingsRecord):
     label: ClassVar[str] = RERANKED
 
     base: SettingsRecord | str = setting("pagerank", "retriever whose passages are reranked")
-    rerank: SettingsRecord | str = setting("g-rag", "reranker")
+    rerank: SettingsRecord | str = setting("g-rag", "reranker", "G-RAG")
     rerank_depth: WholeNumber = setting(RERANK_DEPTH, "passages that are reranked", "G-RAG: n = 100")
 
 

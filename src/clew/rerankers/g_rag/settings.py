@@ -11,5 +11,7 @@ class GRag(SettingsRecord):
 
     label: ClassVar[str] = "g-rag"
 
-    weights: Path | None = setting(None, "weights that `clew train reranker` made; else those of the package")
-    amr: str | None = setting(None, "AMR parser, for weights that read AMR: local, file:PATH or amrlib:MODEL")
+    weights: Path | None = setting(None, "weights that `clew train reranker` made", unset="the package's")
+    amr: str | None = setting(
+        None, "AMR parser, for weights that read AMR: local, file:PATH or amrlib:MODEL", unset="local for such weights"
+    )

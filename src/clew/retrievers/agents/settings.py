@@ -31,7 +31,10 @@ class Expansion(SettingsRecord):
         _EXPANSION.read_depth, "passages of the base that are read", "published for relatives of GeAR: 10"
     )
     weight: Amount | None = setting(
-        None, "weight of the base's ranking: 2 above a base that follows the graph, else 1", "docs/decisions.md, GeAR"
+        None,
+        "weight of the base's ranking; 1 as published",
+        "docs/decisions.md, GeAR",
+        "2 above a base that follows the graph, else 1",
     )
     constant: Amount = setting(
         _EXPANSION.rank_constant, "rank constant of the fusion; 60 as published", "docs/decisions.md, GeAR"
@@ -59,12 +62,13 @@ class Gear(Expansion):
 
     reader: str = setting(LOCAL_READER, _READER)
     steps: WholeNumber = setting(_GEAR.steps, "steps, at most", "docs/decisions.md")
-    expand: bool = setting(_GEAR.expand, "whether passages are searched along triples")
-    gist: bool = setting(_GEAR.gist, "whether the memory's triples bring passages to the final ranking")
+    expand: bool = setting(_GEAR.expand, "whether passages are searched along triples", "GeAR")
+    gist: bool = setting(_GEAR.gist, "whether the memory's triples bring passages to the final ranking", "GeAR")
     later: Amount | None = setting(
         None,
-        "weight of later steps: 1 above a base that follows the graph, else 0.5; 1 as published",
+        "weight of later steps; 1 as published",
         "docs/decisions.md, GeAR",
+        "1 above a base that follows the graph, else 0.5",
     )
     gist_weight: Amount = setting(
         _GEAR.gist_weight, "weight of the passages of a memory triple; 1 as published", "docs/decisions.md, GeAR"
@@ -79,4 +83,6 @@ class IRCoT(SettingsRecord):
     base: SettingsRecord | str = setting("bm25", _BASE)
     reader: str = setting(LOCAL_READER, _READER)
     steps: WholeNumber = setting(4, "steps, at most")
-    context: Amount = setting(_EXPANSION.context, "share of the stating passage in a triple's score")
+    context: Amount = setting(
+        _EXPANSION.context, "share of the stating passage in a triple's score", "docs/decisions.md"
+    )

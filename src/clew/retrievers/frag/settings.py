@@ -11,11 +11,11 @@ class Frag(SettingsRecord):
 
     label: ClassVar[str] = "frag"
 
-    complexity: Literal["auto", "simple", "complex"] = setting("auto", "`auto` asks the hop predictor")
+    complexity: Literal["auto", "simple", "complex"] = setting("auto", "`auto` asks the hop predictor", "FRAG")
     search: Literal["bfs", "shortest", "cheapest", "chains"] | None = setting(
-        None, "path search; else by the question's complexity", "docs/graphs.md"
+        None, "path search", "docs/graphs.md", "chains"
     )
-    hops: WholeNumber | None = setting(None, "hops of a path, at most; else 2 for simple questions and 4 for complex")
+    hops: WholeNumber | None = setting(None, "hops of a path, at most", unset="2 for simple questions, 4 for complex")
     delta: WholeNumber = setting(2, "hops beyond which a question is complex", "FRAG")
     entities: WholeNumber = setting(2000, "entities that the entity ranking keeps", "FRAG: n = 2000")
     relations: WholeNumber = setting(64, "relations that the relation ranking keeps", "FRAG: m = 64")
@@ -26,9 +26,23 @@ class Frag(SettingsRecord):
     lengths: bool = setting(
         default=True, description="whether the predicted number of hops adds to the ranking of paths"
     )
-    router: Literal["words", "tf-idf"] | None = setting(None, "kind of hop predictor; else the one the index allows")
-    router_weights: Path | None = setting(None, "hop predictor that `clew train router` made")
-    ranker: str | None = setting(None, "path ranker: trained, bi-encoder, bm25 or cross-encoder:NAME")
-    path_weights: Path | None = setting(None, "path ranker that `clew train paths` made")
-    temperature: Amount | None = setting(None, "divides the scores of an untrained path ranker")
-    relations_by: str | None = setting(None, "relation ranker: bi-encoder, bm25 or cross-encoder:NAME")
+    router: Literal["words", "tf-idf"] | None = setting(
+        None, "kind of hop predictor", unset="words, or tf-idf for another encoder"
+    )
+    router_weights: Path | None = setting(
+        None, "hop predictor that `clew train router` made", unset="the index's, else the package's"
+    )
+    ranker: str | None = setting(
+        None,
+        "path ranker: trained, bi-encoder, bm25 or cross-encoder:NAME",
+        unset="trained, or bi-encoder for another encoder, or bm25 without one",
+    )
+    path_weights: Path | None = setting(
+        None, "path ranker that `clew train paths` made", unset="the index's, else the package's"
+    )
+    temperature: Amount | None = setting(
+        None, "divides the scores of an untrained path ranker", unset="0.05 for bi-encoder, else 1"
+    )
+    relations_by: str | None = setting(
+        None, "relation ranker: bi-encoder, bm25 or cross-encoder:NAME", unset="bi-encoder, or bm25 without an encoder"
+    )

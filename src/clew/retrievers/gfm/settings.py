@@ -15,11 +15,9 @@ class GFM(SettingsRecord):
     label: ClassVar[str] = "gfm"
 
     nodes: CountOrAll | None = setting(
-        None, "nodes of the graph near the question that the network runs on; else as the weights say"
+        None, "nodes of the graph near the question that the network runs on", "ours; GFM-RAG: all", "from the weights"
     )
-    weights: Path | None = setting(
-        None, "weights that `clew train gfm` made; else the index's own, or those of the package"
-    )
+    weights: Path | None = setting(None, "weights that `clew train gfm` made", unset="the index's, else the package's")
     ranker: Literal["weighted", "paper"] = setting(
         "weighted", "how scores of entities rank passages, for weights that score entities", "docs/models/gfm.md"
     )

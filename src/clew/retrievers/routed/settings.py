@@ -13,14 +13,14 @@ class Routed(SettingsRecord):
 
     label: ClassVar[str] = "routed"
 
-    choices: str | None = setting(None, "retrievers to choose among, joined by +; else as the weights say")
+    choices: str | None = setting(None, "retrievers to choose among, joined by +", unset="from the weights")
     worth: Amount | None = setting(
-        None, "points of recall that one second must buy; with a budget 0, else as the weights say"
+        None, "points of recall that one second must buy", unset="from the weights; 0 with a budget"
     )
-    budget: Amount | None = setting(None, "seconds a question, at most; no limit by default")
+    budget: Amount | None = setting(None, "seconds a question, at most", unset="no limit")
     scale: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = setting(
         1.0, "how many times the seconds of training a question takes here"
     )
     weights: Path | None = setting(
-        None, "weights that `clew train routed` made; else the index's own, or those of the package"
+        None, "weights that `clew train routed` made", unset="the index's, else the package's"
     )

@@ -33,7 +33,7 @@ class GCNSubgraph(Neighbourhood):
     label: ClassVar[str] = "gcn-subgraph"
 
     weights: Path | None = setting(
-        None, "weights that `clew train subgraph` made; else the index's own, or those of the package"
+        None, "weights that `clew train subgraph` made", unset="the index's, else the package's"
     )
 
 
