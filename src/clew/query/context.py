@@ -117,10 +117,6 @@ class IndexContext:
         """Return the walk from questions through this index, with its default settings."""
         return GraphWalk(self.scope, self.lexical, GraphWalkConfig())
 
-    def graph_search_context(self) -> "GraphSearchContext":
-        """Return the resources of retrievers that search paths."""
-        return GraphSearchContext(self.scope, self.lexical, self.index_encoder, self.cached_array, self.weights_folder)
-
     def encode_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit rows (n, d) of short texts, through the vector cache on disk."""
         return VectorCache(self._vectors).get_or_encode(texts, self.encoder, self._on_progress)
@@ -171,19 +167,6 @@ class IndexContext:
         """Return an array that depends on this index version and `name` only, computed once and cached on disk."""
         return load_or_compute(self._vectors.parent / "arrays" / self._folder.name / name, compute)
 
-
-@dataclass(frozen=True, slots=True)
-class GraphSearchContext:
-    """The resources of retrievers that search paths or subgraphs."""
-
-    scope: Scope  # the snapshot and its filters
-    lexical: BM25Index  # the BM25 index of the passages
-    encoder: Encoder | None  # the index's encoder; None where it has none
-    # caches an array that depends on this index version, by name
-    cached_array: Callable[[str, Callable[[], NDArray[Any]]], NDArray[Any]]
-    # returns the folder of weights: of a network's name, and of the folder that a user names
-    weights_folder: Callable[[str, Path | None], Path]
-
     def load_fact_graph(self) -> FactGraph:
         """Return the facts of the index as a graph, cached on disk after the first time."""
         built: list[FactGraph] = []
@@ -200,7 +183,8 @@ class GraphSearchContext:
 
     def relation_texts(self) -> RelationTexts:
         """Return the relations in words; raises InputError where the index has no encoder."""
-        if self.encoder is None:
+        encoder = self.index_encoder
+        if encoder is None:
             raise InputError(
                 "this index was made with --encoder none, so relations cannot be compared with questions by meaning; "
                 "give frag:ranker=bm25,relations_by=bm25,router=tf-idf, or make a new index with an encoder"
@@ -208,8 +192,8 @@ class GraphSearchContext:
         return RelationTexts(
             self.scope.snapshot.relations.__getitem__,
             lru_cache(maxsize=None)(_end_examples(self.scope.snapshot)),
-            self.encoder.encode,
-            self.encoder.encode_queries,
+            encoder.encode,
+            encoder.encode_queries,
         )
 
 

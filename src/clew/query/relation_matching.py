@@ -19,6 +19,8 @@ from clew.query.masking import MaskedQuestion, find_relation_words
 
 RelationPath = tuple[int, ...]
 """Relation codes: twice the relation, plus one when it is walked from tail to head."""
+PathScorer = Callable[[Sequence[RelationPath]], FloatArray]
+"""Function from relation paths to scores (n,)."""
 
 
 @final

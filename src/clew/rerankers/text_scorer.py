@@ -15,11 +15,7 @@ from clew.types import Evidence, Passage
 
 @final
 class TextReranker:
-    """Scores each passage on its own, so a later hop's passage that shares nothing with the question drops.
-
-    Args:
-        scorer: Scores titles and texts of passages against a question.
-    """
+    """Scores each passage on its own, so a later hop's passage that shares nothing with the question drops."""
 
     def __init__(self, scorer: TextScorer) -> None:
         self._scorer = scorer

@@ -131,7 +131,7 @@ RETRIEVERS = Registry(
         "routed": RetrieverEntry(
             "for each question the retriever that is worth its time",
             f"{_HERE}.routed.settings:Routed",
-            f"{_HERE}.routed.factory:build_routed",
+            f"{_HERE}.routed.retriever:build_routed",
             "passages; vectors for some of its choices",
             combines=True,
             explains_passages=True,

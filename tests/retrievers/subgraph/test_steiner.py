@@ -177,7 +177,7 @@ def test_a_selector_by_words_gets_the_relevance_of_relations(family: Index) -> N
         SubgraphRetriever(
             parts.scope,
             parts.lexical,
-            parts.graph_search_context().load_fact_graph,
+            parts.load_fact_graph,
             parts.text_vectors,
             selector,
             "all of it",

@@ -24,12 +24,7 @@ EDGE_FEATURES = ("common nodes", "common edges")
 
 @final
 class AMRDocumentGraphBuilder:
-    """Builds document graphs from the AMR graphs of question-passage pairs.
-
-    Args:
-        parser: Parses the pairs.
-        encode: Returns unit rows (n, d) of texts, for questions and passages.
-    """
+    """Builds document graphs from the AMR graphs of question-passage pairs, and the unit rows (n, d) of their texts."""
 
     node_features: tuple[str, ...] = ()  # a node has its text vector only
     edge_features = EDGE_FEATURES

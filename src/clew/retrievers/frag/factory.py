@@ -11,7 +11,7 @@ from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.models.text_scorers import BiEncoderScorer, CrossEncoderScorer
 from clew.protocols import Encoder, TextScorer
-from clew.query.context import GraphSearchContext, IndexContext, existing_weights
+from clew.query.context import IndexContext, existing_weights
 from clew.query.relation_matching import RelationTexts
 from clew.retrievers.frag.hop_predictor import TERMS, HopPredictor, load_hop_predictor
 from clew.retrievers.frag.path_ranking import RelationPathRanker, TextPathRanker, TrainedPathRanker, load_path_ranker
@@ -29,15 +29,14 @@ def build_frag(context: IndexContext, settings: Frag) -> FragRetriever:
 
     Raises InputError where a ranker does not exist, or reads another encoder than the index's.
     """
-    graph_context = context.graph_search_context()
     notes: list[str] = []
-    texts = lru_cache(maxsize=1)(graph_context.relation_texts)
+    texts = lru_cache(maxsize=1)(context.relation_texts)
     fixed = settings.complexity != "auto"
-    hop_predictor = None if fixed else _make_hop_predictor(graph_context, settings, texts, notes)
-    relations_by = settings.relations_by or (BM25 if graph_context.encoder is None else BI_ENCODER)
+    hop_predictor = None if fixed else _make_hop_predictor(context, settings, texts, notes)
+    relations_by = settings.relations_by or (BM25 if context.index_encoder is None else BI_ENCODER)
     relation_ranker = _make_text_scorer(relations_by, texts)
-    path_ranker = _make_path_ranker(graph_context, settings, texts, notes)
-    graph = lru_cache(maxsize=1)(graph_context.load_fact_graph)
+    path_ranker = _make_path_ranker(context, settings, texts, notes)
+    graph = lru_cache(maxsize=1)(context.load_fact_graph)
     return FragRetriever(
         context.scope,
         context.lexical,
@@ -75,25 +74,25 @@ def frag_settings(settings: Frag) -> FragSettings:
 
 
 def _make_hop_predictor(
-    context: GraphSearchContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
+    context: IndexContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
 ) -> HopPredictor:
     kind = settings.router
     if settings.router_weights is not None:
         weights = load_hop_predictor(existing_weights(settings.router_weights, "frag: router_weights"))
     else:
         weights = load_hop_predictor(context.weights_folder("router-terms" if kind == TERMS else "router", None))
-        if kind is None and not _is_same_encoder(weights.encoder, context.encoder):
+        if kind is None and not _is_same_encoder(weights.encoder, context.index_encoder):
             notes.append("the router counts words by tf-idf: its network reads another encoder than the index's")
             weights = load_hop_predictor(context.weights_folder("router-terms", None))
     if weights.kind == TERMS:
         return HopPredictor(weights)
-    if not _is_same_encoder(weights.encoder, context.encoder):
+    if not _is_same_encoder(weights.encoder, context.index_encoder):
         raise InputError("frag: the router's network reads another encoder than the index's; give router=tf-idf")
     return HopPredictor(weights, texts().word_memory)
 
 
 def _make_path_ranker(
-    context: GraphSearchContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
+    context: IndexContext, settings: Frag, texts: Callable[[], RelationTexts], notes: list[str]
 ) -> RelationPathRanker:
     name, given = settings.ranker or "", settings.path_weights
     if name in ("", TRAINED):
@@ -101,16 +100,16 @@ def _make_path_ranker(
             context.weights_folder("paths", None) if given is None else existing_weights(given, "frag: path_weights")
         )
         trained = load_path_ranker(folder)
-        if _is_same_encoder(trained.encoder, context.encoder):
+        if _is_same_encoder(trained.encoder, context.index_encoder):
             return TrainedPathRanker(trained, texts())
         if name or given is not None:
             raise InputError(
                 "frag: the path ranker's head reads another encoder than the index's; give ranker=bi-encoder"
             )
-        name = BM25 if context.encoder is None else BI_ENCODER
+        name = BM25 if context.index_encoder is None else BI_ENCODER
         notes.append(f"paths are ranked by {name}: the trained head reads another encoder than the index's")
     scorer = _make_text_scorer(name, texts)
-    relation_texts = texts() if context.encoder is not None else _relation_names_only(context.scope.snapshot)
+    relation_texts = texts() if context.index_encoder is not None else _relation_names_only(context.scope.snapshot)
     temperature = TEMPERATURES[name.partition(":")[0]] if settings.temperature is None else settings.temperature
     return TextPathRanker(scorer, relation_texts, temperature, name)
 

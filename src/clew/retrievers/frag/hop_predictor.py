@@ -56,7 +56,10 @@ class HopPredictor:
     @property
     def fingerprint(self) -> str:
         """Identifier of the weights."""
-        return weights_fingerprint(self.weights)
+        digest = blake2b("\0".join([self.weights.kind, *self.weights.terms]).encode(), digest_size=8)
+        for name in ARRAY_NAMES[self.weights.kind]:
+            digest.update(np.ascontiguousarray(self.weights.arrays[name]).tobytes())
+        return f"hops-{digest.hexdigest()}"
 
     def expected_hops(self, questions: Sequence[MaskedQuestion]) -> FloatArray:
         """Return the expected number of hops (n,)."""
@@ -111,14 +114,6 @@ def question_terms(question: MaskedQuestion) -> list[str]:
     """Return the words and the pairs of neighbouring words of a question, with repetitions."""
     words = question.text.split()
     return words + [" ".join(pair) for pair in pairwise(words)]
-
-
-def weights_fingerprint(weights: HopPredictorWeights) -> str:
-    """Return an identifier of the weights."""
-    digest = blake2b("\0".join([weights.kind, *weights.terms]).encode(), digest_size=8)
-    for name in ARRAY_NAMES[weights.kind]:
-        digest.update(np.ascontiguousarray(weights.arrays[name]).tobytes())
-    return f"hops-{digest.hexdigest()}"
 
 
 def save_hop_predictor(folder: Path, weights: HopPredictorWeights) -> None:

@@ -3,7 +3,7 @@
 Scores are logarithms of a likelihood up to a constant, so that log-probabilities of the number of hops add to them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 from clew.arrays import FloatArray, IntArray
 from clew.protocols import TextScorer
 from clew.query.masking import MaskedQuestion
-from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
+from clew.query.relation_matching import PathScorer, RelationPath, RelationTexts, match_relations
 from clew.retrievers.frag.chain_features import FEATURES, relation_path_features
 from clew.store.weights_io import read_weights, write_weights
 
@@ -29,7 +29,7 @@ class RelationPathRanker(Protocol):
         """Identifier that changes whenever some score would."""
         ...
 
-    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> Callable[[Sequence[RelationPath]], FloatArray]:
+    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
         """Return a function from paths to scores (n,) for one question; `codes` are all relation codes of the paths."""
         ...
 
@@ -49,7 +49,7 @@ class TextPathRanker:
         """Name of the scorer, and the temperature."""
         return f"{self.name}/{self.temperature}"
 
-    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> Callable[[Sequence[RelationPath]], FloatArray]:
+    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
         """Return the scorer of one question (see `RelationPathRanker`)."""
         del codes
 
@@ -92,7 +92,7 @@ class TrainedPathRanker:
             digest.update(np.ascontiguousarray(getattr(self.trained, name)).tobytes())
         return f"paths-{digest.hexdigest()}"
 
-    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> Callable[[Sequence[RelationPath]], FloatArray]:
+    def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
         """Return the scorer of one question (see `RelationPathRanker`)."""
         if not len(codes):  # an entity without facts
             return lambda paths: np.zeros(len(paths), dtype=np.float32)

@@ -4,7 +4,7 @@ There are three searches: all simple paths (`bfs`), one shortest path to each en
 relations that match the question cost less), and `chains`, a beam search over relation paths.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +14,10 @@ from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import PathSet, simple_paths
 from clew.graph.subgraphs.induced import LocalGraph
-from clew.query.relation_matching import RelationPath
+from clew.query.relation_matching import PathScorer, RelationPath
 from clew.ranking import top_order
 
 SEARCHES = ("bfs", "shortest", "cheapest", "chains")
-PathScorer = Callable[[Sequence[RelationPath]], FloatArray]
-"""Function from relation paths to scores (n,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -55,32 +55,19 @@ class EntityGraphBuilder:
         fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
         seeds = np.unique(np.array(named or fallback, dtype=np.int32))
         nodes = self._select_nodes(seeds, blocked)
-        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
         rarity = {int(e): float(self._rarity[e]) for e in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
         notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])
-        return QuestionGraph(
-            nodes,
-            senders,
-            receivers,
-            edges,
-            *inputs,
-            has_fallback_seeds=bool(fallback),
-            walk_passages=(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)),
-            notes=(*notes, *((FALLBACK_NOTE,) if fallback else ())),
-        )
+        notes = (*notes, *((FALLBACK_NOTE,) if fallback else ()))
+        no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+        return QuestionGraph(nodes, *edges, *inputs, bool(fallback), no_walk, notes)
 
     def describe_nodes(
-        self,
-        nodes: IntArray,
-        values: FloatArray,
-        seed_weights: Mapping[int, float],
-        vector: Callable[[], FloatArray],
-        *,
-        fallback_seeds: bool = False,
+        self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
     ) -> NodeFeatures:
         """Return the seeds of nodes (n,); there are no features and no prior, and all nodes are ranked."""
-        del values, fallback_seeds, vector  # not inputs of the published network
+        del values, vector  # not inputs of the published network
         seeds = np.zeros(len(nodes), dtype=np.float32)
         for node, weight in seed_weights.items():
             seeds[int(nodes.searchsorted(node))] = weight

@@ -72,17 +72,11 @@ class QuestionGraphBuilder(Protocol):
         ...
 
     def describe_nodes(
-        self,
-        nodes: IntArray,
-        values: FloatArray,
-        seed_weights: Mapping[int, float],
-        vector: Callable[[], FloatArray],
-        *,
-        fallback_seeds: bool = False,
+        self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
     ) -> NodeFeatures:
         """Return the inputs of the network for nodes (n,), ascending, given the walk's values (n,) and seeds' weights.
 
-        `vector` is as for `build`; `fallback_seeds` are similar nodes in place of named ones.
+        `vector` is as for `build`.
         """
         ...
 
@@ -119,31 +113,19 @@ class PassageGraphBuilder:
             values[walk.nodes] = walk.scores
         fallback = {} if walk.named_nodes else self._fallback_seeds(vector(), allowed)
         nodes = self._select_nodes(values, fallback, allowed)
-        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
         passages = nodes[nodes < len(allowed)]
         seeds = fallback or walk.named_nodes
-        inputs = self.describe_nodes(nodes, values[nodes], seeds, vector, fallback_seeds=bool(fallback))
+        inputs = self.describe_nodes(nodes, values[nodes], seeds, vector)
         inputs.features[: len(passages), 0] = walk.bm25_full[passages]
         inputs.features[: len(passages), 1] = walk.bm25_remainder[passages]
-        return QuestionGraph(
-            nodes,
-            senders,
-            receivers,
-            edges,
-            *inputs,
-            has_fallback_seeds=bool(fallback),
-            walk_passages=(walk.nodes, walk.scores),
-            notes=(*walk.notes, *((FALLBACK_NOTE,) if fallback else ())),
-        )
+        if fallback:
+            inputs.features[:, 6] = 0.0  # similar passages are not named
+        notes = (*walk.notes, *((FALLBACK_NOTE,) if fallback else ()))
+        return QuestionGraph(nodes, *edges, *inputs, bool(fallback), (walk.nodes, walk.scores), notes)
 
     def describe_nodes(
-        self,
-        nodes: IntArray,
-        values: FloatArray,
-        seed_weights: Mapping[int, float],
-        vector: Callable[[], FloatArray],
-        *,
-        fallback_seeds: bool = False,
+        self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
     ) -> NodeFeatures:
         """Return the inputs of the network for nodes (see `QuestionGraphBuilder` and `FEATURES`)."""
         is_passage = nodes < len(self._vectors)
@@ -159,7 +141,7 @@ class PassageGraphBuilder:
             if position < len(nodes) and nodes[position] == node:
                 seeds[position] = weight
         seeds /= max(float(seeds.max(initial=0.0)), 1e-30)
-        features[:, 6] = seeds if not fallback_seeds else 0.0
+        features[:, 6] = seeds
         prior = np.full(len(nodes), np.log(_MIN_SHARE), dtype=np.float32)
         best = max(float(values[is_passage].max(initial=0.0)), 1e-30)
         prior[is_passage] = np.log(np.maximum(values[is_passage] / best, _MIN_SHARE))

@@ -19,12 +19,15 @@ import numpy as np
 from clew.arrays import BoolArray, DoubleArray, FloatArray
 from clew.errors import InputError
 from clew.protocols import Retriever, fingerprint_of
+from clew.query.context import IndexContext
+from clew.query.graph_walk import GraphWalkConfig
 from clew.query.scope import Scope
 from clew.retrievers.evidence import check_k, empty_question_evidence
 from clew.retrievers.pagerank import PageRankRetriever
 from clew.retrievers.routed.settings import Routed
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
-from clew.retrievers.routed.weights import NAME, Choice, RoutedWeights
+from clew.retrievers.routed.weights import NAME, Choice, RoutedWeights, load_choices
+from clew.retrievers.spec import OpenRetriever
 from clew.types import Evidence, Filter, Usage
 
 FIRST_RETRIEVER = "pagerank"
@@ -222,3 +225,16 @@ class RoutedRetriever:
 def _add_note(evidence: Evidence, note: str, seconds: float) -> Evidence:
     usage = evidence.usage + Usage(seconds=seconds)
     return replace(evidence, notes=(note, *evidence.notes), usage=usage)
+
+
+def build_routed(context: IndexContext, settings: Routed, open_retriever: OpenRetriever) -> Retriever:
+    """Return the retriever over one index.
+
+    Raises InputError where a choice is not one of the weights, or the folder holds no weights.
+    """
+    weights = load_choices(context.weights_folder("routed", settings.weights), tuple(SIGNALS))
+    router = Router(weights, Preference.from_settings(settings, weights), len(context.scope))
+    first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
+    return RoutedRetriever(
+        context.scope, first, router, lambda choice: open_retriever(choice.retriever, context.with_fresh_cache())
+    )

@@ -34,7 +34,7 @@ def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> Subgraph
         model = trained.settings.build_network(encoder.dimension, 0).eval()
         trained = TrainedScorer(model, trained.settings, encoder.fingerprint, encoder.dimension)
         method = "the likeliest by a walk alone: the trained network reads another encoder than the index's"
-    graph = lru_cache(maxsize=1)(context.graph_search_context().load_fact_graph)
+    graph = lru_cache(maxsize=1)(context.load_fact_graph)
     return SubgraphRetriever(
         context.scope,
         context.lexical,

@@ -17,6 +17,6 @@ def build_steiner(context: IndexContext, settings: Steiner) -> SubgraphRetriever
     """Return the retriever over one index; raises InputError where the index has no vectors."""
     selector = SteinerSelector(settings.topk, settings.topk_e, settings.cost, settings.fill)
     method = f"a tree that collects the {selector.topk} likest names and {selector.topk_e} likest relations"
-    graph = lru_cache(maxsize=1)(context.graph_search_context().load_fact_graph)
+    graph = lru_cache(maxsize=1)(context.load_fact_graph)
     bounds = settings.subgraph_settings()
     return SubgraphRetriever(context.scope, context.lexical, graph, context.text_vectors, selector, method, bounds)

@@ -102,11 +102,10 @@ def encode_index_questions(
         InputError: The questions cannot be read, or none that has answers names an entity with facts.
     """
     context = index.context
-    search = context.graph_search_context()
     retriever = SubgraphRetriever(
-        search.scope,
-        search.lexical,
-        search.load_fact_graph,
+        context.scope,
+        context.lexical,
+        context.load_fact_graph,
         context.text_vectors,
         WholeGraph(),
         "",

@@ -16,7 +16,7 @@ from clew.graph.subgraphs.induced import explored_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER, default_weights, open_encoder
-from clew.query.context import GraphSearchContext
+from clew.protocols import Encoder
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
@@ -84,7 +84,7 @@ def hop_examples(index: Index, questions: Sequence[Question], progress: Progress
     The number is that of the data set or, if it has none, the length of the shortest path from a topic to an answer;
     questions without topic entities in the graph, or without such a path, are left out.
     """
-    graph = index.context.graph_search_context().load_fact_graph()
+    graph = index.context.load_fact_graph()
     examples: list[HopExample] = []
     for number, question in enumerate(questions):
         progress("reading questions", number, len(questions))
@@ -151,10 +151,10 @@ def train_frag_paths(
     fingerprint = ""
     rows = count = 0
     for index, path in graphs:
-        context = index.context.graph_search_context()
+        context, encoder = index.context, index.context.index_encoder
         texts, graph = context.relation_texts(), context.load_fact_graph()
-        _check_same_encoder(fingerprint, context)
-        fingerprint = context.encoder.fingerprint if context.encoder else ""
+        _check_same_encoder(fingerprint, encoder)
+        fingerprint = encoder.fingerprint if encoder else ""
         codes: dict[int, int] = {}
         questions = load_questions(path)
         for number, question in enumerate(questions):
@@ -172,8 +172,8 @@ def train_frag_paths(
     return TrainingResult(figures=figures, questions=len(examples), left_out=count - len(examples))
 
 
-def _check_same_encoder(fingerprint: str, context: GraphSearchContext) -> None:
-    if fingerprint and context.encoder is not None and context.encoder.fingerprint != fingerprint:
+def _check_same_encoder(fingerprint: str, encoder: Encoder | None) -> None:
+    if fingerprint and encoder is not None and encoder.fingerprint != fingerprint:
         raise InputError("the indexes were made with different encoders: train on indexes of one encoder")
 
 
