@@ -25,7 +25,7 @@ from clew.graph.subgraphs.textual_graph import TextualGraph
 from clew.models.encoders.registry import open_encoder
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
-from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions

@@ -26,7 +26,7 @@ from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.nn.graph_prompt_encoder import GraphToken, GraphTokenSettings
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
-from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, Subgraph, TextualGraph
 from clew.nn.subgraph_policy import PRODUCT
+from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_features import TEXT
-from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import (

@@ -13,7 +13,7 @@ from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_trunc
 from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.protocols import Encoder
-from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import (

@@ -288,7 +288,6 @@ def _negate(condition: Condition) -> Condition:
 
 
 def _value_type(value: Any) -> str | None:
-    """Return the type of a value that can be compared, else None."""
     if isinstance(value, float) and math.isnan(value):
         return None
     return _TYPES.get(type(value))

@@ -131,7 +131,6 @@ def mix_restart(
 
 @njit(cache=True, nogil=True)
 def _scale_to_best(scores, allowed):  # type: ignore[no-untyped-def]
-    """Return scores (P,) divided by the best allowed one, 0 where not allowed."""
     best = np.float32(0.0)
     for passage in range(len(scores)):
         if allowed[passage] and scores[passage] > best:

@@ -270,7 +270,6 @@ def _build(spec: SettingsRecord | str, context: IndexContext) -> Retriever:
 
 
 def _check_names(spec: SettingsRecord | str) -> None:
-    """Refuse a base that does not exist or cannot be one."""
     base = getattr(spec, "base", None)
     if base is None:
         return

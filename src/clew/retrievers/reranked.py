@@ -59,7 +59,6 @@ class RerankedRetriever:
         return [self._merge(base, reranked, k, each) for base, reranked in zip(bases, ranked, strict=True)]
 
     def _merge(self, base: Evidence, reranked: Evidence, k: int, seconds: float) -> Evidence:
-        """Return the reranked passages, followed by the base's further ones."""
         further = base.passages[self.rerank_depth :]
         scores = [float(np.float32(scored.score)) for scored in reranked.passages]
         scores += [scores[-1] - step for step in range(1, len(further) + 1)]
@@ -76,7 +75,6 @@ class RerankedRetriever:
 
 
 def _replace_paths(evidence: Evidence, explanation: Evidence) -> Evidence:
-    """Return evidence with the paths of another search, and the time of both."""
     usage = replace(evidence.usage, seconds=evidence.usage.seconds + explanation.usage.seconds)
     return replace(evidence, paths=explanation.paths, usage=usage)
 

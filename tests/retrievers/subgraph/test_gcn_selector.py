@@ -6,8 +6,8 @@ import torch
 
 from clew.graph.subgraphs.textual_graph import GraphQuery
 from clew.nn.subgraph_policy import PRODUCT
+from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_features import TEXT, walk_prior, walk_shares
-from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, make_node_batch
 from clew.retrievers.subgraph.selectors import node_similarity

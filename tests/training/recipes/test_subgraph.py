@@ -14,7 +14,7 @@ from clew.datasets.graph_datasets import GraphDataset, GraphQuestion, LazyGraphs
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import TextualGraph, build_context, full_subgraph
 from clew.models.encoders.hashing import HashingEncoder
-from clew.retrievers.subgraph.gcn_selector import GCNSelector
+from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, save_scorer
 from clew.training.data.graph_questions import EncodedQuestion, encode_questions

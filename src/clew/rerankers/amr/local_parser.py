@@ -110,14 +110,12 @@ def _build_text_graph(passage: Passage, extraction: Extraction) -> _TextGraph:
 
 
 def _content_words(text: str, start: int, end: int, entities: Sequence[tuple[int, int, str]]) -> list[str]:
-    """Return the distinct content words of a sentence outside its entities, in order."""
     spans = [range(first - start, last - start) for first, last, _ in entities]
     keys = (token.key for token in tokens(text[start:end]) if not any(token.start in span for span in spans))
     return [key for key in dict.fromkeys(keys) if key not in STOP_WORDS and key != QUESTION]
 
 
 def _names_by_word(names: Iterable[str]) -> dict[str, list[str]]:
-    """Return the multi-word names by each of their words."""
     by_word: dict[str, list[str]] = {}
     for name in names:
         words = name.split(" ")

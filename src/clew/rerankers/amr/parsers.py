@@ -23,14 +23,12 @@ class AMRParser(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes if the graph of some pair would change."""
-        ...
 
     def parse(self, questions: Sequence[str], passages: Sequence[Passage]) -> list[AMRGraph | Failure]:
         """Return one graph per pair, in order, or a failure in its place, with the passage's id as its item.
 
         Raises InputError where the lengths differ; ProviderError where the parser cannot be used at all.
         """
-        ...
 
 
 def pair_text(question: str, passage: Passage) -> str:
@@ -96,7 +94,6 @@ class FileAMRParser:
 
 
 def _lookup_keys(entry: AMREntry) -> list[tuple[str, str]]:
-    """Return the lookup keys of an entry: (question, passage), and ("", parsed text)."""
     values = {key: _collapse_spaces(entry.value(key)) for key in dict(entry.metadata)}
     keys = [(values.get("question", ""), values["passage"])] if "passage" in values else []
     return [*keys, ("", values["snt"])] if "snt" in values else keys
@@ -174,7 +171,6 @@ def _model_error(what: str, error: Exception) -> ProviderError:
 
 
 def _hash_folder(folder: Path) -> str:
-    """Hash the names and contents of a folder's files."""
     digest = blake2b(digest_size=16)
     try:
         for path in sorted(path for path in folder.iterdir() if path.is_file()):

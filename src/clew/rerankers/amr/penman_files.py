@@ -125,7 +125,6 @@ def _split_blocks(text: str) -> Iterator[tuple[_Lines, _Lines]]:
 
 
 def _parse_metadata(line: str) -> list[tuple[str, str]]:
-    """Return the keys and values of a comment."""
     pairs: list[tuple[str, str]] = []
     rest = line.lstrip("#").strip()
     keys = list(_KEY.finditer(rest))

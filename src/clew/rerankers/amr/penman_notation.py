@@ -83,7 +83,6 @@ def _parse_tree(penman: Any, notation: str, line: int) -> Any:
 
 
 def _find_fault(triples: _Triples) -> str:
-    """Describe the first fault of a graph's triples, "" without one."""
     defined: set[str] = set()
     for source, role, target in triples:
         if role == _INSTANCE:

@@ -68,7 +68,6 @@ class AMRDocumentGraphBuilder:
 
 
 def _shared_concepts(graphs: Sequence[AMRGraph]) -> set[str]:
-    """Return the concepts in all non-empty graphs, if there are two or more."""
     concepts = [set(graph.concepts) for graph in graphs if graph.concepts]
     return set.intersection(*concepts) if len(concepts) > 1 else set()
 

@@ -70,18 +70,15 @@ class DocumentGraphBuilder(Protocol):
     @property
     def node_features(self) -> tuple[str, ...]:
         """Names of the node features, in order."""
-        ...
 
     @property
     def edge_features(self) -> tuple[str, ...]:
         """Names of the edge features, in order."""
-        ...
 
     def build(
         self, questions: Sequence[str], ranked_passages: Sequence[Sequence[Scored[Passage]]]
     ) -> list[DocumentGraph]:
         """Return one graph per question, which depends on it and its passages only (best first, each once)."""
-        ...
 
 
 @final
@@ -214,7 +211,6 @@ class IndexDocumentGraphBuilder:
     def _match_features(
         self, linked: LinkedQuestion, positions: LongArray, scores: FloatArray, similarity: FloatArray
     ) -> FloatArray:
-        """Return the first seven node features (n, 7): ranks, BM25 scores and similarities."""
         ranks = np.arange(1, len(positions) + 1)
         full, remainder = (
             _scale_to_max(self._lexical.scores(text)[positions]) for text in (linked.text, linked.remainder)
@@ -241,7 +237,6 @@ def _min_max_scale(values: FloatArray) -> FloatArray:
 
 
 def _scale_to_max(values: FloatArray) -> FloatArray:
-    """Divide non-negative values (n,) by their maximum."""
     shares: FloatArray = values / np.float32(max(float(values.max(initial=0.0)), 1e-9))
     return shares
 

@@ -137,7 +137,6 @@ class GearAgent:
         return tuple(passage for passage in passages if passage.id not in read_ids)
 
     def _add_to_gist(self, search: _Search, first: Sequence[Fact], further: Sequence[Fact]) -> list[Fact]:
-        """Add the best facts of both readings that are not in the gist yet."""
         added: list[Fact] = []
         for facts, limit in ((first, self.settings.max_facts), (further, self.settings.max_expanded_facts)):
             known = {fact.text for fact in [*search.gist, *added]}

@@ -27,11 +27,9 @@ class RelationPathRanker(Protocol):
     @property
     def fingerprint(self) -> str:
         """Identifier that changes whenever some score would."""
-        ...
 
     def make_scorer(self, question: MaskedQuestion, codes: IntArray) -> PathScorer:
         """Return a function from paths to scores (n,) for one question; `codes` are all relation codes of the paths."""
-        ...
 
 
 @final

@@ -115,7 +115,6 @@ def _relations_along(local: LocalGraph, codes: IntArray, paths: PathSet) -> IntA
 
 
 def _group_paths(paths: PathSet, codes: IntArray, score_paths: PathScorer) -> list[FoundPaths]:
-    """Group paths by their relations (P, h)."""
     if not len(codes):
         return []
     rows, groups = np.unique(codes, axis=0, return_inverse=True)

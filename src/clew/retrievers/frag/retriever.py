@@ -152,7 +152,6 @@ class FragRetriever(PathRetriever[SearchTrace]):
         return np.concatenate([first, best[~np.isin(best, first)]]).astype(np.int32)
 
     def _keep_best_relations(self, local: LocalGraph, question: str) -> LocalGraph:
-        """Return the graph with only the relations that the relation ranking keeps."""
         snapshot = self.scope.snapshot
         relations = snapshot.triples[local.edges >> 1, 1]
         distinct = np.unique(relations)

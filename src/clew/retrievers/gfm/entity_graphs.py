@@ -55,13 +55,13 @@ class EntityGraphBuilder:
         fallback = [] if named else self._fallback_seeds(linked.text, allowed, blocked)
         seeds = np.unique(np.array(named or fallback, dtype=np.int32))
         nodes = self._select_nodes(seeds, blocked)
-        edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
         rarity = {int(e): float(self._rarity[e]) for e in seeds}
         inputs = self.describe_nodes(nodes, np.zeros(len(nodes), dtype=np.float32), rarity, vector)
         notes = describe_links(linked, [self._snapshot.entities[int(e)] for e in dict.fromkeys(named)])
         notes = (*notes, *((FALLBACK_NOTE,) if fallback else ()))
         no_walk = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
-        return QuestionGraph(nodes, *edges, *inputs, bool(fallback), no_walk, notes)
+        return QuestionGraph(nodes, senders, receivers, edges, *inputs, bool(fallback), no_walk, notes)
 
     def describe_nodes(
         self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]

@@ -91,7 +91,6 @@ def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) ->
 
 
 def _count_or_none(count: int | str) -> int | None:
-    """Return a count, None for `all`."""
     return None if isinstance(count, str) else count
 
 

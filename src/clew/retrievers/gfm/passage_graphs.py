@@ -62,14 +62,12 @@ class QuestionGraphBuilder(Protocol):
     @property
     def edges(self) -> RelationalEdges:
         """The whole graph."""
-        ...
 
     def build(self, linked: LinkedQuestion, vector: Callable[[], FloatArray], allowed: BoolArray) -> QuestionGraph:
         """Build the graph of a question with a vector (d,) from the passages (P,) that may be ranked, or state edges.
 
         The vector is asked for as late as possible, since another thread may be computing it.
         """
-        ...
 
     def describe_nodes(
         self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
@@ -78,7 +76,6 @@ class QuestionGraphBuilder(Protocol):
 
         `vector` is as for `build`.
         """
-        ...
 
 
 def allowed_edges(
@@ -113,7 +110,7 @@ class PassageGraphBuilder:
             values[walk.nodes] = walk.scores
         fallback = {} if walk.named_nodes else self._fallback_seeds(vector(), allowed)
         nodes = self._select_nodes(values, fallback, allowed)
-        edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
+        senders, receivers, edges = allowed_edges(self.edges, nodes, self._snapshot, allowed)
         passages = nodes[nodes < len(allowed)]
         seeds = fallback or walk.named_nodes
         inputs = self.describe_nodes(nodes, values[nodes], seeds, vector)
@@ -122,7 +119,9 @@ class PassageGraphBuilder:
         if fallback:
             inputs.features[:, 6] = 0.0  # similar passages are not named
         notes = (*walk.notes, *((FALLBACK_NOTE,) if fallback else ()))
-        return QuestionGraph(nodes, *edges, *inputs, bool(fallback), (walk.nodes, walk.scores), notes)
+        return QuestionGraph(
+            nodes, senders, receivers, edges, *inputs, bool(fallback), (walk.nodes, walk.scores), notes
+        )
 
     def describe_nodes(
         self, nodes: IntArray, values: FloatArray, seed_weights: Mapping[int, float], vector: Callable[[], FloatArray]
@@ -149,7 +148,6 @@ class PassageGraphBuilder:
         return NodeFeatures(seeds, features, prior, is_passage)
 
     def _fallback_seeds(self, vector: FloatArray, allowed: BoolArray) -> dict[int, float]:
-        """Return similar passages as seeds, when the question names nothing."""
         if not len(self._vectors):
             return {}
         similarity = np.where(allowed, self._vectors @ vector, np.float32(-1.0))

@@ -35,7 +35,6 @@ class Ranker(Protocol):
         self, graph: QuestionGraph, logits: FloatArray, vector: FloatArray, k: int, allowed: BoolArray
     ) -> RankedPassages:
         """Return at most `k` allowed passages (P,), for logits (n,) of the nodes and the question's vector (d,)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,6 @@ class Router:
         return f"{self.choices[position].name} (recall@{self._weights.cutoff} {recall:.2f} in {formatted} ms expected)"
 
     def _decisive_signals(self, decision: Decision, chosen: int, other: int) -> list[str]:
-        """Return the signals that speak most for the choice and against the other one."""
         standardized = np.array(decision.standardized_signals)
         contributions = np.subtract(self.choices[chosen].weights, self.choices[other].weights) * standardized
         strongest = [
@@ -202,7 +201,6 @@ class RoutedRetriever:
         return evidence
 
     def _choose(self, decision: Decision) -> tuple[int, str]:
-        """Return the position of the best choice that the index can serve, and a note on it."""
         absent: list[str] = []
         for position in decision.order:
             retriever = self._retriever_at(position)

@@ -7,7 +7,7 @@ it takes, which grow as a power of the number of passages.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -133,18 +133,14 @@ def _to_json(weights: RoutedWeights) -> dict[str, Any]:
         "cutoff": weights.cutoff,
         "worth": weights.seconds_price,
         "usual": list(weights.default_choices),
-        "look": _duration_to_json(weights.overhead),
+        "look": asdict(weights.overhead),
         "signals": [{"name": name, "mean": mean, "spread": width} for name, mean, width in signal_values],
         "choices": [
             {"name": c.name, "retriever": c.retriever, "recall": c.recall, "weights": list(c.weights)}
-            | _duration_to_json(c.duration)
+            | asdict(c.duration)
             for c in weights.choices
         ],
     }
-
-
-def _duration_to_json(duration: Duration) -> dict[str, float]:
-    return {"seconds": duration.seconds, "growth": duration.growth}
 
 
 def _parse_weights(config: Mapping[str, Any]) -> RoutedWeights:

@@ -152,7 +152,6 @@ def _continues_word(edge: str, neighbour: str) -> bool:
 
 
 def _first_distinct(texts: Iterable[str], limit: int) -> list[str]:
-    """Return the first distinct texts, at most `limit`."""
     distinct: dict[str, None] = {}
     for text in texts:
         if len(distinct) == limit:

@@ -1,20 +1,50 @@
-"""GCN-Retriever on an index: the likeliest entities near those that a question names, by a trained network.
+"""GCN-Retriever: the likeliest nodes of a question graph by a trained graph convolutional network.
 
-Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering with LLMs" (2024).
-Differs from the source: it runs on the neighbourhood of the named entities, pruned by personalised PageRank; see
-`gcn_selector.py` for the network.
+Source: Engel and Park, "Training Retrieval Augmented Generation for Text-Graph Question Answering with LLMs" (2024),
+section 3.3.
+Differs from the source: on an index it runs near the named entities, pruned by personalised PageRank; see
+`nn/subgraph_policy.py` and `gcn_features.py`; with `inputs=text` and `combination=product`, nothing more.
 """
 
 from functools import lru_cache
+from typing import final
+
+import torch
 
 from clew.errors import InputError
+from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
+from clew.nn.subgraph_policy import sample_without_replacement
 from clew.query.context import IndexContext
-from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer
+from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, make_node_batch
 from clew.retrievers.subgraph.retriever import SubgraphRetriever
+from clew.retrievers.subgraph.selectors import PerGraphSelector
 from clew.retrievers.subgraph.settings import GCNSubgraph
 
 WEIGHTS_NAME = "subgraph"
+
+
+@final
+class GCNSelector(PerGraphSelector):
+    """Selects the likeliest nodes, ties by position, and all edges among them."""
+
+    name = "gcn"
+
+    def __init__(self, trained: TrainedScorer) -> None:
+        self._trained = trained
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifier of the weights."""
+        return self._trained.fingerprint
+
+    def select_one(self, query: GraphQuery, budget: int) -> Subgraph:
+        """Return the likeliest nodes, ties by position."""
+        if not len(query.graph.node_vectors):
+            return induced_subgraph(query.graph.graph, [])
+        with torch.inference_mode():
+            scores, end = self._trained.model(make_node_batch([query], self._trained.settings))
+            nodes = sample_without_replacement(scores, end[0], budget, None)
+        return induced_subgraph(query.graph.graph, nodes.tolist())
 
 
 def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> SubgraphRetriever:

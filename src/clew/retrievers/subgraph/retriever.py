@@ -132,7 +132,6 @@ class SubgraphRetriever(PathRetriever[SubgraphSelection | None]):
         )
 
     def _explain_no_facts(self, near: NearbyGraph) -> str:
-        """Return why there is no fact among the entities of the neighbourhood."""
         if near.reachable_entities > len(near.local.nodes):
             kept = f"the {len(near.local.nodes)} of {near.reachable_entities} entities kept"
             return f"no fact of what the question names is among {kept} by nodes={self.settings.nodes}: raise nodes"

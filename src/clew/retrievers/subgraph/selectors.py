@@ -168,4 +168,3 @@ class SubgraphSelector(Protocol):
 
         Raises InputError where `budget` is below 1.
         """
-        ...
