@@ -11,16 +11,13 @@ from clew.protocols import Answerer, Encoder, LanguageModel
 def select_answerer(
     model: str, open_model: Callable[[str], LanguageModel], encoder: Callable[[], Encoder | None], *, from_paths: bool
 ) -> Answerer:
-    """Return an answerer.
+    """Return an answerer; raises InputError if the provider is not known, or a package or its key is missing.
 
     Args:
         model: `provider:model`; "" for answers quoted without a language model.
         open_model: Returns the language model of a name.
         encoder: Returns the encoder that compares sentences with the question; None where there is none.
         from_paths: Whether answers are the ends of paths in the graph.
-
-    Raises:
-        InputError: The provider is not known, or a package or its key is missing.
     """
     if from_paths:
         return LLMPathAnswerer(open_model(model)) if model else PathAnswerer()

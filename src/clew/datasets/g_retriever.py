@@ -34,7 +34,7 @@ STANCE_COLUMNS = ("arg1", "arg2", "label")
 
 
 def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDataset:
-    """Load questions; graphs are read on access.
+    """Load questions, all or those that `split/SPLIT_indices.txt` selects; graphs are read on access.
 
     `questions.csv` and `questions.jsonl` have the columns `question` and `answer` (or `a_entity`), with alternatives in
     a list or separated by `|`, and optionally
@@ -47,14 +47,8 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
                                     the question's number
 
     `train_dev.tsv` needs no `nodes/` and `edges/`: its column `graph` holds concatenated `(head; relation; tail)`.
-    `choices.json`, a list of texts, may give the possible answers of all questions.
-
-    Args:
-        folder: Folder with these files.
-        split: Name of the `split/SPLIT_indices.txt` that selects questions; None for all.
-
-    Raises:
-        InputError: A file is missing, cannot be read or is malformed; for files of a graph, on access.
+    `choices.json`, a list of texts, may give the possible answers of all questions. Raises InputError if a file is
+    missing, cannot be read or is malformed; for files of a graph, on access.
     """
     source = Path(folder)
     path = next((source / name for name in QUESTION_FILES if (source / name).is_file()), None)
@@ -69,7 +63,7 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
         names = _graph_names(source)
         graphs = LazyGraphs(len(names), lambda position: read_graph(source, names[position]))
         graph_of = {name: position for position, name in enumerate(names)}
-    make = _explagraphs_question if stances else _make_question
+    make = _make_stance_question if stances else _make_question
     questions = check_unique((record.location, make(record, row, graph_of)) for row, record in enumerate(records))
     if split is not None:
         questions = [questions[row] for row in _read_split(source, split, len(questions))]
@@ -77,11 +71,7 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
 
 
 def read_graph(folder: Path, name: str) -> TextualGraph:
-    """Read the graph of `nodes/NAME.csv` and `edges/NAME.csv`.
-
-    Raises:
-        InputError: A file cannot be read or is malformed, or an edge ends at a node that does not exist.
-    """
+    """Read the graph of `nodes/NAME.csv` and `edges/NAME.csv`; an edge must end at existing nodes."""
     nodes = read_table(folder / "nodes" / f"{name}.csv", NODE_COLUMNS)
     node_of: dict[str, int] = {}
     texts: list[str] = []
@@ -117,7 +107,7 @@ def _graph_names(folder: Path) -> list[str]:
     return sorted(names, key=lambda name: (0, int(name), name) if re.fullmatch("[0-9]+", name) else (1, 0, name))
 
 
-def _explagraphs_question(record: Record, row: int, graph_of: dict[str, int]) -> GraphQuestion:
+def _make_stance_question(record: Record, row: int, graph_of: dict[str, int]) -> GraphQuestion:
     return make_stance_question(record, str(row), _graph_position(record, str(row), graph_of))
 
 

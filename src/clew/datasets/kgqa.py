@@ -42,13 +42,9 @@ def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: i
 
     Args:
         kg: File of triples (see `graph_file`); duplicates count once.
-        questions: Questions in Clew's layout, with `topic` and, if known, `paths`.
+        questions: In Clew's layout, with `topic` and, if known, `paths`; one at least names a topic of the graph.
         hops: Radius, 0 to 127.
         max_nodes: Maximum number of nodes in a graph, at least 1; topics are always kept.
-
-    Raises:
-        InputError: A file cannot be read or is malformed, no question names a topic of the graph, or a number is out of
-            range.
     """
     if max_nodes < 1 or not 0 <= hops <= MAX_HOPS:
         raise InputError(

@@ -16,7 +16,7 @@ class RelevanceJudgments:
 
     Attributes:
         hits: For each rank the index of the gold id credited there, or -1.
-        gold_count: Number of distinct gold ids of the question.
+        gold_count: Number of distinct gold ids.
     """
 
     hits: tuple[int, ...]
@@ -28,15 +28,9 @@ class RelevanceJudgments:
 
 
 def match_gold(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> RelevanceJudgments:
-    """Match a ranking against gold ids; each gold id is credited once, at its best rank.
+    """Match a ranking (n,) and its documents (n,) against gold ids; each is credited once, at its best rank.
 
-    Args:
-        passage_ids: (n,) the ranking, best first.
-        document_ids: (n,) the document of each passage.
-        gold: Ids of passages or documents; duplicates count once.
-
-    Raises:
-        InputError: The numbers of passages and documents differ.
+    Gold ids name passages or documents; duplicates count once. Raises InputError if the lengths differ.
     """
     if len(passage_ids) != len(document_ids):
         raise InputError(

@@ -14,7 +14,6 @@ from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import Comparison, compare_means, mean_interval
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import (
     EgoGraph,
@@ -61,9 +60,7 @@ class ComparisonConfig:
     """Questions, readers and budget of a comparison.
 
     Attributes:
-        training: Questions to train networks and readers on.
-        validation: Questions that choose their epoch.
-        test: Questions that are evaluated.
+        training: Questions to train networks and readers on; `validation` chooses their epoch, `test` is evaluated.
         make_reader: Returns a reader for a seed, a new one at every call, since selections train it.
         encoder: Encoder of the graphs' texts.
         budget: Maximum number of nodes of a selection; ignored for the whole graph.
@@ -109,12 +106,8 @@ def compare_selections(
         seeds: Random seeds of reader training, of networks' initial weights and samples, and of `random`.
         recipe: Of the networks; only one trained with the objective `policy` may stop a selection early, and
             `gcn-paper` is trained with the loss as published.
-        runs_folder: Folder of the networks' runs, from which an interrupted run is resumed.
+        runs_folder: Folder of the networks' runs, from which an interrupted run of the same inputs is resumed.
         progress: Progress callback: `(stage, done, total)`.
-
-    Raises:
-        InputError: A name is unknown or lacks its reader, there are no test or training questions, or `runs_folder`
-            holds a run with other inputs.
     """
     check_selection_names(names)
     if lacking := [name for name in names if name in OWN_READER_SELECTIONS and name not in config.own_readers]:
@@ -153,20 +146,17 @@ def _prepare_selector(
             recipe = replace(recipe, feedback=replace(recipe.feedback, objective="paper"))
         trained, result = train_selection(*splits, reader, config.encoder, recipe, run, progress)
         return GCNSelector(trained), result.seconds
+    network, encoder, identity = recipe.network, config.encoder, name
+    selector: SubgraphSelector
     if name == GCN_UNTRAINED:
-        selector: SubgraphSelector = _untrained_selector(config, recipe.network, recipe.loop.seed)
+        model = network.build_network(encoder.dimension, recipe.loop.seed).eval()
+        selector = GCNSelector(TrainedScorer(model, network, encoder.fingerprint, encoder.dimension))
+        identity = f"{name} {network}"
     else:
         selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](recipe.loop.seed)
-    identity = f"{name} {recipe.network}" if name == GCN_UNTRAINED else name
-    train_seconds = tune_reader(
-        *splits, reader, config.encoder, selector, identity, config.budget, recipe.loop, run, progress
+    return selector, tune_reader(
+        *splits, reader, encoder, selector, identity, config.budget, recipe.loop, run, progress
     )
-    return selector, train_seconds
-
-
-def _untrained_selector(config: ComparisonConfig, settings: ScorerSettings, seed: int) -> GCNSelector:
-    model = settings.build_network(config.encoder.dimension, seed).eval()
-    return GCNSelector(TrainedScorer(model, settings, config.encoder.fingerprint, config.encoder.dimension))
 
 
 def _build_report(

@@ -10,13 +10,7 @@ import numpy as np
 from clew.answering.feedback_log import log_feedback
 from clew.answering.kg_paths import PathAnswerer
 from clew.errors import InputError
-from clew.evaluation.kgqa_metrics import (
-    answer_coverage,
-    hits_at_1,
-    path_entity_names,
-    path_recall,
-    wilcoxon_p,
-)
+from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon_p
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import compare_means
 from clew.index import Index
@@ -59,9 +53,6 @@ def evaluate_path_retrievers(
         progress: Progress callback: `(retriever, done, total)`.
         answerer: Answers the questions; None for the end of the best path.
         feedback_log: Log to which the first quarter of the first retriever's answers is appended, if they name a path.
-
-    Raises:
-        InputError: A retriever is unknown or does not find paths.
     """
     names = list(dict.fromkeys(name.strip() for name in retrievers))
     opened = {name: open_path_retriever(index, name) for name in names}
@@ -92,11 +83,7 @@ def evaluate_path_retrievers(
 
 
 def open_path_retriever(index: Index, name: str) -> FragRetriever:
-    """Return the path retriever of a name.
-
-    Raises:
-        InputError: The retriever does not find paths.
-    """
+    """Return the path retriever of a name; raises InputError for one that finds passages."""
     retriever = index.retriever(parse_retriever(name))
     if not isinstance(retriever, FragRetriever):
         raise InputError(f"{name} finds passages: for questions on a graph choose frag, frag-simple or frag-complex")
@@ -180,9 +167,9 @@ def _summarize(columns: "Mapping[str, DoubleArray]") -> RetrieverSummary:
 
 
 def _missing_entity_warnings(index: Index, questions: Sequence[Question]) -> list[str]:
-    snapshot = index.snapshot
-    no_topic = [q.id for q in questions if not any(len(snapshot.entities_with_name(t)) for t in q.topics)]
-    no_answer = [q.id for q in questions if not any(len(snapshot.entities_with_name(a)) for a in q.answers)]
+    find = index.snapshot.entities_with_name
+    no_topic = [q.id for q in questions if not any(len(find(name)) for name in q.topics)]
+    no_answer = [q.id for q in questions if not any(len(find(name)) for name in q.answers)]
     warnings = []
     if no_topic:
         warnings.append(f"{len(no_topic)} questions have no topic entity in the graph, first {no_topic[0]!r}")

@@ -50,9 +50,6 @@ def evaluate_retrievers(
         answerer: Answers the questions from each retriever's evidence, to be scored too; None for none.
         paths: Number of paths that explain each passage, for retrievers where that costs time.
         positives: Whether to add the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
-
-    Raises:
-        InputError: The questions cannot be read, or a retriever is unknown.
     """
     questions = load_questions(questions_path)
     names = list(dict.fromkeys(name.strip() for name in retrievers))
@@ -68,7 +65,10 @@ def evaluate_retrievers(
             run = Run.load(file)
         else:
             run = execute(retriever, name, questions, depth, where, lambda d, t, n=name: progress(n, d, t))  # type: ignore[misc]
-            _check_budget(index)
+            if ended := index.llm_factory.budget.exceeded_message:  # before all questions were asked
+                raise BudgetError(
+                    f"{ended}; an evaluation needs all questions: raise the budget, cached replies cost nothing"
+                )
             if file is not None:
                 run.save(file)
         scored.append(score(run, questions, cutoffs, positives=positives))
@@ -85,12 +85,6 @@ def evaluate_retrievers(
             summaries = {**report.retrievers, name: summary}
             report = replace(report, retrievers=summaries, warnings=(*report.warnings, *warnings))
     return report
-
-
-def _check_budget(index: Index) -> None:
-    """Raise BudgetError if the budget ended before all questions were asked."""
-    if ended := index.llm_factory.budget.exceeded_message:
-        raise BudgetError(f"{ended}; an evaluation needs all questions: raise the budget, cached replies cost nothing")
 
 
 def _evaluate_answers(
@@ -140,15 +134,9 @@ def _run_file(
     depth: int,
     where: Filter | None,
 ) -> Path | None:
-    """Return the file of a run, named by a hash of all that it depends on.
+    """Return the file of a run, named by a hash of all that it depends on; None without a folder.
 
-    Args:
-        runs_folder: Created if missing; None for no cache.
-        index: The index that is searched.
-        questions: The questions of the run.
-        identity: Name of the retriever, optionally followed by a null character and a fingerprint.
-        depth: Number of passages per question.
-        where: Filter of the passages.
+    `identity` is the name of the retriever, optionally followed by a null character and a fingerprint.
     """
     if runs_folder is None:
         return None

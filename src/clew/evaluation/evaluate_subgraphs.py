@@ -33,21 +33,13 @@ def evaluate_selector(
     """Return `MEASURES` (n, m) of a selector and a reader; NaN for gold without gold paths, and for warm-up times.
 
     Compilation and loading at first use are not timed: the times of the first `BATCH_SIZE` questions are NaN if there
-    are more questions, else all are selected and read twice.
-
-    Args:
-        selector: The selector.
-        reader: Reads the selected subgraphs.
-        questions: n questions with answers.
-        budget: Maximum number of nodes.
-
-    Raises:
-        InputError: A question has no answer.
+    are more questions, else all are selected and read twice. Raises InputError if a question has no answer.
     """
     if without := [item.question.id for item in questions if not item.question.answers]:
         raise InputError(f"question {without[0]!r} has no answer to measure by: wanted at least one; leave it out")
-    if len(questions) <= BATCH_SIZE:
-        _warm_up(selector, reader, questions, budget)
+    if 0 < len(questions) <= BATCH_SIZE:
+        warm = [build_context(item.question_graph, _select_timed(selector, item, budget)[0]) for item in questions]
+        reader.generate([item.question.text for item in questions], warm)
     rows = np.empty((len(questions), len(MEASURES)))
     for start in range(0, len(questions), BATCH_SIZE):
         batch = questions[start : start + BATCH_SIZE]
@@ -70,12 +62,6 @@ def evaluate_selector(
 def count_truncated(reader: GraphReader) -> int:
     """Return the number of distinct graphs that were too long for a reader so far."""
     return reader.truncated_graphs if isinstance(reader, TokenCounter) else 0
-
-
-def _warm_up(selector: SubgraphSelector, reader: GraphReader, batch: Sequence[EncodedQuestion], budget: int) -> None:
-    contexts = [build_context(item.question_graph, _select_timed(selector, item, budget)[0]) for item in batch]
-    if batch:
-        reader.generate([item.question.text for item in batch], contexts)
 
 
 def _select_timed(selector: SubgraphSelector, item: EncodedQuestion, budget: int) -> tuple[Subgraph, float]:

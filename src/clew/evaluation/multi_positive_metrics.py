@@ -62,12 +62,7 @@ class TiedRank:
 
 @dataclass(frozen=True, slots=True)
 class PositiveRanks:
-    """Ranks of the gold ids of one question.
-
-    Attributes:
-        retrieved: Ranks of the retrieved gold ids, ascending.
-        gold: Number of distinct gold ids of the question.
-    """
+    """Ranks of the retrieved gold ids of one question, ascending, and the number of its distinct gold ids."""
 
     retrieved: tuple[TiedRank, ...]
     gold: int
@@ -84,9 +79,6 @@ def rank_positives(
         scores: (n,) on any scale, never rising; equal at single precision means tied, since a reranked retriever
             separates its ties by less than that.
         gold: Ids of passages or documents; duplicates count once.
-
-    Raises:
-        InputError: The lengths differ, or scores rise or are NaN.
     """
     if not len(passage_ids) == len(document_ids) == len(scores):
         raise InputError(
@@ -110,17 +102,9 @@ def rank_positives(
 
 
 def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> "dict[str, DoubleArray]":
-    """Return all measures (n,), NaN for a question without gold.
+    """Return "positives_rr", "tied_rr", then "tied_hits@k" for each k from 1 on, (n,) each; NaN without gold.
 
-    Args:
-        questions: Ranks of n questions.
-        ks: Cut-offs, each at least 1.
-
-    Returns:
-        "positives_rr", "tied_rr", then "tied_hits@k" for each k, which without ties equals "recall@k".
-
-    Raises:
-        InputError: A cut-off is below 1.
+    Without ties, "tied_hits@k" equals "recall@k".
     """
     values = {"positives_rr": mean_reciprocal_rank_all(questions), "tied_rr": tied_reciprocal_rank(questions)}
     return values | {f"tied_hits@{k}": tied_hits(questions, k) for k in ks}
@@ -137,11 +121,7 @@ def tied_reciprocal_rank(questions: Sequence[PositiveRanks]) -> "DoubleArray":
 
 
 def tied_hits(questions: Sequence[PositiveRanks], k: int) -> "DoubleArray":
-    """Return the expected share of gold ids among the first `k` with ties broken at random (n,); NaN without gold.
-
-    Raises:
-        InputError: `k` is below 1.
-    """
+    """Return the expected share of gold ids among the first `k` with ties broken at random (n,); NaN without gold."""
     if k < 1:
         raise InputError(f"the cut-off is {k}; it must be at least 1")
     return _mean_over_gold(questions, lambda rank: rank.hit(k))

@@ -20,12 +20,9 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class RetrieverSummary:
-    """Figures of one retriever.
+    """Figures of one retriever: mean of each measure over the questions, and percentiles of the seconds per question.
 
     Attributes:
-        means: Mean of each measure over the questions.
-        seconds_p50: Median of the seconds per question.
-        seconds_p95: 95th percentile of the seconds per question.
         intervals: 95 % interval of the means that have one.
         costs: Means per question of steps, calls, tokens and money, and the figures of answers.
     """
@@ -63,11 +60,8 @@ class EvaluationReport:
 
     Attributes:
         index: Name of the index.
-        questions: Number of questions.
-        retrievers: Summary of each retriever by name.
         ceiling: Best possible mean recall@k by measure.
         comparisons: Paired comparisons of the first retriever with the others.
-        warnings: Warnings for the user.
         depth: Number of ranked passages per question; None for retrievers of paths.
     """
 
@@ -94,13 +88,11 @@ class EvaluationReport:
 
 @dataclass(frozen=True, slots=True)
 class SelectionSummary:
-    """Figures of one subgraph selection.
+    """Figures of one subgraph selection: mean of each measure over the questions, and accuracy with each seed.
 
     Attributes:
-        means: Mean of each measure over the questions.
         intervals: 95 % interval of each mean; for "train_seconds" the minimum and the maximum.
-        train_seconds: Mean training time over the seeds.
-        by_seed: Accuracy with each seed.
+        train_seconds: Mean over the seeds.
     """
 
     means: Mapping[str, float]
@@ -120,10 +112,7 @@ class SelectionReport:
 
     Attributes:
         questions: Number of test questions.
-        training_questions: Number of training questions.
         budget: Maximum number of nodes of a selection.
-        seeds: Number of seeds.
-        selections: Summary of each selection by name.
         comparisons: Paired comparisons of the first selection with the others.
         truncated: By selection, the number of distinct graphs that were too long for the reader, if any.
     """

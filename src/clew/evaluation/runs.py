@@ -21,12 +21,9 @@ RUN_FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranked passages of one question, and the cost of the search.
+    """The ranked passages of one question, best first, with documents and finite scores, and the cost of the search.
 
     Attributes:
-        passage_ids: (n,) best first.
-        document_ids: (n,) document of each passage.
-        scores: (n,) finite scores of the retriever.
         usage: Seconds measured around the call; calls, tokens and money as reported by the retriever.
         steps: Number of steps of an agent; 1 for other retrievers.
     """
@@ -56,12 +53,11 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rankings of one retriever.
+    """Rankings of one retriever, one per question, with distinct questions, in the order they were asked.
 
     Attributes:
         retriever: Name of the retriever in reports.
         k: Number of requested passages, the maximum cut-off of measures.
-        rankings: One per question, with distinct questions, in the order they were asked.
     """
 
     retriever: str
@@ -83,21 +79,13 @@ class Run:
         return tuple(ranking.question_id for ranking in self.rankings)
 
     def save(self, path: str | Path) -> None:
-        """Write the run as JSON, replacing the file atomically.
-
-        Raises:
-            ProviderError: The file cannot be written.
-        """
+        """Write the run as JSON, replacing the file atomically; raises ProviderError if it cannot be written."""
         content = json.dumps({"format": RUN_FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
         write_text(Path(path), content + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "Run":
-        """Read a run written by `save`.
-
-        Raises:
-            InputError: The file cannot be read or does not hold a run of this format.
-        """
+        """Read a run written by `save`; raises InputError if it cannot be read or is not of this format."""
         record = next(read_records(Path(path)))
         if record.value("format") != RUN_FORMAT:
             raise record.error(
@@ -130,9 +118,6 @@ def execute(
         k: Number of passages to retrieve, at least 1.
         where: Filter of the passages, as in `Retriever.retrieve`.
         progress: Progress callback: `(done, total)`.
-
-    Raises:
-        InputError: There is no question, two have the same id, `k` is below 1, or a score is not finite.
     """
     if not questions:
         raise InputError("there are no questions; give at least one")

@@ -34,8 +34,7 @@ class ScoredRun:
         ks: Cut-offs of the measures.
         depth: Maximum number of passages per question in the run; a lower rank counts as not found.
         values: For each measure and for "seconds" the value of each question (n,); NaN without gold.
-        summary: Means, intervals and costs.
-        usage: Total seconds, calls and tokens of all questions.
+        usage: Total of all questions.
     """
 
     retriever: str
@@ -58,22 +57,17 @@ def score(
 ) -> ScoredRun:
     """Score a run against the gold ids of its questions.
 
+    Measures are "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
+    `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k. The summary's costs are the means per
+    question of steps, and of a language model's calls, tokens and money.
+
     Args:
         run: Holds every question; its other questions are ignored.
         questions: At least one with gold; those without are left out of the means of the ranking measures.
-        ks: Cut-offs, each from 1 to the run's `k`.
+        ks: Distinct cut-offs, each from 1 to the run's `k`.
         generator: Random generator of the intervals; `default_rng(0)` if None.
         resamples: Number of bootstrap resamples.
         positives: Whether to add the measures over all positives, which use the whole run: it should hold 100 passages.
-
-    Returns:
-        Measures "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
-        `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k. The summary's costs are the means per
-        question of steps, and of a language model's calls, tokens and money.
-
-    Raises:
-        InputError: A question is repeated or not in the run, none has gold, a cut-off is out of range, or the scores of
-            a ranking rise where positives are measured.
     """
     if len({question.id for question in questions}) != len(questions):
         raise InputError("two questions have the same id; give each question once")
@@ -110,23 +104,12 @@ def score(
 
 
 def compare(
-    first: ScoredRun,
-    second: ScoredRun,
-    measure: str,
-    generator: "Generator | None" = None,
-    resamples: int = RESAMPLES,
+    first: ScoredRun, second: ScoredRun, measure: str, generator: "Generator | None" = None, resamples: int = RESAMPLES
 ) -> Comparison:
-    """Compare two scored runs in one measure, paired over the questions with gold.
+    """Compare two runs scored on the same questions in one measure, paired over the questions with gold.
 
-    Args:
-        first: The difference is its mean minus the second's.
-        second: Scored on the same questions.
-        measure: A key of `ScoredRun.values`.
-        generator: Random generator of resamples and sign flips; `default_rng(0)` if None.
-        resamples: Number of resamples and of sign flips.
-
-    Raises:
-        InputError: The questions differ, or the measure is unknown.
+    The difference is the first mean minus the second. `generator`, by default `default_rng(0)`, draws resamples and
+    sign flips, `resamples` of each. Raises InputError if the questions differ, or the measure is unknown.
     """
     if first.question_ids != second.question_ids:
         raise InputError(
@@ -158,12 +141,9 @@ def build_report(
     Args:
         index: Name of the index.
         questions: The questions that were scored.
-        scored: At least one run, with distinct names and the same cut-offs and depth.
+        scored: At least one run, with distinct names and the same questions, cut-offs and depth.
         comparisons: Results of `compare`.
         known_ids: Whether an id is a passage or a document of the index; None skips the check of gold ids.
-
-    Raises:
-        InputError: There is no run, two share a name, or cut-offs, depth or questions differ.
     """
     ids = tuple(question.id for question in questions)
     names = [run.retriever for run in scored]

@@ -40,8 +40,7 @@ SINGLE_PROCESS = ProcessGroup(0, 1, torch.device("cpu"))
 class Objective(Protocol[Item]):
     """A loss with its training batches and validation.
 
-    Attributes:
-        no_signal_message: Error message for an epoch in which no batch has a loss: the cause and the remedy.
+    `no_signal_message` is the error message for an epoch in which no batch has a loss: the cause and the remedy.
     """
 
     no_signal_message: str
@@ -98,12 +97,7 @@ def train(
 
 
 def _train_locked(
-    model: nn.Module,
-    objective: Objective[Item],
-    recipe: Recipe,
-    folder: Path,
-    progress: Progress,
-    group: ProcessGroup,
+    model: nn.Module, objective: Objective[Item], recipe: Recipe, folder: Path, progress: Progress, group: ProcessGroup
 ) -> TrainingResult:
     model.to(group.device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
@@ -137,7 +131,9 @@ def _train_locked(
         with group.rank_zero_first():
             if not group.rank:
                 save_checkpoint(folder, settings, reached, state, best=better)
-                _append_log(folder, {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)})
+                record = {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)}
+                with (folder / LOG_FILE).open("a", encoding="utf-8") as log:
+                    log.write(json.dumps(record) + "\n")
     load_checkpoint(folder, settings, state, best=True)
     model.load_state_dict(average.module.state_dict())
     model.to("cpu")
@@ -147,8 +143,7 @@ def _train_locked(
 class _LossModule(nn.Module, Generic[Item]):
     """An objective as a module, since DistributedDataParallel averages the gradients of a module's outputs.
 
-    Attributes:
-        has_signal: Whether the last batch had a loss. A loss of 0 counts.
+    `has_signal` tells whether the last batch had a loss. A loss of 0 counts.
     """
 
     def __init__(self, model: nn.Module, objective: Objective[Item]) -> None:
@@ -205,8 +200,7 @@ class _EpochRunner(Generic[Item]):
     def _backward(self, batch: Item | None) -> tuple[float, bool]:
         """Accumulate the gradient of a batch, halving it while it exceeds the device's memory.
 
-        Returns:
-            The loss, and whether the batch had a training signal.
+        Returns the loss, and whether the batch had a training signal.
         """
         try:
             loss = self._loss(batch)
@@ -240,8 +234,3 @@ class _EpochRunner(Generic[Item]):
 
 def _learning_rate_factor(step: int, warmup: int, total: int) -> float:
     return min(1.0, (step + 1) / max(warmup, 1)) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))
-
-
-def _append_log(folder: Path, record: dict[str, float]) -> None:
-    with (folder / LOG_FILE).open("a", encoding="utf-8") as log:
-        log.write(json.dumps(record) + "\n")

@@ -10,7 +10,6 @@ class TrainingResult:
     Attributes:
         best_epoch: From 0; -1 if the weights before training were the best, or if there are no epochs.
         figures: Of the best epoch on the validation data, by name; the first one chose the epoch, higher is better.
-        seconds: Of the whole run.
         initial_figures: The same figures without the training: of the weights it began with or, for a reranker, of the
             passages in the order they were found in.
         questions: Questions, or pools of passages, that were learned from.

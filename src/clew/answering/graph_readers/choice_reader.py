@@ -24,14 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChoiceWeights:
-    """Weights of `ChoiceGraphReader`.
+    """Weights of `ChoiceGraphReader` for c `choices` and h hidden numbers.
 
     Attributes:
-        choices: The c possible answers.
-        edge: (h, d) projection of a relation vector, before the hyperbolic tangent.
-        edge_bias: (h,) bias of the projection.
-        choice: (c, h) weights of the sums over edges for each answer.
-        choice_bias: (c,) bias of each answer.
+        edge: (h, d) projection of a relation vector, before the hyperbolic tangent; `edge_bias` (h,) is its bias.
+        choice: (c, h) weights of the sums over edges for each answer; `choice_bias` (c,) are their biases.
     """
 
     choices: tuple[str, ...]
@@ -60,11 +57,7 @@ class ChoiceGraphReader:
         return f"choices-{digest.hexdigest()}"
 
     def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
-        """Return losses (n,) in nats (see `GraphReader`).
-
-        Raises:
-            InputError: An answer is not among the choices, or the lengths differ.
-        """
+        """Return losses (n,) in nats (see `GraphReader`); raises InputError if an answer is not among the choices."""
         check_counts(questions, contexts, answers)
         columns = {choice: column for column, choice in enumerate(self._weights.choices)}
         if unknown := [answer for answer in answers if answer not in columns]:

@@ -43,9 +43,6 @@ class PathGraphReader:
         hops: Maximum length of a path, at least 1.
         temperature: Divisor of cosines, above 0.
         min_likelihood: Likelihood of an answer that no path reaches, above 0 and below 1.
-
-    Raises:
-        InputError: A number is out of range.
     """
 
     name = "local"

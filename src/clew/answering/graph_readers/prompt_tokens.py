@@ -42,16 +42,9 @@ class PromptTokenizer:
         return len(self._truncated)
 
     def encode(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> tuple[int, ...]:
-        """Return the token ids of a prompt, at least one.
+        """Return the token ids of a prompt, at least one; the graph's text is cut to leave `reserved` positions free.
 
-        Args:
-            model: Provides the tokenizer and the number of positions.
-            question: Any string.
-            graph: Text of the graph, truncated to fit.
-            reserved: Positions of the model to leave free beside the prompt.
-
-        Raises:
-            InputError: `chat` is set and the tokenizer has no chat template.
+        Raises InputError if `chat` is set and the tokenizer has no chat template.
         """
         return self._fit_graph(model, question, graph, reserved)[1]
 
@@ -90,12 +83,9 @@ class PromptTokenizer:
 
 
 def truncate_lines(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Return the longest run of first lines with at most `max_tokens` tokens.
+    """Return the longest run of first lines with at most `max_tokens` tokens, at least 0.
 
-    Args:
-        text: Any string.
-        max_tokens: At least 0.
-        count_tokens: Number of tokens of a text; must not fall as lines are added.
+    The number of tokens that `count_tokens` returns must not fall as lines are added.
     """
     if count_tokens(text) <= max_tokens:
         return text

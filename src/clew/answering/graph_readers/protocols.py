@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class GraphReader(Protocol):
-    """Reads a question and a subgraph, and returns losses of given answers or an answer; one result each, in order."""
+    """Reads a question and a subgraph, and returns losses of given answers or an answer; one result each, in order.
+
+    All calls raise InputError if the lengths differ, and ProviderError if the model cannot be used.
+    """
 
     @property
     def name(self) -> str:
@@ -29,21 +32,11 @@ class GraphReader(Protocol):
     def loss(
         self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
     ) -> "FloatArray":
-        """Return the negative log-likelihood of each answer (n,) in nats, the mean over its tokens.
-
-        Raises:
-            InputError: The lengths differ.
-            ProviderError: The model cannot be used.
-        """
+        """Return the negative log-likelihood of each answer (n,) in nats, the mean over its tokens."""
         ...
 
     def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
-        """Return one answer per question.
-
-        Raises:
-            InputError: The lengths differ.
-            ProviderError: The model cannot be used.
-        """
+        """Return one answer per question."""
         ...
 
 
@@ -51,11 +44,7 @@ class TrainableGraphReader(GraphReader, Protocol):
     """A reader whose losses keep their gradients."""
 
     def losses(self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]) -> "Tensor":
-        """Return `loss` (n,) as a differentiable tensor.
-
-        Raises:
-            ProviderError: The model cannot be used.
-        """
+        """Return `loss` (n,) as a differentiable tensor."""
         ...
 
     def parameters(self) -> "list[Parameter]":
@@ -73,11 +62,7 @@ class TokenCounter(Protocol):
         ...
 
     def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return the number of tokens it reads of each graph.
-
-        Raises:
-            ProviderError: The model cannot be used.
-        """
+        """Return the number of tokens it reads of each graph."""
         ...
 
 

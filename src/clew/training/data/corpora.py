@@ -47,11 +47,8 @@ def distinct_names(folders: Sequence[Path]) -> dict[Path, str]:
 def open_corpus_index(folder: Path, run: Path, progress: Progress) -> IndexContext:
     """Open the index of a folder's corpus below `run`; it is made or completed first if necessary.
 
-    A complete index is only read, so that several training runs may share it at the same time.
-
-    Raises:
-        InputError: A document cannot be read.
-        IndexLockedError: Another process is making the index.
+    A complete index is only read, so that several training runs may share it at the same time. Raises InputError if a
+    document cannot be read, and IndexLockedError while another process makes the index.
     """
     # Named by content: a changed corpus, or another one of the same name, gets an index of its own.
     location = run / "indexes" / f"{folder.resolve().name}-{hash_file(folder / CORPUS_FILE)}"

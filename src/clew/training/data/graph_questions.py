@@ -139,12 +139,9 @@ def drop_leaked_questions(
 ) -> list[EncodedQuestion]:
     """Drop training questions that leak test questions: the same normalised text, id or group.
 
-    Args:
-        training: Questions to filter.
-        test: Test questions.
-        same_file: Whether both come from splits of one file. Then equal ids mean the same question, and groups are not
-            compared, because the file's splits may divide them.
-        own_graphs: Whether each question has a graph of its own. Then equal texts on other graphs are not the same.
+    With `same_file`, both come from splits of one file: equal ids mean the same question, and groups are not compared,
+    because the file's splits may divide them. With `own_graphs`, each question has a graph of its own, and equal texts
+    on other graphs are not the same.
     """
     taken = {mark for one in test for mark in _leak_keys(one, same_file, own_graphs)}
     return [one for one in training if taken.isdisjoint(_leak_keys(one, same_file, own_graphs))]

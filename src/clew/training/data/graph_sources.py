@@ -9,7 +9,7 @@ from pydantic import Field
 
 from clew.datasets.explagraphs import load_explagraphs
 from clew.datasets.g_retriever import load_g_retriever
-from clew.datasets.graph_datasets import GraphDataset, count_groups
+from clew.datasets.graph_datasets import count_groups
 from clew.datasets.kgqa import load_kgqa
 from clew.errors import InputError
 from clew.index import open as open_index
@@ -41,11 +41,7 @@ _MIN_GROUPS = 3
 class GraphQuestionSource:
     """Source of questions on graphs: one of `data`, `kg` and `index`; the latter two with `questions`.
 
-    Attributes:
-        hops: None for `DEFAULT_HOPS`, and without `kg`.
-
-    Raises:
-        InputError: A number is out of its bounds.
+    `hops` is None for `DEFAULT_HOPS`, and without `kg`.
     """
 
     data: Annotated[
@@ -74,11 +70,7 @@ class GraphQuestionSource:
         check_fields(self)
 
     def check(self, split: str | None = None) -> None:
-        """Check that the source names questions, and a split only of a folder.
-
-        Raises:
-            InputError: The options do not fit together.
-        """
+        """Check that the options fit together: the source names questions, and a split only of a folder."""
         given = (self.data is not None, self.kg is not None, self.index is not None, self.questions is not None)
         if given not in ((True, False, False, False), (False, True, False, True), (False, False, True, True)):
             raise InputError("give --data FOLDER or FILE, or --kg TRIPLES or --index INDEX with --questions FILE")
@@ -101,13 +93,9 @@ class GraphQuestionSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """Questions by their use.
+    """Questions by their use, and the possible answers, if all questions share a small set of them.
 
-    Attributes:
-        train: Training questions.
-        validation: Questions that select the epoch.
-        test: Test questions.
-        choices: The possible answers, if all questions share a small set of them.
+    `validation` selects the epoch.
     """
 
     train: list[EncodedQuestion]
@@ -121,16 +109,8 @@ def load_training_splits(
 ) -> Splits:
     """Return training and validation questions: the split `val`, or a random share of the training questions.
 
-    Args:
-        source: Source of the questions.
-        split: Training split; None for `train` if the source has splits.
-        encoder: Encoder of the graphs' texts.
-        seed: Random seed of the share.
-        progress: Progress callback: `(stage, done, total)`.
-        note: Callback for what could not be used.
-
-    Raises:
-        InputError: The source cannot be used.
+    `split` is the training split; None for `train` if the source has splits. `seed` draws the share, and `note` is
+    called with what could not be used.
     """
     source.check(split)
     train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
@@ -159,9 +139,6 @@ def load_comparison_splits(
         encoder: Encoder of the graphs' texts.
         progress: Progress callback: `(stage, done, total)`.
         note: Callback for what could not be used.
-
-    Raises:
-        InputError: A source cannot be used.
     """
     test_source = source if test is None else source.with_path(test)
     source.check(split)
@@ -219,26 +196,20 @@ def _load_questions(
     source: GraphQuestionSource, split: str | None, encoder: Encoder, progress: Progress, note: Note
 ) -> tuple[list[EncodedQuestion], tuple[str, ...]]:
     """Return the questions of a source, and the possible answers if there are few."""
+    questions_path = source.questions or Path()
     if source.index is not None:
-        return _load_index_questions(source.index, source, encoder, progress, note), ()
-    dataset = _load_graph_dataset(source, split)
+        index = open_index(source.index, progress)
+        name = index.table.settings["encoder"]
+        if name != encoder.name:
+            raise InputError(
+                f"{source.index} was made with the encoder {name!r}, not {encoder.name!r}: give --encoder {name}"
+            )
+        return encode_index_questions(index, questions_path, progress, source.limit, note), ()
+    if source.data is None:
+        dataset = load_kgqa(source.kg or Path(), questions_path, source.hops or DEFAULT_HOPS)
+    else:
+        dataset = load_g_retriever(source.data, split) if source.data.is_dir() else load_explagraphs(source.data)
     for text in dataset.notes:
         note(text)
     questions = tuple(dataset.questions[i] for i in evenly_spaced(len(dataset.questions), source.limit))
     return encode_questions(replace(dataset, questions=questions), encoder, progress, note), dataset.choices
-
-
-def _load_graph_dataset(source: GraphQuestionSource, split: str | None) -> GraphDataset:
-    if source.data is None:
-        return load_kgqa(source.kg or Path(), source.questions or Path(), source.hops or DEFAULT_HOPS)
-    return load_g_retriever(source.data, split) if source.data.is_dir() else load_explagraphs(source.data)
-
-
-def _load_index_questions(
-    location: str, source: GraphQuestionSource, encoder: Encoder, progress: Progress, note: Note
-) -> list[EncodedQuestion]:
-    index = open_index(location, progress)
-    name = index.table.settings["encoder"]
-    if name != encoder.name:
-        raise InputError(f"{location} was made with the encoder {name!r}, not {encoder.name!r}: give --encoder {name}")
-    return encode_index_questions(index, source.questions or Path(), progress, source.limit, note)

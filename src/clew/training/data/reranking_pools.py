@@ -77,11 +77,7 @@ def make_pool_examples(
 
 
 def save_pools(path: Path, examples: Sequence[PoolExample]) -> None:
-    """Write examples to a file atomically.
-
-    Raises:
-        ProviderError: The file cannot be written.
-    """
+    """Write examples to a file atomically; raises ProviderError if it cannot be written."""
     arrays: dict[str, NDArray[Any]] = {"gold": np.array([one.gold_count for one in examples], dtype=np.int64)}
     for name, read in _ARRAYS.items():
         rows = [read(one) for one in examples]

@@ -3,10 +3,7 @@
 A walk starts at an entity and follows up to four facts, each stated by a different passage. The question names the
 start, some words of the relations, and at most the kinds of the entities in between; the passages of the walk are its
 gold. Some questions join two walks, as comparisons do. A network can thus learn to follow relations across passages of
-any corpus without labels.
-
-Source: none; measured in docs/benchmarks.md.
-Differs from the source: nothing.
+any corpus without labels. Source: none; measured in docs/benchmarks.md.
 """
 
 import re
@@ -49,12 +46,7 @@ class _WalkStep:
 
 
 class PathQuestionMaker:
-    """Generates questions from an index.
-
-    Args:
-        snapshot: Snapshot of the index.
-        seed: Random seed.
-    """
+    """Generates questions from an index."""
 
     def __init__(self, snapshot: Snapshot, seed: int = 0) -> None:
         self._snapshot = snapshot
@@ -63,8 +55,7 @@ class PathQuestionMaker:
     def make(self, count: int) -> list[Question]:
         """Return at most `count` questions, each with a different set of passages.
 
-        Raises:
-            InputError: The index has no two facts that connect two passages.
+        Raises InputError if the index has no two facts that connect two passages.
         """
         questions: dict[tuple[int, ...], Question] = {}
         for _ in range(count * _TRIES_PER_QUESTION):
@@ -76,7 +67,9 @@ class PathQuestionMaker:
             second: list[_WalkStep] = []
             if len(steps) == 1 or self._random.random() < _JOIN_PROBABILITY:
                 second = self._sample_walk()
-            if second and self._can_join(steps, second):
+            disjoint = {step.passage for step in steps}.isdisjoint(step.passage for step in second)
+            short = len(steps) + len(second) <= max(_LENGTH_ODDS)
+            if second and disjoint and short and steps[0].start != second[0].start:
                 text = f"{self._verbalize(steps)} and {self._verbalize(second, as_question=False)}?"
                 steps = [*steps, *second]
             elif len(steps) == 1:
@@ -157,11 +150,6 @@ class PathQuestionMaker:
                 text = self._snapshot.relations[relation]
                 options.append(_WalkStep(entity, other, text, head == entity, passages[0]))
         return options
-
-    def _can_join(self, one: Sequence[_WalkStep], other: Sequence[_WalkStep]) -> bool:
-        """Return whether two walks share neither a passage nor their start, and are short enough together."""
-        passages = {step.passage for step in one} & {step.passage for step in other}
-        return not passages and one[0].start != other[0].start and len(one) + len(other) <= max(_LENGTH_ODDS)
 
     def _verbalize(self, steps: Sequence[_WalkStep], *, as_question: bool = True) -> str:
         """Put a walk into words: the name of its start, some words of each fact, the kinds of entities in between."""

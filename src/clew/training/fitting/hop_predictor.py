@@ -58,11 +58,9 @@ class HopRecipe:
         made_up: Number of synthetic questions, for `words`.
         share: Weight of a synthetic question in the loss.
         hidden: Width of the network.
-        epochs: Number of epochs.
         batch: Questions per step.
         rate: Initial learning rate.
         decay: Weight decay; for `tf-idf` the ridge penalty.
-        seed: Random seed.
     """
 
     kind: str = WORDS
@@ -104,10 +102,7 @@ def train_hop_predictor(
         encode: Encodes words as unit vectors (n, d).
         encoder: Fingerprint of the encoder.
         vocabulary: Words for the relations of synthetic questions; if empty, there are no such questions.
-        start: Initial weights, for `words`.
-
-    Raises:
-        InputError: There is no example, or the initial weights are of another kind or encoder.
+        start: Initial weights, for `words`, of the same encoder.
     """
     if not examples:
         raise InputError("no question to learn from: give questions whose answers the graph connects to their topics")
@@ -177,13 +172,7 @@ def _train_on_words(
 
     optimizer = torch.optim.AdamW(parameters.values(), lr=recipe.rate, weight_decay=recipe.decay)
     minimise(
-        loss_of,
-        optimizer,
-        len(examples),
-        epochs=recipe.epochs,
-        batch=recipe.batch,
-        rate=recipe.rate,
-        seed=recipe.seed,
+        loss_of, optimizer, len(examples), epochs=recipe.epochs, batch=recipe.batch, rate=recipe.rate, seed=recipe.seed
     )
     arrays = {name: value.detach().numpy().copy() for name, value in parameters.items()}
     arrays["spread"][0] = math.exp(float(arrays["spread"][0]))

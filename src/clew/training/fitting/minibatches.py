@@ -23,16 +23,10 @@ def minimise(
     rate: float,
     seed: int,
 ) -> None:
-    """Minimise a loss over `count` examples; the learning rate decays as a cosine.
+    """Minimise a loss over `count` examples; the learning rate decays from `rate` as a cosine.
 
-    Args:
-        loss_of: Returns the loss of a batch of examples, given by their positions (b,).
-        optimizer: Optimizer of the parameters.
-        count: Number of examples.
-        epochs: Number of passes over the examples, each in another random order.
-        batch: Examples per step.
-        rate: Initial learning rate.
-        seed: Random seed of the order.
+    Each epoch has its own order, drawn by `seed`; `loss_of` returns the loss of a batch of examples, given by their
+    positions (b,).
     """
     generator = np.random.default_rng(seed)
     steps = epochs * math.ceil(count / batch)

@@ -31,13 +31,7 @@ _EVENLY_WEIGHTED = ("explained", "in_order", "explained_by_ends", "mean_likeness
 
 @dataclass(frozen=True, slots=True)
 class PathRecipe:
-    """Hyper-parameters of the path ranker.
-
-    Attributes:
-        decay: Of the parameters that read words.
-        batch: Questions per step.
-        rate: Highest learning rate.
-    """
+    """Hyper-parameters of the path ranker; `decay` is that of the parameters that read words."""
 
     rank: Annotated[
         int, Field(ge=0, description="Rank of the parameters that read words; 0 for graphs of other relations.")
@@ -75,16 +69,9 @@ class PathExample:
 def train_path_ranker(
     examples: Sequence[PathExample], table: "FloatArray", recipe: PathRecipe, encoder: str
 ) -> PathRankerWeights:
-    """Train a path ranker.
+    """Train a path ranker; questions without a path to an answer are skipped, and InputError is raised if none is left.
 
-    Args:
-        examples: Questions with their paths; those without a path to an answer are skipped.
-        table: (c, d) vectors of relations, each read in one direction.
-        recipe: Hyper-parameters.
-        encoder: Fingerprint of the encoder of the vectors.
-
-    Raises:
-        InputError: No question has a path that leads to an answer.
+    `table` (c, d) holds the vectors of relations, each read in one direction, of the encoder with this fingerprint.
     """
     import torch
 

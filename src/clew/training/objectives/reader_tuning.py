@@ -35,14 +35,11 @@ class ReaderTuning:
     """Objective of reader tuning (see `clew.training.loop.Objective`).
 
     Args:
-        examples: Training examples; may be created lazily.
+        examples: Training examples, at least one; may be created lazily.
         validation: Examples whose mean loss selects the epoch.
-        reader: Reader whose parameters are trained.
+        reader: Reader whose parameters are trained; it has some.
         batch: Examples per step, at least 1.
         epoch_size: Examples per epoch, resampled in each; 0 for all.
-
-    Raises:
-        InputError: The reader has no trainable parameters, there are no examples, or a number is out of range.
     """
 
     no_signal_message = "no answer costs the reader anything, so there is nothing to learn from: give other questions"

@@ -38,13 +38,7 @@ _BATCH_SIZE = 16  # questions scored at a time
 
 
 def rerank_loss(loss: RerankLoss, scores: "Tensor", relevant: "Tensor") -> "Tensor":
-    """Return the loss of one question.
-
-    Args:
-        loss: Its kind.
-        scores: (n,).
-        relevant: (n,) bool; at least one of each kind.
-    """
+    """Return the loss of one question with scores (n,) and relevance (n,), which has at least one of each kind."""
     if loss.hardest:
         others = torch.where(relevant, -torch.inf, scores)
         hard = torch.zeros_like(relevant)
@@ -70,11 +64,8 @@ def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tenso
 class Reranking:
     """Objective of reranking (see `clew.training.loop.Objective`).
 
-    Args:
-        training: Training questions; those without evidence or without other passages are skipped.
-        validation: Validation questions, by the name under which they are reported.
-        columns: Graph features that the network reads.
-        loss: Loss of a question.
+    Training questions without evidence or without other passages are skipped; questions of validation are given by the
+    name under which they are reported; `columns` are the graph features that the network reads.
     """
 
     no_signal_message = (

@@ -45,7 +45,7 @@ from clew.training.trainable_parameters import SelectorAndReader, as_trainable, 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from clew.types import FloatArray, LongArray
+    from clew.types import FloatArray
 
 POLICY: Final = "policy"
 PAPER: Final = "paper"
@@ -54,16 +54,7 @@ _EPS = 1e-8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeedbackExample:
-    """A question on a graph with its answers.
-
-    Attributes:
-        question_graph: The encoded question on its graph of at least one node.
-        question: Text of the question, for the reader.
-        answers: Accepted answers; the cost of a selection is the lowest loss among them.
-
-    Raises:
-        InputError: There is no answer.
-    """
+    """A question on an encoded graph of at least one node; a selection costs the lowest loss among its answers."""
 
     question_graph: GraphQuery
     question: str
@@ -82,11 +73,8 @@ class SubgraphFeedback:
         examples: Training questions.
         validation: Questions whose mean loss selects the epoch.
         reader: Reader that gives the feedback; if it has trainable parameters, they are trained as well.
-        settings: Settings of the network.
+        settings: Settings of the network, which may not end a selection that the objective does not train.
         recipe: Sampling and cost of selections.
-
-    Raises:
-        InputError: The network may end a selection, which the objective does not train.
     """
 
     no_signal_message = (
@@ -143,7 +131,7 @@ class SubgraphFeedback:
         by_question = scores.split(torch.bincount(nodes.graph_of, minlength=nodes.graph_count).tolist())
         generator = torch.Generator().manual_seed(seed)
         orders = [
-            [_select_likeliest(own, recipe.budget)]
+            [torch.argsort(own.detach(), descending=True, stable=True)[: recipe.budget]]
             if paper
             else [sample_without_replacement(own, end, recipe.budget, generator) for _ in range(recipe.draws)]
             for own, end in zip(by_question, ends, strict=True)
@@ -183,7 +171,7 @@ class SubgraphFeedback:
     def _reader_losses(self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]) -> "FloatArray":
         """Return the reader's lowest loss (n,) among the answers of each example."""
         losses = self._reader.loss(*_reader_inputs(examples, contexts))
-        return np.minimum.reduceat(losses, _answer_offsets(examples))
+        return np.minimum.reduceat(losses, node_offsets([len(one.answers) for one in examples])[:-1])
 
     def _differentiable_losses(
         self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext], *, trainable: bool
@@ -229,13 +217,9 @@ def reinforce_loss(
 def paper_loss(
     scores: "Sequence[Tensor]", subgraphs: Sequence[Subgraph], graphs: Sequence[TextualGraph], losses: "Tensor"
 ) -> "Tensor":
-    """Return the loss of `paper`, averaged over questions.
+    """Return the loss of `paper`, averaged over b questions, each with node scores (n,) before the softmax.
 
-    Args:
-        scores: Node scores (n,) of each of b questions, before the softmax.
-        subgraphs: The selections.
-        graphs: The graphs they were selected from.
-        losses: (b,) losses of the reader.
+    `graphs` are those that `subgraphs` were selected from, `losses` (b,) those of the reader.
     """
     total = scores[0].new_zeros(())
     for own, subgraph, graph, loss in zip(scores, subgraphs, graphs, losses, strict=True):
@@ -248,10 +232,6 @@ def paper_loss(
             log_probability = log_probability + (selected.exp() + _EPS).log().sum()
         total = total - log_probability * loss
     return total / len(subgraphs)
-
-
-def _select_likeliest(scores: "Tensor", budget: int) -> "Tensor":
-    return torch.argsort(scores.detach(), descending=True, stable=True)[:budget]
 
 
 def _selected_context(example: FeedbackExample, order: "Tensor") -> GraphContext:
@@ -267,7 +247,3 @@ def _reader_inputs(
         [context for one, context in zip(examples, contexts, strict=True) for _ in one.answers],
         [answer for one in examples for answer in one.answers],
     )
-
-
-def _answer_offsets(examples: Sequence[FeedbackExample]) -> "LongArray":
-    return node_offsets([len(one.answers) for one in examples])[:-1]

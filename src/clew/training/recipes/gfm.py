@@ -1,8 +1,4 @@
-"""Training of the network of `gfm`: on folders of data, or on questions made from an index.
-
-A folder of data holds `corpus.jsonl` {id, title, text} and, to fine-tune, {id, question, gold: [passage ids]} in
-`train.jsonl` to learn from and in `dev.jsonl` to choose the epoch by.
-"""
+"""Training of the network of `gfm`: on folders of data (see `data.corpora`), or on questions made from an index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -69,9 +65,6 @@ def train_gfm(
         recipe: Stage, shape and hyper-parameters.
         progress: Callback `(stage, done, total)`.
         group: The processes that share the work.
-
-    Raises:
-        InputError: A folder lacks a file, questions do not fit their corpus, or there is nothing to learn from.
     """
     run, folders = out / "run", (*data, *validation)
     check_out_folder(out)
@@ -113,15 +106,8 @@ def train_gfm(
 def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress: Progress) -> TrainingResult:
     """Tune weights on questions made from an index, and write them if they win on the held-out ones.
 
-    Args:
-        index: To adapt to; no question or label is needed.
-        start: The weights to begin with.
-        out: Folder for the new weights, written if `best_epoch` of the result is not -1.
-        recipe: Hyper-parameters; the shape is that of the weights.
-        progress: Callback `(stage, done, total)`.
-
-    Raises:
-        InputError: Too few questions can be made from the index, or the weights are of another encoder.
+    No question or label is needed, and the shape is that of the weights to start with. New weights are written to `out`
+    if `best_epoch` of the result is not -1. Raises InputError if too few questions can be made, or for another encoder.
     """
     check_out_folder(out)
     seed = recipe.loop.seed
@@ -148,11 +134,7 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress:
 
 
 def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRecipe, progress: Progress) -> GFMExamples:
-    """Return the questions of a folder of data with their graphs.
-
-    Raises:
-        InputError: The folder lacks the questions, or they do not fit the corpus.
-    """
+    """Return the questions of a folder of data with their graphs."""
     path = folder / questions
     if not path.is_file():
         raise InputError(f"{folder} has no {questions}: give a folder with {CORPUS_FILE} and {questions}")
@@ -170,11 +152,7 @@ def open_graph_view(folder: Path, run: Path, recipe: GFMRecipe, progress: Progre
 
 
 def _build_splits(
-    data: Sequence[Path],
-    views: Sequence[GraphView],
-    names: Mapping[Path, str],
-    recipe: GFMRecipe,
-    progress: Progress,
+    data: Sequence[Path], views: Sequence[GraphView], names: Mapping[Path, str], recipe: GFMRecipe, progress: Progress
 ) -> tuple[list[GFMExamples], dict[str, GFMExamples]]:
     """Return the examples to learn from, and by name of the corpus those held out of them."""
     if recipe.stage == "finetune":
@@ -192,7 +170,6 @@ def _build_splits(
 
 
 def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Question], list[Question]]:
-    """Return questions to learn from, and those held out."""
     if len(questions) < 5:
         raise InputError(f"only {len(questions)} questions can be made of this index; at least 5 are needed")
     order = np.random.default_rng(seed).permutation(len(questions)).tolist()
@@ -201,11 +178,7 @@ def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Quest
 
 
 def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | None = None) -> GraphView:
-    """Return the graphs of an index for the network of a recipe, or for a trained one.
-
-    Raises:
-        InputError: The trained network reads vectors of another encoder.
-    """
+    """Return the graphs of an index for the network of a recipe, or for a trained one of the same encoder."""
     if trained is not None:
         _check_encoder(trained, context.encoder)
     snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())

@@ -8,21 +8,13 @@ from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE
 
 
 def check_out_folder(out: Path) -> None:
-    """Refuse a file in the place of the folder for weights.
-
-    Raises:
-        InputError: It is one.
-    """
+    """Raise InputError for a file in the place of the folder for weights."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; the weights need a folder: give another place")
 
 
 def question_files(data: Sequence[Path], validation: Sequence[Path]) -> list[tuple[Path, str]]:
-    """Return the folders of data with the names of their files of questions, all of which exist.
-
-    Raises:
-        InputError: A folder lacks its corpus or its questions.
-    """
+    """Return the folders of data with the names of their files of questions; they must have these and a corpus."""
     files = [*((folder, TRAIN_FILE) for folder in data), *((folder, DEVELOPMENT_FILE) for folder in validation)]
     for folder, questions in files:
         if missing := next((name for name in (CORPUS_FILE, questions) if not (folder / name).is_file()), ""):

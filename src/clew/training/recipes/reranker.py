@@ -63,8 +63,7 @@ def train_reranker(
 
     Args:
         data: Folders with a corpus and `train.jsonl`.
-        validation: Folders with a corpus and `dev.jsonl`, which choose the epoch; without any, the last epoch is
-            stored.
+        validation: Folders with a corpus and `dev.jsonl`, which choose the epoch; without any, the last is stored.
         out: Folder for the weights.
         bases: Retrievers whose pools are learned from, as `--retriever` takes them.
         recipe: Graphs, network and hyper-parameters.
@@ -73,9 +72,6 @@ def train_reranker(
             `out`/run. Several recipes may share it.
         also: Retrievers for one folder of data only, such as one that was trained on the other folders: on questions
             that it has learned from, its pools would be better than on others.
-
-    Raises:
-        InputError: A folder lacks a file, questions do not fit their corpus, or there is nothing to learn from.
     """
     _check_inputs(data, validation, out, bases, also)
     names, run = distinct_names([*data, *validation]), run or out / "run"
@@ -141,7 +137,6 @@ def _check_inputs(
     bases: Sequence[str],
     also: Mapping[Path, Sequence[str]],
 ) -> None:
-    """Refuse inputs that cannot be trained on, before anything is computed."""
     if unknown_folders := [folder for folder in also if folder not in data]:
         raise InputError(
             f"{unknown_folders[0]} has a retriever of its own and is no folder of data; give it as data too"
@@ -164,12 +159,9 @@ def _check_inputs(
 def find_pools(
     context: IndexContext, path: Path, base: str, recipe: RerankRecipe, folder: Path, progress: Progress
 ) -> list[PoolExample]:
-    """Return the pools that a retriever finds for a file of questions.
+    """Return the pools that a retriever finds for a file of questions with evidence.
 
     They are stored in `folder`, under a hash of all that they depend on.
-
-    Raises:
-        InputError: The questions cannot be read, or none of them has evidence.
     """
     retriever = open_retriever(parse_retriever(base), context.with_paths_per_passage(0))
     graphs = make_document_graphs(context, recipe.kind, recipe.parser, text=recipe.text)

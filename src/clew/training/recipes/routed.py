@@ -24,12 +24,7 @@ from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, RoutedWeights, save_choices
 from clew.store.atomic import atomic_file
-from clew.training.data.corpora import (
-    CORPUS_FILE,
-    distinct_names,
-    hash_file,
-    open_corpus_index,
-)
+from clew.training.data.corpora import CORPUS_FILE, distinct_names, hash_file, open_corpus_index
 from clew.training.fitting.routing import (
     RoutingObservations,
     RoutingOutcome,
@@ -67,6 +62,9 @@ def train_routed(
 ) -> tuple[RoutedWeights, TrainingResult]:
     """Fit the choice among retrievers on the questions of some folders, and write its weights.
 
+    The result has, for each set of validation and each choice, `routed` among them, a figure "set, choice:
+    recall@cutoff" and a figure "set, choice: seconds" per question.
+
     Args:
         data: Folders with a corpus and `train.jsonl`.
         validation: Folders with a corpus and `dev.jsonl`, on which the default choices and the default price of a
@@ -75,13 +73,6 @@ def train_routed(
         retrievers: Choices, as `--retriever` takes them; `pagerank`, whose walk gives the signals, among them.
         recipe: Of the fit.
         progress: Callback `(stage, done, total)`.
-
-    Returns:
-        The weights, and the result: for each set of validation and each choice, `routed` among them, a figure
-        "set, choice: recall@cutoff" and a figure "set, choice: seconds" per question.
-
-    Raises:
-        InputError: A folder lacks a file or gives no questions with gold, or a choice cannot be made for its index.
     """
     started = time.perf_counter()
     names = [name.partition(":")[0] for name in retrievers]
@@ -134,17 +125,8 @@ def observe_choices(
 ) -> RoutingObservations:
     """Return recalls and seconds of every choice on the questions of a folder; stored observations are read again.
 
-    Args:
-        folder: With a corpus and the questions.
-        questions: Name of their file.
-        name: Of the folder, in progress and results.
-        run: Folder for the indexes, and for one file of recalls and one of seconds per folder of data.
-        retrievers: The choices.
-        recipe: Gives the cut-off.
-        progress: Callback `(stage, done, total)`.
-
-    Raises:
-        InputError: No question has gold, or a file of observations cannot be read.
+    The folder has a corpus and the file of `questions` with gold; `name` stands for it in progress and results. `run`
+    holds the indexes, and one file of recalls and one of seconds per folder of data.
     """
     context = open_corpus_index(folder, run, progress)
     opened = {one: open_retriever(parse_retriever(one), context.with_paths_per_passage(0)) for one in retrievers}
@@ -206,7 +188,8 @@ def _measure_recall(
             answers = retriever.retrieve([question.text for question in batch], cutoff)
             for row, (question, evidence) in enumerate(zip(batch, answers, strict=True), start):
                 ids = [scored.item.id for scored in evidence.passages]
-                recalls[row, column] = _recall({*ids, *(documents[id_] for id_ in ids)}, question.gold)
+                found = {*ids, *(documents[id_] for id_ in ids)}
+                recalls[row, column] = sum(id_ in found for id_ in question.gold) / len(question.gold)
             report(column * len(questions) + start + len(batch), len(retrievers) * len(questions))
     return {"signals": np.array(signals, dtype=np.float64), "recalls": recalls}
 
@@ -240,10 +223,6 @@ def _measure_seconds(
             seconds[row, column] = time.perf_counter() - started
         report(max(number + 1 - len(warm), 0))
     return {"seconds": seconds, "look": overhead}
-
-
-def _recall(ids: set[str], gold: Sequence[str]) -> float:
-    return sum(id_ in ids for id_ in gold) / len(gold)
 
 
 def _outcomes(

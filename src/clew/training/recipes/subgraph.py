@@ -34,14 +34,7 @@ def local_reader(
 ) -> GraphReader:
     """Return the reader that needs no language model: along paths, or trained to tell a few choices apart.
 
-    Args:
-        encoder: Of the graphs' texts.
-        training: Questions to train it on, by the first of their answers.
-        choices: The possible answers, if they are few.
-        seed: Of the training.
-
-    Raises:
-        InputError: There are choices, and no questions to train on, or one whose answer is none of them.
+    It is trained on the first of the questions' answers, each of which must be one of the choices.
     """
     if not choices:
         return PathGraphReader(VectorMemory(encoder.encode))
@@ -71,13 +64,8 @@ def train_selection(
         reader: Gives the feedback; one that has trainable parameters is trained with the network.
         encoder: Of the questions' vectors.
         recipe: Of network, feedback and loop.
-        run: Folder of the run's state.
+        run: Folder of the run's state, not that of other inputs.
         progress: Callback `(stage, done, total)`.
-
-    Raises:
-        InputError: There is nothing to learn from, or the folder holds the run of other questions or of another
-            recipe, network, reader or encoder.
-        ProviderError: The reader or the disk cannot be used.
     """
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
@@ -115,7 +103,7 @@ def tune_reader(
     run: Path,
     progress: Progress,
 ) -> float:
-    """Train a reader on fixed selections; one without trainable parameters stays as it is.
+    """Train a reader in place on fixed selections; return the seconds, 0 for one without trainable parameters.
 
     Args:
         training: Questions to learn from, each by the first of its answers.
@@ -126,14 +114,8 @@ def tune_reader(
         selection: Name of the selector, for the identity of the run.
         budget: Nodes of a selection, at most.
         recipe: Of the loop.
-        run: Folder of the run's state.
+        run: Folder of the run's state, not that of other inputs.
         progress: Callback `(stage, done, total)`.
-
-    Returns:
-        Seconds; 0 for a reader without trainable parameters.
-
-    Raises:
-        InputError: There is nothing to learn from, or the folder holds the run of something else.
     """
     trainable = as_trainable(reader)
     if trainable is None:
