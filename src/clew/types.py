@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     FloatArray = NDArray[np.float32]
+    DoubleArray = NDArray[np.float64]
     IntArray = NDArray[np.int32]
     LongArray = NDArray[np.int64]
     BoolArray = NDArray[np.bool_]

@@ -14,7 +14,7 @@ hold what the layout does not provide for.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,10 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
     path = next((source / name for name in QUESTION_FILES if (source / name).is_file()), None)
     if path is None:
         raise InputError(f"{source}: wanted a folder that holds {' or '.join(QUESTION_FILES)}; give such a folder")
-    records = list(_read_question_rows(path))
     stances = path.suffix == ".tsv"
+    columns, delimiter = (STANCE_COLUMNS, "\t") if stances else (("question",), ",")
+    rows = read_records(path) if path.suffix == ".jsonl" else read_table(path, columns, delimiter).records()
+    records = list(rows)
     if stances and not (source / "nodes").is_dir():
         graphs: LazyGraphs | list[TextualGraph] = [build_graph(_parse_triples(record)) for record in records]
         graph_of = {str(number): number for number in range(len(records))}
@@ -89,14 +91,6 @@ def read_graph(folder: Path, name: str) -> TextualGraph:
         ends.append((node_of[source], node_of[target]))
         relations.append(relation)
     return TextualGraph(tuple(texts), np.array(ends, dtype=np.int32).reshape(-1, 2), tuple(relations))
-
-
-def _read_question_rows(path: Path) -> Iterable[Record]:
-    if path.suffix == ".jsonl":
-        return read_records(path)
-    if path.suffix == ".tsv":
-        return read_table(path, STANCE_COLUMNS, "\t").records()
-    return read_table(path, ("question",)).records()
 
 
 def _graph_names(folder: Path) -> list[str]:
@@ -192,10 +186,16 @@ def _parse_triples(record: Record) -> Iterator[tuple[str, str, str]]:
                 raise record.error(f"'graph' holds {preview(piece)}", "(head; relation; tail), with two semicolons")
 
 
+def split_names(folder: Path) -> tuple[str, ...]:
+    """Return the names of the splits in a folder, sorted; none without any."""
+    files = (folder / "split").glob("*_indices.txt")
+    return tuple(sorted(file.name.removesuffix("_indices.txt") for file in files))
+
+
 def _read_split(folder: Path, split: str, count: int) -> Iterator[int]:
     path = folder / "split" / f"{split}_indices.txt"
     if not path.is_file():
-        names = sorted(file.name.removesuffix("_indices.txt") for file in path.parent.glob("*_indices.txt"))
+        names = split_names(folder)
         raise InputError(f"{path}: no such split; wanted one of {', '.join(names) or 'none: leave the split out'}")
     with open_text(path, "split") as file:
         lines = file.read().split("\n")

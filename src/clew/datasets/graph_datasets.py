@@ -106,7 +106,7 @@ def split_dataset(dataset: GraphDataset, share: float, seed: int) -> tuple[Graph
     """
     if not 0 < share < 1:
         raise InputError(f"the share of the first part is {share}: wanted more than 0 and less than 1")
-    group_of = _connected_groups(dataset.questions)
+    group_of = connected_groups(dataset.questions)
     groups = sorted(set(group_of))
     if len(groups) < 2:
         raise InputError(
@@ -126,12 +126,7 @@ def split_dataset(dataset: GraphDataset, share: float, seed: int) -> tuple[Graph
     )
 
 
-def count_groups(questions: Sequence[GraphQuestion]) -> int:
-    """Return the number of groups of questions that a split keeps together."""
-    return len(set(_connected_groups(questions)))
-
-
-def _connected_groups(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
+def connected_groups(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
     """Return for each question the least topic of its component; questions with several topics connect them."""
     names = [
         [(name, "") for name in q.group.split(TOPIC_SEPARATOR) if name] or [(q.group, "" if q.group else q.id)]

@@ -5,32 +5,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
+from clew.datasets.graph_datasets import GraphQuestion
 from clew.errors import InputError
+from clew.types import Question
 
-
-class Identified(Protocol):
-    """A question of any kind."""
-
-    @property
-    def id(self) -> str:
-        """Id, distinct in the data set."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """Text of the question."""
-        ...
-
-
-AnyQuestion = TypeVar("AnyQuestion", bound=Identified)
+AnyQuestion = TypeVar("AnyQuestion", Question, GraphQuestion)
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A JSON object and its location, such as "dev.jsonl: line 7", which the InputError of a missing or wrong field names."""
+    """A JSON object and its location, for example "dev.jsonl: line 7"; a missing or wrong field raises InputError."""
 
     location: str
     fields: dict[str, Any]

@@ -11,7 +11,7 @@ from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_truncated, evaluate_selector
 from clew.evaluation.reports import SelectionReport, SelectionSummary
-from clew.evaluation.significance import Comparison, compare_means, mean_interval
+from clew.evaluation.significance import compare_means, mean_interval
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
@@ -30,9 +30,8 @@ from clew.types import Progress
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 UNTRAINED_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
     "steiner": lambda _: SteinerSelector(),
@@ -169,18 +168,20 @@ def _build_report(
     generator = np.random.default_rng(0)
     means = {name: np.mean(rows, axis=0) for name, rows in values.items()}
     selections = {name: _summarize_selection(means[name], values[name], seconds[name], generator) for name in names}
-    comparisons = (
-        _compare_measure((names[0], other), means[names[0]], means[other], measure, generator)
-        for other in names[1:]
-        for measure in ("accuracy", "gold")
-    )
+    comparisons = []
+    for other in names[1:]:
+        for measure in ("accuracy", "gold"):
+            first, second = (means[name][:, MEASURES.index(measure)] for name in (names[0], other))
+            if (has_value := ~np.isnan(first)).any():
+                pair = first[has_value], second[has_value]
+                comparisons.append(compare_means((names[0], other), measure, *pair, generator))
     return SelectionReport(
         len(config.test),
         len(config.training),
         config.budget,
         len(values[names[0]]),
         selections,
-        tuple(comparison for comparison in comparisons if comparison is not None),
+        tuple(comparisons),
         truncated,
     )
 
@@ -199,12 +200,3 @@ def _summarize_selection(
         float(np.mean(seconds)),
         tuple(float(rows[:, 0].mean()) for rows in by_seed),
     )
-
-
-def _compare_measure(
-    names: tuple[str, str], first: "DoubleArray", other: "DoubleArray", measure: str, generator: "Generator"
-) -> Comparison | None:
-    """Compare two selections over the questions that have a measure; None if no question has it."""
-    first, other = (rows[:, MEASURES.index(measure)] for rows in (first, other))
-    has_value = ~np.isnan(first)
-    return compare_means(names, measure, first[has_value], other[has_value], generator) if has_value.any() else None

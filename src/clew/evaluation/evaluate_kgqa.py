@@ -22,7 +22,7 @@ from clew.types import Answer, Progress, Question
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 BATCH_SIZE = 64
 _SEED = 0
@@ -127,7 +127,8 @@ def _evaluate_retriever(
         for question, answer, row in zip(batch, batch_answers, rows[start:], strict=True):
             row["hits@1"] = hits_at_1(answer.text, question.answers)
         progress(name, len(answers), len(questions))
-    measures = _order_measures(rows[0])
+    main = sorted(filter(_is_main, rows[0]), reverse=True)
+    measures = [*main, *(name for name in rows[0] if name not in main)]
     columns = {measure: np.array([row[measure] for row in rows], dtype=np.float64) for measure in measures}
     if any(answer.usage.calls for answer in answers):
         columns["answer_calls"] = np.array([answer.usage.calls for answer in answers], dtype=np.float64)
@@ -149,10 +150,8 @@ def _step_coverage(trace: SearchTrace, gold: "NDArray[np.integer[Any]]") -> dict
     }
 
 
-def _order_measures(row: Mapping[str, float]) -> list[str]:
-    """Return the measures, the most important first."""
-    first = [name for name in row if name == "hits@1" or name.startswith("coverage@")]
-    return sorted(first, reverse=True) + [name for name in row if name not in first]
+def _is_main(measure: str) -> bool:
+    return measure == "hits@1" or measure.startswith("coverage@")
 
 
 def _summarize(columns: "Mapping[str, DoubleArray]") -> RetrieverSummary:
@@ -162,7 +161,7 @@ def _summarize(columns: "Mapping[str, DoubleArray]") -> RetrieverSummary:
         for name, values in columns.items()
         if name != "seconds" and not np.isnan(values).all()
     }
-    main = {name: values for name, values in columns.items() if name == "hits@1" or name.startswith("coverage@")}
+    main = {name: values for name, values in columns.items() if _is_main(name)}
     return RetrieverSummary.from_values(means, main, columns["seconds"], np.random.default_rng(_SEED))
 
 

@@ -14,9 +14,7 @@ from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 MEASURES = ("accuracy", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
 """Measures of each question: whether the answer is correct, whether all nodes of a gold path are selected, the reader's

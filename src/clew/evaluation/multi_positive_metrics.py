@@ -27,9 +27,7 @@ from clew.errors import InputError
 from clew.ranking import Ranks
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,7 @@ from clew.datasets.relevance import RelevanceJudgments
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 
 def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> "dict[str, DoubleArray]":

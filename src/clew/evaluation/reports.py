@@ -10,9 +10,8 @@ from clew.evaluation.significance import RESAMPLES, Comparison, mean_intervals
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 Interval = tuple[float, float]
 """Lower and upper end."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.datasets.relevance import RelevanceJudgments, match_gold
+from clew.datasets.relevance import match_gold
 from clew.errors import InputError
 from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
@@ -17,9 +17,8 @@ from clew.types import Question, Usage
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 CUTOFFS = (2, 5, 10)
 _SEED = 0
@@ -154,14 +153,17 @@ def build_report(
             f"the runs of {', '.join(names)} differ in questions, cut-offs or depth; score them with the same"
         )
     judgements = [match_gold((), (), question.gold) for question in questions]
-    unknown = [] if known_ids is None else unknown_gold(questions, known_ids)
+    warnings = [] if known_ids is None else unknown_gold(questions, known_ids)
+    if count := sum(not judgement.gold_count for judgement in judgements):
+        text = f"{count} of {len(judgements)} questions have no gold ids and are left out of the ranking measures"
+        warnings = [text, *warnings]
     return EvaluationReport(
         index,
         len(questions),
         {run.retriever: run.summary for run in scored},
         {f"recall@{k}": _mean_known(recall_ceiling(judgements, k)) for k in scored[0].ks},
         tuple(comparisons),
-        (*_missing_gold_warnings(judgements), *unknown),
+        tuple(warnings),
         depth=scored[0].depth,
     )
 
@@ -178,12 +180,6 @@ def unknown_gold(questions: Sequence[Question], known_ids: Callable[[str], bool]
         for gold, ids in question_ids.items()
         if not known_ids(gold)
     ]
-
-
-def _missing_gold_warnings(judgements: Sequence[RelevanceJudgments]) -> list[str]:
-    count = sum(not judgement.gold_count for judgement in judgements)
-    text = f"{count} of {len(judgements)} questions have no gold ids and are left out of the ranking measures"
-    return [text] if count else []
 
 
 def _summarize(

@@ -19,9 +19,8 @@ from clew.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 RESAMPLES = 10_000
 _CELLS = 100_000  # random numbers per batch; they fit into the processor's cache

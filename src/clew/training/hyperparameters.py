@@ -41,7 +41,15 @@ def check_fields(record: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CheckedRecord:
+    """A record whose fields are checked (see `check_fields`) when it is made."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe(CheckedRecord):
     """Hyper-parameters of the training loop.
 
     Attributes:
@@ -62,9 +70,6 @@ class Recipe:
         int, Field(ge=0, description="Epochs without a better figure before training stops; 0 for never.")
     ] = 0
     seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ class RetrievalLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionRecipe:
+class CompletionRecipe(CheckedRecord):
     """Sampling of the facts to complete; see `objectives.kg_completion`.
 
     Attributes:
@@ -109,12 +114,9 @@ class CompletionRecipe:
     held_out: Annotated[int, Field(ge=0)] = 100
     nodes: Annotated[int, Field(ge=1)] = 250
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, slots=True)
-class RerankLoss:
+class RerankLoss(CheckedRecord):
     """The loss of each question whose passages are reranked; see `objectives.reranking`."""
 
     kind: Annotated[
@@ -126,12 +128,9 @@ class RerankLoss:
     hardest: Annotated[int, Field(ge=0, description="Irrelevant passages in the loss, the best scored; 0 for all.")] = 5
     batch: Annotated[int, Field(ge=1, description="Questions per step.")] = 8
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, slots=True)
-class FeedbackRecipe:
+class FeedbackRecipe(CheckedRecord):
     """Sampling and cost of selections of nodes; see `objectives.subgraph_feedback`."""
 
     objective: Annotated[FeedbackObjective, Field(description="policy, or the loss of the paper.")] = "policy"
@@ -139,9 +138,6 @@ class FeedbackRecipe:
     draws: Annotated[int, Field(ge=2, description="Selections of a question that are compared, for policy.")] = 4
     price: Annotated[float, Field(ge=0, description="Of a selected node, in nats of the reader's loss.")] = 0.0
     batch: Annotated[int, Field(ge=1)] = 16  # questions per step
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def check_stops(self, *, stops: bool) -> None:
         """Raise InputError if selections may end early under an objective that does not train where."""

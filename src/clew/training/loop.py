@@ -93,51 +93,50 @@ def train(
         ProviderError: A batch that cannot be halved exceeds the device's memory, or the folder cannot be written.
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
-        return _train_locked(model, objective, recipe, folder, progress, group)
-
-
-def _train_locked(
-    model: nn.Module, objective: Objective[Item], recipe: Recipe, folder: Path, progress: Progress, group: ProcessGroup
-) -> TrainingResult:
-    model.to(group.device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
-    steps = -(-len(objective) // group.size)
-    total = max(recipe.epochs * steps, 1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: _learning_rate_factor(step, recipe.warmup, total)
-    )
-    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
-    state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
-    initial_figures = objective.validate(model)
-    with group.rank_zero_first():
-        reached = load_checkpoint(folder, settings, state)
-        if reached is None:
-            reached = Checkpoint(-1, -1, initial_figures, 0.0)
-            if not group.rank:
-                save_checkpoint(folder, settings, reached, state, best=True)
-    runner = _EpochRunner(state, objective, recipe, group)
-    for epoch in range(reached.epoch + 1, recipe.epochs):
-        if recipe.patience and epoch - max(reached.best, 0) > recipe.patience:
-            break
-        started = time.perf_counter()
-        loss = runner.run_epoch(
-            epoch,
-            lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps),  # type: ignore[misc]
+        model.to(group.device)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+        steps = -(-len(objective) // group.size)
+        total = max(recipe.epochs * steps, 1)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer,
+            lambda step: (
+                min(1.0, (step + 1) / max(recipe.warmup, 1)) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))
+            ),
         )
-        figures = objective.validate(average.module)
-        better = not figures or next(iter(figures.values())) > next(iter(reached.figures.values()))
-        seconds = reached.seconds + time.perf_counter() - started
-        reached = Checkpoint(epoch, epoch if better else reached.best, figures if better else reached.figures, seconds)
+        average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
+        state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
+        initial_figures = objective.validate(model)
         with group.rank_zero_first():
-            if not group.rank:
-                save_checkpoint(folder, settings, reached, state, best=better)
-                record = {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)}
-                with (folder / LOG_FILE).open("a", encoding="utf-8") as log:
-                    log.write(json.dumps(record) + "\n")
-    load_checkpoint(folder, settings, state, best=True)
-    model.load_state_dict(average.module.state_dict())
-    model.to("cpu")
-    return TrainingResult(reached.best, reached.figures, reached.seconds, initial_figures)
+            reached = load_checkpoint(folder, settings, state)
+            if reached is None:
+                reached = Checkpoint(-1, -1, initial_figures, 0.0)
+                if not group.rank:
+                    save_checkpoint(folder, settings, reached, state, best=True)
+        runner = _EpochRunner(state, objective, recipe, group)
+        for epoch in range(reached.epoch + 1, recipe.epochs):
+            if recipe.patience and epoch - max(reached.best, 0) > recipe.patience:
+                break
+            started = time.perf_counter()
+            loss = runner.run_epoch(
+                epoch,
+                lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps),  # type: ignore[misc]
+            )
+            figures = objective.validate(average.module)
+            better = not figures or next(iter(figures.values())) > next(iter(reached.figures.values()))
+            seconds = reached.seconds + time.perf_counter() - started
+            reached = Checkpoint(
+                epoch, epoch if better else reached.best, figures if better else reached.figures, seconds
+            )
+            with group.rank_zero_first():
+                if not group.rank:
+                    save_checkpoint(folder, settings, reached, state, best=better)
+                    record = {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)}
+                    with (folder / LOG_FILE).open("a", encoding="utf-8") as log:
+                        log.write(json.dumps(record) + "\n")
+        load_checkpoint(folder, settings, state, best=True)
+        model.load_state_dict(average.module.state_dict())
+        model.to("cpu")
+        return TrainingResult(reached.best, reached.figures, reached.seconds, initial_figures)
 
 
 class _LossModule(nn.Module, Generic[Item]):
@@ -230,7 +229,3 @@ class _EpochRunner(Generic[Item]):
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         return total, has_signal
-
-
-def _learning_rate_factor(step: int, warmup: int, total: int) -> float:
-    return min(1.0, (step + 1) / max(warmup, 1)) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))

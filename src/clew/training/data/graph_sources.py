@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from clew.datasets.explagraphs import load_explagraphs
-from clew.datasets.g_retriever import load_g_retriever
-from clew.datasets.graph_datasets import count_groups
+from clew.datasets.g_retriever import load_g_retriever, split_names
+from clew.datasets.graph_datasets import connected_groups
 from clew.datasets.kgqa import load_kgqa
 from clew.errors import InputError
 from clew.index import open as open_index
@@ -23,7 +23,7 @@ from clew.training.data.graph_questions import (
     evenly_spaced,
     train_test_split,
 )
-from clew.training.hyperparameters import check_fields
+from clew.training.hyperparameters import CheckedRecord
 from clew.types import Progress
 
 VALIDATION_SHARE = 0.15
@@ -38,7 +38,7 @@ _MIN_GROUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class GraphQuestionSource:
+class GraphQuestionSource(CheckedRecord):
     """Source of questions on graphs: one of `data`, `kg` and `index`; the latter two with `questions`.
 
     `hops` is None for `DEFAULT_HOPS`, and without `kg`.
@@ -66,9 +66,6 @@ class GraphQuestionSource:
         int | None, Field(ge=2, description="Questions of each file or split, at most, evenly spaced over it.")
     ] = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def check(self, split: str | None = None) -> None:
         """Check that the options fit together: the source names questions, and a split only of a folder."""
         given = (self.data is not None, self.kg is not None, self.index is not None, self.questions is not None)
@@ -82,9 +79,7 @@ class GraphQuestionSource:
     @property
     def split_names(self) -> tuple[str, ...]:
         """Names of the splits in the source's folder, sorted."""
-        folder = self.data / "split" if self.data else None
-        files = folder.glob("*_indices.txt") if folder and folder.is_dir() else ()
-        return tuple(sorted(file.name.removesuffix("_indices.txt") for file in files))
+        return split_names(self.data) if self.data else ()
 
     def with_path(self, path: Path) -> "GraphQuestionSource":
         """Return a copy with another file or folder of questions of the same kind."""
@@ -146,7 +141,7 @@ def load_comparison_splits(
     measured = test_split or _default_split(test_source, TEST_SPLIT)
     train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
     if test is None and measured is None:
-        if (groups := count_groups([one.question for one in train])) < _MIN_GROUPS:
+        if (groups := len(set(connected_groups([one.question for one in train])))) < _MIN_GROUPS:
             raise InputError(
                 f"{len(train)} questions on {groups} separate topics: wanted at least {_MIN_GROUPS}, for training, "
                 "validation and testing; give more questions (--limit), or separate test questions (--test)"

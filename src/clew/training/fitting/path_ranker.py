@@ -19,7 +19,7 @@ from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
 from clew.retrievers.frag.path_ranking import PathRankerWeights
 from clew.training.fitting.minibatches import minimise
-from clew.training.hyperparameters import check_fields
+from clew.training.hyperparameters import CheckedRecord
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ _EVENLY_WEIGHTED = ("explained", "in_order", "explained_by_ends", "mean_likeness
 
 
 @dataclass(frozen=True, slots=True)
-class PathRecipe:
+class PathRecipe(CheckedRecord):
     """Hyper-parameters of the path ranker; `decay` is that of the parameters that read words."""
 
     rank: Annotated[
@@ -44,9 +44,6 @@ class PathRecipe:
     batch: int = 64
     rate: float = 1e-2
     seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,12 +19,10 @@ from pydantic import Field
 from clew.errors import InputError
 from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Router
 from clew.retrievers.routed.weights import REFERENCE_PASSAGES, Choice, Duration, RoutedWeights
-from clew.training.hyperparameters import check_fields
+from clew.training.hyperparameters import CheckedRecord
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 SECONDS_PRICES = (0.0, 5.0, 10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
 """Candidate prices of a second, in points of recall."""
@@ -33,7 +31,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class RoutingRecipe:
+class RoutingRecipe(CheckedRecord):
     """Settings of the fit.
 
     Attributes:
@@ -50,9 +48,6 @@ class RoutingRecipe:
         float, Field(gt=0, le=1, alias="kept", description="Share of the recall that the default price of time keeps.")
     ] = 0.995
     margin: float = 0.005
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

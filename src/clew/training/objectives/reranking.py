@@ -16,7 +16,7 @@ without other passages are skipped; further passages of an evidence document cou
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -113,11 +113,7 @@ class Reranking:
     def validate(self, model: "nn.Module") -> dict[str, float]:
         """Return recall at 2 and 5 and all-gold at 5 for each set, their mean first; empty without a set."""
         assert isinstance(model, DocumentGNN)
-        figures: dict[str, float] = {}
-        for name, examples in self._validation.items():
-            for measure, value in pool_figures(rank_pools(model, examples, self._columns), examples).items():
-                figures[f"{name} {measure}"] = value
-        return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
+        return figures_by_set(self._validation, lambda examples: rank_pools(model, examples, self._columns))
 
 
 def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "Tensor":
@@ -141,6 +137,18 @@ def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fea
                 rankings.append(one.relevant[np.argsort(-own[: len(one.relevant)], kind="stable")])
     model.train(training)
     return rankings
+
+
+def figures_by_set(
+    validation: Mapping[str, Sequence[PoolExample]], rank: "Callable[[Sequence[PoolExample]], Sequence[BoolArray]]"
+) -> dict[str, float]:
+    """Return the figures of each set of pools as they are ranked, their mean first; empty without a set."""
+    figures = {
+        f"{name} {measure}": value
+        for name, examples in validation.items()
+        for measure, value in pool_figures(rank(examples), examples).items()
+    }
+    return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
 def pool_figures(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:

@@ -27,6 +27,7 @@ from clew.training.data.corpora import (
     CORPUS_FILE,
     DEVELOPMENT_FILE,
     TRAIN_FILE,
+    check_out_folder,
     distinct_names,
     hash_folders,
     open_corpus_index,
@@ -37,7 +38,6 @@ from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
-from clew.training.recipes.inputs import check_out_folder
 from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult

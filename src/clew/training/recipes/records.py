@@ -13,6 +13,7 @@ from pydantic import Field
 from clew.errors import InputError
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import (
+    CheckedRecord,
     CompletionRecipe,
     FeedbackRecipe,
     Recipe,
@@ -36,7 +37,7 @@ DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
 
 
 @dataclass(frozen=True, slots=True)
-class GFMRecipe:
+class GFMRecipe(CheckedRecord):
     """Training of the graph neural network of `gfm`; `features` and `prior` are of passages only."""
 
     stage: Annotated[
@@ -63,9 +64,6 @@ class GFMRecipe:
     loss: RetrievalLoss = field(default_factory=RetrievalLoss)
     completion: CompletionRecipe = field(default_factory=CompletionRecipe)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4))
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:

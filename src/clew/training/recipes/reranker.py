@@ -12,8 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.nn.document_gnn import ARCHITECTURE_VERSION
@@ -26,16 +24,16 @@ from clew.training.data.corpora import (
     CORPUS_FILE,
     DEVELOPMENT_FILE,
     TRAIN_FILE,
+    check_out_folder,
     distinct_names,
     hash_file,
     hash_folders,
     open_corpus_index,
+    question_files,
 )
 from clew.training.data.reranking_pools import PoolExample, load_pools, make_pool_examples, save_pools
-from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
-from clew.training.objectives.reranking import Reranking, pool_figures
-from clew.training.recipes.inputs import check_out_folder, question_files
+from clew.training.objectives.reranking import Reranking, figures_by_set
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
 from clew.training.recipes.records import RerankRecipe
 from clew.training.result import TrainingResult
@@ -92,7 +90,10 @@ def train_reranker(
     columns = FeatureColumns.locate(read, available_columns(recipe))
     objective = Reranking(training, held_out, columns, recipe.loss)
     model = build_document_network(recipe, source.dimension)
-    recipe = replace(recipe, loop=_shorten_schedule(recipe.loop, len(objective)))
+    loop, steps = recipe.loop, max(1, len(objective) * recipe.loop.epochs)
+    # Warm-up and averaging have to fit a run of few steps.
+    warmup, average = min(loop.warmup, steps // 5), min(loop.average, max(0.0, 1.0 - 5 / steps))
+    recipe = replace(recipe, loop=replace(loop, warmup=warmup, average=average))
     hashes = hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE)
     key = _hash(repr(recipe), ARCHITECTURE_VERSION, bases, own, *hashes, source.fingerprint)
     result = train(model, objective, recipe.loop, run / f"state-{key}", progress)
@@ -108,26 +109,12 @@ def train_reranker(
     save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *read, source.fingerprint, about))
     return replace(
         result,
-        initial_figures=_baseline_figures(held_out),
+        initial_figures=figures_by_set(
+            held_out, lambda examples: [one.relevant for one in examples]
+        ),  # as they were found
         questions=len(training),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
     )
-
-
-def _shorten_schedule(loop: Recipe, batches: int) -> Recipe:
-    """Return a recipe whose warm-up and averaging fit a run of few steps."""
-    steps = max(1, batches * loop.epochs)
-    return replace(loop, warmup=min(loop.warmup, steps // 5), average=min(loop.average, max(0.0, 1.0 - 5 / steps)))
-
-
-def _baseline_figures(validation: Mapping[str, Sequence[PoolExample]]) -> dict[str, float]:
-    """Return the figures of pools in the order they were found in, their mean first."""
-    figures = {
-        f"{name} {measure}": value
-        for name, examples in validation.items()
-        for measure, value in pool_figures([one.relevant for one in examples], examples).items()
-    }
-    return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
 def _check_inputs(

@@ -24,7 +24,14 @@ from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, RoutedWeights, save_choices
 from clew.store.atomic import atomic_file
-from clew.training.data.corpora import CORPUS_FILE, distinct_names, hash_file, open_corpus_index
+from clew.training.data.corpora import (
+    CORPUS_FILE,
+    check_out_folder,
+    distinct_names,
+    hash_file,
+    open_corpus_index,
+    question_files,
+)
 from clew.training.fitting.routing import (
     RoutingObservations,
     RoutingOutcome,
@@ -34,7 +41,6 @@ from clew.training.fitting.routing import (
     simulate_routing,
     single_retriever_outcome,
 )
-from clew.training.recipes.inputs import check_out_folder, question_files
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 
