@@ -81,7 +81,6 @@ class QuestionType:
         noun: Folded noun after "which", "what", "how many" or "who is the"; "" without one.
         options: The two alternatives of "A or B", as written; () without them.
         comparison: Criterion between the options: "earlier", "later", "description", "undecidable"; "" without options.
-        asks_same_nationality: Whether it asks if two entities have the same nationality.
     """
 
     kind: str

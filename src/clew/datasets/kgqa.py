@@ -34,16 +34,12 @@ EntityIds = tuple[int, ...]
 def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: int = 1000) -> GraphDataset:
     """Load questions on the neighbourhoods of their topics.
 
-    A graph holds the entities within some hops of any topic, over facts in either direction, and all facts among them:
-    the topics first, then nearest first, each sorted by name. Topics are matched by exact name; a question without a
-    topic in the graph gets an empty one. A path with an entity outside the graph is not gold. The `notes` of the data
-    set count these cases.
-
-    Args:
-        kg: File of triples (see `graph_file`); duplicates count once.
-        questions: In Clew's layout, with `topic` and, if known, `paths`; one at least names a topic of the graph.
-        hops: Radius, 0 to 127.
-        max_nodes: Maximum number of nodes in a graph, at least 1; topics are always kept.
+    A graph holds the entities within some hops of any topic, from 0 to 127, over facts in either direction, and all
+    facts among them: the topics first, then nearest first, each sorted by name, `max_nodes` of them, at least 1, or all
+    topics. Topics are matched by exact name; a question without a topic in the graph gets an empty one, but one at
+    least names a topic. A path with an entity outside the graph is not gold. The `notes` of the data set count these
+    cases. `kg` is a file of triples (see `graph_file`), of which duplicates count once; questions have `topic` and, if
+    known, `paths`.
     """
     if max_nodes < 1 or not 0 <= hops <= MAX_HOPS:
         raise InputError(

@@ -31,12 +31,10 @@ _LAYOUTS = (
 def load_questions(path: str | Path) -> list[Question]:
     """Load the questions of a data set, in the order of the file.
 
-    Raises InputError with file and line if the file cannot be read, its layout is unknown, a key is missing or has the
-    wrong type, or two questions have the same id.
-
-    Args:
-        path: File of questions, folder with `questions.jsonl`, BEIR folder, or file of a BEIR folder's `qrels`, which
-            selects the split (a folder with several splits must have `test`).
+    `path` is a file of questions, a folder with `questions.jsonl`, a BEIR folder, or a file of a BEIR folder's `qrels`,
+    which selects the split (a folder with several splits must have `test`). Raises InputError with file and line if the
+    file cannot be read, its layout is unknown, a key is missing or has the wrong type, or two questions have the same
+    id.
     """
     source = Path(path)
     if beir.is_beir_path(source):
@@ -57,11 +55,9 @@ def load_questions(path: str | Path) -> list[Question]:
 def load_corpus(path: str | Path) -> Iterator[Document]:
     """Yield the documents of a data set, in the order of the file, each id once.
 
-    Raises InputError as `load_questions`; an unusable file is refused at the call, a bad record when it is reached.
-
-    Args:
-        path: Corpus, folder with `corpus.jsonl`, BEIR folder, or file of questions that include their passages
-            (if `X_corpus.json` exists beside `X.json`, that is the corpus).
+    `path` is a corpus, a folder with `corpus.jsonl`, a BEIR folder, or a file of questions that include their passages
+    (if `X_corpus.json` exists beside `X.json`, that is the corpus). Raises InputError as `load_questions`; an unusable
+    file is refused at the call, a bad record when it is reached.
     """
     source = Path(path)
     if beir.is_beir_path(source):

@@ -56,10 +56,9 @@ SELECTIONS = (GCN, GCN_PAPER, GCN_UNTRAINED, *UNTRAINED_SELECTIONS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonConfig:
-    """Questions, readers and budget of a comparison.
+    """Questions to train on, to choose the epoch by and to evaluate, readers and budget of a comparison.
 
     Attributes:
-        training: Questions to train networks and readers on; `validation` chooses their epoch, `test` is evaluated.
         make_reader: Returns a reader for a seed, a new one at every call, since selections train it.
         encoder: Encoder of the graphs' texts.
         budget: Maximum number of nodes of a selection; ignored for the whole graph.
@@ -94,19 +93,13 @@ def compare_selections(
     runs_folder: Path,
     progress: Progress,
 ) -> SelectionReport:
-    """Evaluate subgraph selections, and compare the first with each other one.
+    """Evaluate distinct subgraph selections, and compare the first with each other one.
 
-    The value of a question is the mean over the seeds; intervals and tests are over questions. A trainable reader is
-    trained with the selection's network, or on the output of a selection without one, on the same questions.
-
-    Args:
-        config: Questions and readers.
-        names: Distinct names of `SELECTIONS` and `OWN_READER_SELECTIONS`.
-        seeds: Random seeds of reader training, of networks' initial weights and samples, and of `random`.
-        recipe: Of the networks; only one trained with the objective `policy` may stop a selection early, and
-            `gcn-paper` is trained with the loss as published.
-        runs_folder: Folder of the networks' runs, from which an interrupted run of the same inputs is resumed.
-        progress: Progress callback: `(stage, done, total)`.
+    The value of a question is the mean over the seeds, which are those of reader training, of networks' initial weights
+    and samples, and of `random`; intervals and tests are over questions. A trainable reader is trained with the
+    selection's network, or on the output of a selection without one, on the same questions. Only a network trained with
+    the objective `policy` may stop a selection early, and `gcn-paper` is trained with the loss as published. An
+    interrupted run of the same inputs is resumed from its folder in `runs_folder`.
     """
     check_selection_names(names)
     if lacking := [name for name in names if name in OWN_READER_SELECTIONS and name not in config.own_readers]:

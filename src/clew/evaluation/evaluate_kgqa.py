@@ -44,15 +44,10 @@ def evaluate_path_retrievers(
     answerer: Answerer | None = None,
     feedback_log: Path | None = None,
 ) -> EvaluationReport:
-    """Evaluate path retrievers, and compare the first with each other one.
+    """Evaluate path retrievers on questions with topics and answers, and compare the first with each other one.
 
-    Args:
-        index: The index to search.
-        questions: Questions with topics and answers.
-        retrievers: Distinct names.
-        progress: Progress callback: `(retriever, done, total)`.
-        answerer: Answers the questions; None for the end of the best path.
-        feedback_log: Log to which the first quarter of the first retriever's answers is appended, if they name a path.
+    The `answerer` is by default the end of the best path. The first quarter of the first retriever's answers is
+    appended to `feedback_log`, if they name a path.
     """
     names = list(dict.fromkeys(name.strip() for name in retrievers))
     opened = {name: open_path_retriever(index, name) for name in names}

@@ -37,16 +37,16 @@ def evaluate_retrievers(
     paths: int = 0,
     positives: bool = False,
 ) -> EvaluationReport:
-    """Evaluate retrievers, and compare the first with each other one.
+    """Evaluate retrievers on questions with gold ids, and compare the first with each other one.
 
     Args:
         index: The index to search.
-        questions_path: File of questions with gold ids.
+        questions_path: File of the questions.
         retrievers: Distinct names.
         cutoffs: Ascending cut-offs k.
         where: Filter of the passages.
         runs_folder: Cache of runs; a run of the same index, questions and options is scored without searching again.
-        progress: Progress callback: `(stage, done, total)`.
+        progress: Progress callback.
         answerer: Answers the questions from each retriever's evidence, to be scored too; None for none.
         paths: Number of paths that explain each passage, for retrievers where that costs time.
         positives: Whether to add the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.

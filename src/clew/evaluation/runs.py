@@ -109,15 +109,8 @@ def execute(
     """Run a retriever on questions, one at a time, so that seconds are the latency of a single question.
 
     The first question is asked once more beforehand, untimed, as a warm-up. If that calls a language model, questions
-    are asked in batches instead, none twice, and seconds are those reported per question.
-
-    Args:
-        retriever: The retriever to run.
-        name: Its name in the run.
-        questions: At least one, with distinct ids.
-        k: Number of passages to retrieve, at least 1.
-        where: Filter of the passages, as in `Retriever.retrieve`.
-        progress: Progress callback: `(done, total)`.
+    are asked in batches instead, none twice, and seconds are those reported per question. There is at least one
+    question, ids are distinct, and `k` passages are retrieved, at least 1. `progress` is called with `(done, total)`.
     """
     if not questions:
         raise InputError("there are no questions; give at least one")

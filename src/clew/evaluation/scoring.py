@@ -49,7 +49,6 @@ def score(
     run: Run,
     questions: Sequence[Question],
     ks: Sequence[int] = CUTOFFS,
-    generator: "Generator | None" = None,
     resamples: int = RESAMPLES,
     *,
     positives: bool = False,
@@ -57,16 +56,16 @@ def score(
     """Score a run against the gold ids of its questions.
 
     Measures are "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
-    `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k. The summary's costs are the means per
-    question of steps, and of a language model's calls, tokens and money.
+    `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k, over the whole run, which should hold 100
+    passages. The summary's costs are the means per question of steps, and of a language model's calls, tokens and
+    money.
 
     Args:
         run: Holds every question; its other questions are ignored.
         questions: At least one with gold; those without are left out of the means of the ranking measures.
         ks: Distinct cut-offs, each from 1 to the run's `k`.
-        generator: Random generator of the intervals; `default_rng(0)` if None.
         resamples: Number of bootstrap resamples.
-        positives: Whether to add the measures over all positives, which use the whole run: it should hold 100 passages.
+        positives: Whether to add the measures over all positives.
     """
     if len({question.id for question in questions}) != len(questions):
         raise InputError("two questions have the same id; give each question once")
@@ -89,7 +88,7 @@ def score(
         ranks = [rank_positives(r.passage_ids, r.document_ids, r.scores, q.gold) for r, q in pairs]
         values |= compute_multi_positive_measures(ranks, ks)
     seconds = np.array([ranking.usage.seconds for ranking in scored], dtype=np.float64)
-    summary = _summarize(values, seconds, generator or np.random.default_rng(_SEED), resamples)
+    summary = _summarize(values, seconds, np.random.default_rng(_SEED), resamples)
     ids = tuple(question.id for question in questions)
     usage = sum((ranking.usage for ranking in scored), Usage())
     totals = {
@@ -102,13 +101,11 @@ def score(
     return ScoredRun(run.retriever, ids, tuple(ks), run.k, {**values, "seconds": seconds}, summary, usage)
 
 
-def compare(
-    first: ScoredRun, second: ScoredRun, measure: str, generator: "Generator | None" = None, resamples: int = RESAMPLES
-) -> Comparison:
+def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = RESAMPLES) -> Comparison:
     """Compare two runs scored on the same questions in one measure, paired over the questions with gold.
 
-    The difference is the first mean minus the second. `generator`, by default `default_rng(0)`, draws resamples and
-    sign flips, `resamples` of each. Raises InputError if the questions differ, or the measure is unknown.
+    The difference is the first mean minus the second. Raises InputError if the questions differ, or for an unknown
+    measure.
     """
     if first.question_ids != second.question_ids:
         raise InputError(
@@ -123,7 +120,7 @@ def compare(
         measure,
         first.values[measure][has_gold],
         second.values[measure][has_gold],
-        generator or np.random.default_rng(_SEED),
+        np.random.default_rng(_SEED),
         resamples,
     )
 
@@ -137,12 +134,8 @@ def build_report(
 ) -> EvaluationReport:
     """Assemble the report of an evaluation, with warnings of questions without gold and of unknown gold ids.
 
-    Args:
-        index: Name of the index.
-        questions: The questions that were scored.
-        scored: At least one run, with distinct names and the same questions, cut-offs and depth.
-        comparisons: Results of `compare`.
-        known_ids: Whether an id is a passage or a document of the index; None skips the check of gold ids.
+    There is at least one run, with distinct names and the same questions, cut-offs and depth. `known_ids` tells whether
+    an id is a passage or a document of the index; None skips the check of gold ids.
     """
     ids = tuple(question.id for question in questions)
     names = [run.retriever for run in scored]

@@ -107,16 +107,10 @@ def compare_means(
     *,
     p_value: "Callable[[DoubleArray], float] | None" = None,
 ) -> Comparison:
-    """Compare two systems on the same questions, with values (n,) in the same order; the generator serves both tests.
+    """Compare two systems, of these names, on the same questions, with values (n,) in the same order.
 
-    Args:
-        names: Names of the two systems.
-        measure: Name of the measure.
-        first: (n,) values of the first system.
-        second: (n,) values of the second system.
-        generator: Random generator of the bootstrap, then of the test.
-        resamples: Number of resamples of each.
-        p_value: Test on the differences (n,); None for `randomisation_p`.
+    The generator draws `resamples` for the bootstrap, then for the test: `p_value` on the differences (n,), or by
+    default `randomisation_p`.
     """
     if first.shape != second.shape:
         raise InputError(f"{names[0]} has {len(first)} values and {names[1]} {len(second)}; give the same questions")

@@ -79,13 +79,8 @@ def train(
 ) -> TrainingResult:
     """Train a model in place, and leave it on the CPU with the weights of its best epoch.
 
-    Args:
-        model: The initial weights; together with the recipe's seed they determine the result.
-        objective: Loss, batches and validation.
-        recipe: Hyper-parameters.
-        folder: Run folder for the log and the checkpoints from which a later call resumes.
-        progress: Progress callback: `(stage, done, total)`.
-        group: Processes that share the work, and the device of this one.
+    The initial weights and the recipe's seed determine the result. The run folder holds the log and the checkpoints
+    from which a later call resumes; `group` are the processes that share the work.
 
     Raises:
         InputError: The folder holds a run of another recipe or model, another process is training in it, no batch of

@@ -1,10 +1,8 @@
 """Reader of textual graphs for questions with a small fixed set of answers, without a language model.
 
 A trained bag-of-relations classifier: each edge's relation vector is projected to h numbers, these are summed over the
-edges of the subgraph, and a linear layer scores the answers.
-
-Source: none; the sum over a set of edges is that of Zaheer et al., "Deep Sets" (2017).
-Differs from the source: nothing.
+edges of the subgraph, and a linear layer scores the answers. Source: none; the sum over a set of edges is that of
+Zaheer et al., "Deep Sets" (2017). Differs from the source: nothing.
 """
 
 from collections.abc import Sequence

@@ -17,10 +17,8 @@ GraphPrompt = Callable[[str, str], str]
 class PromptTokenizer:
     """Builds and tokenizes the prompts of one reader.
 
-    Args:
-        prompt: Joins question and graph.
-        max_context_tokens: Limit of the graph's text; lines are dropped at its end, so edges before nodes.
-        chat: Whether to apply the tokenizer's chat template; None: if it has one.
+    The graph's text has at most `max_context_tokens`: lines are dropped at its end, so edges before nodes. `chat` tells
+    whether to apply the tokenizer's chat template; None: if it has one.
     """
 
     def __init__(self, prompt: GraphPrompt, max_context_tokens: int, chat: bool | None) -> None:

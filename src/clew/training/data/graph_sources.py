@@ -126,14 +126,9 @@ def load_comparison_splits(
 ) -> Splits:
     """Return training, validation and test questions; training and validation questions leak none of the test.
 
-    Args:
-        source: Source of the questions.
-        split: Training split; None for `train` if the source has splits.
-        test: Test questions in a file or folder of the same kind; None for a split, or a random share of the groups.
-        test_split: Test split; None for `test` if the source has splits.
-        encoder: Encoder of the graphs' texts.
-        progress: Progress callback: `(stage, done, total)`.
-        note: Callback for what could not be used.
+    `split` and `test_split` are `train` and `test` by default, if the source has splits. `test` has the test questions
+    in a file or folder of the same kind; without it they are a split, or a random share of the groups. `note` is called
+    with what could not be used.
     """
     test_source = source if test is None else source.with_path(test)
     source.check(split)

@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReaderRecipe:
-    """Hyper-parameters of the choice reader.
+    """Hyper-parameters of the choice reader; the learning rate decays from `rate` as a cosine.
 
     Attributes:
         width: Width of a relation's hidden vector.
         random_subgraphs: Random subgraphs of each graph that are read besides the whole graph.
-        batch: Graphs per step.
-        rate: Initial learning rate; decays as a cosine.
     """
 
     width: int = 8

@@ -35,30 +35,22 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray, LongArray
 
-_OPENINGS = (
-    (),
-    ("what", "is", "the"),
-    ("who", "is", "the"),
-    ("which", "is", "the"),
-    ("what",),
-    ("the",),
-    ("what", "are", "the"),
-    ("tell", "me", "the"),
-    ("name", "the"),
-    ("which",),
+_OPENINGS = tuple(
+    words.split()
+    for words in (
+        *("", "what is the", "who is the", "which is the", "what"),
+        *("the", "what are the", "tell me the", "name the", "which"),
+    )
 )
 
 
 @dataclass(frozen=True, slots=True)
 class HopRecipe:
-    """Hyper-parameters of the hop predictor.
+    """Hyper-parameters of the hop predictor, of the kind `words` or `tf-idf`.
 
     Attributes:
-        kind: `words` or `tf-idf`.
-        made_up: Number of synthetic questions, for `words`.
-        share: Weight of a synthetic question in the loss.
+        made_up: Number of synthetic questions, for `words`; `share` is the weight of one in the loss.
         hidden: Width of the network.
-        batch: Questions per step.
         rate: Initial learning rate.
         decay: Weight decay; for `tf-idf` the ridge penalty.
     """
@@ -94,15 +86,11 @@ def train_hop_predictor(
     vocabulary: Sequence[str] = (),
     start: HopPredictorWeights | None = None,
 ) -> HopPredictorWeights:
-    """Train a hop predictor.
+    """Train a hop predictor on at least one question.
 
-    Args:
-        examples: Labelled questions, at least one.
-        recipe: Hyper-parameters.
-        encode: Encodes words as unit vectors (n, d).
-        encoder: Fingerprint of the encoder.
-        vocabulary: Words for the relations of synthetic questions; if empty, there are no such questions.
-        start: Initial weights, for `words`, of the same encoder.
+    `encode` returns unit vectors (n, d) of words, `encoder` is its fingerprint. `vocabulary` are words for the
+    relations of synthetic questions; without any, there are none. `start` are initial weights for `words`, of the same
+    encoder.
     """
     if not examples:
         raise InputError("no question to learn from: give questions whose answers the graph connects to their topics")

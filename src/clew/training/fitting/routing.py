@@ -100,11 +100,8 @@ def fit_routing(
 ) -> RoutedWeights:
     """Fit weights that choose among retrievers; all of them are default choices, and a second has no price yet.
 
-    Args:
-        observations: Observations on one or more data sets, of at least two questions.
-        retrievers: The c choices, each a distinct name with optional settings after a colon.
-        signals: Names of the s signals.
-        recipe: Settings of the fit.
+    The c `retrievers` are distinct names with optional settings after a colon, `signals` the names of the s signals.
+    The data sets have at least two questions.
     """
     _check_observations(observations, retrievers)
     observed = np.concatenate([one.signals for one in observations])

@@ -100,7 +100,7 @@ class CompletionFacts:
             nodes = nodes[top_order(walk.values, self._max_nodes)]
         nodes = np.union1d(nodes, [start, target]).astype(np.int32)
         senders, receivers, positions = induced_edges(self.edges, nodes)
-        others = ~self._states_same_fact(positions, edge)
+        others = self.fact_ids[positions] != self.fact_ids[edge]  # in neither direction
         senders, receivers, positions = senders[others], receivers[others], positions[others]
         values = self._walk_values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
         described = self._view.graphs.describe_nodes(nodes, values, {start: 1.0}, lambda: self.question_vector(edge))
@@ -112,17 +112,6 @@ class CompletionFacts:
     def target(self, edge: int) -> int:
         """Return the queried node."""
         return int(self._receivers[edge])
-
-    def _states_same_fact(self, positions: "LongArray", edge: int) -> "BoolArray":
-        """Return which of the edges at some positions state the edge's fact, in either direction."""
-        edges = self.edges
-        start, target = edges.senders[edge], self._receivers[edge]
-        relation = int(edges.relations[edge])
-        back = (relation + edges.relation_count) % (2 * edges.relation_count)
-        senders, receivers, relations = edges.senders[positions], self._receivers[positions], edges.relations[positions]
-        same: BoolArray = (senders == start) & (receivers == target) & (relations == relation)
-        inverse: BoolArray = (senders == target) & (receivers == start) & (relations == back)
-        return same | inverse
 
     def _walk_values(self, senders: "IntArray", receivers: "IntArray", count: int, start: int) -> "FloatArray":
         """Return walk values (n,) on the remaining graph; those on the whole graph would leak the answer."""
@@ -146,14 +135,10 @@ class CompletionBatch:
 
 
 class KGCompletion:
-    """Objective of knowledge graph completion (see `clew.training.loop.Objective`).
+    """Objective of knowledge graph completion (see `clew.training.loop.Objective`); in the paper alpha is 1.
 
-    Args:
-        graphs: Facts to train on, by index; at least one.
-        loss: Loss of a fact; the paper's has alpha 1.
-        recipe: Sampling of facts.
-        seed: Random seed of the validation facts.
-        validation: Facts of validation indexes; if there are none, a part of each of `graphs` is held out.
+    Facts to train on are given by index. Without facts of validation indexes, a part of those is held out, drawn by
+    `seed`.
     """
 
     no_signal_message = (

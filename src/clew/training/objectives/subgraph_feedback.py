@@ -69,12 +69,8 @@ class FeedbackExample:
 class SubgraphFeedback:
     """Objective of selector training (see `clew.training.loop.Objective`).
 
-    Args:
-        examples: Training questions.
-        validation: Questions whose mean loss selects the epoch.
-        reader: Reader that gives the feedback; if it has trainable parameters, they are trained as well.
-        settings: Settings of the network, which may not end a selection that the objective does not train.
-        recipe: Sampling and cost of selections.
+    If the reader that gives the feedback has trainable parameters, they are trained as well. The network's settings may
+    not let it end a selection if the recipe does not train that.
     """
 
     no_signal_message = (
@@ -195,12 +191,8 @@ def reinforce_loss(
 ) -> "Tensor | None":
     """Return the loss of `policy`, whose expected gradient is that of the expected cost; None if all costs are equal.
 
-    Args:
-        scores: Node scores (n,) of each of b questions.
-        ends: (b,) scores of ending the selection.
-        orders: For each question d >= 2 selections of nodes (k,), in the order in which they were sampled.
-        costs: (b, d) costs of the selections.
-        budget: Maximum number of nodes in a selection.
+    Each of b questions has node scores (n,) and d >= 2 selections of at most `budget` nodes, in the order in which they
+    were sampled. `ends` (b,) are the scores of ending a selection, `costs` (b, d) those of the selections.
     """
     # Relative to the lowest cost, so that equal costs give an advantage of exactly 0 despite rounding.
     extra, draws = costs - costs.min(1, keepdim=True).values, costs.shape[1]

@@ -46,15 +46,10 @@ def train_frag_hops(
     start: Path | None = None,
     feedback: Sequence[Path] = (),
 ) -> TrainingResult:
-    """Train a hop predictor and write its weights to the folder `out`.
+    """Train a hop predictor on indexes and questions on them, and write its weights.
 
-    Args:
-        graphs: Indexes and questions on them; every tenth question is held out for the accuracy.
-        out: Folder for the weights.
-        recipe: Hyper-parameters.
-        progress: Callback `(stage, done, total)`.
-        start: Weights to begin with.
-        feedback: Logs of answers that name the path they used (see `read_feedback_log`).
+    Every tenth question is held out for the accuracy. `start` are weights to begin with, `feedback` are logs of answers
+    that name the path they used (see `read_feedback_log`).
     """
     examples: list[HopExample] = []
     left_out = 0

@@ -57,14 +57,10 @@ def train_gfm(
 ) -> TrainingResult:
     """Train the graph neural network on some folders of data, and write its weights.
 
-    Args:
-        data: Folders with a corpus, and `train.jsonl` to fine-tune.
-        validation: Folders with a corpus, and `dev.jsonl` except to pretrain, that choose the epoch; without any, a
-            part of the facts or questions of the corpora is held out, or, to fine-tune, the last epoch is stored.
-        out: Folder for the weights; `out`/run holds the indexes and the state of the run, which resumes after a kill.
-        recipe: Stage, shape and hyper-parameters.
-        progress: Callback `(stage, done, total)`.
-        group: The processes that share the work.
+    Folders have a corpus, those to fine-tune on `train.jsonl` and those of validation, which choose the epoch,
+    `dev.jsonl` except to pretrain. Without validation, a part of the facts or questions of the corpora is held out, or,
+    to fine-tune, the last epoch is stored. `out`/run holds the indexes and the state of the run, which resumes after a
+    kill.
     """
     run, folders = out / "run", (*data, *validation)
     check_out_folder(out)
@@ -123,13 +119,8 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress:
     result = train(trained.model, objective, recipe.loop, state, progress)
     discard(state)
     if result.best_epoch >= 0:
-        about = {
-            "adapted from": trained.key,
-            "questions": len(training),
-            **_describe_recipe(recipe),
-            "figures": result.figures,
-        }
-        save_weights(out, trained, about)
+        about = {"adapted from": trained.key, "questions": len(training), **_describe_recipe(recipe)}
+        save_weights(out, trained, {**about, "figures": result.figures})
     return replace(result, questions=len(training), held_out=len(held_out))
 
 

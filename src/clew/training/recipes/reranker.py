@@ -59,17 +59,11 @@ def train_reranker(
 ) -> TrainingResult:
     """Train the network that reranks on some folders of data, and write its weights.
 
-    Args:
-        data: Folders with a corpus and `train.jsonl`.
-        validation: Folders with a corpus and `dev.jsonl`, which choose the epoch; without any, the last is stored.
-        out: Folder for the weights.
-        bases: Retrievers whose pools are learned from, as `--retriever` takes them.
-        recipe: Graphs, network and hyper-parameters.
-        progress: Callback `(stage, done, total)`.
-        run: Folder for the indexes, the pools and the state of the run, which resumes after a kill; None for
-            `out`/run. Several recipes may share it.
-        also: Retrievers for one folder of data only, such as one that was trained on the other folders: on questions
-            that it has learned from, its pools would be better than on others.
+    Folders have a corpus and `train.jsonl`, those of validation, which choose the epoch, `dev.jsonl`; without any, the
+    last epoch is stored. `bases` are the retrievers whose pools are learned from, as `--retriever` takes them; `also`
+    has further ones for one folder of data only, such as one that was trained on the other folders: on questions that
+    it has learned from, its pools would be better than on others. `run`, by default `out`/run, holds the indexes, the
+    pools and the state of the run, which resumes after a kill. Several recipes may share it.
     """
     _check_inputs(data, validation, out, bases, also)
     names, run = distinct_names([*data, *validation]), run or out / "run"

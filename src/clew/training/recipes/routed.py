@@ -68,17 +68,11 @@ def train_routed(
 ) -> tuple[RoutedWeights, TrainingResult]:
     """Fit the choice among retrievers on the questions of some folders, and write its weights.
 
-    The result has, for each set of validation and each choice, `routed` among them, a figure "set, choice:
-    recall@cutoff" and a figure "set, choice: seconds" per question.
-
-    Args:
-        data: Folders with a corpus and `train.jsonl`.
-        validation: Folders with a corpus and `dev.jsonl`, on which the default choices and the default price of a
-            second are calibrated; without any, `data` is.
-        out: Folder for the weights; `out`/run holds the indexes, and the observations of each folder.
-        retrievers: Choices, as `--retriever` takes them; `pagerank`, whose walk gives the signals, among them.
-        recipe: Of the fit.
-        progress: Callback `(stage, done, total)`.
+    Folders have a corpus and `train.jsonl`, those of validation `dev.jsonl`; on these, else on `data`, the default
+    choices and the default price of a second are calibrated. `out`/run holds the indexes, and the observations of each
+    folder. The choices are given as `--retriever` takes them, `pagerank`, whose walk gives the signals, among them. The
+    result has, for each set of validation and each choice, `routed` among them, a figure "set, choice: recall@cutoff"
+    and a figure "set, choice: seconds" per question.
     """
     started = time.perf_counter()
     names = [name.partition(":")[0] for name in retrievers]

@@ -56,16 +56,10 @@ def train_selection(
     run: Path,
     progress: Progress,
 ) -> tuple[TrainedScorer, TrainingResult]:
-    """Train a network that selects subgraphs; a run that was killed resumes.
+    """Train a network that selects subgraphs; a run of the same inputs that was killed resumes in its folder.
 
-    Args:
-        training: Questions to learn from.
-        validation: Questions that choose the epoch.
-        reader: Gives the feedback; one that has trainable parameters is trained with the network.
-        encoder: Of the questions' vectors.
-        recipe: Of network, feedback and loop.
-        run: Folder of the run's state, not that of other inputs.
-        progress: Callback `(stage, done, total)`.
+    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained with the
+    network.
     """
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
@@ -105,17 +99,8 @@ def tune_reader(
 ) -> float:
     """Train a reader in place on fixed selections; return the seconds, 0 for one without trainable parameters.
 
-    Args:
-        training: Questions to learn from, each by the first of its answers.
-        validation: Questions that choose the epoch.
-        reader: Trained in place.
-        encoder: Of the questions' vectors.
-        selector: Selects the subgraphs that are read.
-        selection: Name of the selector, for the identity of the run.
-        budget: Nodes of a selection, at most.
-        recipe: Of the loop.
-        run: Folder of the run's state, not that of other inputs.
-        progress: Callback `(stage, done, total)`.
+    Questions are learned by the first of their answers; `validation` chooses the epoch. The selections have at most
+    `budget` nodes; `selection` names the selector in the identity of the run.
     """
     trainable = as_trainable(reader)
     if trainable is None:
