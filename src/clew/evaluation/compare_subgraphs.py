@@ -13,16 +13,10 @@ from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_trunc
 from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import compare_means, mean_interval
 from clew.protocols import Encoder
+from clew.retrievers.subgraph import selectors
 from clew.retrievers.subgraph.gcn_selector import GCNSelector
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-from clew.retrievers.subgraph.selectors import (
-    EgoGraph,
-    RandomNodes,
-    SteinerSelector,
-    SubgraphSelector,
-    TopNodes,
-    WholeGraph,
-)
+from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import train_selection, tune_reader
@@ -34,18 +28,18 @@ if TYPE_CHECKING:
     from clew.types import DoubleArray
 
 UNTRAINED_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
-    "steiner": lambda _: SteinerSelector(),
-    "steiner-fill": lambda _: SteinerSelector(fill=True),
-    "top-k": lambda _: TopNodes(),
-    "ego": lambda _: EgoGraph(),
-    "random": RandomNodes,
-    "whole": lambda _: WholeGraph(),
+    "steiner": lambda _: selectors.SteinerSelector(),
+    "steiner-fill": lambda _: selectors.SteinerSelector(fill=True),
+    "top-k": lambda _: selectors.TopNodes(),
+    "ego": lambda _: selectors.EgoGraph(),
+    "random": selectors.RandomNodes,
+    "whole": lambda _: selectors.WholeGraph(),
 }
 """Selections without training, by name."""
 G_RETRIEVER, GRAPH_TOKEN = "g-retriever", "graphtoken"
 OWN_READER_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
-    G_RETRIEVER: lambda _: SteinerSelector(),
-    GRAPH_TOKEN: lambda _: WholeGraph(),
+    G_RETRIEVER: lambda _: selectors.SteinerSelector(),
+    GRAPH_TOKEN: lambda _: selectors.WholeGraph(),
 }
 """Selections with a reader of their own (`ComparisonConfig.own_readers`): the Steiner tree with a graph token of it;
 graph tokens of the whole graph in place of its text."""

@@ -12,6 +12,7 @@ from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_con
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion
+from clew.training.objectives.subgraph_feedback import lowest_losses
 
 if TYPE_CHECKING:
     from clew.types import DoubleArray
@@ -46,7 +47,7 @@ def evaluate_selector(
         started = time.perf_counter()
         replies = reader.generate([item.question.text for item in batch], contexts)
         read_ms = 1000 * (time.perf_counter() - started) / len(batch)
-        losses, tokens = _lowest_losses(reader, batch, contexts), _count_tokens(reader, batch, contexts)
+        losses, tokens = lowest_losses(reader, batch, contexts), _count_tokens(reader, batch, contexts)
         for row, item in enumerate(batch):
             correct = name_key(replies[row]) in {name_key(answer) for answer in item.question.answers}
             sizes = len(contexts[row].subgraph.nodes), tokens[row]
@@ -67,18 +68,6 @@ def _select_timed(selector: SubgraphSelector, item: EncodedQuestion, budget: int
     started = time.perf_counter()
     (part,) = selector.select([item.question_graph], budget)
     return part, 1000 * (time.perf_counter() - started)
-
-
-def _lowest_losses(
-    reader: GraphReader, batch: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
-) -> list[float]:
-    """Return for each question the lowest loss among its answers."""
-    counts = [len(item.question.answers) for item in batch]
-    texts = [item.question.text for item in batch for _ in item.question.answers]
-    repeated = [context for context, count in zip(contexts, counts, strict=True) for _ in range(count)]
-    losses = reader.loss(texts, repeated, [answer for item in batch for answer in item.question.answers])
-    lowest: list[float] = np.minimum.reduceat(losses, np.cumsum([0, *counts])[:-1]).tolist()
-    return lowest
 
 
 def _count_tokens(

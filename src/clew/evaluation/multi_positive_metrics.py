@@ -17,6 +17,7 @@ passages count once. A tie that is cut by the end of the ranking has the length 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import comb, fsum
 from typing import TYPE_CHECKING
 
@@ -100,29 +101,19 @@ def rank_positives(
 
 
 def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> "dict[str, DoubleArray]":
-    """Return "positives_rr", "tied_rr", then "tied_hits@k" for each k from 1 on, (n,) each; NaN without gold.
+    """Return measures (n,), means over a question's gold ids, of which one not retrieved counts 0; NaN without gold.
 
-    Without ties, "tied_hits@k" equals "recall@k".
+    "positives_rr" is of 1 / rank, "tied_rr" of 1 / mean rank, "tied_hits@k" the expected share among the first k, from
+    1 on, with ties broken at random; without ties it equals "recall@k".
     """
-    values = {"positives_rr": mean_reciprocal_rank_all(questions), "tied_rr": tied_reciprocal_rank(questions)}
-    return values | {f"tied_hits@{k}": tied_hits(questions, k) for k in ks}
-
-
-def mean_reciprocal_rank_all(questions: Sequence[PositiveRanks]) -> "DoubleArray":
-    """Return the mean of 1 / rank over all gold ids (n,), 0 for one not retrieved; NaN without gold."""
-    return _mean_over_gold(questions, lambda rank: 1 / rank.rank)
-
-
-def tied_reciprocal_rank(questions: Sequence[PositiveRanks]) -> "DoubleArray":
-    """Return the mean of 1 / mean rank over all gold ids (n,), 0 for one not retrieved; NaN without gold."""
-    return _mean_over_gold(questions, lambda rank: 1 / rank.mean_rank)
-
-
-def tied_hits(questions: Sequence[PositiveRanks], k: int) -> "DoubleArray":
-    """Return the expected share of gold ids among the first `k` with ties broken at random (n,); NaN without gold."""
-    if k < 1:
-        raise InputError(f"the cut-off is {k}; it must be at least 1")
-    return _mean_over_gold(questions, lambda rank: rank.hit(k))
+    if wrong := [k for k in ks if k < 1]:
+        raise InputError(f"the cut-off is {wrong[0]}; it must be at least 1")
+    values: dict[str, Callable[[TiedRank], float]] = {
+        "positives_rr": lambda rank: 1 / rank.rank,
+        "tied_rr": lambda rank: 1 / rank.mean_rank,
+        **{f"tied_hits@{k}": partial(TiedRank.hit, k=k) for k in ks},
+    }
+    return {measure: _mean_over_gold(questions, value) for measure, value in values.items()}
 
 
 def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> "DoubleArray":

@@ -146,8 +146,13 @@ def load_comparison_splits(
     tested, _ = _load_questions(test_source, measured, encoder, progress, note)
     same_file = test is None or test.resolve() == (source.data or source.questions or test).resolve()
     used = (split or TRAIN_SPLIT, *((measured,) if same_file and measured else ()))
-    validation = _validation_questions(source, used, encoder, progress, note)
-    train, validation = (_drop_leaked(some, tested, source, note, same_file=same_file) for some in (train, validation))
+    parts = [train, _validation_questions(source, used, encoder, progress, note)]
+    for part, some in enumerate(parts):
+        parts[part] = drop_leaked_questions(some, tested, same_file=same_file, own_graphs=source.data is not None)
+        if dropped := len(some) - len(parts[part]):
+            shared = "id or text" if same_file else "text or topic"
+            note(f"{dropped} of {len(some)} questions share {shared} with test questions and are not trained on")
+    train, validation = parts
     if train and not validation:
         train, validation = train_test_split(train, 1 - VALIDATION_SHARE, 0)
     return Splits(train, validation, tested, choices)
@@ -164,22 +169,6 @@ def _validation_questions(
     if VALIDATION_SPLIT not in source.split_names or VALIDATION_SPLIT in used_splits:
         return []
     return _load_questions(source, VALIDATION_SPLIT, encoder, progress, note)[0]
-
-
-def _drop_leaked(
-    training: list[EncodedQuestion],
-    test: Sequence[EncodedQuestion],
-    source: GraphQuestionSource,
-    note: Note,
-    *,
-    same_file: bool,
-) -> list[EncodedQuestion]:
-    usable = drop_leaked_questions(training, test, same_file=same_file, own_graphs=source.data is not None)
-    if len(usable) < len(training):
-        shared = "id or text" if same_file else "text or topic"
-        dropped = f"{len(training) - len(usable)} of {len(training)}"
-        note(f"{dropped} questions share {shared} with test questions and are not trained on")
-    return usable
 
 
 def _load_questions(

@@ -159,9 +159,7 @@ def _train_on_words(
         return (losses * weights[rows]).mean()
 
     optimizer = torch.optim.AdamW(parameters.values(), lr=recipe.rate, weight_decay=recipe.decay)
-    minimise(
-        loss_of, optimizer, len(examples), epochs=recipe.epochs, batch=recipe.batch, rate=recipe.rate, seed=recipe.seed
-    )
+    minimise(loss_of, optimizer, len(examples), recipe)
     arrays = {name: value.detach().numpy().copy() for name, value in parameters.items()}
     arrays["spread"][0] = math.exp(float(arrays["spread"][0]))
     return HopPredictorWeights(WORDS, arrays, (), encoder, {"recipe": asdict(recipe)})

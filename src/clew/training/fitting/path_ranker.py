@@ -91,9 +91,7 @@ def train_path_ranker(
         {"params": [parameters["question_side"], parameters["relation_side"]], "weight_decay": recipe.decay},
     ]
     optimizer = torch.optim.AdamW(groups, lr=recipe.rate)
-    minimise(
-        loss_of, optimizer, len(useful), epochs=recipe.epochs, batch=recipe.batch, rate=recipe.rate, seed=recipe.seed
-    )
+    minimise(loss_of, optimizer, len(useful), recipe)
     trained = {name: value.detach() for name, value in parameters.items()}
     weights = (trained["weights"] * trained["sharpness"] / scale).numpy()
     sides = trained["question_side"].numpy(), trained["relation_side"].numpy()

@@ -18,7 +18,6 @@ same selections is added, without a gradient to the network.
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -26,19 +25,13 @@ import torch
 
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import (
-    GraphContext,
-    GraphQuery,
-    Subgraph,
-    TextualGraph,
-    build_context,
-    induced_subgraph,
-)
+from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, TextualGraph, build_context, induced_subgraph
 from clew.nn.node_gcn import edge_log_probabilities
 from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
 from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import make_node_batch
+from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.hyperparameters import FeedbackRecipe
 from clew.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters
 
@@ -50,19 +43,6 @@ if TYPE_CHECKING:
 POLICY: Final = "policy"
 PAPER: Final = "paper"
 _EPS = 1e-8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FeedbackExample:
-    """A question on an encoded graph of at least one node; a selection costs the lowest loss among its answers."""
-
-    question_graph: GraphQuery
-    question: str
-    answers: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.answers:
-            raise InputError(f"the question {self.question!r} has no answer: wanted at least one; leave it out")
 
 
 @final
@@ -80,12 +60,15 @@ class SubgraphFeedback:
 
     def __init__(
         self,
-        examples: Sequence[FeedbackExample],
-        validation: Sequence[FeedbackExample],
+        examples: Sequence[EncodedQuestion],
+        validation: Sequence[EncodedQuestion],
         reader: GraphReader,
         settings: ScorerSettings,
         recipe: FeedbackRecipe,
     ) -> None:
+        for one in (*examples, *validation):
+            if not one.question.answers:
+                raise InputError(f"the question {one.question.text!r} has no answer: wanted at least one; leave it out")
         recipe.check_stops(stops=settings.stops)
         self._examples = examples
         self._validation = validation
@@ -101,7 +84,7 @@ class SubgraphFeedback:
         """
         return scorer if self._trainable is None else SelectorAndReader(scorer, self._trainable.parameters())
 
-    def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[FeedbackExample]]]":
+    def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[EncodedQuestion]]]":
         """Yield a sampling seed with the questions of a batch."""
         order = np.random.default_rng(epoch_seed).permutation(len(self._examples))
         for start in range(0, len(order), self._recipe.batch):
@@ -111,14 +94,14 @@ class SubgraphFeedback:
         return -(-len(self._examples) // self._recipe.batch)
 
     def halve(
-        self, batch: tuple[int, list[FeedbackExample]]
-    ) -> tuple[tuple[int, list[FeedbackExample]], tuple[int, list[FeedbackExample]]] | None:
+        self, batch: tuple[int, list[EncodedQuestion]]
+    ) -> tuple[tuple[int, list[EncodedQuestion]], tuple[int, list[EncodedQuestion]]] | None:
         """Split a batch; None for a single question."""
         seed, questions = batch
         middle = len(questions) // 2
         return ((seed, questions[:middle]), (seed + 1, questions[middle:])) if middle else None
 
-    def loss(self, model: "nn.Module", batch: tuple[int, list[FeedbackExample]]) -> "Tensor | None":
+    def loss(self, model: "nn.Module", batch: tuple[int, list[EncodedQuestion]]) -> "Tensor | None":
         """Return a surrogate loss: its gradient is meaningful, its value is not. None if all costs are equal."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
@@ -159,24 +142,19 @@ class SubgraphFeedback:
                 nodes = sample_without_replacement(scores, ends[0], self._recipe.budget, None)
                 contexts.append(_selected_context(one, nodes))
         with self._averaged_reader(model):
-            losses = self._reader_losses(self._validation, contexts)
+            losses = lowest_losses(self._reader, self._validation, contexts)
         sizes = np.array([len(context.subgraph.nodes) for context in contexts])
         cost = float(np.mean(losses + self._recipe.price * sizes))
         return {"minus loss": -cost, "nodes": float(sizes.mean())}
 
-    def _reader_losses(self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]) -> "FloatArray":
-        """Return the reader's lowest loss (n,) among the answers of each example."""
-        losses = self._reader.loss(*_reader_inputs(examples, contexts))
-        return np.minimum.reduceat(losses, node_offsets([len(one.answers) for one in examples])[:-1])
-
     def _differentiable_losses(
-        self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext], *, trainable: bool
+        self, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext], *, trainable: bool
     ) -> "Tensor":
         """Return the same losses (n,), with gradients if the reader is trained."""
         if self._trainable is None or not trainable:
-            return torch.from_numpy(self._reader_losses(examples, contexts))
+            return torch.from_numpy(lowest_losses(self._reader, examples, contexts))
         losses = self._trainable.losses(*_reader_inputs(examples, contexts)).float().cpu()
-        by_example = torch.split(losses, [len(one.answers) for one in examples])
+        by_example = torch.split(losses, [len(one.question.answers) for one in examples])
         return torch.stack([own.min() for own in by_example])
 
     def _averaged_reader(self, model: "nn.Module") -> "AbstractContextManager[None]":
@@ -184,6 +162,14 @@ class SubgraphFeedback:
         if self._trainable is None or not isinstance(model, SelectorAndReader):
             return nullcontext()
         return swap_parameters(self._trainable.parameters(), model.reader)
+
+
+def lowest_losses(
+    reader: GraphReader, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
+) -> "FloatArray":
+    """Return a reader's lowest loss (n,) among the answers of each question, given its context."""
+    losses = reader.loss(*_reader_inputs(examples, contexts))
+    return np.minimum.reduceat(losses, node_offsets([len(one.question.answers) for one in examples])[:-1])
 
 
 def reinforce_loss(
@@ -226,16 +212,16 @@ def paper_loss(
     return total / len(subgraphs)
 
 
-def _selected_context(example: FeedbackExample, order: "Tensor") -> GraphContext:
+def _selected_context(example: EncodedQuestion, order: "Tensor") -> GraphContext:
     return build_context(example.question_graph, induced_subgraph(example.question_graph.graph.graph, order.tolist()))
 
 
 def _reader_inputs(
-    examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]
+    examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
 ) -> tuple[list[str], list[GraphContext], list[str]]:
     """Return the question, context and answer of every answer of every example."""
     return (
-        [one.question for one in examples for _ in one.answers],
-        [context for one, context in zip(examples, contexts, strict=True) for _ in one.answers],
-        [answer for one in examples for answer in one.answers],
+        [one.question.text for one in examples for _ in one.question.answers],
+        [context for one, context in zip(examples, contexts, strict=True) for _ in one.question.answers],
+        [answer for one in examples for answer in one.question.answers],
     )

@@ -23,15 +23,8 @@ from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.store.atomic import discard
-from clew.training.data.corpora import (
-    CORPUS_FILE,
-    DEVELOPMENT_FILE,
-    TRAIN_FILE,
-    check_out_folder,
-    distinct_names,
-    hash_folders,
-    open_corpus_index,
-)
+from clew.training.data import corpora
+from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_folders
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
 from clew.training.distributed import ProcessGroup
@@ -63,13 +56,13 @@ def train_gfm(
     kill.
     """
     run, folders = out / "run", (*data, *validation)
-    check_out_folder(out)
+    corpora.check_out_folder(out)
     for folder in folders:
         if not (folder / CORPUS_FILE).is_file():
             raise InputError(
                 f"{folder} has no {CORPUS_FILE}: give folders with {CORPUS_FILE} and {TRAIN_FILE} or {DEVELOPMENT_FILE}"
             )
-    names = distinct_names(folders)
+    names = corpora.distinct_names(folders)
     with group.rank_zero_first():
         views = {folder: open_graph_view(folder, run, recipe, progress) for folder in folders}
     model, encoder = _initial_network(recipe, views[data[0]])
@@ -105,7 +98,7 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress:
     No question or label is needed, and the shape is that of the weights to start with. New weights are written to `out`
     if `best_epoch` of the result is not -1. Raises InputError if too few questions can be made, or for another encoder.
     """
-    check_out_folder(out)
+    corpora.check_out_folder(out)
     seed = recipe.loop.seed
     trained = load_weights(start)
     view = graph_view(index.context, recipe, trained)
@@ -139,7 +132,7 @@ def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRec
 
 def open_graph_view(folder: Path, run: Path, recipe: GFMRecipe, progress: Progress) -> GraphView:
     """Return the graphs of a folder of data; its corpus is indexed in `run` unless that is done."""
-    return graph_view(open_corpus_index(folder, run, progress), recipe)
+    return graph_view(corpora.open_corpus_index(folder, run, progress), recipe)
 
 
 def _build_splits(

@@ -20,17 +20,8 @@ from clew.query.context import IndexContext
 from clew.rerankers.g_rag.factory import make_document_graphs
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
-from clew.training.data.corpora import (
-    CORPUS_FILE,
-    DEVELOPMENT_FILE,
-    TRAIN_FILE,
-    check_out_folder,
-    distinct_names,
-    hash_file,
-    hash_folders,
-    open_corpus_index,
-    question_files,
-)
+from clew.training.data import corpora
+from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_file, hash_folders
 from clew.training.data.reranking_pools import PoolExample, load_pools, make_pool_examples, save_pools
 from clew.training.loop import train
 from clew.training.objectives.reranking import Reranking, figures_by_set
@@ -66,8 +57,8 @@ def train_reranker(
     pools and the state of the run, which resumes after a kill. Several recipes may share it.
     """
     _check_inputs(data, validation, out, bases, also)
-    names, run = distinct_names([*data, *validation]), run or out / "run"
-    source = open_corpus_index(data[0], run, progress).encoder
+    names, run = corpora.distinct_names([*data, *validation]), run or out / "run"
+    source = corpora.open_corpus_index(data[0], run, progress).encoder
     own = [also.get(folder, ()) for folder in data]
     training = [
         example
@@ -122,7 +113,7 @@ def _check_inputs(
         raise InputError(
             f"{unknown_folders[0]} has a retriever of its own and is no folder of data; give it as data too"
         )
-    check_out_folder(out)
+    corpora.check_out_folder(out)
     if not data:
         raise InputError(
             f"there is no folder of data to learn from: give one or more with {CORPUS_FILE} and {TRAIN_FILE}"
@@ -134,7 +125,7 @@ def _check_inputs(
         raise InputError(f"the bases are {', '.join(bases) or 'none'}; wanted one or more retrievers, each once")
     if unknown := [base for base in (*bases, *chain(*also.values())) if base.partition(":")[0] not in RETRIEVERS]:
         raise InputError(f"no retriever is called {unknown[0]!r}; choose some of {', '.join(RETRIEVERS)}")
-    question_files(data, validation)
+    corpora.question_files(data, validation)
 
 
 def find_pools(
@@ -146,7 +137,7 @@ def find_pools(
     """
     retriever = open_retriever(parse_retriever(base), context.with_paths_per_passage(0))
     graphs = make_document_graphs(context, recipe.kind, recipe.parser, text=recipe.text)
-    asked = POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text
+    asked = (POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
     built = fingerprint_of(graphs), graphs.node_features, graphs.edge_features
     corpus = context.encoder.fingerprint, context.scope.snapshot.passage_ids[0], len(context.scope)
     file = folder / f"{_hash(asked, (*built, *corpus))}.npz"
@@ -188,7 +179,7 @@ def _check_gold(questions: Sequence[Question], context: IndexContext, path: Path
 def _find_folder_pools(
     folder: Path, questions: str, run: Path, bases: Sequence[str], recipe: RerankRecipe, progress: Progress
 ) -> dict[str, list[PoolExample]]:
-    context = open_corpus_index(folder, run, progress)
+    context = corpora.open_corpus_index(folder, run, progress)
     pools = run / "pools" / hash_file(folder / CORPUS_FILE)
     pools.mkdir(parents=True, exist_ok=True)
     return {base: find_pools(context, folder / questions, base, recipe, pools, progress) for base in bases}

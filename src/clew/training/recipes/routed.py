@@ -24,23 +24,10 @@ from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, RoutedWeights, save_choices
 from clew.store.atomic import atomic_file
-from clew.training.data.corpora import (
-    CORPUS_FILE,
-    check_out_folder,
-    distinct_names,
-    hash_file,
-    open_corpus_index,
-    question_files,
-)
-from clew.training.fitting.routing import (
-    RoutingObservations,
-    RoutingOutcome,
-    RoutingRecipe,
-    calibrate,
-    fit_routing,
-    simulate_routing,
-    single_retriever_outcome,
-)
+from clew.training.data import corpora
+from clew.training.data.corpora import CORPUS_FILE, hash_file
+from clew.training.fitting import routing
+from clew.training.fitting.routing import RoutingObservations, RoutingRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 
@@ -80,16 +67,16 @@ def train_routed(
         raise InputError(
             f"the choices are {', '.join(retrievers)}; wanted {FIRST_RETRIEVER} among them, and not {NAME}"
         )
-    check_out_folder(out)
-    files = question_files(data, validation)
-    set_names = distinct_names([*data, *validation])
+    corpora.check_out_folder(out)
+    files = corpora.question_files(data, validation)
+    set_names = corpora.distinct_names([*data, *validation])
     observations = [
         observe_choices(folder, questions, set_names[folder], out / "run", retrievers, recipe, progress)
         for folder, questions in files
     ]
     training, held_out = observations[: len(data)], observations[len(data) :] or observations
-    weights = fit_routing(training, retrievers, tuple(SIGNALS), recipe)
-    weights = calibrate(weights, training, held_out, retrievers, recipe)
+    weights = routing.fit_routing(training, retrievers, tuple(SIGNALS), recipe)
+    weights = routing.calibrate(weights, training, held_out, retrievers, recipe)
     outcomes = {one.name: _outcomes(weights, one, retrievers) for one in held_out}
     count = sum(len(one.signals) for one in training)
     about = {
@@ -128,7 +115,7 @@ def observe_choices(
     The folder has a corpus and the file of `questions` with gold; `name` stands for it in progress and results. `run`
     holds the indexes, and one file of recalls and one of seconds per folder of data.
     """
-    context = open_corpus_index(folder, run, progress)
+    context = corpora.open_corpus_index(folder, run, progress)
     opened = {one: open_retriever(parse_retriever(one), context.with_paths_per_passage(0)) for one in retrievers}
     with_gold = [question for question in load_questions(folder / questions) if question.gold]
     if not with_gold:
@@ -227,12 +214,13 @@ def _measure_seconds(
 
 def _outcomes(
     weights: RoutedWeights, observations: RoutingObservations, retrievers: Sequence[str]
-) -> dict[str, RoutingOutcome]:
+) -> dict[str, routing.RoutingOutcome]:
     single = {
-        name.partition(":")[0]: single_retriever_outcome(observations, c, name) for c, name in enumerate(retrievers)
+        name.partition(":")[0]: routing.single_retriever_outcome(observations, c, name)
+        for c, name in enumerate(retrievers)
     }
     return single | {
-        NAME: simulate_routing(
+        NAME: routing.simulate_routing(
             weights, Preference(weights.default_choices, weights.seconds_price), observations, retrievers
         )
     }

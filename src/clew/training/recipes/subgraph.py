@@ -18,7 +18,7 @@ from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
-from clew.training.objectives.subgraph_feedback import FeedbackExample, SubgraphFeedback
+from clew.training.objectives.subgraph_feedback import SubgraphFeedback
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.result import TrainingResult
 from clew.training.run_folder import own_run_folder
@@ -42,11 +42,6 @@ def local_reader(
     return ChoiceGraphReader(train_choice_reader(graphs, answers, choices, ChoiceReaderRecipe(seed=seed)))
 
 
-def feedback_examples(questions: Sequence[EncodedQuestion]) -> list[FeedbackExample]:
-    """Return questions as examples for the feedback of a reader."""
-    return [FeedbackExample(one.question_graph, one.question.text, one.question.answers) for one in questions]
-
-
 def train_selection(
     training: Sequence[EncodedQuestion],
     validation: Sequence[EncodedQuestion],
@@ -65,7 +60,7 @@ def train_selection(
         raise InputError("no question is left, so there is nothing to learn from: give others")
     network, feedback = recipe.network, recipe.feedback
     model = network.build_network(encoder.dimension, recipe.loop.seed)
-    objective = SubgraphFeedback(feedback_examples(training), feedback_examples(validation), reader, network, feedback)
+    objective = SubgraphFeedback(training, validation, reader, network, feedback)
     trainable = objective.trainable_module(model)  # opens the reader, which may fail, before the folder is written
     identity = {"network": repr(network), "feedback": repr(feedback)}
     with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
