@@ -24,7 +24,7 @@ class Record:
 
     def text(self, *keys: str) -> str:
         """Return the string under the first of `keys` that exists."""
-        return self._typed(keys, str, "a string")
+        return self._typed_value(keys, str, "a string")
 
     def identifier(self, *keys: str) -> str:
         """Return the id under the first of `keys` that exists: a non-blank string, or a whole number."""
@@ -37,7 +37,7 @@ class Record:
 
     def items(self, *keys: str) -> list[Any]:
         """Return the list under the first of `keys` that exists."""
-        return self._typed(keys, list, "a list")
+        return self._typed_value(keys, list, "a list")
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return the strings in the list under `key`."""
@@ -62,7 +62,7 @@ class Record:
         """Return an error with the location, the value seen and the value wanted."""
         return InputError(f"{self.location}: {seen}; wanted {wanted}. Correct the file, or leave this record out")
 
-    def _typed(self, keys: tuple[str, ...], kind: type[Value], wanted: str) -> Value:
+    def _typed_value(self, keys: tuple[str, ...], kind: type[Value], wanted: str) -> Value:
         value = self.value(*keys)
         if not isinstance(value, kind):
             raise self.error(f"{self._key(keys)!r} is {preview(value)}", wanted)

@@ -6,6 +6,7 @@ lower case, with some of its names unlinked, and with none linked.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -123,7 +124,9 @@ def _make_example(
     gold: tuple[tuple[int, ...], ...],
 ) -> GFMExample:
     allowed = np.ones(len(view.snapshot.passage_ids), dtype=bool)
-    graphs = tuple(view.graphs.build(form, lambda v=v: v, allowed) for form, v in zip(linked, vectors, strict=True))
+    graphs = tuple(
+        view.graphs.build(form, partial(np.asarray, v), allowed) for form, v in zip(linked, vectors, strict=True)
+    )
     targets = _target_nodes(view, [passage for passages in gold for passage in passages])
     relevant = tuple(np.isin(graph.nodes, targets) & graph.targets for graph in graphs)
     return GFMExample(graphs, vectors, relevant, gold)
