@@ -77,15 +77,12 @@ class QuestionType:
     """The kind of answer that a question expects.
 
     Attributes:
-        kind: "date", "number", "person", "place", "name" or "yes or no"; "" when unknown.
-        noun: Folded noun after "which", "what", "how many" or "who is the"; "" without one.
-        options: The two alternatives of "A or B", as written; () without them.
         comparison: Criterion between the options: "earlier", "later", "description", "undecidable"; "" without options.
     """
 
-    kind: str
-    noun: str = ""
-    options: tuple[str, ...] = ()
+    kind: str  # "date", "number", "person", "place", "name" or "yes or no"; "" when unknown
+    noun: str = ""  # folded noun after "which", "what", "how many" or "who is the"; "" without one
+    options: tuple[str, ...] = ()  # the two alternatives of "A or B", as written; () without them
     comparison: str = ""
     asks_same_nationality: bool = False
 

@@ -21,36 +21,27 @@ class GraphQuestion:
     """A question on one graph of a data set.
 
     Attributes:
-        id: Distinct in the data set.
-        graph: Position of its graph in the data set.
-        topics: Positions of the nodes named in the question.
-        gold: For each alternative chain of evidence, the positions of its nodes.
         group: Questions of one group stay together in a split; several groups, such as topics, are separated by ` | `
             and join all of them. "" for a question without a group.
     """
 
-    id: str
-    graph: int
+    id: str  # distinct in the data set
+    graph: int  # position of its graph in the data set
     text: str
     answers: tuple[str, ...]
-    topics: tuple[int, ...] = ()
-    gold: tuple[tuple[int, ...], ...] = ()
+    topics: tuple[int, ...] = ()  # positions of the nodes named in the question
+    gold: tuple[tuple[int, ...], ...] = ()  # for each alternative chain of evidence, the positions of its nodes
     group: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphDataset:
-    """Graphs, possibly made lazily and more than have questions, and questions on existing ones, in their order.
-
-    Attributes:
-        choices: The possible answers, if all questions share a small set of them.
-        notes: Messages about what could not be used.
-    """
+    """Graphs, possibly made lazily and more than have questions, and questions on existing ones, in their order."""
 
     graphs: Sequence[TextualGraph]
     questions: tuple[GraphQuestion, ...]
-    choices: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # the possible answers, if all questions share a small set of them
+    notes: tuple[str, ...] = ()  # messages about what could not be used
 
     def __post_init__(self) -> None:
         for question in self.questions:

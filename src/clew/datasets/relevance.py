@@ -12,15 +12,10 @@ from clew.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class RelevanceJudgments:
-    """A ranking matched against the gold ids of its question.
+    """A ranking matched against the gold ids of its question."""
 
-    Attributes:
-        hits: For each rank the index of the gold id credited there, or -1.
-        gold_count: Number of distinct gold ids.
-    """
-
-    hits: tuple[int, ...]
-    gold_count: int
+    hits: tuple[int, ...]  # for each rank the index of the gold id credited there, or -1
+    gold_count: int  # number of distinct gold ids
 
     def hits_at(self, k: int) -> int:
         """Return the number of gold ids credited within the first `k` ranks."""

@@ -54,8 +54,6 @@ class ComparisonConfig:
 
     Attributes:
         make_reader: Returns a reader for a seed, a new one at every call, since selections train it.
-        encoder: Encoder of the graphs' texts.
-        budget: Maximum number of nodes of a selection; ignored for the whole graph.
         own_readers: The same as `make_reader` for selections with a reader of their own, by name.
     """
 
@@ -63,8 +61,8 @@ class ComparisonConfig:
     validation: Sequence[EncodedQuestion]
     test: Sequence[EncodedQuestion]
     make_reader: Callable[[int], GraphReader]
-    encoder: Encoder
-    budget: int
+    encoder: Encoder  # encoder of the graphs' texts
+    budget: int  # maximum number of nodes of a selection; ignored for the whole graph
     own_readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
 
 

@@ -33,19 +33,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TiedRank:
-    """Rank of one gold id.
+    """Rank of one gold id."""
 
-    Attributes:
-        rank: Rank of its first passage, from 1, with ties as the ranking broke them.
-        above: Number of passages with a higher score.
-        tied: Number of passages with the score of its first passage, including that one.
-        matching_ties: Number of the tied passages that match the gold id.
-    """
-
-    rank: int
-    above: int
-    tied: int
-    matching_ties: int
+    rank: int  # rank of its first passage, from 1, with ties as the ranking broke them
+    above: int  # number of passages with a higher score
+    tied: int  # number of passages with the score of its first passage, including that one
+    matching_ties: int  # number of the tied passages that match the gold id
 
     @property
     def mean_rank(self) -> float:

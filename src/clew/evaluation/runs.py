@@ -21,20 +21,15 @@ RUN_FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranked passages of one question, best first, with documents and finite scores, and the cost of the search.
-
-    Attributes:
-        usage: Seconds measured around the call; calls, tokens and money as reported by the retriever.
-        steps: Number of steps of an agent; 1 for other retrievers.
-    """
+    """The ranked passages of one question, best first, with documents and finite scores, and the cost of the search."""
 
     question_id: str
     passage_ids: tuple[str, ...]
     document_ids: tuple[str, ...]
     scores: tuple[float, ...]
-    usage: Usage
+    usage: Usage  # seconds measured around the call; calls, tokens and money as reported by the retriever
     notes: tuple[str, ...] = ()
-    steps: int = 1
+    steps: int = 1  # number of steps of an agent; 1 for other retrievers
 
     def __post_init__(self) -> None:
         sizes = (len(self.passage_ids), len(self.document_ids), len(self.scores))
@@ -53,15 +48,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rankings of one retriever, one per question, with distinct questions, in the order they were asked.
+    """Rankings of one retriever, one per question, with distinct questions, in the order they were asked."""
 
-    Attributes:
-        retriever: Name of the retriever in reports.
-        k: Number of requested passages, the maximum cut-off of measures.
-    """
-
-    retriever: str
-    k: int
+    retriever: str  # name of the retriever in reports
+    k: int  # number of requested passages, the maximum cut-off of measures
     rankings: tuple[Ranking, ...]
 
     def __post_init__(self) -> None:

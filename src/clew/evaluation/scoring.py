@@ -29,20 +29,16 @@ class ScoredRun:
     """Scores of one run.
 
     Attributes:
-        question_ids: n questions, in the order they were scored.
-        ks: Cut-offs of the measures.
-        depth: Maximum number of passages per question in the run; a lower rank counts as not found.
         values: For each measure and for "seconds" the value of each question (n,); NaN without gold.
-        usage: Total of all questions.
     """
 
     retriever: str
-    question_ids: tuple[str, ...]
-    ks: tuple[int, ...]
-    depth: int
+    question_ids: tuple[str, ...]  # n questions, in the order they were scored
+    ks: tuple[int, ...]  # cut-offs of the measures
+    depth: int  # maximum number of passages per question in the run; a lower rank counts as not found
     values: "Mapping[str, DoubleArray]"
     summary: RetrieverSummary
-    usage: Usage
+    usage: Usage  # total of all questions
 
 
 def score(

@@ -29,21 +29,15 @@ _TOLERANCE = 1e-9  # relative; rounding errors of reordered sums are smaller, re
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Difference of two systems in the mean of one measure over the same questions.
-
-    Attributes:
-        difference: Mean of `a` minus mean of `b`.
-        low: Lower end of the difference's 95 % interval; `high` is its upper end.
-        p: Two-sided p-value of a paired test, above 0, at most 1.
-    """
+    """Difference of two systems in the mean of one measure over the same questions."""
 
     a: str
     b: str
     measure: str
-    difference: float
-    low: float
+    difference: float  # mean of `a` minus mean of `b`
+    low: float  # lower end of the difference's 95 % interval; `high` is its upper end
     high: float
-    p: float
+    p: float  # two-sided p-value of a paired test, above 0, at most 1
 
 
 def mean_intervals(

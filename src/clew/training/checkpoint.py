@@ -22,31 +22,20 @@ LAST, BEST = "last", "best"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Progress of a training run.
+    """Progress of a training run."""
 
-    Attributes:
-        epoch: Last completed epoch, from 0; -1 before the first.
-        best: Epoch with the best validation figure; -1 for the initial weights.
-        figures: Validation figures of the best epoch.
-    """
-
-    epoch: int
-    best: int
-    figures: dict[str, float]
+    epoch: int  # last completed epoch, from 0; -1 before the first
+    best: int  # epoch with the best validation figure; -1 for the initial weights
+    figures: dict[str, float]  # validation figures of the best epoch
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
-    """Everything that changes during training.
+    """Everything that changes during training."""
 
-    Attributes:
-        model: The weights that the optimizer updates.
-        average: Exponential moving average of these weights; validated and saved.
-    """
-
-    model: nn.Module
-    average: AveragedModel
+    model: nn.Module  # the weights that the optimizer updates
+    average: AveragedModel  # exponential moving average of these weights; validated and saved
     optimizer: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LambdaLR
 

@@ -54,17 +54,15 @@ class Recipe(CheckedRecord):
 
     Attributes:
         rate: Of AdamW; rises over `warmup` steps and falls as a cosine.
-        decay: Weight decay.
-        clip: Greatest norm of the gradient.
         average: How slowly the stored weights follow those that take the steps, 0 (at once) to below 1: each step they
             keep this share of themselves. Averaged weights generalise better when questions are few.
     """
 
     epochs: Annotated[int, Field(ge=1, description="Passes over the training data, at most.")] = 5
     rate: Annotated[float, Field(gt=0, lt=math.inf, description="Highest learning rate.")] = 2e-3
-    decay: Annotated[float, Field(ge=0, lt=math.inf)] = 1e-4
+    decay: Annotated[float, Field(ge=0, lt=math.inf)] = 1e-4  # weight decay
     warmup: Annotated[int, Field(ge=0)] = 30
-    clip: Annotated[float, Field(gt=0, lt=math.inf)] = 1.0
+    clip: Annotated[float, Field(gt=0, lt=math.inf)] = 1.0  # greatest norm of the gradient
     average: Annotated[float, Field(ge=0, lt=1)] = 0.99
     patience: Annotated[
         int, Field(ge=0, description="Epochs without a better figure before training stops; 0 for never.")
@@ -78,7 +76,6 @@ class RetrievalLoss:
 
     Attributes:
         forms: How often each form of a question is drawn (`data.gfm_examples.FORMS`), as relative frequencies.
-        batch: Of one index.
     """
 
     alpha: Annotated[
@@ -89,7 +86,7 @@ class RetrievalLoss:
         Field(description="Ranking loss: listwise, or the ratio of the paper or of its code."),
     ] = "listwise"
     forms: tuple[float, float, float, float] = (0.6, 0.15, 0.15, 0.1)
-    batch: Annotated[int, Field(ge=1, description="Questions or facts per step.")] = 8
+    batch: Annotated[int, Field(ge=1, description="Questions or facts per step.")] = 8  # of one index
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -102,17 +99,15 @@ class CompletionRecipe(CheckedRecord):
     """Sampling of the facts to complete; see `objectives.kg_completion`.
 
     Attributes:
-        batch: Of one index.
         negatives: The paper has 128, its code 256.
         held_out: Facts of each index for validation; training asks for neither of their ends.
-        nodes: Nodes of a fact's graph, at most.
     """
 
     steps: Annotated[int, Field(ge=1, description="Batches of facts per epoch, to pretrain.")] = 400
-    batch: Annotated[int, Field(ge=1)] = 8
+    batch: Annotated[int, Field(ge=1)] = 8  # of one index
     negatives: Annotated[int, Field(ge=1, description="Wrong ends drawn for each fact, to pretrain.")] = 128
     held_out: Annotated[int, Field(ge=0)] = 100
-    nodes: Annotated[int, Field(ge=1)] = 250
+    nodes: Annotated[int, Field(ge=1)] = 250  # nodes of a fact's graph, at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,13 +26,12 @@ class ChoiceWeights:
 
     Attributes:
         edge: (h, d) projection of a relation vector, before the hyperbolic tangent; `edge_bias` (h,) is its bias.
-        choice: (c, h) weights of the sums over edges for each answer; `choice_bias` (c,) are their biases.
     """
 
     choices: tuple[str, ...]
     edge: "FloatArray"
     edge_bias: "FloatArray"
-    choice: "FloatArray"
+    choice: "FloatArray"  # (c, h) weights of the sums over edges for each answer; `choice_bias` (c,) are their biases
     choice_bias: "FloatArray"
 
 

@@ -30,18 +30,12 @@ DROPPED_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GFMExample:
-    """One question in all forms.
+    """One question in all forms."""
 
-    Attributes:
-        graphs: Question graph of each form, with its question vector (d,) in `vectors`.
-        relevant: (n,) which nodes of the graph are to be found, for each form.
-        gold: For each piece of evidence, the passages that count as having found it.
-    """
-
-    graphs: tuple[QuestionGraph, ...]
+    graphs: tuple[QuestionGraph, ...]  # question graph of each form, with its question vector (d,) in `vectors`
     vectors: tuple["FloatArray", ...]
-    relevant: tuple["BoolArray", ...]
-    gold: tuple[tuple[int, ...], ...]
+    relevant: tuple["BoolArray", ...]  # (n,) which nodes of the graph are to be found, for each form
+    gold: tuple[tuple[int, ...], ...]  # for each piece of evidence, the passages that count as having found it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,37 +43,27 @@ class GFMExamples:
     """The questions of one index.
 
     Attributes:
-        passages: Number of passages in the index.
-        edges: Graph of the index.
         relations: (R, t) text vectors of its relations, or (2 R, t) with their inverses if the model reads them.
-        ranker: Ranks passages by the scores of nodes.
     """
 
     items: tuple[GFMExample, ...]
-    passages: int
-    edges: "RelationalEdges"
+    passages: int  # number of passages in the index
+    edges: "RelationalEdges"  # graph of the index
     relations: "FloatArray"
-    ranker: Ranker
+    ranker: Ranker  # ranks passages by the scores of nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphView:
-    """An index as one kind of network sees it.
-
-    Attributes:
-        ranker: Ranks passages by the scores of nodes.
-        relations: (R, t) text vectors of the relations, or (2 R, t) with inverses.
-        encode_texts: Encodes other short texts alike.
-        targets_entities: Whether the network is to find entities instead of passages.
-    """
+    """An index as one kind of network sees it."""
 
     snapshot: Snapshot
     graphs: QuestionGraphBuilder
-    ranker: Ranker
+    ranker: Ranker  # ranks passages by the scores of nodes
     encoder: Encoder
-    relations: "FloatArray"
-    encode_texts: "Callable[[Sequence[str]], FloatArray]"
-    targets_entities: bool
+    relations: "FloatArray"  # (R, t) text vectors of the relations, or (2 R, t) with inverses
+    encode_texts: "Callable[[Sequence[str]], FloatArray]"  # encodes other short texts alike
+    targets_entities: bool  # whether the network is to find entities instead of passages
 
 
 def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0) -> GFMExamples:

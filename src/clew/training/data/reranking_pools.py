@@ -28,16 +28,13 @@ class PoolExample:
     """The passages retrieved for one question.
 
     Attributes:
-        graph: Document graph of n passages, in the order in which they were retrieved.
-        relevant: (n,) which passages are evidence; each piece of evidence counts once, at its first passage.
         others: (n,) which passages are not. A further passage of an evidence document is neither.
-        gold_count: Pieces of evidence that the question has, retrieved or not; at least 1.
     """
 
-    graph: DocumentGraph
-    relevant: "BoolArray"
+    graph: DocumentGraph  # document graph of n passages, in the order in which they were retrieved
+    relevant: "BoolArray"  # (n,) which passages are evidence; each piece of evidence counts once, at its first passage
     others: "BoolArray"
-    gold_count: int
+    gold_count: int  # pieces of evidence that the question has, retrieved or not; at least 1
 
 
 _ARRAYS: "dict[str, Callable[[PoolExample], NDArray[Any]]]" = {

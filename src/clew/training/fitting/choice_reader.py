@@ -23,15 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReaderRecipe:
-    """Hyper-parameters of the choice reader; the learning rate decays from `rate` as a cosine.
+    """Hyper-parameters of the choice reader; the learning rate decays from `rate` as a cosine."""
 
-    Attributes:
-        width: Width of a relation's hidden vector.
-        random_subgraphs: Random subgraphs of each graph that are read besides the whole graph.
-    """
-
-    width: int = 8
-    random_subgraphs: int = 2
+    width: int = 8  # width of a relation's hidden vector
+    random_subgraphs: int = 2  # random subgraphs of each graph that are read besides the whole graph
     epochs: int = 20
     batch: int = 64
     rate: float = 5e-3

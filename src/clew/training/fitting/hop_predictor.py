@@ -46,23 +46,16 @@ _OPENINGS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class HopRecipe:
-    """Hyper-parameters of the hop predictor, of the kind `words` or `tf-idf`.
-
-    Attributes:
-        made_up: Number of synthetic questions, for `words`; `share` is the weight of one in the loss.
-        hidden: Width of the network.
-        rate: Initial learning rate.
-        decay: Weight decay; for `tf-idf` the ridge penalty.
-    """
+    """Hyper-parameters of the hop predictor, of the kind `words` or `tf-idf`."""
 
     kind: str = WORDS
-    made_up: int = 12_000
+    made_up: int = 12_000  # number of synthetic questions, for `words`; `share` is the weight of one in the loss
     share: float = 0.3
-    hidden: int = 32
+    hidden: int = 32  # width of the network
     epochs: int = 14
     batch: int = 256
-    rate: float = 1e-2
-    decay: float = 0.02
+    rate: float = 1e-2  # initial learning rate
+    decay: float = 0.02  # weight decay; for `tf-idf` the ridge penalty
     seed: int = 0
 
 

@@ -48,19 +48,12 @@ class PathRecipe(CheckedRecord):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathExample:
-    """A question and the n relation paths that lead away from its topics.
+    """A question and the n relation paths that lead away from its topics."""
 
-    Attributes:
-        features: (n, f) features of each path.
-        relations: (n, h) rows of the table of relation vectors, -1 beyond the end of a path.
-        question: (d,) vector of the masked question.
-        f1_scores: (n,) F1 of each path's ends against the answers, 0 to 1.
-    """
-
-    features: "FloatArray"
-    relations: "LongArray"
-    question: "FloatArray"
-    f1_scores: "FloatArray"
+    features: "FloatArray"  # (n, f) features of each path
+    relations: "LongArray"  # (n, h) rows of the table of relation vectors, -1 beyond the end of a path
+    question: "FloatArray"  # (d,) vector of the masked question
+    f1_scores: "FloatArray"  # (n,) F1 of each path's ends against the answers, 0 to 1
 
 
 def train_path_ranker(

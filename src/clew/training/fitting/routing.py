@@ -37,7 +37,6 @@ class RoutingRecipe(CheckedRecord):
     Attributes:
         penalty: Of the ridge.
         kept_recall: In validation, of the recall when time is free.
-        margin: Of recall, that a default choice finds more than every cheaper one.
     """
 
     cutoff: Annotated[int, Field(ge=1, description="Passages of which the recall is fitted.")] = 5
@@ -47,7 +46,7 @@ class RoutingRecipe(CheckedRecord):
     kept_recall: Annotated[
         float, Field(gt=0, le=1, alias="kept", description="Share of the recall that the default price of time keeps.")
     ] = 0.995
-    margin: float = 0.005
+    margin: float = 0.005  # of recall, that a default choice finds more than every cheaper one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,18 +54,14 @@ class RoutingObservations:
     """Signals, recalls and seconds on the questions of one corpus: n questions, m of them timed; s signals, c choices.
 
     Attributes:
-        passages: Number of passages in the corpus.
-        signals: (n, s) signals of the questions.
-        recalls: (n, c) recall of each choice, 0 to 1.
-        seconds: (m, c) seconds of each choice; of the first retriever, beyond the overhead.
         overhead_seconds: (m,) seconds of computing the signals, which includes the walk of the first retriever.
     """
 
     name: str
-    passages: int
-    signals: "DoubleArray"
-    recalls: "DoubleArray"
-    seconds: "DoubleArray"
+    passages: int  # number of passages in the corpus
+    signals: "DoubleArray"  # (n, s) signals of the questions
+    recalls: "DoubleArray"  # (n, c) recall of each choice, 0 to 1
+    seconds: "DoubleArray"  # (m, c) seconds of each choice; of the first retriever, beyond the overhead
     overhead_seconds: "DoubleArray"
 
     @property
