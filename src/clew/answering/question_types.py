@@ -1,4 +1,7 @@
-"""Expected answer type of an English question: date, number, person, place, name, yes or no, or one of two options."""
+"""Expected answer type of an English question: date, number, person, place, name, yes or no, or one of two options.
+
+Source: own rules. Differs from the source: nothing.
+"""
 
 import re
 from dataclasses import dataclass

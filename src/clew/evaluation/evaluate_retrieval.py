@@ -60,7 +60,7 @@ def evaluate_retrievers(
     scored = []
     for name, retriever in zip(names, opened, strict=True):
         identity = f"{name}\0{fingerprint_of(retriever)}"
-        file = _run_file(runs_folder, index, questions, identity, depth, where)
+        file = None if runs_folder is None else _run_file(runs_folder, index, questions, identity, depth, where)
         if file is not None and file.is_file():
             run = Run.load(file)
         else:
@@ -127,23 +127,16 @@ def _evaluate_answers(
 
 
 def _run_file(
-    runs_folder: Path | None,
-    index: Index,
-    questions: Sequence[Question],
-    identity: str,
-    depth: int,
-    where: Filter | None,
-) -> Path | None:
-    """Return the file of a run, named by a hash of all that it depends on; None without a folder.
+    folder: Path, index: Index, questions: Sequence[Question], identity: str, depth: int, where: Filter | None
+) -> Path:
+    """Return the file of a run in a folder, which is made, named by a hash of all that it depends on.
 
     `identity` is the name of the retriever, optionally followed by a null character and a fingerprint.
     """
-    if runs_folder is None:
-        return None
-    with map_errors(str(runs_folder), "keeping the rankings in"):
-        runs_folder.mkdir(parents=True, exist_ok=True)
+    with map_errors(str(folder), "keeping the rankings in"):
+        folder.mkdir(parents=True, exist_ok=True)
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
     inputs = f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{identity}"
     name = identity.partition("\0")[0].partition(":")[0]  # without settings, which may hold a path
-    return runs_folder / f"{name}-{blake2b(inputs.encode(), digest_size=6).hexdigest()}.json"
+    return folder / f"{name}-{blake2b(inputs.encode(), digest_size=6).hexdigest()}.json"

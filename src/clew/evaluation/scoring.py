@@ -146,11 +146,12 @@ def build_report(
     if count := sum(not judgement.gold_count for judgement in judgements):
         text = f"{count} of {len(judgements)} questions have no gold ids and are left out of the ranking measures"
         warnings = [text, *warnings]
+    ceilings = {f"recall@{k}": recall_ceiling(judgements, k) for k in scored[0].ks}
     return EvaluationReport(
         index,
         len(questions),
         {run.retriever: run.summary for run in scored},
-        {f"recall@{k}": _mean_known(recall_ceiling(judgements, k)) for k in scored[0].ks},
+        {measure: float(values[~np.isnan(values)].mean()) for measure, values in ceilings.items()},
         tuple(comparisons),
         tuple(warnings),
         depth=scored[0].depth,
@@ -181,7 +182,3 @@ def _summarize(
     columns = {name: table[:, column] for column, name in enumerate(values)}
     means = dict(zip(values, table.mean(axis=0).tolist(), strict=True))
     return RetrieverSummary.from_values(means, columns, seconds, generator, resamples)
-
-
-def _mean_known(values: "DoubleArray") -> float:
-    return float(values[~np.isnan(values)].mean())

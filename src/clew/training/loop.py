@@ -47,26 +47,21 @@ class Objective(Protocol[Item]):
 
     def batches(self, epoch_seed: int) -> Iterator[Item]:
         """Yield the batches of an epoch, determined by the seed."""
-        ...
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch."""
-        ...
 
     def halve(self, batch: Item) -> tuple[Item, Item] | None:
         """Split a batch that exceeds the device's memory; None if it cannot be split."""
-        ...
 
     def loss(self, model: nn.Module, batch: Item) -> "Tensor | None":
         """Return the loss of a batch, on the model's device; None for a batch without a training signal."""
-        ...
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Return figures on held-out data, higher is better; the first selects the best epoch.
 
         If there are none, the last epoch counts as the best.
         """
-        ...
 
 
 def train(

@@ -92,16 +92,8 @@ def encode_index_questions(
     """
     context = index.context
     search = context.graph_search_context()
-    retriever = SubgraphRetriever(
-        search.scope,
-        search.lexical,
-        search.load_fact_graph,
-        context.text_vectors,
-        WholeGraph(),
-        "",
-        SubgraphSettings(),
-        by_words=True,
-    )
+    sources = search.scope, search.lexical, search.load_fact_graph, context.text_vectors
+    retriever = SubgraphRetriever(*sources, WholeGraph(), "", SubgraphSettings(), by_words=True)
     encoded: list[EncodedQuestion] = []
     loaded = load_questions(path)
     questions = [loaded[position] for position in evenly_spaced(len(loaded), limit)]

@@ -3,7 +3,9 @@
 A walk starts at an entity and follows up to four facts, each stated by a different passage. The question names the
 start, some words of the relations, and at most the kinds of the entities in between; the passages of the walk are its
 gold. Some questions join two walks, as comparisons do. A network can thus learn to follow relations across passages of
-any corpus without labels. Source: none; measured in docs/benchmarks.md.
+any corpus without labels.
+
+Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
 """
 
 import re
@@ -21,7 +23,7 @@ from clew.text.normalization import strip_parentheses
 from clew.types import Question
 
 if TYPE_CHECKING:
-    from clew.types import BoolArray, LongArray
+    from clew.types import LongArray
 
 _MAX_FACTS = 40  # per entity; entities with more facts are too common to lead anywhere
 _LENGTH_ODDS = {1: 0.1, 2: 0.6, 3: 0.2, 4: 0.1}
@@ -92,19 +94,16 @@ class PathQuestionMaker:
     def _entity_facts(self) -> "tuple[LongArray, LongArray]":
         """Triples of each entity as compressed rows: offsets (E + 1,) and triple positions."""
         ends = self._snapshot.triples[:, [0, 2]].astype(np.int64)
-        usable = (ends[:, 0] != ends[:, 1]) & self._usable_relations[self._snapshot.triples[:, 1]]
+        # Informative relations have two or more words, or one of four or more letters, but are not `mentions`.
+        relations = self._snapshot.relations
+        informative = [r != MENTIONS_RELATION and (" " in r.strip() or len(r) >= 4) for r in relations]
+        usable = (ends[:, 0] != ends[:, 1]) & np.array(informative, dtype=bool)[self._snapshot.triples[:, 1]]
         triples = np.flatnonzero(usable)
         entities = np.concatenate([ends[triples, 0], ends[triples, 1]])
         order = np.argsort(entities, kind="stable")
         indptr = np.zeros(len(self._snapshot.entities) + 1, dtype=np.int64)
         np.cumsum(np.bincount(entities, minlength=len(self._snapshot.entities)), out=indptr[1:])
         return indptr, np.tile(triples, 2)[order]
-
-    @cached_property
-    def _usable_relations(self) -> "BoolArray":
-        """Mask (R,) of informative relations: two or more words, or one of four or more letters, but not `mentions`."""
-        usable = [r != MENTIONS_RELATION and (" " in r.strip() or len(r) >= 4) for r in self._snapshot.relations]
-        return np.array(usable, dtype=bool)
 
     @cached_property
     def _starts(self) -> "LongArray":

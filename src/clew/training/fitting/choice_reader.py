@@ -1,6 +1,8 @@
 """Training of the local reader of questions with few possible answers, on whole graphs and random subgraphs.
 
-Trained on whole graphs alone, it would read a subgraph as if the rest of the graph did not exist. Source: none.
+Trained on whole graphs alone, it would read a subgraph as if the rest of the graph did not exist.
+
+Source: none. Differs from the source: nothing.
 """
 
 from collections.abc import Sequence

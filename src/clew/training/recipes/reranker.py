@@ -94,9 +94,7 @@ def train_reranker(
     save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *read, source.fingerprint, about))
     return replace(
         result,
-        initial_figures=figures_by_set(
-            held_out, lambda examples: [one.relevant for one in examples]
-        ),  # as they were found
+        initial_figures=figures_by_set(held_out, lambda examples: [one.relevant for one in examples]),
         questions=len(training),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
     )

@@ -6,6 +6,7 @@ the retrieval. Timed choices take turns: other load on the machine falls on all 
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Columns = dict[str, NDArray[np.float64]]
+    Opened = dict[str, Retriever]
+    Report = Callable[[int, int], None]
 
 DEFAULT_CHOICES = ("bm25", "dense", "pagerank", "gfm", "gear:base=gfm,expand=no")
 """Retrievers to choose among; others find less in more time on every set (docs/benchmarks.md)."""
@@ -126,17 +129,13 @@ def observe_choices(
     stem = run / "observed" / f"{folder.resolve().name}-{key}"
     recalls = _cached_columns(
         stem.with_name(f"{stem.name}-found.npz"),
-        lambda: _measure_recall(
-            context, opened, with_gold, recipe.cutoff, lambda done, total: progress(f"asking {name}", done, total)
-        ),
+        lambda: _measure_recall(context, opened, with_gold, recipe.cutoff, partial(progress, f"asking {name}")),
     )
     places = np.unique(np.linspace(0, len(with_gold) - 1, TIMED_QUESTIONS).round().astype(int))
     timed = [with_gold[place] for place in places]
     seconds = _cached_columns(
         stem.with_name(f"{stem.name}-seconds.npz"),
-        lambda: _measure_seconds(
-            context, opened, timed, recipe.cutoff, lambda done: progress(f"timing {name}", done, len(timed))
-        ),
+        lambda: _measure_seconds(context, opened, timed, recipe.cutoff, partial(progress, f"timing {name}")),
     )
     return RoutingObservations(
         name, len(context.scope), recalls["signals"], recalls["recalls"], seconds["seconds"], seconds["look"]
@@ -157,11 +156,7 @@ def _cached_columns(path: Path, compute: "Callable[[], Columns]") -> "Columns":
 
 
 def _measure_recall(
-    context: IndexContext,
-    retrievers: dict[str, Retriever],
-    questions: Sequence[Question],
-    cutoff: int,
-    report: Callable[[int, int], None],
+    context: IndexContext, retrievers: "Opened", questions: Sequence[Question], cutoff: int, report: "Report"
 ) -> "Columns":
     """Return the signals (n, s) of the questions, and the recall (n, c) of each choice in order."""
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
@@ -182,11 +177,7 @@ def _measure_recall(
 
 
 def _measure_seconds(
-    context: IndexContext,
-    opened: dict[str, Retriever],
-    questions: Sequence[Question],
-    cutoff: int,
-    report: Callable[[int], None],
+    context: IndexContext, opened: "Opened", questions: Sequence[Question], cutoff: int, report: "Report"
 ) -> "Columns":
     """Return the seconds (m, c) of each choice, and those (m,) of the walk and its signals, one question at a time."""
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
@@ -208,7 +199,7 @@ def _measure_seconds(
             else:
                 retrievers[column].retrieve([question.text], cutoff)
             seconds[row, column] = time.perf_counter() - started
-        report(max(number + 1 - len(warm), 0))
+        report(max(number + 1 - len(warm), 0), len(questions))
     return {"seconds": seconds, "look": overhead}
 
 
@@ -219,8 +210,5 @@ def _outcomes(
         name.partition(":")[0]: routing.single_retriever_outcome(observations, c, name)
         for c, name in enumerate(retrievers)
     }
-    return single | {
-        NAME: routing.simulate_routing(
-            weights, Preference(weights.default_choices, weights.seconds_price), observations, retrievers
-        )
-    }
+    preference = Preference(weights.default_choices, weights.seconds_price)
+    return single | {NAME: routing.simulate_routing(weights, preference, observations, retrievers)}
