@@ -13,10 +13,9 @@ from clew.errors import InputError
 from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon_p
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import compare_means
-from clew.index import Index
+from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
-from clew.retrievers.registry import parse_retriever
 from clew.types import Answer, Progress, Question
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def are_graph_questions(questions: Sequence[Question]) -> bool:
 def evaluate_path_retrievers(
     index: Index,
     questions: Sequence[Question],
-    retrievers: Sequence[str],
+    retrievers: Mapping[str, RetrieverSpec],
     progress: Progress,
     answerer: Answerer | None = None,
     feedback_log: Path | None = None,
@@ -49,8 +48,8 @@ def evaluate_path_retrievers(
     The `answerer` is by default the end of the best path. The first quarter of the first retriever's answers is
     appended to `feedback_log`, if they name a path.
     """
-    names = list(dict.fromkeys(name.strip() for name in retrievers))
-    opened = {name: open_path_retriever(index, name) for name in names}
+    names = list(retrievers)
+    opened = {name: open_path_retriever(index, name, spec) for name, spec in retrievers.items()}
     values: dict[str, dict[str, DoubleArray]] = {}
     warnings: list[str] = []
     for name, retriever in opened.items():
@@ -77,9 +76,9 @@ def evaluate_path_retrievers(
     )
 
 
-def open_path_retriever(index: Index, name: str) -> FragRetriever:
-    """Return the path retriever of a name; raises InputError for one that finds passages."""
-    retriever = index.retriever(parse_retriever(name))
+def open_path_retriever(index: Index, name: str, spec: RetrieverSpec) -> FragRetriever:
+    """Return a path retriever; raises InputError for one that finds passages."""
+    retriever = index.retriever(spec)
     if not isinstance(retriever, FragRetriever):
         raise InputError(f"{name} finds passages: for questions on a graph choose frag, frag-simple or frag-complex")
     return retriever

@@ -1,6 +1,6 @@
 """Evaluation of retrievers on questions with gold ids, with cached runs, and of answers from what they retrieve."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -11,10 +11,9 @@ from clew.evaluation.answer_metrics import score_answers
 from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
-from clew.index import Index
+from clew.index import Index, RetrieverSpec
 from clew.indexing.snapshot_builder import read_manifest, snapshot_folder
 from clew.protocols import Answerer, Retriever, fingerprint_of
-from clew.retrievers.registry import parse_retriever
 from clew.store.error_mapping import map_errors
 from clew.types import Answer, Filter, Progress, Question, Usage
 
@@ -27,7 +26,7 @@ BATCH_SIZE = 64
 def evaluate_retrievers(
     index: Index,
     questions_path: Path,
-    retrievers: Sequence[str],
+    retrievers: Mapping[str, RetrieverSpec],
     cutoffs: Sequence[int],
     where: Filter | None,
     runs_folder: Path | None,
@@ -42,7 +41,7 @@ def evaluate_retrievers(
     Args:
         index: The index to search.
         questions_path: File of the questions.
-        retrievers: Distinct names.
+        retrievers: Retrievers by their names in the report.
         cutoffs: Ascending cut-offs k.
         where: Filter of the passages.
         runs_folder: Cache of runs; a run of the same index, questions and options is scored without searching again.
@@ -52,13 +51,11 @@ def evaluate_retrievers(
         positives: Whether to add the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
     """
     questions = load_questions(questions_path)
-    names = list(dict.fromkeys(name.strip() for name in retrievers))
-    # An unknown name fails before any search.
-    opened = [index.retriever(parse_retriever(name), paths) for name in names]
+    opened = {name: index.retriever(spec, paths) for name, spec in retrievers.items()}  # fails before any search
     snapshot = index.snapshot
     depth = max(RUN_DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
     scored = []
-    for name, retriever in zip(names, opened, strict=True):
+    for name, retriever in opened.items():
         identity = f"{name}\0{fingerprint_of(retriever)}"
         file = None if runs_folder is None else _run_file(runs_folder, index, questions, identity, depth, where)
         if file is not None and file.is_file():
@@ -78,7 +75,7 @@ def evaluate_retrievers(
     ids = {*snapshot.passage_ids, *snapshot.document_ids}
     report = build_report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
     if answerer is not None:
-        for name, retriever in zip(names, opened, strict=True):
+        for name, retriever in opened.items():
             figures, warnings = _evaluate_answers(answerer, retriever, questions, where, name, progress)
             summary = report.retrievers[name]
             summary = replace(summary, costs={**summary.costs, **figures})
