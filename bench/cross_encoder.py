@@ -19,7 +19,7 @@ from clew.datasets.relevance import match_gold
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.models.encoders.registry import default_weights
 from clew.rerankers.text_scorer import text_with_title
-from clew.retrievers.registry import open_retriever
+from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.training.data.corpora import open_corpus_index
 from reranking import RUN, SETS, TRAINING_SETS, progress
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
@@ -49,7 +49,14 @@ def main() -> None:
         index = indexes.open(build_index(benchmark))
         questions = limit_questions(DATA / benchmark.questions, arguments.questions)
         report = evaluate_retrievers(
-            index, questions, list(labels), (2, 5, 10), None, None, progress, positives=True
+            index,
+            questions,
+            {name: parse_retriever(name) for name in labels},
+            (2, 5, 10),
+            None,
+            None,
+            progress,
+            positives=True,
         ).to_json()
         print(f"\n{name}: {report['questions']} questions, the first {POOL} of fused reranked; in %")
         rows = []

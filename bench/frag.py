@@ -24,6 +24,8 @@ from clew.evaluation.evaluate_kgqa import evaluate_path_retrievers, open_path_re
 from clew.index import Index
 from clew.models.encoders.registry import open_encoder
 from clew.retrievers.frag.hop_predictor import TERMS, WORDS, HopPredictor, load_hop_predictor
+from clew.retrievers.frag.settings import Frag
+from clew.retrievers.registry import parse_retriever
 from clew.settings import Settings
 from clew.training.fitting.hop_predictor import HopRecipe, accuracy
 from clew.training.fitting.path_ranker import PathRecipe
@@ -138,9 +140,8 @@ def quality(folder: Path, count: int) -> None:
         selected = selected[:: max(1, len(selected) // count)][:count]
         routing, ranking = settings[name].split("|")
         retrievers = [f"frag:{routing},ranker=bi-encoder", f"frag:{routing},{ranking}", "frag"]
-        report = evaluate_path_retrievers(open_graph(name), selected, retrievers, ignore_progress).to_json()[
-            "retrievers"
-        ]
+        specs = {text: parse_retriever(text) for text in retrievers}
+        report = evaluate_path_retrievers(open_graph(name), selected, specs, ignore_progress).to_json()["retrievers"]
         for kind, retriever, wanted in zip(
             ("bi-encoder", "other family", "shipped weights"), retrievers, (plain, other, 0.0), strict=True
         ):
@@ -166,7 +167,8 @@ def variants(folder: Path, count: int) -> None:
     del folder
     held_out = test_questions(METAQA)
     balanced = [q for hops in (1, 2, 3) for q in [q for q in held_out if q.hops == hops][:count]]
-    report = evaluate_path_retrievers(open_graph(METAQA), balanced, VARIANTS, ignore_progress).to_json()
+    specs = {text: parse_retriever(text) for text in VARIANTS}
+    report = evaluate_path_retrievers(open_graph(METAQA), balanced, specs, ignore_progress).to_json()
     rows = [
         [
             name,
@@ -217,7 +219,7 @@ def latency(folder: Path, count: int) -> None:
     rows = []
     for kind in ("bi-encoder", "trained"):
         for name, (index, pairs) in graphs.items():
-            retriever = open_path_retriever(index, f"frag:ranker={kind}")
+            retriever = open_path_retriever(index, "frag", Frag(ranker=kind))
             for text, topic in pairs[:20]:
                 retriever.retrieve_about([text], [topic], 5)
             milliseconds = []

@@ -23,7 +23,7 @@ from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.rerankers.registry import open_reranker, parse_reranker
-from clew.retrievers.registry import open_retriever
+from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.training.hyperparameters import Recipe, RerankLoss
 from clew.training.recipes.networks import input_columns
 from clew.training.recipes.records import DEFAULT_BASES, RerankRecipe
@@ -168,8 +168,9 @@ def quality(sets: Sequence[str], bases: Sequence[str], ours: str) -> None:
         print(f"\n{name}: {len(load_questions(questions))} questions, pools of 100; in %")
         for base in bases:
             labels = {f"{base}:rerank={ours}": "g-rag", f"{base}:rerank={other}": "no edges", base: "as found"}
+            retrievers = {name: parse_retriever(name) for name in labels}
             report = evaluate_retrievers(
-                index, questions, list(labels), (2, 5, 10), None, RUN / "runs", progress, positives=True
+                index, questions, retrievers, (2, 5, 10), None, RUN / "runs", progress, positives=True
             ).to_json()
             for spec, label in labels.items():
                 figures = report["retrievers"][spec]

@@ -6,6 +6,7 @@ import json
 from clew import index as indexes
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
 from clew.plugins.spec import split_list
+from clew.retrievers.registry import parse_retriever
 from workbench import BENCHMARKS, DATA, WORK, build_index, describe_machine, print_table
 
 RETRIEVERS = "pagerank,bm25,dense,fused,title-links,entity-graph,hipporag2"
@@ -24,9 +25,8 @@ def main() -> None:
         benchmark = BENCHMARKS[name]
         index = indexes.open(build_index(benchmark, arguments.encoder))
         questions = DATA / benchmark.questions
-        report = evaluate_retrievers(
-            index, questions, split_list(arguments.retrievers), (2, 5, 10), None, None, lambda *_: None
-        ).to_json()
+        retrievers = {name: parse_retriever(name) for name in split_list(arguments.retrievers)}
+        report = evaluate_retrievers(index, questions, retrievers, (2, 5, 10), None, None, lambda *_: None).to_json()
         (WORK / f"retrieval-{name}-{arguments.encoder}.json").write_text(json.dumps(report, indent=1))
         print(
             f"\n{name}: {report['questions']} questions, {len(index.snapshot.passage_ids)} passages; in %, 95% interval"

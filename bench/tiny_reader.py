@@ -19,6 +19,7 @@ import torch
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
+from clew.datasets.graph_datasets import GraphQuestion
 from clew.evaluation.significance import compare_means, mean_interval
 from clew.graph.subgraphs.textual_graph import GraphContext, GraphQuery, build_context
 from clew.models.causal_lm.model import CausalModel
@@ -37,10 +38,11 @@ from clew.retrievers.subgraph.selectors import (
     TopNodes,
     WholeGraph,
 )
+from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.hyperparameters import FeedbackObjective, FeedbackRecipe, Recipe
 from clew.training.loop import train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
-from clew.training.objectives.subgraph_feedback import PAPER, POLICY, FeedbackExample, SubgraphFeedback
+from clew.training.objectives.subgraph_feedback import PAPER, POLICY, SubgraphFeedback
 from graph_lessons import Lessons
 from graph_task import Practice, Task, TaskSettings, build_prompt, make_task, write_doubled_model, write_model
 from workbench import WORK, describe_machine, print_table
@@ -336,9 +338,9 @@ def measure(reader: GraphReader, tasks: Sequence[EncodedTask], contexts: Sequenc
     return Outcome(*(np.array(some, dtype=np.float64) for some in (correct, complete, nodes)))
 
 
-def feedback_examples(tasks: Sequence[EncodedTask]) -> list[FeedbackExample]:
+def feedback_examples(tasks: Sequence[EncodedTask]) -> list[EncodedQuestion]:
     """Return examples for training a selection."""
-    return [FeedbackExample(one.masked, one.task.question, (one.task.answer,)) for one in tasks]
+    return [EncodedQuestion(GraphQuestion("", 0, t.task.question, (t.task.answer,)), t.masked) for t in tasks]
 
 
 def reader_examples(tasks: Sequence[EncodedTask], contexts: Sequence[GraphContext]) -> list[ReaderExample]:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from clew.arrays import BoolArray as BoolArray
+    from clew.arrays import DoubleArray as DoubleArray
     from clew.arrays import FloatArray as FloatArray
     from clew.arrays import IntArray as IntArray
     from clew.arrays import LongArray as LongArray

@@ -15,10 +15,7 @@ from clew.datasets.relevance import match_gold
 from clew.errors import InputError
 from clew.evaluation.multi_positive_metrics import (
     compute_multi_positive_measures,
-    mean_reciprocal_rank_all,
     rank_positives,
-    tied_hits,
-    tied_reciprocal_rank,
 )
 from clew.evaluation.ranking_metrics import compute_measures
 
@@ -145,8 +142,8 @@ def test_the_formulas_of_the_paper(better: int, tied: int) -> None:
     question = rank_positives(names, names, scores, [names[better + tied - 1]])
     optimistic = better + 1
     formula = 1 / optimistic if tied == 1 else 2 / (optimistic + optimistic + tied - 1)
-    assert tied_reciprocal_rank([question])[0] == pytest.approx(formula)
-    hits = tied_hits([question], 10)[0]
+    assert compute_multi_positive_measures([question], KS)["tied_rr"][0] == pytest.approx(formula)
+    hits = compute_multi_positive_measures([question], [10])["tied_hits@10"][0]
     assert hits == pytest.approx(min(max((10 - better) / tied, 0), 1))
     printed = printed_hits(better, tied)
     assert printed is None or hits == pytest.approx(printed)
@@ -155,16 +152,18 @@ def test_the_formulas_of_the_paper(better: int, tied: int) -> None:
 def test_each_positive_counts_with_its_own_rank() -> None:
     letters = list("axbyc")
     question = rank_positives(letters, letters, [5, 4, 3, 2, 1], ["a", "b", "lost"])
-    assert mean_reciprocal_rank_all([question])[0] == pytest.approx((1 + 1 / 3) / 3)  # the usual reciprocal rank is 1
+    assert compute_multi_positive_measures([question], KS)["positives_rr"][0] == pytest.approx(
+        (1 + 1 / 3) / 3
+    )  # the usual reciprocal rank is 1
 
 
 def test_a_document_counts_once_at_the_first_of_its_tied_passages() -> None:
     passages, documents = ["x", "a#0", "a#1", "y", "a#2"], ["x", "a", "a", "y", "a"]
     question = rank_positives(passages, documents, [3, 2, 2, 2, 1], ["a"])
     # Its two among three tied ones: ranks 2, 2 and 3 in a third of the orders each.
-    assert tied_reciprocal_rank([question])[0] == pytest.approx(1 / ((2 + 2 + 3) / 3))
-    assert tied_hits([question], 2)[0] == pytest.approx(2 / 3)
-    assert tied_hits([question], 3)[0] == 1
+    assert compute_multi_positive_measures([question], KS)["tied_rr"][0] == pytest.approx(1 / ((2 + 2 + 3) / 3))
+    assert compute_multi_positive_measures([question], [2])["tied_hits@2"][0] == pytest.approx(2 / 3)
+    assert compute_multi_positive_measures([question], [3])["tied_hits@3"][0] == 1
 
 
 def test_the_last_digit_does_not_depend_on_the_order_of_a_tie() -> None:
@@ -173,17 +172,20 @@ def test_the_last_digit_does_not_depend_on_the_order_of_a_tie() -> None:
         documents = "".join(blocks)
         passages = [f"{document}#{place}" for place, document in enumerate(documents)]
         question = rank_positives(passages, documents, [1.0] * 9, ["a", "b", "c"])
-        values.add(float(tied_reciprocal_rank([question])[0]))
+        values.add(float(compute_multi_positive_measures([question], KS)["tied_rr"][0]))
     assert len(values) == 1
 
 
 def test_gold_given_twice_counts_once() -> None:
-    assert mean_reciprocal_rank_all([rank_positives(["a"], ["a"], [1.0], ["a", "b", "a"])])[0] == 0.5
+    assert (
+        compute_multi_positive_measures([rank_positives(["a"], ["a"], [1.0], ["a", "b", "a"])], KS)["positives_rr"][0]
+        == 0.5
+    )
 
 
 def test_a_passage_that_is_gold_itself_does_not_count_for_its_document() -> None:
     question = rank_positives(["a#0", "a#1", "x"], ["a", "a", "x"], [2, 2, 2], ["a#0", "a"])
-    assert tied_hits([question], 1)[0] == pytest.approx((1 / 3 + 1 / 3) / 2)
+    assert compute_multi_positive_measures([question], [1])["tied_hits@1"][0] == pytest.approx((1 / 3 + 1 / 3) / 2)
 
 
 def test_an_empty_ranking_scores_zero_and_missing_gold_is_nan() -> None:
@@ -202,8 +204,8 @@ def test_a_long_tie_is_counted_exactly() -> None:
     share = 1.0
     for place in range(10):
         share *= (4000 - place) / (5000 - place)
-    assert tied_hits([question], 10)[0] == pytest.approx(1 - share)
-    assert tied_hits([question], 10**9)[0] == 1
+    assert compute_multi_positive_measures([question], [10])["tied_hits@10"][0] == pytest.approx(1 - share)
+    assert compute_multi_positive_measures([question], [10**9])[f"tied_hits@{10**9}"][0] == 1
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.evaluation.multi_positive_metrics import rank_positives, tied_reciprocal_rank
+from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from clew.retrievers.reranked import RerankedRetriever, strictly_decreasing
 from clew.types import AgentStep, Evidence, Filter, Passage, Path, Scored, Triple, Usage
 from tests.small_index import result_ids
@@ -154,7 +154,9 @@ def test_metrics_that_count_ties_see_them() -> None:
     scores = [scored.score for scored in evidence.passages]
     assert actual[:2] == ["c", "b"]
     for gold in ("c", "b"):
-        assert tied_reciprocal_rank([rank_positives(actual, actual, scores, (gold,))]).tolist() == [1 / 1.5]
+        assert compute_multi_positive_measures([rank_positives(actual, actual, scores, (gold,))], [1])[
+            "tied_rr"
+        ].tolist() == [1 / 1.5]
 
 
 @given(st.lists(SINGLE, max_size=8))

@@ -1,7 +1,4 @@
-"""Ranking of candidate answers in quoted sentences: names, options of "A or B", and nationalities.
-
-Source: own rules, see `extractive`. Differs from the source: nothing.
-"""
+"""Ranking of candidate answers in quoted sentences: names, options of "A or B", nationalities (see `extractive`)."""
 
 import re
 from collections.abc import Sequence

@@ -88,9 +88,8 @@ class ExtractiveAnswerer:
     def answer_one(self, question: str, evidence: Evidence) -> Answer:
         """Answer one question from its evidence.
 
-        Returns:
-            Its text is "yes", "no" or one of two options where the sentences decide it, else the best candidate if its
-            score suffices, else the best sentence; "" with `weak` where the evidence hardly matches the question.
+        The text is "yes", "no" or one of two options where the sentences decide it, else the best candidate if its
+        score suffices, else the best sentence; "" with `weak` where the evidence hardly matches the question.
         """
         sentences = self._split_sentences(evidence)
         if not question.strip() or not sentences:

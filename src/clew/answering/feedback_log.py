@@ -1,7 +1,6 @@
 """Append-only log of answers that name the path supporting them, from which the hop predictor is adapted (FRAG-F).
 
-One JSON line per answer: {"question", "topics", "hops", "path", "answer"}. The log can be replayed:
-`clew train router --feedback LOG` always gives the same result for the same log.
+One JSON line per answer: {"question", "topics", "hops", "path", "answer"}. Equal logs give equal predictors.
 
 Source: Gao et al., "FRAG" (2025), section 3.1.3. Differs from the source: the log is kept, and adaptation is a separate
 step.
@@ -17,11 +16,7 @@ from clew.types import Answer, Question
 
 
 def log_feedback(log: Path, questions: Sequence[Question], answers: Sequence[Answer]) -> int:
-    """Append a line for each answer that names its path; return the number of lines.
-
-    Raises:
-        ProviderError: The log cannot be written.
-    """
+    """Append a line for each answer that names its path; return their number. Raises ProviderError if that fails."""
     lines = []
     for question, answer in zip(questions, answers, strict=True):
         path = named_path(answer)

@@ -23,16 +23,7 @@ _QUOTE_PREVIEW_LENGTH = 120
 _MAX_QUOTES = 20
 _MIN_QUOTE_LENGTH, _MIN_QUOTE_LENGTH_NON_ASCII = 8, 4
 """Minimum characters of a quote; lower outside ASCII, where a character may be a word."""
-_CHARACTER_VARIANTS = {
-    "'": "['’‘ʼ]",
-    "’": "['’‘ʼ]",
-    "‘": "['’‘ʼ]",
-    '"': '["“”„]',
-    "“": '["“”„]',
-    "”": '["“”„]',
-    "-": "[-‐‑–—]",
-    "–": "[-‐‑–—]",
-}
+_CHARACTER_VARIANTS = dict.fromkeys("'’‘", "['’‘ʼ]") | dict.fromkeys('"“”', '["“”„]') | dict.fromkeys("-–", "[-‐‑–—]")
 
 
 @final
@@ -75,10 +66,9 @@ class LLMAnswerer:
 
 
 def find_quote(quote: str, text: str) -> tuple[int, int] | None:
-    """Locate a quote in a text, tolerating other white space, quotation marks and dashes.
+    """Return the offsets of the first match of a quote that does not cut a word, else None.
 
-    Returns:
-        Start and end offset of the first match that does not cut a word; None without one.
+    Other white space, quotation marks and dashes match too.
     """
     words = quote.split()
     if not words:

@@ -48,10 +48,6 @@ _NATIONALITY = re.compile(
 )
 
 
-_QUESTION_WORDS = {
-    *("who", "whom", "whose", "when", "where", "which", "what", "how"),
-    *("was", "were", "does", "did", "has"),
-}
 _SUFFIXES = ("ations", "ation", "ings", "ing", "ers", "ors", "er", "or", "ed", "es", "ly", "s", "e")
 
 
@@ -59,6 +55,7 @@ def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+_FUNCTION_WORDS = COMMON_WORDS | _word_set("who whom whose when where which what how was were does did has")
 _DATES = _word_set("year years date day month decade century")
 _NUMBERS = _word_set("number population percentage amount height length age distance area size")
 _PLACES = _word_set("city town country state county village island continent province region district place")
@@ -83,16 +80,12 @@ class QuestionType:
     """The kind of answer that a question expects.
 
     Attributes:
-        kind: "date", "number", "person", "place", "name" or "yes or no"; "" when unknown.
-        noun: Folded noun after "which", "what", "how many" or "who is the"; "" without one.
-        options: The two alternatives of "A or B", as written; () without them.
         comparison: Criterion between the options: "earlier", "later", "description", "undecidable"; "" without options.
-        asks_same_nationality: Whether it asks if two entities have the same nationality.
     """
 
-    kind: str
-    noun: str = ""
-    options: tuple[str, ...] = ()
+    kind: str  # "date", "number", "person", "place", "name" or "yes or no"; "" when unknown
+    noun: str = ""  # folded noun after "which", "what", "how many" or "who is the"; "" without one
+    options: tuple[str, ...] = ()  # the two alternatives of "A or B", as written; () without them
     comparison: str = ""
     asks_same_nationality: bool = False
 
@@ -218,11 +211,7 @@ def find_content_stems(text: str, offset: int = 0) -> list[tuple[str, int]]:
         if len(word.key) == 1 and not word.key.isascii():
             if after and after.start == word.end:
                 stems.append((word.key + after.key, offset + word.start))
-        elif (
-            word.key not in COMMON_WORDS
-            and word.key not in _QUESTION_WORDS
-            and (len(word.key) > 1 or word.key.isdigit())
-        ):
+        elif word.key not in _FUNCTION_WORDS and (len(word.key) > 1 or word.key.isdigit()):
             stems.append((stem(word.key), offset + word.start))
     return stems
 

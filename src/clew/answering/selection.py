@@ -11,16 +11,11 @@ from clew.protocols import Answerer, Encoder, LanguageModel
 def select_answerer(
     model: str, open_model: Callable[[str], LanguageModel], encoder: Callable[[], Encoder | None], *, from_paths: bool
 ) -> Answerer:
-    """Return an answerer.
+    """Return the answerer of `model`, a `provider:model`; for "" one without a language model.
 
-    Args:
-        model: `provider:model`; "" for answers quoted without a language model.
-        open_model: Returns the language model of a name.
-        encoder: Returns the encoder that compares sentences with the question; None where there is none.
-        from_paths: Whether answers are the ends of paths in the graph.
-
-    Raises:
-        InputError: The provider is not known, or a package or its key is missing.
+    `open_model` returns the language model of a name, and raises InputError if the provider is not known, or a package
+    or its key is missing. `encoder` returns what compares sentences with the question; None where there is none.
+    `from_paths` tells whether answers are the ends of paths in the graph.
     """
     if from_paths:
         return LLMPathAnswerer(open_model(model)) if model else PathAnswerer()

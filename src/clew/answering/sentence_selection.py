@@ -1,7 +1,4 @@
-"""Selection of the sentences to quote, by a greedy search over weighted features.
-
-Source: own rules, see `extractive`. Differs from the source: nothing.
-"""
+"""Selection of the sentences to quote, by a greedy search over weighted features (see `extractive`)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ PathNames = Sequence[tuple[frozenset[str], frozenset[str]]]  # of each path, key
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a passage, analyzed for matching."""
+    """A sentence of a passage, analyzed for matching; `start` and `end` are offsets in the passage's text."""
 
     passage: Passage
     rank: int

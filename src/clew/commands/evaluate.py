@@ -69,15 +69,16 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
         if feedback is not None and answerer is None:
             raise InputError("--feedback notes the paths that a language model names: give --answer and --model too")
         questions = load_questions(options.questions)
+        retrievers = {name: parse_retriever(name) for name in map(str.strip, names)}
         if are_graph_questions(questions):
             if options.positives:
                 raise InputError("--positives ranks gold ids, and questions on graphs have none: leave it out")
-            report = evaluate_path_retrievers(opened, questions, names, progress, answerer, feedback)
+            report = evaluate_path_retrievers(opened, questions, retrievers, progress, answerer, feedback)
         else:
             report = evaluate_retrievers(
                 opened,
                 options.questions,
-                names,
+                retrievers,
                 cutoffs,
                 options.where,
                 options.runs,

@@ -24,11 +24,8 @@ def beir_folder(path: Path) -> Path:
 def read_questions(path: Path) -> Iterator[tuple[str, Question]]:
     """Yield the questions of one split with a gold document and their locations, in the order of `queries.jsonl`.
 
-    Args:
-        path: The folder, or a file of its `qrels`.
-
-    Raises:
-        InputError: A file is missing or malformed, or there are several splits and none is `test`.
+    `path` is the folder, or a file of its `qrels`. Raises InputError if a file is missing or malformed, or if there are
+    several splits and none is `test`.
     """
     folder = beir_folder(path)
     qrels = path if path.suffix == ".tsv" else _choose_qrels(folder / "qrels")

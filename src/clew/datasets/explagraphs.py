@@ -19,12 +19,9 @@ STANCES = ("support", "counter")
 def load_explagraphs(path: str | Path) -> GraphDataset:
     """Load questions on whether one argument supports or counters another.
 
-    Args:
-        path: JSON or JSONL {id, arg1, arg2, label, triples: [[head, relation, tail]]}.
-
-    Raises:
-        InputError: The file cannot be read, a key is missing or of the wrong type, a label is not one of `STANCES`, or
-            two ids are equal; the message names file and line.
+    The file is JSON or JSONL {id, arg1, arg2, label, triples: [[head, relation, tail]]}. Raises InputError with file
+    and line if it cannot be read, a key is missing or of the wrong type, a label is none of `STANCES`, or two ids are
+    equal.
     """
     graphs, questions = [], []
     for number, record in enumerate(read_records(Path(path))):
@@ -34,11 +31,7 @@ def load_explagraphs(path: str | Path) -> GraphDataset:
 
 
 def make_stance_question(record: Record, identifier: str, graph: int) -> GraphQuestion:
-    """Return the question on the two arguments of a record with `arg1`, `arg2` and `label`.
-
-    Raises:
-        InputError: One of them is missing, or the label is not one of `STANCES`.
-    """
+    """Return the question on the two arguments of a record with `arg1`, `arg2` and `label`, one of `STANCES`."""
     first, second, stance = (record.text(key) for key in ("arg1", "arg2", "label"))
     if stance not in STANCES:
         raise record.error(f"'label' is {preview(stance)}", " or ".join(STANCES))

@@ -14,7 +14,7 @@ hold what the layout does not provide for.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ STANCE_COLUMNS = ("arg1", "arg2", "label")
 
 
 def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDataset:
-    """Load questions; graphs are read on access.
+    """Load questions, all or those that `split/SPLIT_indices.txt` selects; graphs are read on access.
 
     `questions.csv` and `questions.jsonl` have the columns `question` and `answer` (or `a_entity`), with alternatives in
     a list or separated by `|`, and optionally
@@ -47,21 +47,17 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
                                     the question's number
 
     `train_dev.tsv` needs no `nodes/` and `edges/`: its column `graph` holds concatenated `(head; relation; tail)`.
-    `choices.json`, a list of texts, may give the possible answers of all questions.
-
-    Args:
-        folder: Folder with these files.
-        split: Name of the `split/SPLIT_indices.txt` that selects questions; None for all.
-
-    Raises:
-        InputError: A file is missing, cannot be read or is malformed; for files of a graph, on access.
+    `choices.json`, a list of texts, may give the possible answers of all questions. Raises InputError if a file is
+    missing, cannot be read or is malformed; for files of a graph, on access.
     """
     source = Path(folder)
     path = next((source / name for name in QUESTION_FILES if (source / name).is_file()), None)
     if path is None:
         raise InputError(f"{source}: wanted a folder that holds {' or '.join(QUESTION_FILES)}; give such a folder")
-    records = list(_read_question_rows(path))
     stances = path.suffix == ".tsv"
+    columns, delimiter = (STANCE_COLUMNS, "\t") if stances else (("question",), ",")
+    rows = read_records(path) if path.suffix == ".jsonl" else read_table(path, columns, delimiter).records()
+    records = list(rows)
     if stances and not (source / "nodes").is_dir():
         graphs: LazyGraphs | list[TextualGraph] = [build_graph(_parse_triples(record)) for record in records]
         graph_of = {str(number): number for number in range(len(records))}
@@ -69,7 +65,7 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
         names = _graph_names(source)
         graphs = LazyGraphs(len(names), lambda position: read_graph(source, names[position]))
         graph_of = {name: position for position, name in enumerate(names)}
-    make = _explagraphs_question if stances else _make_question
+    make = _make_stance_question if stances else _make_question
     questions = check_unique((record.location, make(record, row, graph_of)) for row, record in enumerate(records))
     if split is not None:
         questions = [questions[row] for row in _read_split(source, split, len(questions))]
@@ -77,11 +73,7 @@ def load_g_retriever(folder: str | Path, split: str | None = None) -> GraphDatas
 
 
 def read_graph(folder: Path, name: str) -> TextualGraph:
-    """Read the graph of `nodes/NAME.csv` and `edges/NAME.csv`.
-
-    Raises:
-        InputError: A file cannot be read or is malformed, or an edge ends at a node that does not exist.
-    """
+    """Read the graph of `nodes/NAME.csv` and `edges/NAME.csv`; an edge must end at existing nodes."""
     nodes = read_table(folder / "nodes" / f"{name}.csv", NODE_COLUMNS)
     node_of: dict[str, int] = {}
     texts: list[str] = []
@@ -101,14 +93,6 @@ def read_graph(folder: Path, name: str) -> TextualGraph:
     return TextualGraph(tuple(texts), np.array(ends, dtype=np.int32).reshape(-1, 2), tuple(relations))
 
 
-def _read_question_rows(path: Path) -> Iterable[Record]:
-    if path.suffix == ".jsonl":
-        return read_records(path)
-    if path.suffix == ".tsv":
-        return read_table(path, STANCE_COLUMNS, "\t").records()
-    return read_table(path, ("question",)).records()
-
-
 def _graph_names(folder: Path) -> list[str]:
     """Return the names of the graphs, numbers first and by value."""
     names = [path.stem for path in (folder / "nodes").glob("*.csv")]
@@ -117,7 +101,7 @@ def _graph_names(folder: Path) -> list[str]:
     return sorted(names, key=lambda name: (0, int(name), name) if re.fullmatch("[0-9]+", name) else (1, 0, name))
 
 
-def _explagraphs_question(record: Record, row: int, graph_of: dict[str, int]) -> GraphQuestion:
+def _make_stance_question(record: Record, row: int, graph_of: dict[str, int]) -> GraphQuestion:
     return make_stance_question(record, str(row), _graph_position(record, str(row), graph_of))
 
 
@@ -202,10 +186,16 @@ def _parse_triples(record: Record) -> Iterator[tuple[str, str, str]]:
                 raise record.error(f"'graph' holds {preview(piece)}", "(head; relation; tail), with two semicolons")
 
 
+def split_names(folder: Path) -> tuple[str, ...]:
+    """Return the names of the splits in a folder, sorted; none without any."""
+    files = (folder / "split").glob("*_indices.txt")
+    return tuple(sorted(file.name.removesuffix("_indices.txt") for file in files))
+
+
 def _read_split(folder: Path, split: str, count: int) -> Iterator[int]:
     path = folder / "split" / f"{split}_indices.txt"
     if not path.is_file():
-        names = sorted(file.name.removesuffix("_indices.txt") for file in path.parent.glob("*_indices.txt"))
+        names = split_names(folder)
         raise InputError(f"{path}: no such split; wanted one of {', '.join(names) or 'none: leave the split out'}")
     with open_text(path, "split") as file:
         lines = file.read().split("\n")

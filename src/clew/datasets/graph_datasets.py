@@ -21,43 +21,27 @@ class GraphQuestion:
     """A question on one graph of a data set.
 
     Attributes:
-        id: Id, distinct in the data set.
-        graph: Position of its graph in the data set.
-        text: Text as given to a reader.
-        answers: Accepted answers.
-        topics: Positions of the nodes named in the question.
-        gold: For each alternative chain of evidence, the positions of its nodes.
         group: Questions of one group stay together in a split; several groups, such as topics, are separated by ` | `
             and join all of them. "" for a question without a group.
     """
 
-    id: str
-    graph: int
+    id: str  # distinct in the data set
+    graph: int  # position of its graph in the data set
     text: str
     answers: tuple[str, ...]
-    topics: tuple[int, ...] = ()
-    gold: tuple[tuple[int, ...], ...] = ()
+    topics: tuple[int, ...] = ()  # positions of the nodes named in the question
+    gold: tuple[tuple[int, ...], ...] = ()  # for each alternative chain of evidence, the positions of its nodes
     group: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphDataset:
-    """Graphs and questions on them.
-
-    Attributes:
-        graphs: The graphs, possibly made lazily, and possibly more than have questions.
-        questions: The questions, in the order of their file.
-        choices: The possible answers, if all questions share a small set of them.
-        notes: Messages about what could not be used.
-
-    Raises:
-        InputError: A question is on a graph that does not exist.
-    """
+    """Graphs, possibly made lazily and more than have questions, and questions on existing ones, in their order."""
 
     graphs: Sequence[TextualGraph]
     questions: tuple[GraphQuestion, ...]
-    choices: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # the possible answers, if all questions share a small set of them
+    notes: tuple[str, ...] = ()  # messages about what could not be used
 
     def __post_init__(self) -> None:
         for question in self.questions:
@@ -70,13 +54,7 @@ class GraphDataset:
 
 @final
 class LazyGraphs(Sequence[TextualGraph]):
-    """Graphs that are made on access.
-
-    Args:
-        count: Number of graphs.
-        make: Returns the graph at a position, always the same.
-        cache_size: Number of graphs kept; the least recently used one is dropped first.
-    """
+    """Graphs that `make` returns on access, always the same for a position; `cache_size` of them are kept."""
 
     def __init__(self, count: int, make: Callable[[int], TextualGraph], cache_size: int = 256) -> None:
         self._positions = range(count)
@@ -100,11 +78,7 @@ class LazyGraphs(Sequence[TextualGraph]):
 
 
 def check_positions(question: GraphQuestion, graph: TextualGraph) -> None:
-    """Check that the topics and gold of a question are nodes of its graph.
-
-    Raises:
-        InputError: They are not.
-    """
+    """Raise InputError unless the topics and gold of a question are nodes of its graph."""
     count = len(graph.nodes)
     for name, nodes in (("topics", question.topics), ("gold", tuple(chain.from_iterable(question.gold)))):
         if wrong := [node for node in nodes if not 0 <= node < count]:
@@ -118,17 +92,12 @@ def check_positions(question: GraphQuestion, graph: TextualGraph) -> None:
 def split_dataset(dataset: GraphDataset, share: float, seed: int) -> tuple[GraphDataset, GraphDataset]:
     """Split a data set in two at random; questions whose groups share a topic stay together, in their order.
 
-    Args:
-        dataset: Data set; both parts keep all its graphs.
-        share: Share of the questions in the first part, between 0 and 1, met as closely as whole groups allow.
-        seed: Random seed.
-
-    Raises:
-        InputError: `share` is not between 0 and 1, or there are fewer than two groups.
+    Both parts keep all graphs. The first has a `share` of the questions, between 0 and 1, as closely as whole groups
+    allow. Raises InputError for another share, or fewer than two groups.
     """
     if not 0 < share < 1:
         raise InputError(f"the share of the first part is {share}: wanted more than 0 and less than 1")
-    group_of = _connected_groups(dataset.questions)
+    group_of = connected_groups(dataset.questions)
     groups = sorted(set(group_of))
     if len(groups) < 2:
         raise InputError(
@@ -148,12 +117,7 @@ def split_dataset(dataset: GraphDataset, share: float, seed: int) -> tuple[Graph
     )
 
 
-def count_groups(questions: Sequence[GraphQuestion]) -> int:
-    """Return the number of groups of questions that a split keeps together."""
-    return len(set(_connected_groups(questions)))
-
-
-def _connected_groups(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
+def connected_groups(questions: Sequence[GraphQuestion]) -> list[tuple[str, str]]:
     """Return for each question the least topic of its component; questions with several topics connect them."""
     names = [
         [(name, "") for name in q.group.split(TOPIC_SEPARATOR) if name] or [(q.group, "" if q.group else q.id)]

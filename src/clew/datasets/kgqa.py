@@ -7,7 +7,6 @@ is bounded, nearest first.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -17,7 +16,7 @@ import numpy as np
 from clew.datasets.graph_datasets import TOPIC_SEPARATOR, GraphDataset, GraphQuestion, LazyGraphs
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
-from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
+from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.induced import local_graph
 from clew.graph.subgraphs.k_hop import MAX_HOPS, neighbourhood
 from clew.graph.subgraphs.textual_graph import TextualGraph
@@ -35,27 +34,19 @@ EntityIds = tuple[int, ...]
 def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: int = 1000) -> GraphDataset:
     """Load questions on the neighbourhoods of their topics.
 
-    A graph holds the entities within some hops of any topic, over facts in either direction, and all facts among them:
-    the topics first, then nearest first, each sorted by name. Topics are matched by exact name; a question without a
-    topic in the graph gets an empty one. A path with an entity outside the graph is not gold. The `notes` of the data
-    set count these cases.
-
-    Args:
-        kg: File of triples (see `graph_file`); duplicates count once.
-        questions: Questions in Clew's layout, with `topic` and, if known, `paths`.
-        hops: Radius, 0 to 127.
-        max_nodes: Maximum number of nodes in a graph, at least 1; topics are always kept.
-
-    Raises:
-        InputError: A file cannot be read or is malformed, no question names a topic of the graph, or a number is out of
-            range.
+    A graph holds the entities within some hops of any topic, from 0 to 127, over facts in either direction, and all
+    facts among them: the topics first, then nearest first, each sorted by name, `max_nodes` of them, at least 1, or all
+    topics. Topics are matched by exact name; a question without a topic in the graph gets an empty one, but one at
+    least names a topic. A path with an entity outside the graph is not gold. The `notes` of the data set count these
+    cases. `kg` is a file of triples (see `graph_file`), of which duplicates count once; questions have `topic` and, if
+    known, `paths`.
     """
     if max_nodes < 1 or not 0 <= hops <= MAX_HOPS:
         raise InputError(
             f"graphs of {max_nodes} nodes within {hops} hops: wanted at least 1 node, and 0 to {MAX_HOPS} hops"
         )
     loaded = load_questions(questions)
-    builder = _TopicGraphs(_read_graph(Path(kg)), hops, max_nodes)
+    builder = _TopicGraphs(_read_triples(Path(kg)), hops, max_nodes)
     topics = [builder.find_topics(question.topics) for question in loaded]
     if not any(topics):
         raise InputError(
@@ -72,17 +63,8 @@ def load_kgqa(kg: str | Path, questions: str | Path, hops: int = 3, max_nodes: i
     return GraphDataset(graphs, made, notes=_describe_losses(loaded, topics, made))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _KnowledgeGraph:
-    """T distinct triples (T, 3) in the order of their names, entities and relations sorted by name."""
-
-    entities: list[str]
-    relations: list[str]
-    triples: "IntArray"
-    graph: FactGraph
-
-
-def _read_graph(path: Path) -> _KnowledgeGraph:
+def _read_triples(path: Path) -> list[RawTriple]:
+    """Return the distinct triples of a file, sorted."""
     distinct: set[RawTriple] = set()
     for statement in graph_file(path).statements():
         if isinstance(statement, MalformedStatement):
@@ -92,18 +74,20 @@ def _read_graph(path: Path) -> _KnowledgeGraph:
     if not distinct:
         message = no_triples_message(path.name, 0, None)
         raise InputError(f"{message}; give a file with head, relation and tail on each line")
-    entities = sorted({end for head, _, tail in distinct for end in (head, tail)})
-    relations = sorted({relation for _, relation, _ in distinct})
-    entity_of, relation_of = ({name: number for number, name in enumerate(names)} for names in (entities, relations))
-    triples = np.array([(entity_of[h], relation_of[r], entity_of[t]) for h, r, t in sorted(distinct)], dtype=np.int32)
-    return _KnowledgeGraph(entities, relations, triples, fact_graph(triples, len(entities)))
+    return sorted(distinct)
 
 
 @final
 class _TopicGraphs:
-    def __init__(self, kg: _KnowledgeGraph, hops: int, max_nodes: int) -> None:
-        self._kg, self._hops, self._max_nodes = kg, hops, max_nodes
-        self._entity_of = {name: entity for entity, name in enumerate(kg.entities)}
+    def __init__(self, triples: list[RawTriple], hops: int, max_nodes: int) -> None:
+        self._hops, self._max_nodes = hops, max_nodes
+        self._entities = sorted({end for head, _, tail in triples for end in (head, tail)})
+        self._relations = sorted({relation for _, relation, _ in triples})
+        entity_of = self._entity_of = {name: number for number, name in enumerate(self._entities)}
+        relation_of = {name: number for number, name in enumerate(self._relations)}
+        numbers = [(entity_of[head], relation_of[relation], entity_of[tail]) for head, relation, tail in triples]
+        self._triples = np.array(numbers, dtype=np.int32)
+        self._graph = fact_graph(self._triples, len(self._entities))
         self.nodes = lru_cache(maxsize=4096)(self._find_nodes)
 
     def find_topics(self, names: tuple[str, ...]) -> EntityIds:
@@ -117,20 +101,19 @@ class _TopicGraphs:
 
     def build_graph(self, starts: EntityIds) -> TextualGraph:
         nodes = self.nodes(starts)
-        local = local_graph(self._kg.graph, nodes)
+        local = local_graph(self._graph, nodes)
         forward = np.flatnonzero(local.edges & 1 == 0)
         forward = forward[np.argsort(local.edges[forward], kind="stable")]
         sources = np.repeat(np.arange(len(nodes), dtype=np.int32), local.degrees())[forward]
-        relations = self._kg.triples[local.edges[forward] >> 1, 1].tolist()
+        relations = self._triples[local.edges[forward] >> 1, 1].tolist()
         return TextualGraph(
-            tuple(self._kg.entities[node] for node in nodes.tolist()),
+            tuple(self._entities[node] for node in nodes.tolist()),
             np.stack([sources, local.neighbours[forward]], axis=1),
-            tuple(self._kg.relations[relation] for relation in relations),
+            tuple(self._relations[relation] for relation in relations),
         )
 
     def _find_nodes(self, starts: EntityIds) -> "IntArray":
-        graph = self._kg.graph
-        reached = neighbourhood(graph, np.array(starts, dtype=np.int32), self._hops, len(graph.edges))
+        reached = neighbourhood(self._graph, np.array(starts, dtype=np.int32), self._hops, len(self._graph.edges))
         return reached.nodes[: max(self._max_nodes, len(starts))]
 
 

@@ -31,13 +31,10 @@ _LAYOUTS = (
 def load_questions(path: str | Path) -> list[Question]:
     """Load the questions of a data set, in the order of the file.
 
-    Args:
-        path: File of questions, folder with `questions.jsonl`, BEIR folder, or file of a BEIR folder's `qrels`, which
-            selects the split (a folder with several splits must have `test`).
-
-    Raises:
-        InputError: The file cannot be read, its layout is unknown, a key is missing or has the wrong type, or two
-            questions have the same id; the message names file and line.
+    `path` is a file of questions, a folder with `questions.jsonl`, a BEIR folder, or a file of a BEIR folder's `qrels`,
+    which selects the split (a folder with several splits must have `test`). Raises InputError with file and line if the
+    file cannot be read, its layout is unknown, a key is missing or has the wrong type, or two questions have the same
+    id.
     """
     source = Path(path)
     if beir.is_beir_path(source):
@@ -58,12 +55,9 @@ def load_questions(path: str | Path) -> list[Question]:
 def load_corpus(path: str | Path) -> Iterator[Document]:
     """Yield the documents of a data set, in the order of the file, each id once.
 
-    Args:
-        path: Corpus, folder with `corpus.jsonl`, BEIR folder, or file of questions that include their passages
-            (if `X_corpus.json` exists beside `X.json`, that is the corpus).
-
-    Raises:
-        InputError: As `load_questions`; an unusable file is refused at the call, a bad record when it is reached.
+    `path` is a corpus, a folder with `corpus.jsonl`, a BEIR folder, or a file of questions that include their passages
+    (if `X_corpus.json` exists beside `X.json`, that is the corpus). Raises InputError as `load_questions`; an unusable
+    file is refused at the call, a bad record when it is reached.
     """
     source = Path(path)
     if beir.is_beir_path(source):
@@ -147,7 +141,7 @@ def _graph_paths(record: Record) -> tuple[tuple[tuple[str, str, str], ...], ...]
     paths = []
     for path in record.items("paths"):
         match path:
-            case [*steps] if steps and all(_is_triple(step) for step in steps):
+            case [*steps] if steps and all(map(_is_triple, steps)):
                 paths.append(tuple((str(h), str(r), str(t)) for h, r, t in steps))
             case _:
                 raise record.error(f"'paths' holds {preview(path)}", "lists of [head, relation, tail]")

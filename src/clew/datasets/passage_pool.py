@@ -26,9 +26,7 @@ class PassagePool:
     def passage_id(self, title: str, text: str | None) -> str:
         """Return the id of a passage; a passage outside the pool gets an id that no document of the pool has.
 
-        Args:
-            title: Title as in the data set.
-            text: Text; None if only the title is known, which suffices if it has one text.
+        `text` is None if only the title is known, which suffices if it has one text.
         """
         texts = self._texts.get(title, {})
         if text is None:

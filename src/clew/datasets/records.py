@@ -5,52 +5,29 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
+from clew.datasets.graph_datasets import GraphQuestion
 from clew.errors import InputError
+from clew.types import Question
 
-
-class Identified(Protocol):
-    """A question of any kind."""
-
-    @property
-    def id(self) -> str:
-        """Id, distinct in the data set."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """Text of the question."""
-        ...
-
-
-AnyQuestion = TypeVar("AnyQuestion", bound=Identified)
+AnyQuestion = TypeVar("AnyQuestion", Question, GraphQuestion)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A JSON object and its location, for example "dev.jsonl: line 7"."""
+    """A JSON object and its location, for example "dev.jsonl: line 7"; a missing or wrong field raises InputError."""
 
     location: str
     fields: dict[str, Any]
 
     def text(self, *keys: str) -> str:
-        """Return the string under the first of `keys` that exists.
-
-        Raises:
-            InputError: No key exists, or the value is not a string.
-        """
-        value = self.value(*keys)
-        if not isinstance(value, str):
-            raise self.error(f"{self._key(keys)!r} is {preview(value)}", "a string")
-        return value
+        """Return the string under the first of `keys` that exists."""
+        return self._typed_value(keys, str, "a string")
 
     def identifier(self, *keys: str) -> str:
-        """Return the id under the first of `keys` that exists: a non-blank string, or a whole number.
-
-        Raises:
-            InputError: No key exists, or the value is neither.
-        """
+        """Return the id under the first of `keys` that exists: a non-blank string, or a whole number."""
         value = self.value(*keys)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -59,44 +36,24 @@ class Record:
         return value
 
     def items(self, *keys: str) -> list[Any]:
-        """Return the list under the first of `keys` that exists.
-
-        Raises:
-            InputError: No key exists, or the value is not a list.
-        """
-        value = self.value(*keys)
-        if not isinstance(value, list):
-            raise self.error(f"{self._key(keys)!r} is {preview(value)}", "a list")
-        return value
+        """Return the list under the first of `keys` that exists."""
+        return self._typed_value(keys, list, "a list")
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return the strings in the list under `key`.
-
-        Raises:
-            InputError: The key does not exist, or the value is not a list of strings.
-        """
+        """Return the strings in the list under `key`."""
         values = self.items(key)
-        for value in values:
-            if not isinstance(value, str):
-                raise self.error(f"{key!r} holds {preview(value)}", "a list of strings")
+        if strange := [value for value in values if not isinstance(value, str)]:
+            raise self.error(f"{key!r} holds {preview(strange[0])}", "a list of strings")
         return tuple(values)
 
     def value(self, *keys: str) -> Any:
-        """Return the value under the first of `keys` that exists.
-
-        Raises:
-            InputError: No key exists.
-        """
+        """Return the value under the first of `keys` that exists."""
         if not any(key in self.fields for key in keys):
             raise self.error(f"the keys are {', '.join(self.fields) or 'none'}", " or ".join(map(repr, keys)))
         return self.fields[self._key(keys)]
 
     def nested_record(self, value: Any, name: str) -> "Record":
-        """Return an object inside this one as a record of its own.
-
-        Raises:
-            InputError: `value` is not a JSON object.
-        """
+        """Return an object inside this one as a record of its own."""
         if not isinstance(value, dict):
             raise self.error(f"{name} is {preview(value)}", "a JSON object")
         return Record(f"{self.location}, {name}", value)
@@ -104,6 +61,12 @@ class Record:
     def error(self, seen: str, wanted: str) -> InputError:
         """Return an error with the location, the value seen and the value wanted."""
         return InputError(f"{self.location}: {seen}; wanted {wanted}. Correct the file, or leave this record out")
+
+    def _typed_value(self, keys: tuple[str, ...], kind: type[Value], wanted: str) -> Value:
+        value = self.value(*keys)
+        if not isinstance(value, kind):
+            raise self.error(f"{self._key(keys)!r} is {preview(value)}", wanted)
+        return value
 
     def _key(self, keys: tuple[str, ...]) -> str:
         return next(key for key in keys if key in self.fields)
@@ -116,14 +79,7 @@ def preview(value: Any) -> str:
 
 
 def check_unique(questions: Iterable[tuple[str, AnyQuestion]]) -> list[AnyQuestion]:
-    """Return questions in their order, after a check of their ids and texts.
-
-    Args:
-        questions: Questions with their locations.
-
-    Raises:
-        InputError: Two questions have the same id, or one is blank.
-    """
+    """Return questions, given with their locations, in order; InputError for an id used twice or a blank text."""
     locations: dict[str, str] = {}
     checked = []
     for location, question in questions:
@@ -141,13 +97,7 @@ def check_unique(questions: Iterable[tuple[str, AnyQuestion]]) -> list[AnyQuesti
 def open_text(path: Path, kind: str, newline: str | None = None) -> Iterator[TextIO]:
     """Open a UTF-8 file for the block, with or without a byte order mark.
 
-    Args:
-        path: The file.
-        kind: Noun for the file in errors, for example "table".
-        newline: As for `open`.
-
-    Raises:
-        InputError: The file cannot be read or is not UTF-8, at the opening or within the block.
+    Raises InputError if the file, a `kind` of file, cannot be read or is not UTF-8, at the opening or within the block.
     """
     try:
         with path.open(encoding="utf-8-sig", newline=newline) as file:
@@ -161,8 +111,7 @@ def open_text(path: Path, kind: str, newline: str | None = None) -> Iterator[Tex
 def read_records(path: Path) -> Iterator[Record]:
     """Yield the objects of a JSON list, or of a file with one JSON object per line; blank lines are skipped.
 
-    Raises:
-        InputError: The file cannot be read, is empty, is not UTF-8, or holds something other than JSON objects.
+    Raises InputError if the file cannot be read, is empty, is not UTF-8, or holds something other than JSON objects.
     """
     with open_text(path, "JSON or JSONL file") as file:
         yield from _parse_records(path, file)
@@ -199,9 +148,8 @@ def _parse(path: Path, text: str, lines_before: int) -> Any:
             f"{path}: {position}: invalid JSON ({error.msg}); wanted a JSON list or one whole JSON object per line"
         ) from error
     except RecursionError as error:
-        raise InputError(
-            f"{path}: line {lines_before + 1}: nested too deeply to be a record; check the file"
-        ) from error
+        message = f"{path}: line {lines_before + 1}: nested too deeply to be a record; check the file"
+        raise InputError(message) from error
 
 
 def _make_record(location: str, value: Any) -> Record:

@@ -12,15 +12,10 @@ from clew.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class RelevanceJudgments:
-    """A ranking matched against the gold ids of its question.
+    """A ranking matched against the gold ids of its question."""
 
-    Attributes:
-        hits: For each rank the index of the gold id credited there, or -1.
-        gold_count: Number of distinct gold ids of the question.
-    """
-
-    hits: tuple[int, ...]
-    gold_count: int
+    hits: tuple[int, ...]  # for each rank the index of the gold id credited there, or -1
+    gold_count: int  # number of distinct gold ids
 
     def hits_at(self, k: int) -> int:
         """Return the number of gold ids credited within the first `k` ranks."""
@@ -28,15 +23,9 @@ class RelevanceJudgments:
 
 
 def match_gold(passage_ids: Sequence[str], document_ids: Sequence[str], gold: Sequence[str]) -> RelevanceJudgments:
-    """Match a ranking against gold ids; each gold id is credited once, at its best rank.
+    """Match a ranking (n,) and its documents (n,) against gold ids; each is credited once, at its best rank.
 
-    Args:
-        passage_ids: (n,) the ranking, best first.
-        document_ids: (n,) the document of each passage.
-        gold: Ids of passages or documents; duplicates count once.
-
-    Raises:
-        InputError: The numbers of passages and documents differ.
+    Gold ids name passages or documents; duplicates count once. Raises InputError if the lengths differ.
     """
     if len(passage_ids) != len(document_ids):
         raise InputError(

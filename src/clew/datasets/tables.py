@@ -17,8 +17,6 @@ class Table:
     """A table as text.
 
     Attributes:
-        path: File it was read from.
-        header: Names of the columns.
         rows: For each row the line on which it begins, and its cells, as many as in the header.
     """
 
@@ -45,13 +43,8 @@ class Table:
 def read_table(path: Path, required: Sequence[str], delimiter: str = ",") -> Table:
     """Read a table; columns that are not required are kept, blank lines are skipped.
 
-    Args:
-        path: UTF-8 file; cells may be quoted, and quoted cells may contain line breaks.
-        required: Columns that must exist, in any order.
-        delimiter: One character.
-
-    Raises:
-        InputError: The file cannot be read, lacks a column or has a row of another length.
+    Cells may be quoted, and quoted cells may contain line breaks. Raises InputError if the file cannot be read, lacks a
+    column or has a row of another length.
     """
     with open_text(path, "table", newline="") as file:
         table = _parse_table(path, file, delimiter)

@@ -64,23 +64,14 @@ class AnswerScores:
 
 
 def score_answers(questions: Sequence[Question], answers: Sequence[str]) -> AnswerScores:
-    """Score replies against gold answers.
-
-    Args:
-        questions: At least one, each with gold answers.
-        answers: One reply per question; "" for none.
-
-    Raises:
-        InputError: The lengths differ, there is no question, or one has no gold answer.
-    """
+    """Score replies, one per question ("" for none), against gold answers, which no question may lack."""
     if not questions or len(questions) != len(answers):
         raise InputError(
             f"{len(answers)} answers to {len(questions)} questions; give one per question, and at least one"
         )
+    if without := [question.id for question in questions if not question.answers]:
+        raise InputError(f"question {without[0]!r} has no gold answer; leave such questions out before scoring")
     pairs = [(reply, question.answers) for question, reply in zip(questions, answers, strict=True)]
-    for question in questions:
-        if not question.answers:
-            raise InputError(f"question {question.id!r} has no gold answer; leave such questions out before scoring")
     measures = (exact_match, token_f1, containment)
     return AnswerScores(*(sum(measure(*pair) for pair in pairs) / len(pairs) for measure in measures))
 

@@ -11,19 +11,12 @@ from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_truncated, evaluate_selector
 from clew.evaluation.reports import SelectionReport, SelectionSummary
-from clew.evaluation.significance import Comparison, compare_means, mean_interval
+from clew.evaluation.significance import compare_means, mean_interval
 from clew.protocols import Encoder
+from clew.retrievers.subgraph import selectors
 from clew.retrievers.subgraph.gcn import GCNSelector
-from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
-from clew.retrievers.subgraph.selectors import (
-    EgoGraph,
-    RandomNodes,
-    SteinerSelector,
-    SubgraphSelector,
-    TopNodes,
-    WholeGraph,
-)
+from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.recipes.subgraph import train_selection, tune_reader
@@ -31,23 +24,22 @@ from clew.types import Progress
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 UNTRAINED_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
-    "steiner": lambda _: SteinerSelector(),
-    "steiner-fill": lambda _: SteinerSelector(fill=True),
-    "top-k": lambda _: TopNodes(),
-    "ego": lambda _: EgoGraph(),
-    "random": RandomNodes,
-    "whole": lambda _: WholeGraph(),
+    "steiner": lambda _: selectors.SteinerSelector(),
+    "steiner-fill": lambda _: selectors.SteinerSelector(fill=True),
+    "top-k": lambda _: selectors.TopNodes(),
+    "ego": lambda _: selectors.EgoGraph(),
+    "random": selectors.RandomNodes,
+    "whole": lambda _: selectors.WholeGraph(),
 }
 """Selections without training, by name."""
 G_RETRIEVER, GRAPH_TOKEN = "g-retriever", "graphtoken"
 OWN_READER_SELECTIONS: dict[str, Callable[[int], SubgraphSelector]] = {
-    G_RETRIEVER: lambda _: SteinerSelector(),
-    GRAPH_TOKEN: lambda _: WholeGraph(),
+    G_RETRIEVER: lambda _: selectors.SteinerSelector(),
+    GRAPH_TOKEN: lambda _: selectors.WholeGraph(),
 }
 """Selections with a reader of their own (`ComparisonConfig.own_readers`): the Steiner tree with a graph token of it;
 graph tokens of the whole graph in place of its text."""
@@ -58,15 +50,10 @@ SELECTIONS = (GCN, GCN_PAPER, GCN_UNTRAINED, *UNTRAINED_SELECTIONS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComparisonConfig:
-    """Questions, readers and budget of a comparison.
+    """Questions to train on, to choose the epoch by and to evaluate, readers and budget of a comparison.
 
     Attributes:
-        training: Questions to train networks and readers on.
-        validation: Questions that choose their epoch.
-        test: Questions that are evaluated.
         make_reader: Returns a reader for a seed, a new one at every call, since selections train it.
-        encoder: Encoder of the graphs' texts.
-        budget: Maximum number of nodes of a selection; ignored for the whole graph.
         own_readers: The same as `make_reader` for selections with a reader of their own, by name.
     """
 
@@ -74,8 +61,8 @@ class ComparisonConfig:
     validation: Sequence[EncodedQuestion]
     test: Sequence[EncodedQuestion]
     make_reader: Callable[[int], GraphReader]
-    encoder: Encoder
-    budget: int
+    encoder: Encoder  # encoder of the graphs' texts
+    budget: int  # maximum number of nodes of a selection; ignored for the whole graph
     own_readers: Mapping[str, Callable[[int], GraphReader]] = field(default_factory=dict)
 
 
@@ -98,23 +85,13 @@ def compare_selections(
     runs_folder: Path,
     progress: Progress,
 ) -> SelectionReport:
-    """Evaluate subgraph selections, and compare the first with each other one.
+    """Evaluate distinct subgraph selections, and compare the first with each other one.
 
-    The value of a question is the mean over the seeds; intervals and tests are over questions. A trainable reader is
-    trained with the selection's network, or on the output of a selection without one, on the same questions.
-
-    Args:
-        config: Questions and readers.
-        names: Distinct names of `SELECTIONS` and `OWN_READER_SELECTIONS`.
-        seeds: Random seeds of reader training, of networks' initial weights and samples, and of `random`.
-        recipe: Of the networks; only one trained with the objective `policy` may stop a selection early, and
-            `gcn-paper` is trained with the loss as published.
-        runs_folder: Folder of the networks' runs, from which an interrupted run is resumed.
-        progress: Progress callback: `(stage, done, total)`.
-
-    Raises:
-        InputError: A name is unknown or lacks its reader, there are no test or training questions, or `runs_folder`
-            holds a run with other inputs.
+    The value of a question is the mean over the seeds, which are those of reader training, of networks' initial weights
+    and samples, and of `random`; intervals and tests are over questions. A trainable reader is trained with the
+    selection's network, or on the output of a selection without one, on the same questions. Only a network trained with
+    the objective `policy` may stop a selection early, and `gcn-paper` is trained with the loss as published. An
+    interrupted run of the same inputs is resumed from its folder in `runs_folder`.
     """
     check_selection_names(names)
     if lacking := [name for name in names if name in OWN_READER_SELECTIONS and name not in config.own_readers]:
@@ -153,20 +130,17 @@ def _prepare_selector(
             recipe = replace(recipe, feedback=replace(recipe.feedback, objective="paper"))
         trained, result = train_selection(*splits, reader, config.encoder, recipe, run, progress)
         return GCNSelector(trained), result.seconds
+    network, encoder, identity = recipe.network, config.encoder, name
+    selector: SubgraphSelector
     if name == GCN_UNTRAINED:
-        selector: SubgraphSelector = _untrained_selector(config, recipe.network, recipe.loop.seed)
+        model = network.build_network(encoder.dimension, recipe.loop.seed).eval()
+        selector = GCNSelector(TrainedScorer(model, network, encoder.fingerprint, encoder.dimension))
+        identity = f"{name} {network}"
     else:
         selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](recipe.loop.seed)
-    identity = f"{name} {recipe.network}" if name == GCN_UNTRAINED else name
-    train_seconds = tune_reader(
-        *splits, reader, config.encoder, selector, identity, config.budget, recipe.loop, run, progress
+    return selector, tune_reader(
+        *splits, reader, encoder, selector, identity, config.budget, recipe.loop, run, progress
     )
-    return selector, train_seconds
-
-
-def _untrained_selector(config: ComparisonConfig, settings: ScorerSettings, seed: int) -> GCNSelector:
-    model = settings.build_network(config.encoder.dimension, seed).eval()
-    return GCNSelector(TrainedScorer(model, settings, config.encoder.fingerprint, config.encoder.dimension))
 
 
 def _build_report(
@@ -179,18 +153,20 @@ def _build_report(
     generator = np.random.default_rng(0)
     means = {name: np.mean(rows, axis=0) for name, rows in values.items()}
     selections = {name: _summarize_selection(means[name], values[name], seconds[name], generator) for name in names}
-    comparisons = (
-        _compare_measure((names[0], other), means[names[0]], means[other], measure, generator)
-        for other in names[1:]
-        for measure in ("accuracy", "gold")
-    )
+    comparisons = []
+    for other in names[1:]:
+        for measure in ("accuracy", "gold"):
+            first, second = (means[name][:, MEASURES.index(measure)] for name in (names[0], other))
+            if (has_value := ~np.isnan(first)).any():
+                pair = first[has_value], second[has_value]
+                comparisons.append(compare_means((names[0], other), measure, *pair, generator))
     return SelectionReport(
         len(config.test),
         len(config.training),
         config.budget,
         len(values[names[0]]),
         selections,
-        tuple(comparison for comparison in comparisons if comparison is not None),
+        tuple(comparisons),
         truncated,
     )
 
@@ -209,12 +185,3 @@ def _summarize_selection(
         float(np.mean(seconds)),
         tuple(float(rows[:, 0].mean()) for rows in by_seed),
     )
-
-
-def _compare_measure(
-    names: tuple[str, str], first: "DoubleArray", other: "DoubleArray", measure: str, generator: "Generator"
-) -> Comparison | None:
-    """Compare two selections over the questions that have a measure; None if no question has it."""
-    first, other = (rows[:, MEASURES.index(measure)] for rows in (first, other))
-    has_value = ~np.isnan(first)
-    return compare_means(names, measure, first[has_value], other[has_value], generator) if has_value.any() else None

@@ -10,25 +10,18 @@ import numpy as np
 from clew.answering.feedback_log import log_feedback
 from clew.answering.kg_paths import PathAnswerer
 from clew.errors import InputError
-from clew.evaluation.kgqa_metrics import (
-    answer_coverage,
-    hits_at_1,
-    path_entity_names,
-    path_recall,
-    wilcoxon_p,
-)
+from clew.evaluation.kgqa_metrics import answer_coverage, hits_at_1, path_entity_names, path_recall, wilcoxon_p
 from clew.evaluation.reports import EvaluationReport, RetrieverSummary
 from clew.evaluation.significance import compare_means
-from clew.index import Index
+from clew.index import Index, RetrieverSpec
 from clew.protocols import Answerer
 from clew.retrievers.frag.retriever import FragRetriever, SearchTrace
-from clew.retrievers.registry import parse_retriever
 from clew.types import Answer, Progress, Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 BATCH_SIZE = 64
 _SEED = 0
@@ -45,26 +38,18 @@ def are_graph_questions(questions: Sequence[Question]) -> bool:
 def evaluate_path_retrievers(
     index: Index,
     questions: Sequence[Question],
-    retrievers: Sequence[str],
+    retrievers: Mapping[str, RetrieverSpec],
     progress: Progress,
     answerer: Answerer | None = None,
     feedback_log: Path | None = None,
 ) -> EvaluationReport:
-    """Evaluate path retrievers, and compare the first with each other one.
+    """Evaluate path retrievers on questions with topics and answers, and compare the first with each other one.
 
-    Args:
-        index: The index to search.
-        questions: Questions with topics and answers.
-        retrievers: Distinct names.
-        progress: Progress callback: `(retriever, done, total)`.
-        answerer: Answers the questions; None for the end of the best path.
-        feedback_log: Log to which the first quarter of the first retriever's answers is appended, if they name a path.
-
-    Raises:
-        InputError: A retriever is unknown or does not find paths.
+    The `answerer` is by default the end of the best path. The first quarter of the first retriever's answers is
+    appended to `feedback_log`, if they name a path.
     """
-    names = list(dict.fromkeys(name.strip() for name in retrievers))
-    opened = {name: open_path_retriever(index, name) for name in names}
+    names = list(retrievers)
+    opened = {name: open_path_retriever(index, name, spec) for name, spec in retrievers.items()}
     values: dict[str, dict[str, DoubleArray]] = {}
     warnings: list[str] = []
     for name, retriever in opened.items():
@@ -91,13 +76,9 @@ def evaluate_path_retrievers(
     )
 
 
-def open_path_retriever(index: Index, name: str) -> FragRetriever:
-    """Return the path retriever of a name.
-
-    Raises:
-        InputError: The retriever does not find paths.
-    """
-    retriever = index.retriever(parse_retriever(name))
+def open_path_retriever(index: Index, name: str, spec: RetrieverSpec) -> FragRetriever:
+    """Return a path retriever; raises InputError for one that finds passages."""
+    retriever = index.retriever(spec)
     if not isinstance(retriever, FragRetriever):
         raise InputError(f"{name} finds passages: for questions on a graph choose frag, frag-simple or frag-complex")
     return retriever
@@ -140,7 +121,8 @@ def _evaluate_retriever(
         for question, answer, row in zip(batch, batch_answers, rows[start:], strict=True):
             row["hits@1"] = hits_at_1(answer.text, question.answers)
         progress(name, len(answers), len(questions))
-    measures = _order_measures(rows[0])
+    main = sorted(filter(_is_main, rows[0]), reverse=True)
+    measures = [*main, *(name for name in rows[0] if name not in main)]
     columns = {measure: np.array([row[measure] for row in rows], dtype=np.float64) for measure in measures}
     if any(answer.usage.calls for answer in answers):
         columns["answer_calls"] = np.array([answer.usage.calls for answer in answers], dtype=np.float64)
@@ -162,10 +144,8 @@ def _step_coverage(trace: SearchTrace, gold: "NDArray[np.integer[Any]]") -> dict
     }
 
 
-def _order_measures(row: Mapping[str, float]) -> list[str]:
-    """Return the measures, the most important first."""
-    first = [name for name in row if name == "hits@1" or name.startswith("coverage@")]
-    return sorted(first, reverse=True) + [name for name in row if name not in first]
+def _is_main(measure: str) -> bool:
+    return measure == "hits@1" or measure.startswith("coverage@")
 
 
 def _summarize(columns: "Mapping[str, DoubleArray]") -> RetrieverSummary:
@@ -175,14 +155,14 @@ def _summarize(columns: "Mapping[str, DoubleArray]") -> RetrieverSummary:
         for name, values in columns.items()
         if name != "seconds" and not np.isnan(values).all()
     }
-    main = {name: values for name, values in columns.items() if name == "hits@1" or name.startswith("coverage@")}
+    main = {name: values for name, values in columns.items() if _is_main(name)}
     return RetrieverSummary.from_values(means, main, columns["seconds"], np.random.default_rng(_SEED))
 
 
 def _missing_entity_warnings(index: Index, questions: Sequence[Question]) -> list[str]:
-    snapshot = index.snapshot
-    no_topic = [q.id for q in questions if not any(len(snapshot.entities_with_name(t)) for t in q.topics)]
-    no_answer = [q.id for q in questions if not any(len(snapshot.entities_with_name(a)) for a in q.answers)]
+    find = index.snapshot.entities_with_name
+    no_topic = [q.id for q in questions if not any(len(find(name)) for name in q.topics)]
+    no_answer = [q.id for q in questions if not any(len(find(name)) for name in q.answers)]
     warnings = []
     if no_topic:
         warnings.append(f"{len(no_topic)} questions have no topic entity in the graph, first {no_topic[0]!r}")

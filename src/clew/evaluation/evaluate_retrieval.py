@@ -1,6 +1,6 @@
 """Evaluation of retrievers on questions with gold ids, with cached runs, and of answers from what they retrieve."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -11,10 +11,9 @@ from clew.evaluation.answer_metrics import score_answers
 from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
-from clew.index import Index
+from clew.index import Index, RetrieverSpec
 from clew.indexing.snapshot_builder import read_manifest, snapshot_folder
 from clew.protocols import Answerer, Retriever, fingerprint_of
-from clew.retrievers.registry import parse_retriever
 from clew.store.error_mapping import map_errors
 from clew.types import Answer, Filter, Progress, Question, Usage
 
@@ -27,7 +26,7 @@ BATCH_SIZE = 64
 def evaluate_retrievers(
     index: Index,
     questions_path: Path,
-    retrievers: Sequence[str],
+    retrievers: Mapping[str, RetrieverSpec],
     cutoffs: Sequence[int],
     where: Filter | None,
     runs_folder: Path | None,
@@ -37,38 +36,36 @@ def evaluate_retrievers(
     paths: int = 0,
     positives: bool = False,
 ) -> EvaluationReport:
-    """Evaluate retrievers, and compare the first with each other one.
+    """Evaluate retrievers on questions with gold ids, and compare the first with each other one.
 
     Args:
         index: The index to search.
-        questions_path: File of questions with gold ids.
-        retrievers: Distinct names.
+        questions_path: File of the questions.
+        retrievers: Retrievers by their names in the report.
         cutoffs: Ascending cut-offs k.
         where: Filter of the passages.
         runs_folder: Cache of runs; a run of the same index, questions and options is scored without searching again.
-        progress: Progress callback: `(stage, done, total)`.
+        progress: Progress callback.
         answerer: Answers the questions from each retriever's evidence, to be scored too; None for none.
         paths: Number of paths that explain each passage, for retrievers where that costs time.
         positives: Whether to add the measures over all gold ids, among the first `POSITIVES_DEPTH` passages.
-
-    Raises:
-        InputError: The questions cannot be read, or a retriever is unknown.
     """
     questions = load_questions(questions_path)
-    names = list(dict.fromkeys(name.strip() for name in retrievers))
-    # An unknown name fails before any search.
-    opened = [index.retriever(parse_retriever(name), paths) for name in names]
+    opened = {name: index.retriever(spec, paths) for name, spec in retrievers.items()}  # fails before any search
     snapshot = index.snapshot
     depth = max(RUN_DEPTH, *cutoffs, min(POSITIVES_DEPTH, len(snapshot.passage_ids)) if positives else 0)
     scored = []
-    for name, retriever in zip(names, opened, strict=True):
+    for name, retriever in opened.items():
         identity = f"{name}\0{fingerprint_of(retriever)}"
-        file = _run_file(runs_folder, index, questions, identity, depth, where)
+        file = None if runs_folder is None else _run_file(runs_folder, index, questions, identity, depth, where)
         if file is not None and file.is_file():
             run = Run.load(file)
         else:
             run = execute(retriever, name, questions, depth, where, lambda d, t, n=name: progress(n, d, t))  # type: ignore[misc]
-            _check_budget(index)
+            if ended := index.llm_factory.budget.exceeded_message:  # before all questions were asked
+                raise BudgetError(
+                    f"{ended}; an evaluation needs all questions: raise the budget, cached replies cost nothing"
+                )
             if file is not None:
                 run.save(file)
         scored.append(score(run, questions, cutoffs, positives=positives))
@@ -78,19 +75,13 @@ def evaluate_retrievers(
     ids = {*snapshot.passage_ids, *snapshot.document_ids}
     report = build_report(index.table.location.name, questions, scored, comparisons, ids.__contains__)
     if answerer is not None:
-        for name, retriever in zip(names, opened, strict=True):
+        for name, retriever in opened.items():
             figures, warnings = _evaluate_answers(answerer, retriever, questions, where, name, progress)
             summary = report.retrievers[name]
             summary = replace(summary, costs={**summary.costs, **figures})
             summaries = {**report.retrievers, name: summary}
             report = replace(report, retrievers=summaries, warnings=(*report.warnings, *warnings))
     return report
-
-
-def _check_budget(index: Index) -> None:
-    """Raise BudgetError if the budget ended before all questions were asked."""
-    if ended := index.llm_factory.budget.exceeded_message:
-        raise BudgetError(f"{ended}; an evaluation needs all questions: raise the budget, cached replies cost nothing")
 
 
 def _evaluate_answers(
@@ -133,29 +124,16 @@ def _evaluate_answers(
 
 
 def _run_file(
-    runs_folder: Path | None,
-    index: Index,
-    questions: Sequence[Question],
-    identity: str,
-    depth: int,
-    where: Filter | None,
-) -> Path | None:
-    """Return the file of a run, named by a hash of all that it depends on.
+    folder: Path, index: Index, questions: Sequence[Question], identity: str, depth: int, where: Filter | None
+) -> Path:
+    """Return the file of a run in a folder, which is made, named by a hash of all that it depends on.
 
-    Args:
-        runs_folder: Created if missing; None for no cache.
-        index: The index that is searched.
-        questions: The questions of the run.
-        identity: Name of the retriever, optionally followed by a null character and a fingerprint.
-        depth: Number of passages per question.
-        where: Filter of the passages.
+    `identity` is the name of the retriever, optionally followed by a null character and a fingerprint.
     """
-    if runs_folder is None:
-        return None
-    with map_errors(str(runs_folder), "keeping the rankings in"):
-        runs_folder.mkdir(parents=True, exist_ok=True)
+    with map_errors(str(folder), "keeping the rankings in"):
+        folder.mkdir(parents=True, exist_ok=True)
     files = read_manifest(snapshot_folder(index.table))["files"]
     asked = "".join(f"{question.id}\0{question.text}\0" for question in questions)
     inputs = f"{sorted(files.items())}\0{asked}\0{depth}\0{where}\0{RUN_FORMAT}\0{identity}"
     name = identity.partition("\0")[0].partition(":")[0]  # without settings, which may hold a path
-    return runs_folder / f"{name}-{blake2b(inputs.encode(), digest_size=6).hexdigest()}.json"
+    return folder / f"{name}-{blake2b(inputs.encode(), digest_size=6).hexdigest()}.json"

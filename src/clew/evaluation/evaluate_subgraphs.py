@@ -12,11 +12,10 @@ from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_con
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.text.normalization import name_key
 from clew.training.data.graph_questions import EncodedQuestion
+from clew.training.objectives.subgraph_feedback import lowest_losses
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 MEASURES = ("accuracy", "gold", "loss", "nodes", "tokens", "select_ms", "read_ms")
 """Measures of each question: whether the answer is correct, whether all nodes of a gold path are selected, the reader's
@@ -33,21 +32,13 @@ def evaluate_selector(
     """Return `MEASURES` (n, m) of a selector and a reader; NaN for gold without gold paths, and for warm-up times.
 
     Compilation and loading at first use are not timed: the times of the first `BATCH_SIZE` questions are NaN if there
-    are more questions, else all are selected and read twice.
-
-    Args:
-        selector: The selector.
-        reader: Reads the selected subgraphs.
-        questions: n questions with answers.
-        budget: Maximum number of nodes.
-
-    Raises:
-        InputError: A question has no answer.
+    are more questions, else all are selected and read twice. Raises InputError if a question has no answer.
     """
     if without := [item.question.id for item in questions if not item.question.answers]:
         raise InputError(f"question {without[0]!r} has no answer to measure by: wanted at least one; leave it out")
-    if len(questions) <= BATCH_SIZE:
-        _warm_up(selector, reader, questions, budget)
+    if 0 < len(questions) <= BATCH_SIZE:
+        warm = [build_context(item.question_graph, _select_timed(selector, item, budget)[0]) for item in questions]
+        reader.generate([item.question.text for item in questions], warm)
     rows = np.empty((len(questions), len(MEASURES)))
     for start in range(0, len(questions), BATCH_SIZE):
         batch = questions[start : start + BATCH_SIZE]
@@ -56,7 +47,7 @@ def evaluate_selector(
         started = time.perf_counter()
         replies = reader.generate([item.question.text for item in batch], contexts)
         read_ms = 1000 * (time.perf_counter() - started) / len(batch)
-        losses, tokens = _lowest_losses(reader, batch, contexts), _count_tokens(reader, batch, contexts)
+        losses, tokens = lowest_losses(reader, batch, contexts), _count_tokens(reader, batch, contexts)
         for row, item in enumerate(batch):
             correct = name_key(replies[row]) in {name_key(answer) for answer in item.question.answers}
             sizes = len(contexts[row].subgraph.nodes), tokens[row]
@@ -72,29 +63,11 @@ def count_truncated(reader: GraphReader) -> int:
     return reader.truncated_graphs if isinstance(reader, TokenCounter) else 0
 
 
-def _warm_up(selector: SubgraphSelector, reader: GraphReader, batch: Sequence[EncodedQuestion], budget: int) -> None:
-    contexts = [build_context(item.question_graph, _select_timed(selector, item, budget)[0]) for item in batch]
-    if batch:
-        reader.generate([item.question.text for item in batch], contexts)
-
-
 def _select_timed(selector: SubgraphSelector, item: EncodedQuestion, budget: int) -> tuple[Subgraph, float]:
     """Return a subgraph and the milliseconds of its selection."""
     started = time.perf_counter()
     (part,) = selector.select([item.question_graph], budget)
     return part, 1000 * (time.perf_counter() - started)
-
-
-def _lowest_losses(
-    reader: GraphReader, batch: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
-) -> list[float]:
-    """Return for each question the lowest loss among its answers."""
-    counts = [len(item.question.answers) for item in batch]
-    texts = [item.question.text for item in batch for _ in item.question.answers]
-    repeated = [context for context, count in zip(contexts, counts, strict=True) for _ in range(count)]
-    losses = reader.loss(texts, repeated, [answer for item in batch for answer in item.question.answers])
-    lowest: list[float] = np.minimum.reduceat(losses, np.cumsum([0, *counts])[:-1]).tolist()
-    return lowest
 
 
 def _count_tokens(

@@ -17,6 +17,7 @@ passages count once. A tie that is cut by the end of the ranking has the length 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import comb, fsum
 from typing import TYPE_CHECKING
 
@@ -27,26 +28,17 @@ from clew.errors import InputError
 from clew.ranking import Ranks
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 
 @dataclass(frozen=True, slots=True)
 class TiedRank:
-    """Rank of one gold id.
+    """Rank of one gold id."""
 
-    Attributes:
-        rank: Rank of its first passage, from 1, with ties as the ranking broke them.
-        above: Number of passages with a higher score.
-        tied: Number of passages with the score of its first passage, including that one.
-        matching_ties: Number of the tied passages that match the gold id.
-    """
-
-    rank: int
-    above: int
-    tied: int
-    matching_ties: int
+    rank: int  # rank of its first passage, from 1, with ties as the ranking broke them
+    above: int  # number of passages with a higher score
+    tied: int  # number of passages with the score of its first passage, including that one
+    matching_ties: int  # number of the tied passages that match the gold id
 
     @property
     def mean_rank(self) -> float:
@@ -62,12 +54,7 @@ class TiedRank:
 
 @dataclass(frozen=True, slots=True)
 class PositiveRanks:
-    """Ranks of the gold ids of one question.
-
-    Attributes:
-        retrieved: Ranks of the retrieved gold ids, ascending.
-        gold: Number of distinct gold ids of the question.
-    """
+    """Ranks of the retrieved gold ids of one question, ascending, and the number of its distinct gold ids."""
 
     retrieved: tuple[TiedRank, ...]
     gold: int
@@ -84,9 +71,6 @@ def rank_positives(
         scores: (n,) on any scale, never rising; equal at single precision means tied, since a reranked retriever
             separates its ties by less than that.
         gold: Ids of passages or documents; duplicates count once.
-
-    Raises:
-        InputError: The lengths differ, or scores rise or are NaN.
     """
     if not len(passage_ids) == len(document_ids) == len(scores):
         raise InputError(
@@ -110,41 +94,19 @@ def rank_positives(
 
 
 def compute_multi_positive_measures(questions: Sequence[PositiveRanks], ks: Sequence[int]) -> "dict[str, DoubleArray]":
-    """Return all measures (n,), NaN for a question without gold.
+    """Return measures (n,), means over a question's gold ids, of which one not retrieved counts 0; NaN without gold.
 
-    Args:
-        questions: Ranks of n questions.
-        ks: Cut-offs, each at least 1.
-
-    Returns:
-        "positives_rr", "tied_rr", then "tied_hits@k" for each k, which without ties equals "recall@k".
-
-    Raises:
-        InputError: A cut-off is below 1.
+    "positives_rr" is of 1 / rank, "tied_rr" of 1 / mean rank, "tied_hits@k" the expected share among the first k, from
+    1 on, with ties broken at random; without ties it equals "recall@k".
     """
-    values = {"positives_rr": mean_reciprocal_rank_all(questions), "tied_rr": tied_reciprocal_rank(questions)}
-    return values | {f"tied_hits@{k}": tied_hits(questions, k) for k in ks}
-
-
-def mean_reciprocal_rank_all(questions: Sequence[PositiveRanks]) -> "DoubleArray":
-    """Return the mean of 1 / rank over all gold ids (n,), 0 for one not retrieved; NaN without gold."""
-    return _mean_over_gold(questions, lambda rank: 1 / rank.rank)
-
-
-def tied_reciprocal_rank(questions: Sequence[PositiveRanks]) -> "DoubleArray":
-    """Return the mean of 1 / mean rank over all gold ids (n,), 0 for one not retrieved; NaN without gold."""
-    return _mean_over_gold(questions, lambda rank: 1 / rank.mean_rank)
-
-
-def tied_hits(questions: Sequence[PositiveRanks], k: int) -> "DoubleArray":
-    """Return the expected share of gold ids among the first `k` with ties broken at random (n,); NaN without gold.
-
-    Raises:
-        InputError: `k` is below 1.
-    """
-    if k < 1:
-        raise InputError(f"the cut-off is {k}; it must be at least 1")
-    return _mean_over_gold(questions, lambda rank: rank.hit(k))
+    if wrong := [k for k in ks if k < 1]:
+        raise InputError(f"the cut-off is {wrong[0]}; it must be at least 1")
+    values: dict[str, Callable[[TiedRank], float]] = {
+        "positives_rr": lambda rank: 1 / rank.rank,
+        "tied_rr": lambda rank: 1 / rank.mean_rank,
+        **{f"tied_hits@{k}": partial(TiedRank.hit, k=k) for k in ks},
+    }
+    return {measure: _mean_over_gold(questions, value) for measure, value in values.items()}
 
 
 def _mean_over_gold(questions: Sequence[PositiveRanks], value: Callable[[TiedRank], float]) -> "DoubleArray":

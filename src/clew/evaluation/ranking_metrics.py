@@ -15,33 +15,19 @@ from clew.datasets.relevance import RelevanceJudgments
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 
 def compute_measures(judgements: Sequence[RelevanceJudgments], ks: Sequence[int]) -> "dict[str, DoubleArray]":
-    """Return all measures (n,), NaN for a question without gold.
+    """Return "recall@k", "all_gold@k" and "ndcg@k" for each k from 1 on, then "mrr", (n,) each; NaN without gold.
 
-    Args:
-        judgements: Judgments of n questions.
-        ks: Cut-offs, each at least 1.
-
-    Returns:
-        "recall@k", "all_gold@k" and "ndcg@k" for each k, then "mrr": 1 / rank of the first hit, 0 without one.
-
-    Raises:
-        InputError: A cut-off is below 1.
+    "mrr" is 1 / rank of the first hit, 0 without one.
     """
     _check_cutoffs(ks)
     external = _compute_with_ir_measures(judgements, ks)
-    values: dict[str, DoubleArray] = {}
-    for k in ks:
-        values[f"recall@{k}"] = external[f"recall@{k}"]
-        values[f"all_gold@{k}"] = all_gold(judgements, k)
-        values[f"ndcg@{k}"] = external[f"ndcg@{k}"]
-    values["mrr"] = external["mrr"]
-    return values
+    values = external | {f"all_gold@{k}": all_gold(judgements, k) for k in ks}
+    names = [f"{kind}@{k}" for k in ks for kind in ("recall", "all_gold", "ndcg")]
+    return {name: values[name] for name in (*names, "mrr")}
 
 
 def all_gold(judgements: Sequence[RelevanceJudgments], k: int) -> "DoubleArray":

@@ -10,9 +10,8 @@ from clew.evaluation.significance import RESAMPLES, Comparison, mean_intervals
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 Interval = tuple[float, float]
 """Lower and upper end."""
@@ -20,20 +19,16 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class RetrieverSummary:
-    """Figures of one retriever.
+    """Figures of one retriever: mean of each measure over the questions, and percentiles of the seconds per question.
 
     Attributes:
-        means: Mean of each measure over the questions.
-        seconds_p50: Median of the seconds per question.
-        seconds_p95: 95th percentile of the seconds per question.
-        intervals: 95 % interval of the means that have one.
         costs: Means per question of steps, calls, tokens and money, and the figures of answers.
     """
 
     means: Mapping[str, float]
     seconds_p50: float
     seconds_p95: float
-    intervals: Mapping[str, Interval]
+    intervals: Mapping[str, Interval]  # 95 % interval of the means that have one
     costs: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -59,25 +54,15 @@ class RetrieverSummary:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """Result of an evaluation of retrievers.
+    """Result of an evaluation of retrievers."""
 
-    Attributes:
-        index: Name of the index.
-        questions: Number of questions.
-        retrievers: Summary of each retriever by name.
-        ceiling: Best possible mean recall@k by measure.
-        comparisons: Paired comparisons of the first retriever with the others.
-        warnings: Warnings for the user.
-        depth: Number of ranked passages per question; None for retrievers of paths.
-    """
-
-    index: str
+    index: str  # name of the index
     questions: int
     retrievers: Mapping[str, RetrieverSummary]
-    ceiling: Mapping[str, float]
-    comparisons: tuple[Comparison, ...]
+    ceiling: Mapping[str, float]  # best possible mean recall@k by measure
+    comparisons: tuple[Comparison, ...]  # paired comparisons of the first retriever with the others
     warnings: tuple[str, ...]
-    depth: int | None = None
+    depth: int | None = None  # number of ranked passages per question; None for retrievers of paths
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, as printed by `clew eval`."""
@@ -94,18 +79,11 @@ class EvaluationReport:
 
 @dataclass(frozen=True, slots=True)
 class SelectionSummary:
-    """Figures of one subgraph selection.
-
-    Attributes:
-        means: Mean of each measure over the questions.
-        intervals: 95 % interval of each mean; for "train_seconds" the minimum and the maximum.
-        train_seconds: Mean training time over the seeds.
-        by_seed: Accuracy with each seed.
-    """
+    """Figures of one subgraph selection: mean of each measure over the questions, and accuracy with each seed."""
 
     means: Mapping[str, float]
-    intervals: Mapping[str, Interval]
-    train_seconds: float
+    intervals: Mapping[str, Interval]  # 95 % interval of each mean; for "train_seconds" the minimum and the maximum
+    train_seconds: float  # mean over the seeds
     by_seed: tuple[float, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -119,21 +97,15 @@ class SelectionReport:
     """Result of a comparison of subgraph selections.
 
     Attributes:
-        questions: Number of test questions.
-        training_questions: Number of training questions.
-        budget: Maximum number of nodes of a selection.
-        seeds: Number of seeds.
-        selections: Summary of each selection by name.
-        comparisons: Paired comparisons of the first selection with the others.
         truncated: By selection, the number of distinct graphs that were too long for the reader, if any.
     """
 
-    questions: int
+    questions: int  # number of test questions
     training_questions: int
-    budget: int
+    budget: int  # maximum number of nodes of a selection
     seeds: int
     selections: Mapping[str, SelectionSummary]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...]  # paired comparisons of the first selection with the others
     truncated: Mapping[str, int]
 
     def to_json(self) -> dict[str, Any]:

@@ -21,23 +21,15 @@ RUN_FORMAT = 2
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The ranked passages of one question, and the cost of the search.
-
-    Attributes:
-        passage_ids: (n,) best first.
-        document_ids: (n,) document of each passage.
-        scores: (n,) finite scores of the retriever.
-        usage: Seconds measured around the call; calls, tokens and money as reported by the retriever.
-        steps: Number of steps of an agent; 1 for other retrievers.
-    """
+    """The ranked passages of one question, best first, with documents and finite scores, and the cost of the search."""
 
     question_id: str
     passage_ids: tuple[str, ...]
     document_ids: tuple[str, ...]
     scores: tuple[float, ...]
-    usage: Usage
+    usage: Usage  # seconds measured around the call; calls, tokens and money as reported by the retriever
     notes: tuple[str, ...] = ()
-    steps: int = 1
+    steps: int = 1  # number of steps of an agent; 1 for other retrievers
 
     def __post_init__(self) -> None:
         sizes = (len(self.passage_ids), len(self.document_ids), len(self.scores))
@@ -56,16 +48,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rankings of one retriever.
+    """Rankings of one retriever, one per question, with distinct questions, in the order they were asked."""
 
-    Attributes:
-        retriever: Name of the retriever in reports.
-        k: Number of requested passages, the maximum cut-off of measures.
-        rankings: One per question, with distinct questions, in the order they were asked.
-    """
-
-    retriever: str
-    k: int
+    retriever: str  # name of the retriever in reports
+    k: int  # number of requested passages, the maximum cut-off of measures
     rankings: tuple[Ranking, ...]
 
     def __post_init__(self) -> None:
@@ -83,21 +69,13 @@ class Run:
         return tuple(ranking.question_id for ranking in self.rankings)
 
     def save(self, path: str | Path) -> None:
-        """Write the run as JSON, replacing the file atomically.
-
-        Raises:
-            ProviderError: The file cannot be written.
-        """
+        """Write the run as JSON, replacing the file atomically; raises ProviderError if it cannot be written."""
         content = json.dumps({"format": RUN_FORMAT, **asdict(self)}, ensure_ascii=False, allow_nan=False)
         write_text(Path(path), content + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> "Run":
-        """Read a run written by `save`.
-
-        Raises:
-            InputError: The file cannot be read or does not hold a run of this format.
-        """
+        """Read a run written by `save`; raises InputError if it cannot be read or is not of this format."""
         record = next(read_records(Path(path)))
         if record.value("format") != RUN_FORMAT:
             raise record.error(
@@ -121,18 +99,8 @@ def execute(
     """Run a retriever on questions, one at a time, so that seconds are the latency of a single question.
 
     The first question is asked once more beforehand, untimed, as a warm-up. If that calls a language model, questions
-    are asked in batches instead, none twice, and seconds are those reported per question.
-
-    Args:
-        retriever: The retriever to run.
-        name: Its name in the run.
-        questions: At least one, with distinct ids.
-        k: Number of passages to retrieve, at least 1.
-        where: Filter of the passages, as in `Retriever.retrieve`.
-        progress: Progress callback: `(done, total)`.
-
-    Raises:
-        InputError: There is no question, two have the same id, `k` is below 1, or a score is not finite.
+    are asked in batches instead, none twice, and seconds are those reported per question. There is at least one
+    question, ids are distinct, and `k` passages are retrieved, at least 1. `progress` is called with `(done, total)`.
     """
     if not questions:
         raise InputError("there are no questions; give at least one")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.datasets.relevance import RelevanceJudgments, match_gold
+from clew.datasets.relevance import match_gold
 from clew.errors import InputError
 from clew.evaluation.multi_positive_metrics import compute_multi_positive_measures, rank_positives
 from clew.evaluation.ranking_metrics import compute_measures, recall_ceiling
@@ -17,9 +17,8 @@ from clew.types import Question, Usage
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 CUTOFFS = (2, 5, 10)
 _SEED = 0
@@ -30,50 +29,39 @@ class ScoredRun:
     """Scores of one run.
 
     Attributes:
-        question_ids: n questions, in the order they were scored.
-        ks: Cut-offs of the measures.
-        depth: Maximum number of passages per question in the run; a lower rank counts as not found.
         values: For each measure and for "seconds" the value of each question (n,); NaN without gold.
-        summary: Means, intervals and costs.
-        usage: Total seconds, calls and tokens of all questions.
     """
 
     retriever: str
-    question_ids: tuple[str, ...]
-    ks: tuple[int, ...]
-    depth: int
+    question_ids: tuple[str, ...]  # n questions, in the order they were scored
+    ks: tuple[int, ...]  # cut-offs of the measures
+    depth: int  # maximum number of passages per question in the run; a lower rank counts as not found
     values: "Mapping[str, DoubleArray]"
     summary: RetrieverSummary
-    usage: Usage
+    usage: Usage  # total of all questions
 
 
 def score(
     run: Run,
     questions: Sequence[Question],
     ks: Sequence[int] = CUTOFFS,
-    generator: "Generator | None" = None,
     resamples: int = RESAMPLES,
     *,
     positives: bool = False,
 ) -> ScoredRun:
     """Score a run against the gold ids of its questions.
 
+    Measures are "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
+    `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k, over the whole run, which should hold 100
+    passages. The summary's costs are the means per question of steps, and of a language model's calls, tokens and
+    money.
+
     Args:
         run: Holds every question; its other questions are ignored.
         questions: At least one with gold; those without are left out of the means of the ranking measures.
-        ks: Cut-offs, each from 1 to the run's `k`.
-        generator: Random generator of the intervals; `default_rng(0)` if None.
+        ks: Distinct cut-offs, each from 1 to the run's `k`.
         resamples: Number of bootstrap resamples.
-        positives: Whether to add the measures over all positives, which use the whole run: it should hold 100 passages.
-
-    Returns:
-        Measures "recall@k", "all_gold@k" and "ndcg@k" for each k, and "mrr" over the run's first `k` passages; with
-        `positives` also "positives_rr", "tied_rr" and "tied_hits@k" for each k. The summary's costs are the means per
-        question of steps, and of a language model's calls, tokens and money.
-
-    Raises:
-        InputError: A question is repeated or not in the run, none has gold, a cut-off is out of range, or the scores of
-            a ranking rise where positives are measured.
+        positives: Whether to add the measures over all positives.
     """
     if len({question.id for question in questions}) != len(questions):
         raise InputError("two questions have the same id; give each question once")
@@ -96,7 +84,7 @@ def score(
         ranks = [rank_positives(r.passage_ids, r.document_ids, r.scores, q.gold) for r, q in pairs]
         values |= compute_multi_positive_measures(ranks, ks)
     seconds = np.array([ranking.usage.seconds for ranking in scored], dtype=np.float64)
-    summary = _summarize(values, seconds, generator or np.random.default_rng(_SEED), resamples)
+    summary = _summarize(values, seconds, np.random.default_rng(_SEED), resamples)
     ids = tuple(question.id for question in questions)
     usage = sum((ranking.usage for ranking in scored), Usage())
     totals = {
@@ -109,24 +97,11 @@ def score(
     return ScoredRun(run.retriever, ids, tuple(ks), run.k, {**values, "seconds": seconds}, summary, usage)
 
 
-def compare(
-    first: ScoredRun,
-    second: ScoredRun,
-    measure: str,
-    generator: "Generator | None" = None,
-    resamples: int = RESAMPLES,
-) -> Comparison:
-    """Compare two scored runs in one measure, paired over the questions with gold.
+def compare(first: ScoredRun, second: ScoredRun, measure: str, resamples: int = RESAMPLES) -> Comparison:
+    """Compare two runs scored on the same questions in one measure, paired over the questions with gold.
 
-    Args:
-        first: The difference is its mean minus the second's.
-        second: Scored on the same questions.
-        measure: A key of `ScoredRun.values`.
-        generator: Random generator of resamples and sign flips; `default_rng(0)` if None.
-        resamples: Number of resamples and of sign flips.
-
-    Raises:
-        InputError: The questions differ, or the measure is unknown.
+    The difference is the first mean minus the second. Raises InputError if the questions differ, or for an unknown
+    measure.
     """
     if first.question_ids != second.question_ids:
         raise InputError(
@@ -141,7 +116,7 @@ def compare(
         measure,
         first.values[measure][has_gold],
         second.values[measure][has_gold],
-        generator or np.random.default_rng(_SEED),
+        np.random.default_rng(_SEED),
         resamples,
     )
 
@@ -155,15 +130,8 @@ def build_report(
 ) -> EvaluationReport:
     """Assemble the report of an evaluation, with warnings of questions without gold and of unknown gold ids.
 
-    Args:
-        index: Name of the index.
-        questions: The questions that were scored.
-        scored: At least one run, with distinct names and the same cut-offs and depth.
-        comparisons: Results of `compare`.
-        known_ids: Whether an id is a passage or a document of the index; None skips the check of gold ids.
-
-    Raises:
-        InputError: There is no run, two share a name, or cut-offs, depth or questions differ.
+    There is at least one run, with distinct names and the same questions, cut-offs and depth. `known_ids` tells whether
+    an id is a passage or a document of the index; None skips the check of gold ids.
     """
     ids = tuple(question.id for question in questions)
     names = [run.retriever for run in scored]
@@ -174,14 +142,18 @@ def build_report(
             f"the runs of {', '.join(names)} differ in questions, cut-offs or depth; score them with the same"
         )
     judgements = [match_gold((), (), question.gold) for question in questions]
-    unknown = [] if known_ids is None else unknown_gold(questions, known_ids)
+    warnings = [] if known_ids is None else unknown_gold(questions, known_ids)
+    if count := sum(not judgement.gold_count for judgement in judgements):
+        text = f"{count} of {len(judgements)} questions have no gold ids and are left out of the ranking measures"
+        warnings = [text, *warnings]
+    ceilings = {f"recall@{k}": recall_ceiling(judgements, k) for k in scored[0].ks}
     return EvaluationReport(
         index,
         len(questions),
         {run.retriever: run.summary for run in scored},
-        {f"recall@{k}": _mean_known(recall_ceiling(judgements, k)) for k in scored[0].ks},
+        {measure: float(values[~np.isnan(values)].mean()) for measure, values in ceilings.items()},
         tuple(comparisons),
-        (*_missing_gold_warnings(judgements), *unknown),
+        tuple(warnings),
         depth=scored[0].depth,
     )
 
@@ -200,12 +172,6 @@ def unknown_gold(questions: Sequence[Question], known_ids: Callable[[str], bool]
     ]
 
 
-def _missing_gold_warnings(judgements: Sequence[RelevanceJudgments]) -> list[str]:
-    count = sum(not judgement.gold_count for judgement in judgements)
-    text = f"{count} of {len(judgements)} questions have no gold ids and are left out of the ranking measures"
-    return [text] if count else []
-
-
 def _summarize(
     values: "Mapping[str, DoubleArray]", seconds: "DoubleArray", generator: "Generator", resamples: int
 ) -> RetrieverSummary:
@@ -216,7 +182,3 @@ def _summarize(
     columns = {name: table[:, column] for column, name in enumerate(values)}
     means = dict(zip(values, table.mean(axis=0).tolist(), strict=True))
     return RetrieverSummary.from_values(means, columns, seconds, generator, resamples)
-
-
-def _mean_known(values: "DoubleArray") -> float:
-    return float(values[~np.isnan(values)].mean())

@@ -19,9 +19,8 @@ from clew.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 RESAMPLES = 10_000
 _CELLS = 100_000  # random numbers per batch; they fit into the processor's cache
@@ -30,40 +29,24 @@ _TOLERANCE = 1e-9  # relative; rounding errors of reordered sums are smaller, re
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Difference of two systems in the mean of one measure over the same questions.
-
-    Attributes:
-        a: Name of the first system.
-        b: Name of the second system.
-        measure: Name of the measure.
-        difference: Mean of `a` minus mean of `b`.
-        low: Lower end of the difference's 95 % interval.
-        high: Upper end of that interval.
-        p: Two-sided p-value of a paired test, above 0, at most 1.
-    """
+    """Difference of two systems in the mean of one measure over the same questions."""
 
     a: str
     b: str
     measure: str
-    difference: float
-    low: float
+    difference: float  # mean of `a` minus mean of `b`
+    low: float  # lower end of the difference's 95 % interval; `high` is its upper end
     high: float
-    p: float
+    p: float  # two-sided p-value of a paired test, above 0, at most 1
 
 
 def mean_intervals(
     values: "DoubleArray", generator: "Generator", level: float = 0.95, resamples: int = RESAMPLES
 ) -> "DoubleArray":
-    """Return the percentile bootstrap interval (m, 2) of the mean of each column, low and high.
+    """Return the percentile bootstrap interval (m, 2) of the mean of each column of values (n, m), low and high.
 
-    Args:
-        values: (n, m), n questions and m measures; all measures share the same resamples.
-        generator: Random generator of the resamples.
-        level: Share of the resampled means inside the interval, above 0 and below 1.
-        resamples: Number of resamples, at least 1.
-
-    Raises:
-        InputError: There is no question, a value is not finite, or an argument is out of range.
+    All m measures share the same resamples, at least 1. `level` is the share of the resampled means inside the
+    interval, above 0 and below 1. Raises InputError if there is no question, or a value is not finite.
     """
     _check_values(values, resamples)
     if values.ndim != 2:
@@ -85,15 +68,9 @@ def mean_interval(
 
 
 def randomisation_p(differences: "DoubleArray", generator: "Generator", resamples: int = RESAMPLES) -> float:
-    """Return the two-sided p-value of a mean difference under random signs of the questions' differences.
+    """Return the two-sided p-value of a mean difference under random signs of the questions' differences (n,).
 
-    Args:
-        differences: (n,) values of one system minus those of the other.
-        generator: Random generator of the signs.
-        resamples: Number of random sign patterns, at least 1; if there are no more patterns, all are tried instead.
-
-    Raises:
-        InputError: There is no question, or a value is not finite.
+    If there are no more sign patterns than `resamples`, at least 1, all are tried instead of random ones.
     """
     _check_values(differences, resamples)
     nonzero = differences[differences != 0]  # a zero stays zero under either sign
@@ -104,7 +81,11 @@ def randomisation_p(differences: "DoubleArray", generator: "Generator", resample
     extreme = 0
     start = 0
     for rows in _batch_sizes(len(nonzero), 2 ** len(nonzero) if exact else resamples):
-        signs = _sign_patterns(len(nonzero), start, rows) if exact else _random_signs(len(nonzero), rows, generator)
+        if exact:
+            bits = np.arange(start, start + rows, dtype=np.int64)[:, None] >> np.arange(len(nonzero)) & 1
+        else:
+            bits = generator.integers(0, 2, (rows, len(nonzero)), dtype=np.int8)
+        signs = 2 * bits.astype(np.float64) - 1
         extreme += int((np.abs(signs @ nonzero) >= bound).sum())
         start += rows
     return extreme / 2 ** len(nonzero) if exact else (extreme + 1) / (resamples + 1)
@@ -120,19 +101,10 @@ def compare_means(
     *,
     p_value: "Callable[[DoubleArray], float] | None" = None,
 ) -> Comparison:
-    """Compare two systems on the same questions.
+    """Compare two systems, of these names, on the same questions, with values (n,) in the same order.
 
-    Args:
-        names: Names of the two systems.
-        measure: Name of the measure.
-        first: (n,) values of the first system.
-        second: (n,) values of the second system, in the same order.
-        generator: Random generator of the bootstrap, then of the test.
-        resamples: Number of resamples of each.
-        p_value: Test on the differences (n,); None for `randomisation_p`.
-
-    Raises:
-        InputError: The lengths differ, there is no value, or a value is not finite.
+    The generator draws `resamples` for the bootstrap, then for the test: `p_value` on the differences (n,), or by
+    default `randomisation_p`.
     """
     if first.shape != second.shape:
         raise InputError(f"{names[0]} has {len(first)} values and {names[1]} {len(second)}; give the same questions")
@@ -160,12 +132,3 @@ def _resample_counts(n: int, rows: int, generator: "Generator") -> "DoubleArray"
     """Return the counts (rows, n) of each question in each resample of n questions."""
     samples = generator.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
     return np.bincount(samples.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
-
-
-def _random_signs(n: int, rows: int, generator: "Generator") -> "DoubleArray":
-    return 2 * generator.integers(0, 2, (rows, n), dtype=np.int8).astype(np.float64) - 1
-
-
-def _sign_patterns(n: int, start: int, rows: int) -> "DoubleArray":
-    numbers = np.arange(start, start + rows, dtype=np.int64)[:, None]
-    return 2 * (numbers >> np.arange(n) & 1).astype(np.float64) - 1

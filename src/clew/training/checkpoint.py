@@ -22,34 +22,20 @@ LAST, BEST = "last", "best"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Progress of a training run.
+    """Progress of a training run."""
 
-    Attributes:
-        epoch: Last completed epoch, from 0; -1 before the first.
-        best: Epoch with the best validation figure; -1 for the initial weights.
-        figures: Validation figures of the best epoch.
-        seconds: Training time so far.
-    """
-
-    epoch: int
-    best: int
-    figures: dict[str, float]
+    epoch: int  # last completed epoch, from 0; -1 before the first
+    best: int  # epoch with the best validation figure; -1 for the initial weights
+    figures: dict[str, float]  # validation figures of the best epoch
     seconds: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
-    """Everything that changes during training.
+    """Everything that changes during training."""
 
-    Attributes:
-        model: The weights that the optimizer updates.
-        average: Exponential moving average of these weights; validated and saved.
-        optimizer: Optimizer of the model.
-        schedule: Learning-rate schedule of the optimizer.
-    """
-
-    model: nn.Module
-    average: AveragedModel
+    model: nn.Module  # the weights that the optimizer updates
+    average: AveragedModel  # exponential moving average of these weights; validated and saved
     optimizer: torch.optim.Optimizer
     schedule: torch.optim.lr_scheduler.LambdaLR
 
@@ -59,8 +45,7 @@ def save_checkpoint(
 ) -> None:
     """Write the state after an epoch as the last one, and also as the best one if it is.
 
-    Raises:
-        ProviderError: The file cannot be written; the previous checkpoint is intact.
+    If that raises ProviderError, the previous checkpoint is intact.
     """
     tensors = {f"model.{name}": value for name, value in state.model.state_dict().items()}
     tensors |= {f"average.{name}": value for name, value in state.average.state_dict().items()}
@@ -81,9 +66,7 @@ def load_checkpoint(
 ) -> Checkpoint | None:
     """Restore the state of a run and return its progress; None if there is no checkpoint.
 
-    Raises:
-        InputError: The checkpoint is of another recipe or model.
-        ProviderError: The file is damaged.
+    Raises InputError for a checkpoint of another recipe or model, and ProviderError for a damaged file.
     """
     path = folder / f"{BEST if best else LAST}.safetensors"
     if not path.is_file():
@@ -116,12 +99,7 @@ def load_checkpoint(
 
 @contextmanager
 def exclusive_lock(folder: Path) -> Iterator[None]:
-    """Create a run folder if needed and hold its lock within the block.
-
-    Raises:
-        InputError: Another process holds the lock.
-        ProviderError: The folder cannot be written.
-    """
+    """Create a run folder if needed and hold its lock within the block, or raise InputError if another process does."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)

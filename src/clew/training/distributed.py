@@ -21,13 +21,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroup:
-    """The processes of a training run.
-
-    Attributes:
-        rank: Rank of this process, from 0.
-        size: Number of processes.
-        device: Device of this process.
-    """
+    """The processes of a training run: the rank of this one, from 0, their number, and the device of this one."""
 
     rank: int
     size: int
@@ -52,11 +46,7 @@ class ProcessGroup:
 def join_process_group(device: str = "auto") -> Iterator[ProcessGroup]:
     """Join the process group that `torchrun` started, or use a group of one process.
 
-    Args:
-        device: "cpu", "cuda", or "auto" for a GPU if there is one.
-
-    Raises:
-        InputError: The device is unknown or unavailable.
+    `device` is "cpu", "cuda", or "auto" for a GPU if there is one; InputError if it is unknown or unavailable.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"the device is {device!r}; wanted auto, cpu or cuda")

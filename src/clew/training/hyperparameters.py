@@ -25,11 +25,7 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 
 
 def check_fields(record: Any) -> None:
-    """Refuse a value that is outside the bounds of its field's `pydantic.Field`, or none of its `Literal` choices.
-
-    Raises:
-        InputError: There is one.
-    """
+    """Raise InputError for a value outside the bounds of its field's `Field`, or none of its `Literal` choices."""
     hints = get_type_hints(type(record), include_extras=True)
     for field in fields(record):
         value, hint = getattr(record, field.name), hints[field.name]
@@ -45,34 +41,33 @@ def check_fields(record: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class CheckedRecord:
+    """A record whose fields are checked (see `check_fields`) when it is made."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe(CheckedRecord):
     """Hyper-parameters of the training loop.
 
     Attributes:
         rate: Of AdamW; rises over `warmup` steps and falls as a cosine.
-        decay: Weight decay.
-        warmup: Steps.
-        clip: Greatest norm of the gradient.
         average: How slowly the stored weights follow those that take the steps, 0 (at once) to below 1: each step they
             keep this share of themselves. Averaged weights generalise better when questions are few.
-
-    Raises:
-        InputError: A number trains nothing.
     """
 
     epochs: Annotated[int, Field(ge=1, description="Passes over the training data, at most.")] = 5
     rate: Annotated[float, Field(gt=0, lt=math.inf, description="Highest learning rate.")] = 2e-3
-    decay: Annotated[float, Field(ge=0, lt=math.inf)] = 1e-4
+    decay: Annotated[float, Field(ge=0, lt=math.inf)] = 1e-4  # weight decay
     warmup: Annotated[int, Field(ge=0)] = 30
-    clip: Annotated[float, Field(gt=0, lt=math.inf)] = 1.0
+    clip: Annotated[float, Field(gt=0, lt=math.inf)] = 1.0  # greatest norm of the gradient
     average: Annotated[float, Field(ge=0, lt=1)] = 0.99
     patience: Annotated[
         int, Field(ge=0, description="Epochs without a better figure before training stops; 0 for never.")
     ] = 0
     seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +76,6 @@ class RetrievalLoss:
 
     Attributes:
         forms: How often each form of a question is drawn (`data.gfm_examples.FORMS`), as relative frequencies.
-        batch: Of one index.
-
-    Raises:
-        InputError: A value makes no loss.
     """
 
     alpha: Annotated[
@@ -95,7 +86,7 @@ class RetrievalLoss:
         Field(description="Ranking loss: listwise, or the ratio of the paper or of its code."),
     ] = "listwise"
     forms: tuple[float, float, float, float] = (0.6, 0.15, 0.15, 0.1)
-    batch: Annotated[int, Field(ge=1, description="Questions or facts per step.")] = 8
+    batch: Annotated[int, Field(ge=1, description="Questions or facts per step.")] = 8  # of one index
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -104,81 +95,47 @@ class RetrievalLoss:
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionRecipe:
+class CompletionRecipe(CheckedRecord):
     """Sampling of the facts to complete; see `objectives.kg_completion`.
 
     Attributes:
-        batch: Of one index.
         negatives: The paper has 128, its code 256.
         held_out: Facts of each index for validation; training asks for neither of their ends.
-        nodes: Nodes of a fact's graph, at most.
-
-    Raises:
-        InputError: A number draws nothing.
     """
 
     steps: Annotated[int, Field(ge=1, description="Batches of facts per epoch, to pretrain.")] = 400
-    batch: Annotated[int, Field(ge=1)] = 8
+    batch: Annotated[int, Field(ge=1)] = 8  # of one index
     negatives: Annotated[int, Field(ge=1, description="Wrong ends drawn for each fact, to pretrain.")] = 128
     held_out: Annotated[int, Field(ge=0)] = 100
-    nodes: Annotated[int, Field(ge=1)] = 250
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    nodes: Annotated[int, Field(ge=1)] = 250  # nodes of a fact's graph, at most
 
 
 @dataclass(frozen=True, slots=True)
-class RerankLoss:
-    """The loss of each question whose passages are reranked; see `objectives.reranking`.
-
-    Attributes:
-        hardest: Those with the best scores at that moment.
-
-    Raises:
-        InputError: A value makes no loss.
-    """
+class RerankLoss(CheckedRecord):
+    """The loss of each question whose passages are reranked; see `objectives.reranking`."""
 
     kind: Annotated[
-        LossKind,
-        Field(alias="loss", description="Loss of a question; pairwise and cross-entropy as published."),
+        LossKind, Field(alias="loss", description="Loss of a question; pairwise and cross-entropy as published.")
     ] = "set"
     temperature: Annotated[
-        float,
-        Field(gt=0, lt=math.inf, description="Of the loss set; the smaller, the more the worst passage counts."),
+        float, Field(gt=0, lt=math.inf, description="Of the loss set; the smaller, the more the worst passage counts.")
     ] = 1.0
     hardest: Annotated[int, Field(ge=0, description="Irrelevant passages in the loss, the best scored; 0 for all.")] = 5
     batch: Annotated[int, Field(ge=1, description="Questions per step.")] = 8
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, slots=True)
-class FeedbackRecipe:
-    """Sampling and cost of selections of nodes; see `objectives.subgraph_feedback`.
-
-    Attributes:
-        batch: Questions per step.
-
-    Raises:
-        InputError: A value trains nothing.
-    """
+class FeedbackRecipe(CheckedRecord):
+    """Sampling and cost of selections of nodes; see `objectives.subgraph_feedback`."""
 
     objective: Annotated[FeedbackObjective, Field(description="policy, or the loss of the paper.")] = "policy"
     budget: Annotated[int, Field(ge=1, description="Nodes of a selection, at most.")] = 20
     draws: Annotated[int, Field(ge=2, description="Selections of a question that are compared, for policy.")] = 4
     price: Annotated[float, Field(ge=0, description="Of a selected node, in nats of the reader's loss.")] = 0.0
-    batch: Annotated[int, Field(ge=1)] = 16
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    batch: Annotated[int, Field(ge=1)] = 16  # questions per step
 
     def check_stops(self, *, stops: bool) -> None:
-        """Refuse a network whose selections may end early under an objective that does not say when.
-
-        Raises:
-            InputError: It is one.
-        """
+        """Raise InputError if selections may end early under an objective that does not train where."""
         if stops and self.objective == "paper":
             raise InputError(
                 "the objective paper does not train where a selection ends, so a network with stops would end "

@@ -40,34 +40,28 @@ SINGLE_PROCESS = ProcessGroup(0, 1, torch.device("cpu"))
 class Objective(Protocol[Item]):
     """A loss with its training batches and validation.
 
-    Attributes:
-        no_signal_message: Error message for an epoch in which no batch has a loss: the cause and the remedy.
+    `no_signal_message` is the error message for an epoch in which no batch has a loss: the cause and the remedy.
     """
 
     no_signal_message: str
 
     def batches(self, epoch_seed: int) -> Iterator[Item]:
         """Yield the batches of an epoch, determined by the seed."""
-        ...
 
     def __len__(self) -> int:
         """Return the number of batches in an epoch."""
-        ...
 
     def halve(self, batch: Item) -> tuple[Item, Item] | None:
         """Split a batch that exceeds the device's memory; None if it cannot be split."""
-        ...
 
     def loss(self, model: nn.Module, batch: Item) -> "Tensor | None":
         """Return the loss of a batch, on the model's device; None for a batch without a training signal."""
-        ...
 
     def validate(self, model: nn.Module) -> dict[str, float]:
         """Return figures on held-out data, higher is better; the first selects the best epoch.
 
         If there are none, the last epoch counts as the best.
         """
-        ...
 
 
 def train(
@@ -80,13 +74,8 @@ def train(
 ) -> TrainingResult:
     """Train a model in place, and leave it on the CPU with the weights of its best epoch.
 
-    Args:
-        model: The initial weights; together with the recipe's seed they determine the result.
-        objective: Loss, batches and validation.
-        recipe: Hyper-parameters.
-        folder: Run folder for the log and the checkpoints from which a later call resumes.
-        progress: Progress callback: `(stage, done, total)`.
-        group: Processes that share the work, and the device of this one.
+    The initial weights and the recipe's seed determine the result. The run folder holds the log and the checkpoints
+    from which a later call resumes; `group` are the processes that share the work.
 
     Raises:
         InputError: The folder holds a run of another recipe or model, another process is training in it, no batch of
@@ -94,61 +83,56 @@ def train(
         ProviderError: A batch that cannot be halved exceeds the device's memory, or the folder cannot be written.
     """
     with exclusive_lock(folder) if not group.rank else nullcontext():
-        return _train_locked(model, objective, recipe, folder, progress, group)
-
-
-def _train_locked(
-    model: nn.Module,
-    objective: Objective[Item],
-    recipe: Recipe,
-    folder: Path,
-    progress: Progress,
-    group: ProcessGroup,
-) -> TrainingResult:
-    model.to(group.device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
-    steps = -(-len(objective) // group.size)
-    total = max(recipe.epochs * steps, 1)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer, lambda step: _learning_rate_factor(step, recipe.warmup, total)
-    )
-    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
-    state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
-    initial_figures = objective.validate(model)
-    with group.rank_zero_first():
-        reached = load_checkpoint(folder, settings, state)
-        if reached is None:
-            reached = Checkpoint(-1, -1, initial_figures, 0.0)
-            if not group.rank:
-                save_checkpoint(folder, settings, reached, state, best=True)
-    runner = _EpochRunner(state, objective, recipe, group)
-    for epoch in range(reached.epoch + 1, recipe.epochs):
-        if recipe.patience and epoch - max(reached.best, 0) > recipe.patience:
-            break
-        started = time.perf_counter()
-        loss = runner.run_epoch(
-            epoch,
-            lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps),  # type: ignore[misc]
+        model.to(group.device)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.rate, weight_decay=recipe.decay)
+        steps = -(-len(objective) // group.size)
+        total = max(recipe.epochs * steps, 1)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer,
+            lambda step: (
+                min(1.0, (step + 1) / max(recipe.warmup, 1)) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))
+            ),
         )
-        figures = objective.validate(average.module)
-        better = not figures or next(iter(figures.values())) > next(iter(reached.figures.values()))
-        seconds = reached.seconds + time.perf_counter() - started
-        reached = Checkpoint(epoch, epoch if better else reached.best, figures if better else reached.figures, seconds)
+        average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(recipe.average))  # type: ignore[no-untyped-call]
+        state, settings = TrainingState(model, average, optimizer, schedule), asdict(recipe)
+        initial_figures = objective.validate(model)
         with group.rank_zero_first():
-            if not group.rank:
-                save_checkpoint(folder, settings, reached, state, best=better)
-                _append_log(folder, {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)})
-    load_checkpoint(folder, settings, state, best=True)
-    model.load_state_dict(average.module.state_dict())
-    model.to("cpu")
-    return TrainingResult(reached.best, reached.figures, reached.seconds, initial_figures)
+            reached = load_checkpoint(folder, settings, state)
+            if reached is None:
+                reached = Checkpoint(-1, -1, initial_figures, 0.0)
+                if not group.rank:
+                    save_checkpoint(folder, settings, reached, state, best=True)
+        runner = _EpochRunner(state, objective, recipe, group)
+        for epoch in range(reached.epoch + 1, recipe.epochs):
+            if recipe.patience and epoch - max(reached.best, 0) > recipe.patience:
+                break
+            started = time.perf_counter()
+            loss = runner.run_epoch(
+                epoch,
+                lambda done, e=epoch: progress(f"epoch {e + 1} of {recipe.epochs}", done, steps),  # type: ignore[misc]
+            )
+            figures = objective.validate(average.module)
+            better = not figures or next(iter(figures.values())) > next(iter(reached.figures.values()))
+            seconds = reached.seconds + time.perf_counter() - started
+            reached = Checkpoint(
+                epoch, epoch if better else reached.best, figures if better else reached.figures, seconds
+            )
+            with group.rank_zero_first():
+                if not group.rank:
+                    save_checkpoint(folder, settings, reached, state, best=better)
+                    record = {"epoch": epoch, "loss": loss, **figures, "seconds": round(seconds, 1)}
+                    with (folder / LOG_FILE).open("a", encoding="utf-8") as log:
+                        log.write(json.dumps(record) + "\n")
+        load_checkpoint(folder, settings, state, best=True)
+        model.load_state_dict(average.module.state_dict())
+        model.to("cpu")
+        return TrainingResult(reached.best, reached.figures, reached.seconds, initial_figures)
 
 
 class _LossModule(nn.Module, Generic[Item]):
     """An objective as a module, since DistributedDataParallel averages the gradients of a module's outputs.
 
-    Attributes:
-        has_signal: Whether the last batch had a loss. A loss of 0 counts.
+    `has_signal` tells whether the last batch had a loss. A loss of 0 counts.
     """
 
     def __init__(self, model: nn.Module, objective: Objective[Item]) -> None:
@@ -205,8 +189,7 @@ class _EpochRunner(Generic[Item]):
     def _backward(self, batch: Item | None) -> tuple[float, bool]:
         """Accumulate the gradient of a batch, halving it while it exceeds the device's memory.
 
-        Returns:
-            The loss, and whether the batch had a training signal.
+        Returns the loss, and whether the batch had a training signal.
         """
         try:
             loss = self._loss(batch)
@@ -236,12 +219,3 @@ class _EpochRunner(Generic[Item]):
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         return total, has_signal
-
-
-def _learning_rate_factor(step: int, warmup: int, total: int) -> float:
-    return min(1.0, (step + 1) / max(warmup, 1)) * 0.5 * (1.0 + math.cos(math.pi * min(1.0, step / total)))
-
-
-def _append_log(folder: Path, record: dict[str, float]) -> None:
-    with (folder / LOG_FILE).open("a", encoding="utf-8") as log:
-        log.write(json.dumps(record) + "\n")

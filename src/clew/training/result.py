@@ -8,22 +8,16 @@ class TrainingResult:
     """Figures and sizes of a training run; a recipe fills in what it has.
 
     Attributes:
-        best_epoch: From 0; -1 if the weights before training were the best, or if there are no epochs.
         figures: Of the best epoch on the validation data, by name; the first one chose the epoch, higher is better.
-        seconds: Of the whole run.
         initial_figures: The same figures without the training: of the weights it began with or, for a reranker, of the
             passages in the order they were found in.
-        questions: Questions, or pools of passages, that were learned from.
-        held_out: Questions that chose the epoch.
-        left_out: Questions that could not be used.
-        parameters: Of the network.
     """
 
-    best_epoch: int = -1
+    best_epoch: int = -1  # from 0; -1 if the weights before training were the best, or if there are no epochs
     figures: dict[str, float] = field(default_factory=dict)
     seconds: float = 0.0
     initial_figures: dict[str, float] = field(default_factory=dict)
-    questions: int = 0
-    held_out: int = 0
-    left_out: int = 0
-    parameters: int = 0
+    questions: int = 0  # questions, or pools of passages, that were learned from
+    held_out: int = 0  # questions that chose the epoch
+    left_out: int = 0  # questions that could not be used
+    parameters: int = 0  # of the network

@@ -1,8 +1,4 @@
-"""Ownership of a run folder.
-
-A folder can only be resumed by a run with the same inputs; a folder created by a run that fails before its first epoch
-is removed.
-"""
+"""Ownership of a run folder, which can only be resumed by a run with the same inputs."""
 
 import json
 import shutil
@@ -19,18 +15,11 @@ IDENTITY_FILE = "run.json"
 
 @contextmanager
 def own_run_folder(path: Path, identity: Mapping[str, str]) -> Iterator[None]:
-    """Record in a run folder which run it belongs to, and refuse the folder of another run.
+    """Record in a run folder which run it belongs to, and raise InputError for the folder of another run.
 
-    If the run fails before its first epoch, a folder that did not exist before is removed: the corrected run would be
-    another one, which the folder would refuse.
-
-    Args:
-        path: Run folder, created if missing.
-        identity: Everything the result depends on, by name: questions, network, recipe.
-
-    Raises:
-        InputError: The folder holds another run.
-        ProviderError: The folder cannot be written.
+    `identity` names everything the result depends on: questions, network, recipe. If the run fails before its first
+    epoch, a folder that did not exist before is removed: the corrected run would be another one, which the folder would
+    refuse.
     """
     recorded = path / IDENTITY_FILE
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 @final
 class ReaderParameters(nn.Module):
-    """Trainable parameters of a reader, shared with it rather than copied.
-
-    Args:
-        parameters: From `TrainableGraphReader.parameters`.
-    """
+    """Trainable parameters of a reader, shared with it rather than copied."""
 
     def __init__(self, parameters: "Sequence[Parameter]") -> None:
         super().__init__()
@@ -31,12 +27,7 @@ class ReaderParameters(nn.Module):
 
 @final
 class SelectorAndReader(nn.Module):
-    """A node-selecting network and the trainable parameters of its reader; called like the network.
-
-    Args:
-        scorer: Scores nodes, for example `SubgraphScorer`.
-        parameters: From `TrainableGraphReader.parameters`.
-    """
+    """A node-selecting network and the trainable parameters of its reader; called like the network."""
 
     def __init__(self, scorer: nn.Module, parameters: "Sequence[Parameter]") -> None:
         super().__init__()
@@ -59,12 +50,7 @@ def as_trainable(reader: GraphReader) -> "TrainableGraphReader | None":
 
 @contextmanager
 def swap_parameters(parameters: "Sequence[Parameter]", values: nn.Module) -> Iterator[None]:
-    """Temporarily replace parameters by the given values, for example by their moving averages.
-
-    Args:
-        parameters: The reader's own parameters.
-        values: A module with parameters of the same shapes in the same order.
-    """
+    """Temporarily replace a reader's own parameters by those of a module in the same order, such as averages."""
     pairs = list(zip(parameters, values.parameters(), strict=True))
     own = [parameter.data for parameter in parameters]
     for parameter, value in pairs:

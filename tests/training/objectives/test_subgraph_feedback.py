@@ -11,6 +11,7 @@ import torch
 
 from clew.answering.graph_readers.causal_lm import CausalReader
 from clew.answering.graph_readers.soft_prompt import SoftPromptReader
+from clew.datasets.graph_datasets import GraphQuestion
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import (
     EncodedGraph,
@@ -26,12 +27,12 @@ from clew.models.llm.prompts.graph_answer import build_prompt
 from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import make_node_batch
+from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.hyperparameters import FeedbackObjective, FeedbackRecipe, Recipe
 from clew.training.loop import train
 from clew.training.objectives.subgraph_feedback import (
     PAPER,
     POLICY,
-    FeedbackExample,
     SubgraphFeedback,
     paper_loss,
     reinforce_loss,
@@ -84,7 +85,11 @@ class EdgeReader:
         return ["" for _ in contexts]
 
 
-EXAMPLE = FeedbackExample(make_question_graph(), "What is right?", ("right",))
+def make_example(graph: GraphQuery, text: str, answers: tuple[str, ...]) -> EncodedQuestion:
+    return EncodedQuestion(GraphQuestion(text, 0, text, answers), graph)
+
+
+EXAMPLE = make_example(make_question_graph(), "What is right?", ("right",))
 
 
 def make_objective(reader: EdgeReader, objective: FeedbackObjective = POLICY, budget: int = 2) -> SubgraphFeedback:
@@ -250,7 +255,7 @@ def test_a_price_alone_makes_selections_smaller() -> None:
 
 
 def test_the_easiest_answer_counts() -> None:
-    easy = FeedbackExample(EXAMPLE.question_graph, "What?", ("worse", "right", "worse"))
+    easy = make_example(EXAMPLE.question_graph, "What?", ("worse", "right", "worse"))
     settings = SETTINGS.build_network(WIDTH, 0)
     objective = SubgraphFeedback([easy], [easy, EXAMPLE], EdgeReader(), SETTINGS, FeedbackRecipe(budget=6))
     assert objective.validate(settings)["minus loss"] == pytest.approx(-0.1)
@@ -258,7 +263,7 @@ def test_the_easiest_answer_counts() -> None:
 
 def test_the_loss_of_a_batch_is_the_mean_of_its_questions() -> None:
     model = SETTINGS.build_network(WIDTH, 0)
-    others = [FeedbackExample(make_question_graph(question=text), text, ("right",)) for text in ("one", "two", "three")]
+    others = [make_example(make_question_graph(question=text), text, ("right",)) for text in ("one", "two", "three")]
     objective = make_objective(EdgeReader((1, 4)), PAPER)
     with torch.no_grad():
         together, *alone = (objective.loss(model, (0, some)) for some in (others, *([one] for one in others)))
@@ -278,10 +283,10 @@ def test_equal_seeds_sample_equal_selections_and_one_call_reads_a_batch() -> Non
 
 
 def test_batches_have_every_question_once_in_the_order_of_the_epoch() -> None:
-    some = [FeedbackExample(EXAMPLE.question_graph, str(number), ("right",)) for number in range(7)]
+    some = [make_example(EXAMPLE.question_graph, str(number), ("right",)) for number in range(7)]
     objective = SubgraphFeedback(some, [], EdgeReader(), SETTINGS, FeedbackRecipe(batch=3))
     first, again, other = (
-        [[one.question for one in batch] for _, batch in objective.batches(seed)] for seed in (1, 1, 2)
+        [[one.question.text for one in batch] for _, batch in objective.batches(seed)] for seed in (1, 1, 2)
     )
     assert first == again != other
     assert len(first) == len(objective) == 3
@@ -401,7 +406,7 @@ def test_a_trainable_reader_adds_its_mean_loss_without_a_gradient_to_the_network
         )
         for _ in range(4)
     ]
-    mean = reader.losses([EXAMPLE.question] * 4, contexts, ["right"] * 4).mean()
+    mean = reader.losses([EXAMPLE.question.text] * 4, contexts, ["right"] * 4).mean()
     torch.testing.assert_close(of_reader[0], torch.autograd.grad(mean, reader.parameters())[0])
 
 
@@ -440,8 +445,10 @@ def test_with_a_frozen_reader_only_the_network_is_trained(llama: Path) -> None:
 
 
 def test_questions_without_answers_and_untrained_stopping_are_refused() -> None:
-    with pytest.raises(InputError, match=r"the question 'What is right\?' has no answer"):
-        FeedbackExample(EXAMPLE.question_graph, EXAMPLE.question, ())
+    unanswered = make_example(EXAMPLE.question_graph, EXAMPLE.question.text, ())
+    for training, validation in (([unanswered], []), ([EXAMPLE], [unanswered])):
+        with pytest.raises(InputError, match=r"the question 'What is right\?' has no answer"):
+            SubgraphFeedback(training, validation, EdgeReader(), SETTINGS, FeedbackRecipe())
     ending = ScorerSettings(width=8, stops=True)
     paper = FeedbackRecipe(objective=PAPER, budget=2)
     with pytest.raises(InputError, match="wanted the objective policy, or no stops"):

@@ -37,20 +37,18 @@ class CausalReader:
     """Reads with a causal language model, whose weights are loaded on first use.
 
     Prompt and answer are tokenized separately, so that the loss of an answer follows the same tokens as its generation.
-    An answer ends with the tokenizer's end token.
+    An answer ends with the tokenizer's end token. All calls raise InputError for unequal lengths, for text without a
+    UTF-8 form and for a question beyond the model's positions, and ProviderError if the model cannot be used.
 
     Args:
         model: May be shared by several readers.
         prompt: Joins question and graph, such as `clew.models.llm.prompts.graph_answer.build_prompt`.
         batch_size: Examples per forward pass, at least 1.
-        max_context_tokens: Limit of the graph's text, which loses whole lines at its end; the model's own limit of
-            positions applies as well.
-        max_new_tokens: Limit of a generated answer.
+        max_context_tokens: Limit of the graph's text, at least 1, which loses whole lines at its end; the model's own
+            limit of positions applies as well.
+        max_new_tokens: Limit of a generated answer, at least 1.
         chat: Whether prompts are turns of a chat; None: if the tokenizer has a chat template.
         with_text: False leaves the graph's text out of the prompt.
-
-    Raises:
-        InputError: A number is below 1.
     """
 
     def __init__(
@@ -64,11 +62,13 @@ class CausalReader:
         chat: bool | None = None,
         with_text: bool = True,
     ) -> None:
-        for name, number in (("batch_size", batch_size), ("max_new_tokens", max_new_tokens)):
+        for name, number, other in (
+            ("batch_size", batch_size, ""),
+            ("max_new_tokens", max_new_tokens, ""),
+            ("max_context_tokens", max_context_tokens, ", or with_text=False"),
+        ):
             if number < 1:
-                raise InputError(f"{name} is {number}; wanted at least 1")
-        if max_context_tokens < 1:
-            raise InputError(f"max_context_tokens is {max_context_tokens}; wanted at least 1, or with_text=False")
+                raise InputError(f"{name} is {number}; wanted at least 1{other}")
         self.model = model
         self._prompts = PromptTokenizer(prompt, max_context_tokens, chat)
         self._batch_size = batch_size
@@ -82,12 +82,7 @@ class CausalReader:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the model and the prompt settings; loads the model.
-
-        Raises:
-            InputError: `transformers` is not installed.
-            ProviderError: The model cannot be opened.
-        """
+        """Fingerprint of the model and the prompt settings; loads the model."""
         settings = f"{self._prompts.fingerprint}-{self._max_new_tokens}-{self._with_text}"
         return f"{self.model.load().fingerprint}-{settings}"
 
@@ -97,12 +92,7 @@ class CausalReader:
         return self._prompts.truncated_graphs
 
     def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return the number of tokens of each graph's text in its prompt (see `TokenCounter`).
-
-        Raises:
-            InputError: The lengths differ, or a text has no UTF-8 form.
-            ProviderError: The model cannot be used.
-        """
+        """Return the number of tokens of each graph's text in its prompt (see `TokenCounter`)."""
         model, texts = self.model.load(), self._context_texts(questions, contexts)
         return [
             self._prompts.count_graph_tokens(model, question, text, self._max_new_tokens)
@@ -131,16 +121,7 @@ class CausalReader:
     ) -> "Tensor":
         """Return (n,) mean negative log-likelihoods in nats over the tokens of each answer and its end token.
 
-        Args:
-            questions: n strings.
-            contexts: One per question.
-            answers: One per question; an empty one consists of its end token.
-            soft_tokens: Vectors placed before each prompt.
-
-        Raises:
-            InputError: The lengths differ, a text has no UTF-8 form, or question and answer exceed the model's
-                positions.
-            ProviderError: The model cannot be used.
+        `soft_tokens` are vectors placed before each prompt. An empty answer consists of its end token.
         """
         import torch
 
@@ -160,17 +141,7 @@ class CausalReader:
         contexts: Sequence["GraphContext"],
         soft_tokens: "SoftTokenEncoder | None" = None,
     ) -> list[str]:
-        """Return the greedy continuation of each prompt, up to its end token.
-
-        Args:
-            questions: n strings.
-            contexts: One per question.
-            soft_tokens: Vectors placed before each prompt.
-
-        Raises:
-            InputError: The lengths differ, a text has no UTF-8 form, or a question exceeds the model's positions.
-            ProviderError: The model cannot be used.
-        """
+        """Return the greedy continuation of each prompt, up to its end token; `soft_tokens` come before the prompts."""
         import torch
 
         model = self.model.load()

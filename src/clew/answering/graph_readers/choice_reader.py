@@ -1,10 +1,8 @@
 """Reader of textual graphs for questions with a small fixed set of answers, without a language model.
 
 A trained bag-of-relations classifier: each edge's relation vector is projected to h numbers, these are summed over the
-edges of the subgraph, and a linear layer scores the answers.
-
-Source: none; the sum over a set of edges is that of Zaheer et al., "Deep Sets" (2017).
-Differs from the source: nothing.
+edges of the subgraph, and a linear layer scores the answers. Source: none; the sum over a set of edges is that of
+Zaheer et al., "Deep Sets" (2017). Differs from the source: nothing.
 """
 
 from collections.abc import Sequence
@@ -24,20 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChoiceWeights:
-    """Weights of `ChoiceGraphReader`.
+    """Weights of `ChoiceGraphReader` for c `choices` and h hidden numbers.
 
     Attributes:
-        choices: The c possible answers.
-        edge: (h, d) projection of a relation vector, before the hyperbolic tangent.
-        edge_bias: (h,) bias of the projection.
-        choice: (c, h) weights of the sums over edges for each answer.
-        choice_bias: (c,) bias of each answer.
+        edge: (h, d) projection of a relation vector, before the hyperbolic tangent; `edge_bias` (h,) is its bias.
     """
 
     choices: tuple[str, ...]
     edge: "FloatArray"
     edge_bias: "FloatArray"
-    choice: "FloatArray"
+    choice: "FloatArray"  # (c, h) weights of the sums over edges for each answer; `choice_bias` (c,) are their biases
     choice_bias: "FloatArray"
 
 
@@ -60,11 +54,7 @@ class ChoiceGraphReader:
         return f"choices-{digest.hexdigest()}"
 
     def loss(self, questions: Sequence[str], contexts: Sequence[GraphContext], answers: Sequence[str]) -> "FloatArray":
-        """Return losses (n,) in nats (see `GraphReader`).
-
-        Raises:
-            InputError: An answer is not among the choices, or the lengths differ.
-        """
+        """Return losses (n,) in nats (see `GraphReader`); raises InputError if an answer is not among the choices."""
         check_counts(questions, contexts, answers)
         columns = {choice: column for column, choice in enumerate(self._weights.choices)}
         if unknown := [answer for answer in answers if answer not in columns]:

@@ -6,8 +6,7 @@ paths it holds, and other edges only add distractors. In a subgraph without a to
 most similar to the question.
 
 Source: none; it takes the place of Llama 2 in Engel and Park, "Training Retrieval Augmented Generation for Text-Graph
-Question Answering with LLMs" (2024).
-Differs from the source: nothing.
+Question Answering with LLMs" (2024). Differs from the source: nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,14 +37,9 @@ _BEAM_WIDTH, _MAX_ENDS = 256, 200  # best relation paths that are extended per h
 class PathGraphReader:
     """Reads a subgraph along its paths, in either direction of an edge but never straight back over one.
 
-    Args:
-        encode: Returns unit rows (n, d) of texts; relation texts repeat, so it should cache them.
-        hops: Maximum length of a path, at least 1.
-        temperature: Divisor of cosines, above 0.
-        min_likelihood: Likelihood of an answer that no path reaches, above 0 and below 1.
-
-    Raises:
-        InputError: A number is out of range.
+    `encode` returns unit rows (n, d) of texts; relation texts repeat, so it should cache them. Paths have at most
+    `hops` edges, at least 1; `temperature`, above 0, divides cosines; `min_likelihood`, above 0 and below 1, is the
+    likelihood of an answer that no path reaches.
     """
 
     name = "local"

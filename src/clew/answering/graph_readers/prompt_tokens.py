@@ -17,10 +17,8 @@ GraphPrompt = Callable[[str, str], str]
 class PromptTokenizer:
     """Builds and tokenizes the prompts of one reader.
 
-    Args:
-        prompt: Joins question and graph.
-        max_context_tokens: Limit of the graph's text; lines are dropped at its end, so edges before nodes.
-        chat: Whether to apply the tokenizer's chat template; None: if it has one.
+    The graph's text has at most `max_context_tokens`: lines are dropped at its end, so edges before nodes. `chat` tells
+    whether to apply the tokenizer's chat template; None: if it has one.
     """
 
     def __init__(self, prompt: GraphPrompt, max_context_tokens: int, chat: bool | None) -> None:
@@ -42,16 +40,9 @@ class PromptTokenizer:
         return len(self._truncated)
 
     def encode(self, model: "LoadedModel", question: str, graph: str, reserved: int = 0) -> tuple[int, ...]:
-        """Return the token ids of a prompt, at least one.
+        """Return the token ids of a prompt, at least one; the graph's text is cut to leave `reserved` positions free.
 
-        Args:
-            model: Provides the tokenizer and the number of positions.
-            question: Any string.
-            graph: Text of the graph, truncated to fit.
-            reserved: Positions of the model to leave free beside the prompt.
-
-        Raises:
-            InputError: `chat` is set and the tokenizer has no chat template.
+        Raises InputError if `chat` is set and the tokenizer has no chat template.
         """
         return self._fit_graph(model, question, graph, reserved)[1]
 
@@ -90,12 +81,9 @@ class PromptTokenizer:
 
 
 def truncate_lines(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> str:
-    """Return the longest run of first lines with at most `max_tokens` tokens.
+    """Return the longest run of first lines with at most `max_tokens` tokens, at least 0.
 
-    Args:
-        text: Any string.
-        max_tokens: At least 0.
-        count_tokens: Number of tokens of a text; must not fall as lines are added.
+    The number of tokens that `count_tokens` returns must not fall as lines are added.
     """
     if count_tokens(text) <= max_tokens:
         return text

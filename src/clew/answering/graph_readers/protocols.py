@@ -14,53 +14,36 @@ if TYPE_CHECKING:
 
 
 class GraphReader(Protocol):
-    """Reads a question and a subgraph, and returns losses of given answers or an answer; one result each, in order."""
+    """Reads a question and a subgraph, and returns losses of given answers or an answer; one result each, in order.
+
+    All calls raise InputError if the lengths differ, and ProviderError if the model cannot be used.
+    """
 
     @property
     def name(self) -> str:
         """The name of this reader on the command line."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """Changes if a loss or an answer would change, apart from the encoder that was passed in."""
-        ...
 
     def loss(
         self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]
     ) -> "FloatArray":
-        """Return the negative log-likelihood of each answer (n,) in nats, the mean over its tokens.
-
-        Raises:
-            InputError: The lengths differ.
-            ProviderError: The model cannot be used.
-        """
-        ...
+        """Return the negative log-likelihood of each answer (n,) in nats, the mean over its tokens."""
 
     def generate(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[str]:
-        """Return one answer per question.
-
-        Raises:
-            InputError: The lengths differ.
-            ProviderError: The model cannot be used.
-        """
-        ...
+        """Return one answer per question."""
 
 
 class TrainableGraphReader(GraphReader, Protocol):
     """A reader whose losses keep their gradients."""
 
     def losses(self, questions: Sequence[str], contexts: Sequence["GraphContext"], answers: Sequence[str]) -> "Tensor":
-        """Return `loss` (n,) as a differentiable tensor.
-
-        Raises:
-            ProviderError: The model cannot be used.
-        """
-        ...
+        """Return `loss` (n,) as a differentiable tensor."""
 
     def parameters(self) -> "list[Parameter]":
         """Return the trainable parameters in a fixed order; [] for a frozen reader."""
-        ...
 
 
 @runtime_checkable
@@ -70,15 +53,9 @@ class TokenCounter(Protocol):
     @property
     def truncated_graphs(self) -> int:
         """Number of distinct graphs that were truncated so far, at the end of a line."""
-        ...
 
     def count_tokens(self, questions: Sequence[str], contexts: Sequence["GraphContext"]) -> list[int]:
-        """Return the number of tokens it reads of each graph.
-
-        Raises:
-            ProviderError: The model cannot be used.
-        """
-        ...
+        """Return the number of tokens it reads of each graph."""
 
 
 class SoftTokenEncoder(Protocol):
@@ -86,7 +63,6 @@ class SoftTokenEncoder(Protocol):
 
     def __call__(self, contexts: Sequence["GraphContext"], /) -> "Tensor":
         """Return (n, tokens, width) vectors to place before the prompts; a row depends on its own context only."""
-        ...
 
 
 class TrainableSoftTokenEncoder(SoftTokenEncoder, Protocol):
@@ -94,15 +70,12 @@ class TrainableSoftTokenEncoder(SoftTokenEncoder, Protocol):
 
     def parameters(self) -> "Iterator[Parameter]":
         """Return the trainable parameters."""
-        ...
 
     def state_dict(self) -> "Mapping[str, Tensor]":
         """Return the weights by name."""
-        ...
 
     def load_state_dict(self, state_dict: "Mapping[str, Tensor]", /) -> Any:
         """Load weights by name; raises RuntimeError if names or shapes do not match."""
-        ...
 
 
 def check_counts(

@@ -32,6 +32,8 @@ _GRAPH_ENCODER_FILE = "graph_token.safetensors"
 class SoftPromptReader:
     """Adds soft tokens to a reader of a frozen model.
 
+    Opening the model raises InputError without `peft`, and ProviderError if model or folder cannot be opened.
+
     Args:
         reader: Of a frozen model; decides whether the graph's text is read too.
         num_virtual_tokens: Virtual tokens of `peft`, before all others; 0 for none, if `graph_token` is given.
@@ -39,9 +41,6 @@ class SoftPromptReader:
         seed: Random seed of the initial virtual tokens.
         folder: Folder written by `save`, to load from; its number of virtual tokens applies, unless
             `num_virtual_tokens` is 0.
-
-    Raises:
-        InputError: There are no soft tokens, or the model is not frozen.
     """
 
     def __init__(
@@ -74,12 +73,7 @@ class SoftPromptReader:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the reader and the soft prompt; loads the model.
-
-        Raises:
-            InputError: `peft` is not installed.
-            ProviderError: The model or the folder cannot be opened.
-        """
+        """Fingerprint of the reader and the soft prompt; loads the model."""
         # The graph token's settings choose its inputs, which its weights do not show.
         settings = repr(getattr(self.graph_token, "settings", None))
         digest = weights_digest([(str(place), weight) for place, weight in enumerate(self.parameters())])
@@ -115,22 +109,13 @@ class SoftPromptReader:
         return self.reader.truncated_graphs
 
     def parameters(self) -> "list[Parameter]":
-        """Return the virtual tokens, then the graph token's weights; loads the model.
-
-        Raises:
-            InputError: `peft` is not installed.
-            ProviderError: The model or the folder cannot be opened.
-        """
+        """Return the virtual tokens, then the graph token's weights; loads the model."""
         peft_model = self._open_prompt()
         virtual = [] if peft_model is None else [prompt_tuning.soft_prompt_weight(peft_model)]
         return [*virtual, *(() if self.graph_token is None else self.graph_token.parameters())]
 
     def save(self, folder: str | Path) -> None:
-        """Write the soft prompt without the model: `peft`'s files and the graph token's weights.
-
-        Raises:
-            ProviderError: The folder cannot be written.
-        """
+        """Write `peft`'s files and the graph token's weights, without the model; raises ProviderError if it cannot."""
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 

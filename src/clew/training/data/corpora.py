@@ -20,6 +20,21 @@ from clew.types import Progress
 CORPUS_FILE, TRAIN_FILE, DEVELOPMENT_FILE = "corpus.jsonl", "train.jsonl", "dev.jsonl"
 
 
+def check_out_folder(out: Path) -> None:
+    """Raise InputError for a file in the place of the folder for weights."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; the weights need a folder: give another place")
+
+
+def question_files(data: Sequence[Path], validation: Sequence[Path]) -> list[tuple[Path, str]]:
+    """Return the folders of data with the names of their files of questions; they must have these and a corpus."""
+    files = [*((folder, TRAIN_FILE) for folder in data), *((folder, DEVELOPMENT_FILE) for folder in validation)]
+    for folder, questions in files:
+        if missing := next((name for name in (CORPUS_FILE, questions) if not (folder / name).is_file()), ""):
+            raise InputError(f"{folder} has no {missing}: give folders with {CORPUS_FILE} and {questions}")
+    return files
+
+
 def hash_folders(folders: Sequence[Path], questions: str) -> list[str]:
     """Return a hash of each folder's corpus and question file."""
     return ["".join(map(hash_file, (folder / CORPUS_FILE, folder / questions))) for folder in folders]
@@ -47,11 +62,8 @@ def distinct_names(folders: Sequence[Path]) -> dict[Path, str]:
 def open_corpus_index(folder: Path, run: Path, progress: Progress) -> IndexContext:
     """Open the index of a folder's corpus below `run`; it is made or completed first if necessary.
 
-    A complete index is only read, so that several training runs may share it at the same time.
-
-    Raises:
-        InputError: A document cannot be read.
-        IndexLockedError: Another process is making the index.
+    A complete index is only read, so that several training runs may share it at the same time. Raises InputError if a
+    document cannot be read, and IndexLockedError while another process makes the index.
     """
     # Named by content: a changed corpus, or another one of the same name, gets an index of its own.
     location = run / "indexes" / f"{folder.resolve().name}-{hash_file(folder / CORPUS_FILE)}"

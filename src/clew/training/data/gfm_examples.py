@@ -6,6 +6,7 @@ lower case, with some of its names unlinked, and with none linked.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,19 +30,12 @@ DROPPED_SHARE = 0.3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GFMExample:
-    """One question in all forms.
+    """One question in all forms."""
 
-    Attributes:
-        graphs: Question graph of each form.
-        vectors: Question vector (d,) of each form.
-        relevant: (n,) which nodes of the graph are to be found, for each form.
-        gold: For each piece of evidence, the passages that count as having found it.
-    """
-
-    graphs: tuple[QuestionGraph, ...]
+    graphs: tuple[QuestionGraph, ...]  # question graph of each form, with its question vector (d,) in `vectors`
     vectors: tuple["FloatArray", ...]
-    relevant: tuple["BoolArray", ...]
-    gold: tuple[tuple[int, ...], ...]
+    relevant: tuple["BoolArray", ...]  # (n,) which nodes of the graph are to be found, for each form
+    gold: tuple[tuple[int, ...], ...]  # for each piece of evidence, the passages that count as having found it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,53 +43,33 @@ class GFMExamples:
     """The questions of one index.
 
     Attributes:
-        items: The questions.
-        passages: Number of passages in the index.
-        edges: Graph of the index.
         relations: (R, t) text vectors of its relations, or (2 R, t) with their inverses if the model reads them.
-        ranker: Ranks passages by the scores of nodes.
     """
 
     items: tuple[GFMExample, ...]
-    passages: int
-    edges: "RelationalEdges"
+    passages: int  # number of passages in the index
+    edges: "RelationalEdges"  # graph of the index
     relations: "FloatArray"
-    ranker: Ranker
+    ranker: Ranker  # ranks passages by the scores of nodes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphView:
-    """An index as one kind of network sees it.
-
-    Attributes:
-        snapshot: The index.
-        graphs: Builder of question graphs.
-        ranker: Ranks passages by the scores of nodes.
-        encoder: Encoder of the network.
-        relations: (R, t) text vectors of the relations, or (2 R, t) with inverses.
-        encode_texts: Encodes other short texts alike.
-        targets_entities: Whether the network is to find entities instead of passages.
-    """
+    """An index as one kind of network sees it."""
 
     snapshot: Snapshot
     graphs: QuestionGraphBuilder
-    ranker: Ranker
+    ranker: Ranker  # ranks passages by the scores of nodes
     encoder: Encoder
-    relations: "FloatArray"
-    encode_texts: "Callable[[Sequence[str]], FloatArray]"
-    targets_entities: bool
+    relations: "FloatArray"  # (R, t) text vectors of the relations, or (2 R, t) with inverses
+    encode_texts: "Callable[[Sequence[str]], FloatArray]"  # encodes other short texts alike
+    targets_entities: bool  # whether the network is to find entities instead of passages
 
 
 def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0) -> GFMExamples:
-    """Encode questions and build their graphs.
+    """Encode questions and build their graphs; `seed` decides which names are unlinked.
 
-    Args:
-        view: The index.
-        questions: Questions whose gold ids are passages or documents.
-        seed: Random seed of the names that are unlinked.
-
-    Raises:
-        InputError: A question's gold is not in the index, or there are no questions.
+    Raises InputError if a question's gold, ids of passages or documents, is not in the index, or without questions.
     """
     if not questions:
         raise InputError("there are no questions to learn from: give a file with at least one")
@@ -111,9 +85,8 @@ def make_examples(view: GraphView, questions: Sequence[Question], seed: int = 0)
                 "corpus that its questions were made for"
             )
         gold = tuple(tuple(positions[id_]) for id_ in question.gold)
-        text = question.text
-        linked = _question_forms(link_question(view.snapshot, text), link_question(view.snapshot, text.lower()), random)
-        items.append(_make_example(view, linked, (vector, lowered, vector, vector), gold))
+        forms = _question_forms(view.snapshot, question.text, random)
+        items.append(_make_example(view, forms, (vector, lowered, vector, vector), gold))
     passages = len(view.snapshot.passage_ids)
     return GFMExamples(tuple(items), passages, view.graphs.edges, view.relations, view.ranker)
 
@@ -135,14 +108,12 @@ def _make_example(
     gold: tuple[tuple[int, ...], ...],
 ) -> GFMExample:
     allowed = np.ones(len(view.snapshot.passage_ids), dtype=bool)
-    graphs = tuple(view.graphs.build(form, _constant(v), allowed) for form, v in zip(linked, vectors, strict=True))
+    graphs = tuple(
+        view.graphs.build(form, partial(np.asarray, v), allowed) for form, v in zip(linked, vectors, strict=True)
+    )
     targets = _target_nodes(view, [passage for passages in gold for passage in passages])
     relevant = tuple(np.isin(graph.nodes, targets) & graph.targets for graph in graphs)
     return GFMExample(graphs, vectors, relevant, gold)
-
-
-def _constant(vector: "FloatArray") -> "Callable[[], FloatArray]":
-    return lambda: vector
 
 
 def _target_nodes(view: GraphView, passages: Sequence[int]) -> "LongArray":
@@ -152,9 +123,8 @@ def _target_nodes(view: GraphView, passages: Sequence[int]) -> "LongArray":
     return np.unique(np.concatenate([view.snapshot.mentions.row(passage) for passage in passages])).astype(np.int64)
 
 
-def _question_forms(
-    whole: LinkedQuestion, lower: LinkedQuestion, random: np.random.Generator
-) -> tuple[LinkedQuestion, LinkedQuestion, LinkedQuestion, LinkedQuestion]:
+def _question_forms(snapshot: Snapshot, text: str, random: np.random.Generator) -> tuple[LinkedQuestion, ...]:
+    whole, lower = link_question(snapshot, text), link_question(snapshot, text.lower())
     unlinked = [replace(name, entities=()) for name in whole.names]
     pairs = zip(whole.names, unlinked, strict=True)
     some = tuple(other if random.random() < DROPPED_SHARE else name for name, other in pairs)

@@ -45,14 +45,8 @@ def encode_questions(
 ) -> list[EncodedQuestion]:
     """Encode the questions of a data set; those without answers or on a graph without nodes are skipped.
 
-    Args:
-        dataset: Data set; only graphs with questions are read.
-        encoder: Encoder of all texts.
-        progress: Progress callback: `(stage, done, total)`.
-        note: Callback for the numbers of skipped questions, with the reason.
-
-    Raises:
-        InputError: No question is left, or a question's topics or gold are not nodes of its graph.
+    `note` is called with the numbers of skipped questions, and the reason. Raises InputError if no question is left, or
+    a question's topics or gold are not nodes of its graph.
     """
     # Questions are encoded like graph texts, since readers compare paths with the question.
     vectors = GraphEncoder(encoder.encode, encoder.encode)
@@ -91,27 +85,14 @@ def encode_index_questions(
 ) -> list[EncodedQuestion]:
     """Encode the questions on an index that have answers, on the graphs that `gcn-subgraph` and `steiner` search.
 
-    Args:
-        index: Index with a graph, imported or extracted from documents.
-        path: Questions in Clew's layout; if they have no `topic`, the names in a question are linked.
-        progress: Progress callback: `(stage, done, total)`.
-        limit: Maximum number of questions, evenly spaced over the file.
-        note: Callback for the numbers of skipped questions, with the reason.
-
-    Raises:
-        InputError: The questions cannot be read, or none that has answers names an entity with facts.
+    The index has a graph, imported or extracted from documents. If the questions have no `topic`, their names are
+    linked. At most `limit` questions are read, evenly spaced over the file; `note` is called with the numbers of
+    skipped ones, and the reason. Raises InputError if the file cannot be read, or no question with answers names an
+    entity with facts.
     """
     context = index.context
-    retriever = SubgraphRetriever(
-        context.scope,
-        context.lexical,
-        context.load_fact_graph,
-        context.text_vectors,
-        WholeGraph(),
-        "",
-        SubgraphSettings(),
-        by_words=True,
-    )
+    sources = context.scope, context.lexical, context.load_fact_graph, context.text_vectors
+    retriever = SubgraphRetriever(*sources, WholeGraph(), "", SubgraphSettings(), by_words=True)
     encoded: list[EncodedQuestion] = []
     loaded = load_questions(path)
     questions = [loaded[position] for position in evenly_spaced(len(loaded), limit)]
@@ -138,12 +119,9 @@ def drop_leaked_questions(
 ) -> list[EncodedQuestion]:
     """Drop training questions that leak test questions: the same normalised text, id or group.
 
-    Args:
-        training: Questions to filter.
-        test: Test questions.
-        same_file: Whether both come from splits of one file. Then equal ids mean the same question, and groups are not
-            compared, because the file's splits may divide them.
-        own_graphs: Whether each question has a graph of its own. Then equal texts on other graphs are not the same.
+    With `same_file`, both come from splits of one file: equal ids mean the same question, and groups are not compared,
+    because the file's splits may divide them. With `own_graphs`, each question has a graph of its own, and equal texts
+    on other graphs are not the same.
     """
     taken = {mark for one in test for mark in _leak_keys(one, same_file, own_graphs)}
     return [one for one in training if taken.isdisjoint(_leak_keys(one, same_file, own_graphs))]

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from clew.datasets.explagraphs import load_explagraphs
-from clew.datasets.g_retriever import load_g_retriever
-from clew.datasets.graph_datasets import GraphDataset, count_groups
+from clew.datasets.g_retriever import load_g_retriever, split_names
+from clew.datasets.graph_datasets import connected_groups
 from clew.datasets.kgqa import load_kgqa
 from clew.errors import InputError
 from clew.index import open as open_index
@@ -23,7 +23,7 @@ from clew.training.data.graph_questions import (
     evenly_spaced,
     train_test_split,
 )
-from clew.training.hyperparameters import check_fields
+from clew.training.hyperparameters import CheckedRecord
 from clew.types import Progress
 
 VALIDATION_SHARE = 0.15
@@ -38,14 +38,10 @@ _MIN_GROUPS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class GraphQuestionSource:
+class GraphQuestionSource(CheckedRecord):
     """Source of questions on graphs: one of `data`, `kg` and `index`; the latter two with `questions`.
 
-    Attributes:
-        hops: None for `DEFAULT_HOPS`, and without `kg`.
-
-    Raises:
-        InputError: A number is out of its bounds.
+    `hops` is None for `DEFAULT_HOPS`, and without `kg`.
     """
 
     data: Annotated[
@@ -70,15 +66,8 @@ class GraphQuestionSource:
         int | None, Field(ge=2, description="Questions of each file or split, at most, evenly spaced over it.")
     ] = None
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def check(self, split: str | None = None) -> None:
-        """Check that the source names questions, and a split only of a folder.
-
-        Raises:
-            InputError: The options do not fit together.
-        """
+        """Check that the options fit together: the source names questions, and a split only of a folder."""
         given = (self.data is not None, self.kg is not None, self.index is not None, self.questions is not None)
         if given not in ((True, False, False, False), (False, True, False, True), (False, False, True, True)):
             raise InputError("give --data FOLDER or FILE, or --kg TRIPLES or --index INDEX with --questions FILE")
@@ -90,9 +79,7 @@ class GraphQuestionSource:
     @property
     def split_names(self) -> tuple[str, ...]:
         """Names of the splits in the source's folder, sorted."""
-        folder = self.data / "split" if self.data else None
-        files = folder.glob("*_indices.txt") if folder and folder.is_dir() else ()
-        return tuple(sorted(file.name.removesuffix("_indices.txt") for file in files))
+        return split_names(self.data) if self.data else ()
 
     def with_path(self, path: Path) -> "GraphQuestionSource":
         """Return a copy with another file or folder of questions of the same kind."""
@@ -101,13 +88,9 @@ class GraphQuestionSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Splits:
-    """Questions by their use.
+    """Questions by their use, and the possible answers, if all questions share a small set of them.
 
-    Attributes:
-        train: Training questions.
-        validation: Questions that select the epoch.
-        test: Test questions.
-        choices: The possible answers, if all questions share a small set of them.
+    `validation` selects the epoch.
     """
 
     train: list[EncodedQuestion]
@@ -121,16 +104,8 @@ def load_training_splits(
 ) -> Splits:
     """Return training and validation questions: the split `val`, or a random share of the training questions.
 
-    Args:
-        source: Source of the questions.
-        split: Training split; None for `train` if the source has splits.
-        encoder: Encoder of the graphs' texts.
-        seed: Random seed of the share.
-        progress: Progress callback: `(stage, done, total)`.
-        note: Callback for what could not be used.
-
-    Raises:
-        InputError: The source cannot be used.
+    `split` is the training split; None for `train` if the source has splits. `seed` draws the share, and `note` is
+    called with what could not be used.
     """
     source.check(split)
     train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
@@ -151,17 +126,9 @@ def load_comparison_splits(
 ) -> Splits:
     """Return training, validation and test questions; training and validation questions leak none of the test.
 
-    Args:
-        source: Source of the questions.
-        split: Training split; None for `train` if the source has splits.
-        test: Test questions in a file or folder of the same kind; None for a split, or a random share of the groups.
-        test_split: Test split; None for `test` if the source has splits.
-        encoder: Encoder of the graphs' texts.
-        progress: Progress callback: `(stage, done, total)`.
-        note: Callback for what could not be used.
-
-    Raises:
-        InputError: A source cannot be used.
+    `split` and `test_split` are `train` and `test` by default, if the source has splits. `test` has the test questions
+    in a file or folder of the same kind; without it they are a split, or a random share of the groups. `note` is called
+    with what could not be used.
     """
     test_source = source if test is None else source.with_path(test)
     source.check(split)
@@ -169,7 +136,7 @@ def load_comparison_splits(
     measured = test_split or _default_split(test_source, TEST_SPLIT)
     train, choices = _load_questions(source, split or _default_split(source, TRAIN_SPLIT), encoder, progress, note)
     if test is None and measured is None:
-        if (groups := count_groups([one.question for one in train])) < _MIN_GROUPS:
+        if (groups := len(set(connected_groups([one.question for one in train])))) < _MIN_GROUPS:
             raise InputError(
                 f"{len(train)} questions on {groups} separate topics: wanted at least {_MIN_GROUPS}, for training, "
                 "validation and testing; give more questions (--limit), or separate test questions (--test)"
@@ -179,8 +146,13 @@ def load_comparison_splits(
     tested, _ = _load_questions(test_source, measured, encoder, progress, note)
     same_file = test is None or test.resolve() == (source.data or source.questions or test).resolve()
     used = (split or TRAIN_SPLIT, *((measured,) if same_file and measured else ()))
-    validation = _validation_questions(source, used, encoder, progress, note)
-    train, validation = (_drop_leaked(some, tested, source, note, same_file=same_file) for some in (train, validation))
+    parts = [train, _validation_questions(source, used, encoder, progress, note)]
+    for part, some in enumerate(parts):
+        parts[part] = drop_leaked_questions(some, tested, same_file=same_file, own_graphs=source.data is not None)
+        if dropped := len(some) - len(parts[part]):
+            shared = "id or text" if same_file else "text or topic"
+            note(f"{dropped} of {len(some)} questions share {shared} with test questions and are not trained on")
+    train, validation = parts
     if train and not validation:
         train, validation = train_test_split(train, 1 - VALIDATION_SHARE, 0)
     return Splits(train, validation, tested, choices)
@@ -199,46 +171,24 @@ def _validation_questions(
     return _load_questions(source, VALIDATION_SPLIT, encoder, progress, note)[0]
 
 
-def _drop_leaked(
-    training: list[EncodedQuestion],
-    test: Sequence[EncodedQuestion],
-    source: GraphQuestionSource,
-    note: Note,
-    *,
-    same_file: bool,
-) -> list[EncodedQuestion]:
-    usable = drop_leaked_questions(training, test, same_file=same_file, own_graphs=source.data is not None)
-    if len(usable) < len(training):
-        shared = "id or text" if same_file else "text or topic"
-        dropped = f"{len(training) - len(usable)} of {len(training)}"
-        note(f"{dropped} questions share {shared} with test questions and are not trained on")
-    return usable
-
-
 def _load_questions(
     source: GraphQuestionSource, split: str | None, encoder: Encoder, progress: Progress, note: Note
 ) -> tuple[list[EncodedQuestion], tuple[str, ...]]:
     """Return the questions of a source, and the possible answers if there are few."""
+    questions_path = source.questions or Path()
     if source.index is not None:
-        return _load_index_questions(source.index, source, encoder, progress, note), ()
-    dataset = _load_graph_dataset(source, split)
+        index = open_index(source.index, progress)
+        name = index.table.settings["encoder"]
+        if name != encoder.name:
+            raise InputError(
+                f"{source.index} was made with the encoder {name!r}, not {encoder.name!r}: give --encoder {name}"
+            )
+        return encode_index_questions(index, questions_path, progress, source.limit, note), ()
+    if source.data is None:
+        dataset = load_kgqa(source.kg or Path(), questions_path, source.hops or DEFAULT_HOPS)
+    else:
+        dataset = load_g_retriever(source.data, split) if source.data.is_dir() else load_explagraphs(source.data)
     for text in dataset.notes:
         note(text)
     questions = tuple(dataset.questions[i] for i in evenly_spaced(len(dataset.questions), source.limit))
     return encode_questions(replace(dataset, questions=questions), encoder, progress, note), dataset.choices
-
-
-def _load_graph_dataset(source: GraphQuestionSource, split: str | None) -> GraphDataset:
-    if source.data is None:
-        return load_kgqa(source.kg or Path(), source.questions or Path(), source.hops or DEFAULT_HOPS)
-    return load_g_retriever(source.data, split) if source.data.is_dir() else load_explagraphs(source.data)
-
-
-def _load_index_questions(
-    location: str, source: GraphQuestionSource, encoder: Encoder, progress: Progress, note: Note
-) -> list[EncodedQuestion]:
-    index = open_index(location, progress)
-    name = index.table.settings["encoder"]
-    if name != encoder.name:
-        raise InputError(f"{location} was made with the encoder {name!r}, not {encoder.name!r}: give --encoder {name}")
-    return encode_index_questions(index, source.questions or Path(), progress, source.limit, note)

@@ -28,16 +28,13 @@ class PoolExample:
     """The passages retrieved for one question.
 
     Attributes:
-        graph: Document graph of n passages, in the order in which they were retrieved.
-        relevant: (n,) which passages are evidence; each piece of evidence counts once, at its first passage.
         others: (n,) which passages are not. A further passage of an evidence document is neither.
-        gold_count: Pieces of evidence that the question has, retrieved or not; at least 1.
     """
 
-    graph: DocumentGraph
-    relevant: "BoolArray"
+    graph: DocumentGraph  # document graph of n passages, in the order in which they were retrieved
+    relevant: "BoolArray"  # (n,) which passages are evidence; each piece of evidence counts once, at its first passage
     others: "BoolArray"
-    gold_count: int
+    gold_count: int  # pieces of evidence that the question has, retrieved or not; at least 1
 
 
 _ARRAYS: "dict[str, Callable[[PoolExample], NDArray[Any]]]" = {
@@ -77,11 +74,7 @@ def make_pool_examples(
 
 
 def save_pools(path: Path, examples: Sequence[PoolExample]) -> None:
-    """Write examples to a file atomically.
-
-    Raises:
-        ProviderError: The file cannot be written.
-    """
+    """Write examples to a file atomically; raises ProviderError if it cannot be written."""
     arrays: dict[str, NDArray[Any]] = {"gold": np.array([one.gold_count for one in examples], dtype=np.int64)}
     for name, read in _ARRAYS.items():
         rows = [read(one) for one in examples]

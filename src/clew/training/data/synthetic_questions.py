@@ -5,8 +5,7 @@ start, some words of the relations, and at most the kinds of the entities in bet
 gold. Some questions join two walks, as comparisons do. A network can thus learn to follow relations across passages of
 any corpus without labels.
 
-Source: none; measured in docs/benchmarks.md.
-Differs from the source: nothing.
+Source: none; measured in docs/benchmarks.md. Differs from the source: nothing.
 """
 
 import re
@@ -24,7 +23,7 @@ from clew.text.normalization import strip_parentheses
 from clew.types import Question
 
 if TYPE_CHECKING:
-    from clew.types import BoolArray, LongArray
+    from clew.types import LongArray
 
 _MAX_FACTS = 40  # per entity; entities with more facts are too common to lead anywhere
 _LENGTH_ODDS = {1: 0.1, 2: 0.6, 3: 0.2, 4: 0.1}
@@ -49,12 +48,7 @@ class _WalkStep:
 
 
 class PathQuestionMaker:
-    """Generates questions from an index.
-
-    Args:
-        snapshot: Snapshot of the index.
-        seed: Random seed.
-    """
+    """Generates questions from an index."""
 
     def __init__(self, snapshot: Snapshot, seed: int = 0) -> None:
         self._snapshot = snapshot
@@ -63,8 +57,7 @@ class PathQuestionMaker:
     def make(self, count: int) -> list[Question]:
         """Return at most `count` questions, each with a different set of passages.
 
-        Raises:
-            InputError: The index has no two facts that connect two passages.
+        Raises InputError if the index has no two facts that connect two passages.
         """
         questions: dict[tuple[int, ...], Question] = {}
         for _ in range(count * _TRIES_PER_QUESTION):
@@ -76,7 +69,9 @@ class PathQuestionMaker:
             second: list[_WalkStep] = []
             if len(steps) == 1 or self._random.random() < _JOIN_PROBABILITY:
                 second = self._sample_walk()
-            if second and self._can_join(steps, second):
+            disjoint = {step.passage for step in steps}.isdisjoint(step.passage for step in second)
+            short = len(steps) + len(second) <= max(_LENGTH_ODDS)
+            if second and disjoint and short and steps[0].start != second[0].start:
                 text = f"{self._verbalize(steps)} and {self._verbalize(second, as_question=False)}?"
                 steps = [*steps, *second]
             elif len(steps) == 1:
@@ -99,19 +94,16 @@ class PathQuestionMaker:
     def _entity_facts(self) -> "tuple[LongArray, LongArray]":
         """Triples of each entity as compressed rows: offsets (E + 1,) and triple positions."""
         ends = self._snapshot.triples[:, [0, 2]].astype(np.int64)
-        usable = (ends[:, 0] != ends[:, 1]) & self._usable_relations[self._snapshot.triples[:, 1]]
+        # Informative relations have two or more words, or one of four or more letters, but are not `mentions`.
+        relations = self._snapshot.relations
+        informative = [r != MENTIONS_RELATION and (" " in r.strip() or len(r) >= 4) for r in relations]
+        usable = (ends[:, 0] != ends[:, 1]) & np.array(informative, dtype=bool)[self._snapshot.triples[:, 1]]
         triples = np.flatnonzero(usable)
         entities = np.concatenate([ends[triples, 0], ends[triples, 1]])
         order = np.argsort(entities, kind="stable")
         indptr = np.zeros(len(self._snapshot.entities) + 1, dtype=np.int64)
         np.cumsum(np.bincount(entities, minlength=len(self._snapshot.entities)), out=indptr[1:])
         return indptr, np.tile(triples, 2)[order]
-
-    @cached_property
-    def _usable_relations(self) -> "BoolArray":
-        """Mask (R,) of informative relations: two or more words, or one of four or more letters, but not `mentions`."""
-        usable = [r != MENTIONS_RELATION and (" " in r.strip() or len(r) >= 4) for r in self._snapshot.relations]
-        return np.array(usable, dtype=bool)
 
     @cached_property
     def _starts(self) -> "LongArray":
@@ -157,11 +149,6 @@ class PathQuestionMaker:
                 text = self._snapshot.relations[relation]
                 options.append(_WalkStep(entity, other, text, head == entity, passages[0]))
         return options
-
-    def _can_join(self, one: Sequence[_WalkStep], other: Sequence[_WalkStep]) -> bool:
-        """Return whether two walks share neither a passage nor their start, and are short enough together."""
-        passages = {step.passage for step in one} & {step.passage for step in other}
-        return not passages and one[0].start != other[0].start and len(one) + len(other) <= max(_LENGTH_ODDS)
 
     def _verbalize(self, steps: Sequence[_WalkStep], *, as_question: bool = True) -> str:
         """Put a walk into words: the name of its start, some words of each fact, the kinds of entities in between."""

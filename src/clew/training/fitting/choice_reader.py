@@ -2,8 +2,7 @@
 
 Trained on whole graphs alone, it would read a subgraph as if the rest of the graph did not exist.
 
-Source: none.
-Differs from the source: nothing.
+Source: none. Differs from the source: nothing.
 """
 
 from collections.abc import Sequence
@@ -26,23 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReaderRecipe:
-    """Hyper-parameters of the choice reader.
+    """Hyper-parameters of the choice reader; the learning rate decays from `rate` as a cosine."""
 
-    Attributes:
-        width: Width of a relation's hidden vector.
-        random_subgraphs: Random subgraphs of each graph that are read besides the whole graph.
-        epochs: Number of epochs.
-        batch: Graphs per step.
-        rate: Initial learning rate; decays as a cosine.
-        decay: Weight decay.
-        seed: Random seed.
-
-    Raises:
-        InputError: A number is too small.
-    """
-
-    width: int = 8
-    random_subgraphs: int = 2
+    width: int = 8  # width of a relation's hidden vector
+    random_subgraphs: int = 2  # random subgraphs of each graph that are read besides the whole graph
     epochs: int = 20
     batch: int = 64
     rate: float = 5e-3
@@ -50,11 +36,8 @@ class ChoiceReaderRecipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if (
-            min(self.width, self.epochs, self.batch) < 1
-            or not self.rate > 0
-            or min(self.random_subgraphs, self.seed) < 0
-        ):
+        counts, others = (self.width, self.epochs, self.batch), (self.random_subgraphs, self.seed)
+        if min(counts) < 1 or not self.rate > 0 or min(others) < 0:
             raise InputError(
                 f"{self}: width, epochs and batch must be at least 1, rate above 0, random_subgraphs and seed at least "
                 "0"
@@ -64,17 +47,7 @@ class ChoiceReaderRecipe:
 def train_choice_reader(
     graphs: Sequence[EncodedGraph], answers: Sequence[str], choices: tuple[str, ...], recipe: ChoiceReaderRecipe
 ) -> ChoiceWeights:
-    """Train the reader of questions with few possible answers.
-
-    Args:
-        graphs: n graphs.
-        answers: (n,) the correct choice for each graph.
-        choices: The possible answers, at least 2.
-        recipe: Hyper-parameters.
-
-    Raises:
-        InputError: There are no graphs, fewer than two choices, or not one of the choices as answer for each graph.
-    """
+    """Train the reader of questions on n graphs, with the correct one (n,) of at least two choices for each."""
     strange = sorted(set(answers) - set(choices))
     if not graphs or len(answers) != len(graphs) or len(choices) < 2 or strange:
         seen = f"{len(graphs)} graphs, {len(answers)} answers, {len(choices)} choices"

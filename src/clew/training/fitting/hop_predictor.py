@@ -35,44 +35,27 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray, LongArray
 
-_OPENINGS = (
-    (),
-    ("what", "is", "the"),
-    ("who", "is", "the"),
-    ("which", "is", "the"),
-    ("what",),
-    ("the",),
-    ("what", "are", "the"),
-    ("tell", "me", "the"),
-    ("name", "the"),
-    ("which",),
+_OPENINGS = tuple(
+    words.split()
+    for words in (
+        *("", "what is the", "who is the", "which is the", "what"),
+        *("the", "what are the", "tell me the", "name the", "which"),
+    )
 )
 
 
 @dataclass(frozen=True, slots=True)
 class HopRecipe:
-    """Hyper-parameters of the hop predictor.
-
-    Attributes:
-        kind: `words` or `tf-idf`.
-        made_up: Number of synthetic questions, for `words`.
-        share: Weight of a synthetic question in the loss.
-        hidden: Width of the network.
-        epochs: Number of epochs.
-        batch: Questions per step.
-        rate: Initial learning rate.
-        decay: Weight decay; for `tf-idf` the ridge penalty.
-        seed: Random seed.
-    """
+    """Hyper-parameters of the hop predictor, of the kind `words` or `tf-idf`."""
 
     kind: str = WORDS
-    made_up: int = 12_000
+    made_up: int = 12_000  # number of synthetic questions, for `words`; `share` is the weight of one in the loss
     share: float = 0.3
-    hidden: int = 32
+    hidden: int = 32  # width of the network
     epochs: int = 14
     batch: int = 256
-    rate: float = 1e-2
-    decay: float = 0.02
+    rate: float = 1e-2  # initial learning rate
+    decay: float = 0.02  # weight decay; for `tf-idf` the ridge penalty
     seed: int = 0
 
 
@@ -96,18 +79,11 @@ def train_hop_predictor(
     vocabulary: Sequence[str] = (),
     start: HopPredictorWeights | None = None,
 ) -> HopPredictorWeights:
-    """Train a hop predictor.
+    """Train a hop predictor on at least one question.
 
-    Args:
-        examples: Labelled questions, at least one.
-        recipe: Hyper-parameters.
-        encode: Encodes words as unit vectors (n, d).
-        encoder: Fingerprint of the encoder.
-        vocabulary: Words for the relations of synthetic questions; if empty, there are no such questions.
-        start: Initial weights, for `words`.
-
-    Raises:
-        InputError: There is no example, or the initial weights are of another kind or encoder.
+    `encode` returns unit vectors (n, d) of words, `encoder` is its fingerprint. `vocabulary` are words for the
+    relations of synthetic questions; without any, there are none. `start` are initial weights for `words`, of the same
+    encoder.
     """
     if not examples:
         raise InputError("no question to learn from: give questions whose answers the graph connects to their topics")
@@ -176,15 +152,7 @@ def _train_on_words(
         return (losses * weights[rows]).mean()
 
     optimizer = torch.optim.AdamW(parameters.values(), lr=recipe.rate, weight_decay=recipe.decay)
-    minimise(
-        loss_of,
-        optimizer,
-        len(examples),
-        epochs=recipe.epochs,
-        batch=recipe.batch,
-        rate=recipe.rate,
-        seed=recipe.seed,
-    )
+    minimise(loss_of, optimizer, len(examples), recipe)
     arrays = {name: value.detach().numpy().copy() for name, value in parameters.items()}
     arrays["spread"][0] = math.exp(float(arrays["spread"][0]))
     return HopPredictorWeights(WORDS, arrays, (), encoder, {"recipe": asdict(recipe)})

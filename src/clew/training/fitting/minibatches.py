@@ -10,40 +10,28 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.optim import Optimizer
 
+    from clew.training.fitting.hop_predictor import HopRecipe
+    from clew.training.fitting.path_ranker import PathRecipe
     from clew.types import LongArray
 
 
 def minimise(
-    loss_of: "Callable[[LongArray], Tensor]",
-    optimizer: "Optimizer",
-    count: int,
-    *,
-    epochs: int,
-    batch: int,
-    rate: float,
-    seed: int,
+    loss_of: "Callable[[LongArray], Tensor]", optimizer: "Optimizer", count: int, recipe: "HopRecipe | PathRecipe"
 ) -> None:
-    """Minimise a loss over `count` examples; the learning rate decays as a cosine.
+    """Minimise a loss over `count` examples; the recipe's learning rate decays as a cosine.
 
-    Args:
-        loss_of: Returns the loss of a batch of examples, given by their positions (b,).
-        optimizer: Optimizer of the parameters.
-        count: Number of examples.
-        epochs: Number of passes over the examples, each in another random order.
-        batch: Examples per step.
-        rate: Initial learning rate.
-        seed: Random seed of the order.
+    Each epoch has its own random order; `loss_of` returns the loss of a batch, given by its positions (b,).
     """
-    generator = np.random.default_rng(seed)
-    steps = epochs * math.ceil(count / batch)
+    generator = np.random.default_rng(recipe.seed)
+    steps = recipe.epochs * math.ceil(count / recipe.batch)
     step = 0
-    for _ in range(epochs):
+    for _ in range(recipe.epochs):
         order = generator.permutation(count)
-        for start in range(0, count, batch):
+        for start in range(0, count, recipe.batch):
             for group in optimizer.param_groups:
-                group["lr"] = rate * 0.5 * (1 + math.cos(math.pi * step / steps))
+                group["lr"] = recipe.rate * 0.5 * (1 + math.cos(math.pi * step / steps))
             step += 1
-            loss = loss_of(order[start : start + batch])
+            loss = loss_of(order[start : start + recipe.batch])
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()

@@ -19,7 +19,7 @@ from clew.errors import InputError
 from clew.retrievers.frag.chain_features import FEATURES
 from clew.retrievers.frag.path_ranking import PathRankerWeights
 from clew.training.fitting.minibatches import minimise
-from clew.training.hyperparameters import check_fields
+from clew.training.hyperparameters import CheckedRecord
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,14 +30,8 @@ _EVENLY_WEIGHTED = ("explained", "in_order", "explained_by_ends", "mean_likeness
 
 
 @dataclass(frozen=True, slots=True)
-class PathRecipe:
-    """Hyper-parameters of the path ranker.
-
-    Attributes:
-        decay: Of the parameters that read words.
-        batch: Questions per step.
-        rate: Highest learning rate.
-    """
+class PathRecipe(CheckedRecord):
+    """Hyper-parameters of the path ranker; `decay` is that of the parameters that read words."""
 
     rank: Annotated[
         int, Field(ge=0, description="Rank of the parameters that read words; 0 for graphs of other relations.")
@@ -51,40 +45,23 @@ class PathRecipe:
     rate: float = 1e-2
     seed: Annotated[int, Field(ge=0, description="Of everything random.")] = 0
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathExample:
-    """A question and the n relation paths that lead away from its topics.
+    """A question and the n relation paths that lead away from its topics."""
 
-    Attributes:
-        features: (n, f) features of each path.
-        relations: (n, h) rows of the table of relation vectors, -1 beyond the end of a path.
-        question: (d,) vector of the masked question.
-        f1_scores: (n,) F1 of each path's ends against the answers, 0 to 1.
-    """
-
-    features: "FloatArray"
-    relations: "LongArray"
-    question: "FloatArray"
-    f1_scores: "FloatArray"
+    features: "FloatArray"  # (n, f) features of each path
+    relations: "LongArray"  # (n, h) rows of the table of relation vectors, -1 beyond the end of a path
+    question: "FloatArray"  # (d,) vector of the masked question
+    f1_scores: "FloatArray"  # (n,) F1 of each path's ends against the answers, 0 to 1
 
 
 def train_path_ranker(
     examples: Sequence[PathExample], table: "FloatArray", recipe: PathRecipe, encoder: str
 ) -> PathRankerWeights:
-    """Train a path ranker.
+    """Train a path ranker; questions without a path to an answer are skipped, and InputError is raised if none is left.
 
-    Args:
-        examples: Questions with their paths; those without a path to an answer are skipped.
-        table: (c, d) vectors of relations, each read in one direction.
-        recipe: Hyper-parameters.
-        encoder: Fingerprint of the encoder of the vectors.
-
-    Raises:
-        InputError: No question has a path that leads to an answer.
+    `table` (c, d) holds the vectors of relations, each read in one direction, of the encoder with this fingerprint.
     """
     import torch
 
@@ -107,9 +84,7 @@ def train_path_ranker(
         {"params": [parameters["question_side"], parameters["relation_side"]], "weight_decay": recipe.decay},
     ]
     optimizer = torch.optim.AdamW(groups, lr=recipe.rate)
-    minimise(
-        loss_of, optimizer, len(useful), epochs=recipe.epochs, batch=recipe.batch, rate=recipe.rate, seed=recipe.seed
-    )
+    minimise(loss_of, optimizer, len(useful), recipe)
     trained = {name: value.detach() for name, value in parameters.items()}
     weights = (trained["weights"] * trained["sharpness"] / scale).numpy()
     sides = trained["question_side"].numpy(), trained["relation_side"].numpy()

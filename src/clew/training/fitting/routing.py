@@ -19,12 +19,10 @@ from pydantic import Field
 from clew.errors import InputError
 from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference, Router
 from clew.retrievers.routed.weights import REFERENCE_PASSAGES, Choice, Duration, RoutedWeights
-from clew.training.hyperparameters import check_fields
+from clew.training.hyperparameters import CheckedRecord
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    DoubleArray = NDArray[np.float64]
+    from clew.types import DoubleArray
 
 SECONDS_PRICES = (0.0, 5.0, 10.0, 20.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0, 10000.0)
 """Candidate prices of a second, in points of recall."""
@@ -33,16 +31,12 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class RoutingRecipe:
+class RoutingRecipe(CheckedRecord):
     """Settings of the fit.
 
     Attributes:
         penalty: Of the ridge.
         kept_recall: In validation, of the recall when time is free.
-        margin: Of recall, that a default choice finds more than every cheaper one.
-
-    Raises:
-        InputError: A number is out of its bounds.
     """
 
     cutoff: Annotated[int, Field(ge=1, description="Passages of which the recall is fitted.")] = 5
@@ -52,10 +46,7 @@ class RoutingRecipe:
     kept_recall: Annotated[
         float, Field(gt=0, le=1, alias="kept", description="Share of the recall that the default price of time keeps.")
     ] = 0.995
-    margin: float = 0.005
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    margin: float = 0.005  # of recall, that a default choice finds more than every cheaper one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,19 +54,14 @@ class RoutingObservations:
     """Signals, recalls and seconds on the questions of one corpus: n questions, m of them timed; s signals, c choices.
 
     Attributes:
-        name: Name of the data set.
-        passages: Number of passages in the corpus.
-        signals: (n, s) signals of the questions.
-        recalls: (n, c) recall of each choice, 0 to 1.
-        seconds: (m, c) seconds of each choice; of the first retriever, beyond the overhead.
         overhead_seconds: (m,) seconds of computing the signals, which includes the walk of the first retriever.
     """
 
     name: str
-    passages: int
-    signals: "DoubleArray"
-    recalls: "DoubleArray"
-    seconds: "DoubleArray"
+    passages: int  # number of passages in the corpus
+    signals: "DoubleArray"  # (n, s) signals of the questions
+    recalls: "DoubleArray"  # (n, c) recall of each choice, 0 to 1
+    seconds: "DoubleArray"  # (m, c) seconds of each choice; of the first retriever, beyond the overhead
     overhead_seconds: "DoubleArray"
 
     @property
@@ -91,12 +77,9 @@ class RoutingObservations:
 
 @dataclass(frozen=True, slots=True)
 class RoutingOutcome:
-    """Result of a way of choosing on one data set.
+    """Result of a way of choosing on one data set: mean recall, and mean seconds per question.
 
-    Attributes:
-        recall: Mean recall.
-        seconds: Mean seconds per question, from the usual seconds of the choices on that set.
-        shares: Share of the questions given to each choice, by name.
+    Seconds are from the usual ones of the choices on that set; `shares` are the shares of the questions by choice.
     """
 
     recall: float
@@ -112,14 +95,8 @@ def fit_routing(
 ) -> RoutedWeights:
     """Fit weights that choose among retrievers; all of them are default choices, and a second has no price yet.
 
-    Args:
-        observations: Observations on one or more data sets.
-        retrievers: The c choices, each a name with optional settings after a colon.
-        signals: Names of the s signals.
-        recipe: Settings of the fit.
-
-    Raises:
-        InputError: There are fewer than two questions or no choice, two have one name, or a value is not finite.
+    The c `retrievers` are distinct names with optional settings after a colon, `signals` the names of the s signals.
+    The data sets have at least two questions.
     """
     _check_observations(observations, retrievers)
     observed = np.concatenate([one.signals for one in observations])
@@ -150,12 +127,7 @@ def fit_routing(
 
 
 def fit_duration(passages: Sequence[int], seconds: Sequence[float]) -> Duration:
-    """Fit the power law of seconds by the number of passages, by least squares on logarithms; growth is 0 to 1.
-
-    Args:
-        passages: Number of passages in each corpus.
-        seconds: Seconds on each corpus.
-    """
+    """Fit the power law of seconds by the corpora's passages, by least squares on logarithms; growth is 0 to 1."""
     sizes = np.log(np.maximum(np.array(passages, dtype=np.float64), 1.0) / REFERENCE_PASSAGES)
     logs = np.log(np.maximum(np.array(seconds, dtype=np.float64), 1e-9))
     centred = sizes - sizes.mean()
@@ -174,14 +146,8 @@ def calibrate(
     """Set the default choices and the default price of a second.
 
     A default choice has a higher mean recall than every cheaper one, by the recipe's margin. The price is the highest
-    one that keeps the recipe's share of the validation recall that these choices reach when time is free.
-
-    Args:
-        weights: Fitted weights.
-        training: Observations that the weights were fitted on.
-        validation: Observations whose means count equally; may be those of training.
-        retrievers: The c choices, in the order of the observations' columns.
-        recipe: Settings of the fit.
+    one that keeps the recipe's share of the recall in `validation`, whose sets count equally and may be those of
+    training, that these choices reach when time is free. `retrievers` are in the order of the observations' columns.
     """
     sets = list({id(one): one for one in (*training, *validation)}.values())
     means = np.concatenate([one.recalls for one in sets]).mean(axis=0)

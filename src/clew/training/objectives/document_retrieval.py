@@ -46,10 +46,7 @@ class QuestionBatch:
 class DocumentRetrieval:
     """Objective of supervised retrieval (see `clew.training.loop.Objective`).
 
-    Args:
-        training: Training questions, by index.
-        validation: Validation questions, by the name under which they are reported.
-        loss: Loss of a question.
+    Examples to train on are given by index, those of validation by the name under which they are reported.
     """
 
     no_signal_message = (
@@ -132,14 +129,9 @@ def compute_logits(model: QueryGNN, batch: GraphBatch, relations: "FloatArray") 
 def mean_recall(
     model: QueryGNN, source: GFMExamples, cutoffs: Sequence[int], form: int = 0, *, all_gold: bool = False
 ) -> list[float]:
-    """Return the recall of gold at each cut-off, averaged over the questions.
+    """Return the recall of gold at each cut-off, averaged over the questions in one form (a position in `FORMS`).
 
-    Args:
-        model: Network that ranks.
-        source: The questions.
-        cutoffs: Numbers of top passages.
-        form: Position of the question form in `FORMS`.
-        all_gold: Whether to return the share of questions with all evidence found instead.
+    With `all_gold`, the share of questions with all evidence found instead.
     """
     recalls: list[list[float]] = []
     allowed = np.ones(source.passages, dtype=bool)

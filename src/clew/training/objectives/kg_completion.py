@@ -20,7 +20,7 @@ from clew.errors import InputError
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
 from clew.graph.ppr.power_iteration import power_iteration
-from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges
+from clew.graph.snapshot.relational_edges import induced_edges
 from clew.nn.query_gnn import QueryGNN
 from clew.ranking import top_order
 from clew.retrievers.gfm.batch import collate
@@ -38,12 +38,10 @@ _DAMPING, _EPSILON = 0.7, 1e-4
 
 
 class CompletionFacts:
-    """The facts of one index as questions.
+    """The facts of one index as questions, on graphs of at most `nodes` nodes.
 
-    Args:
-        view: The index as the network sees it.
-        question_vectors: (2 R, t) text vectors of the relations, followed by those of their inverses.
-        nodes: Maximum number of nodes in a fact's graph.
+    `question_vectors` (2 R, t) are the text vectors of the relations, followed by those of their inverses. `edges` is
+    the graph, and `relations` are the text vectors of the relations as the network reads them.
     """
 
     def __init__(self, view: GraphView, question_vectors: "FloatArray", nodes: int) -> None:
@@ -51,27 +49,17 @@ class CompletionFacts:
         self._question_vectors = question_vectors
         self._max_nodes = nodes
         edges = view.graphs.edges
-        self._edges = edges
+        self.edges, self.relations = edges, view.relations
         self._receivers = np.repeat(np.arange(edges.node_count, dtype=np.int32), np.diff(edges.indptr))
         weights = np.ones(len(edges.senders), dtype=np.float32)
         self._neighbours = Adjacency(edges.indptr, edges.senders, weights)
         self._attraction = np.ones(edges.node_count, dtype=np.float32)
         self._blocked = np.zeros(edges.node_count, dtype=bool)
 
-    @property
-    def edges(self) -> RelationalEdges:
-        """The graph."""
-        return self._edges
-
-    @property
-    def relations(self) -> "FloatArray":
-        """Text vectors of the relations as the network reads them."""
-        return self._view.relations
-
     @cached_property
     def fact_ids(self) -> "LongArray":
         """Number (m,) of the fact that each edge states, the same for both directions."""
-        edges = self._edges
+        edges = self.edges
         back = edges.relations >= edges.relation_count
         heads = np.where(back, edges.senders, self._receivers).astype(np.int64)
         tails = np.where(back, self._receivers, edges.senders).astype(np.int64)
@@ -81,14 +69,14 @@ class CompletionFacts:
     @cached_property
     def queryable_edges(self) -> "LongArray":
         """Edges whose receiver may be queried, given the sender."""
-        stated: BoolArray = self._edges.triples >= 0
+        stated: BoolArray = self.edges.triples >= 0
         if not self._view.targets_entities:
             stated &= self._receivers < len(self._view.snapshot.passage_ids)
         return np.flatnonzero(stated)
 
     def true_answers(self, edge: int) -> "IntArray":
         """Return all receivers of the edge's sender over the edge's relation, ascending."""
-        edges = self._edges
+        edges = self.edges
         back = (int(edges.relations[edge]) + edges.relation_count) % (2 * edges.relation_count)
         row = slice(edges.indptr[edges.senders[edge]], edges.indptr[edges.senders[edge] + 1])
         answers: IntArray = edges.senders[row][edges.relations[row] == back]
@@ -96,7 +84,7 @@ class CompletionFacts:
 
     def question_vector(self, edge: int) -> "FloatArray":
         """Return the question vector (t,): that of the relation, read from the known end."""
-        edges, count = self._edges, self._edges.relation_count
+        edges, count = self.edges, self.edges.relation_count
         relation = int(edges.relations[edge])
         # The receiver of an inverse edge is the tail of the fact, which the relation itself asks for.
         row: FloatArray = self._question_vectors[relation - count if relation >= count else relation + count]
@@ -104,15 +92,15 @@ class CompletionFacts:
 
     def question_graph(self, edge: int) -> QuestionGraph:
         """Return the graph around the sender of an edge, without the edge and its inverse."""
-        start, target = int(self._edges.senders[edge]), int(self._receivers[edge])
+        start, target = int(self.edges.senders[edge]), int(self._receivers[edge])
         restart = np.array([start], dtype=np.int32), np.ones(1, dtype=np.float32)
         walk = push_pagerank(self._neighbours, restart, self._attraction, self._blocked, _DAMPING, _EPSILON)
         nodes = walk.nodes
         if len(nodes) > self._max_nodes:
             nodes = nodes[top_order(walk.values, self._max_nodes)]
         nodes = np.union1d(nodes, [start, target]).astype(np.int32)
-        senders, receivers, positions = induced_edges(self._edges, nodes)
-        others = ~self._states_same_fact(positions, edge)
+        senders, receivers, positions = induced_edges(self.edges, nodes)
+        others = self.fact_ids[positions] != self.fact_ids[edge]  # in neither direction
         senders, receivers, positions = senders[others], receivers[others], positions[others]
         values = self._walk_values(senders, receivers, len(nodes), int(nodes.searchsorted(start)))
         described = self._view.graphs.describe_nodes(nodes, values, {start: 1.0}, lambda: self.question_vector(edge))
@@ -124,17 +112,6 @@ class CompletionFacts:
     def target(self, edge: int) -> int:
         """Return the queried node."""
         return int(self._receivers[edge])
-
-    def _states_same_fact(self, positions: "LongArray", edge: int) -> "BoolArray":
-        """Return which of the edges at some positions state the edge's fact, in either direction."""
-        edges = self._edges
-        start, target = edges.senders[edge], self._receivers[edge]
-        relation = int(edges.relations[edge])
-        back = (relation + edges.relation_count) % (2 * edges.relation_count)
-        senders, receivers, relations = edges.senders[positions], self._receivers[positions], edges.relations[positions]
-        same: BoolArray = (senders == start) & (receivers == target) & (relations == relation)
-        inverse: BoolArray = (senders == target) & (receivers == start) & (relations == back)
-        return same | inverse
 
     def _walk_values(self, senders: "IntArray", receivers: "IntArray", count: int, start: int) -> "FloatArray":
         """Return walk values (n,) on the remaining graph; those on the whole graph would leak the answer."""
@@ -158,17 +135,10 @@ class CompletionBatch:
 
 
 class KGCompletion:
-    """Objective of knowledge graph completion (see `clew.training.loop.Objective`).
+    """Objective of knowledge graph completion (see `clew.training.loop.Objective`); in the paper alpha is 1.
 
-    Args:
-        graphs: Facts to train on, by index.
-        loss: Loss of a fact; the paper's has alpha 1.
-        recipe: Sampling of facts.
-        seed: Random seed of the validation facts.
-        validation: Facts of validation indexes; if there are none, a part of each of `graphs` is held out.
-
-    Raises:
-        InputError: There are no facts to learn from.
+    Facts to train on are given by index. Without facts of validation indexes, a part of those is held out, drawn by
+    `seed`.
     """
 
     no_signal_message = (

@@ -32,17 +32,10 @@ class ReaderExample:
 
 @final
 class ReaderTuning:
-    """Objective of reader tuning (see `clew.training.loop.Objective`).
+    """Objective of tuning a reader with trainable parameters (see `clew.training.loop.Objective`).
 
-    Args:
-        examples: Training examples; may be created lazily.
-        validation: Examples whose mean loss selects the epoch.
-        reader: Reader whose parameters are trained.
-        batch: Examples per step, at least 1.
-        epoch_size: Examples per epoch, resampled in each; 0 for all.
-
-    Raises:
-        InputError: The reader has no trainable parameters, there are no examples, or a number is out of range.
+    There is at least one training example, and they may be created lazily. `batch` examples make a step; `epoch_size`
+    of them, resampled in each, an epoch; 0 for all.
     """
 
     no_signal_message = "no answer costs the reader anything, so there is nothing to learn from: give other questions"

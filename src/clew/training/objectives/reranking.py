@@ -16,7 +16,7 @@ without other passages are skipped; further passages of an evidence document cou
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -38,13 +38,7 @@ _BATCH_SIZE = 16  # questions scored at a time
 
 
 def rerank_loss(loss: RerankLoss, scores: "Tensor", relevant: "Tensor") -> "Tensor":
-    """Return the loss of one question.
-
-    Args:
-        loss: Its kind.
-        scores: (n,).
-        relevant: (n,) bool; at least one of each kind.
-    """
+    """Return the loss of one question with scores (n,) and relevance (n,), which has at least one of each kind."""
     if loss.hardest:
         others = torch.where(relevant, -torch.inf, scores)
         hard = torch.zeros_like(relevant)
@@ -70,11 +64,8 @@ def set_loss(scores: "Tensor", relevant: "Tensor", temperature: float) -> "Tenso
 class Reranking:
     """Objective of reranking (see `clew.training.loop.Objective`).
 
-    Args:
-        training: Training questions; those without evidence or without other passages are skipped.
-        validation: Validation questions, by the name under which they are reported.
-        columns: Graph features that the network reads.
-        loss: Loss of a question.
+    Training questions without evidence or without other passages are skipped; questions of validation are given by the
+    name under which they are reported; `columns` are the graph features that the network reads.
     """
 
     no_signal_message = (
@@ -122,11 +113,7 @@ class Reranking:
     def validate(self, model: "nn.Module") -> dict[str, float]:
         """Return recall at 2 and 5 and all-gold at 5 for each set, their mean first; empty without a set."""
         assert isinstance(model, DocumentGNN)
-        figures: dict[str, float] = {}
-        for name, examples in self._validation.items():
-            for measure, value in pool_figures(rank_pools(model, examples, self._columns), examples).items():
-                figures[f"{name} {measure}"] = value
-        return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
+        return figures_by_set(self._validation, lambda examples: rank_pools(model, examples, self._columns))
 
 
 def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "Tensor":
@@ -150,6 +137,18 @@ def rank_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: Fea
                 rankings.append(one.relevant[np.argsort(-own[: len(one.relevant)], kind="stable")])
     model.train(training)
     return rankings
+
+
+def figures_by_set(
+    validation: Mapping[str, Sequence[PoolExample]], rank: "Callable[[Sequence[PoolExample]], Sequence[BoolArray]]"
+) -> dict[str, float]:
+    """Return the figures of each set of pools as they are ranked, their mean first; empty without a set."""
+    figures = {
+        f"{name} {measure}": value
+        for name, examples in validation.items()
+        for measure, value in pool_figures(rank(examples), examples).items()
+    }
+    return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
 def pool_figures(rankings: "Sequence[BoolArray]", examples: Sequence[PoolExample]) -> dict[str, float]:

@@ -18,7 +18,6 @@ same selections is added, without a gradient to the network.
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
@@ -26,67 +25,32 @@ import torch
 
 from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
-from clew.graph.subgraphs.textual_graph import (
-    GraphContext,
-    GraphQuery,
-    Subgraph,
-    TextualGraph,
-    build_context,
-    induced_subgraph,
-)
+from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, TextualGraph, build_context, induced_subgraph
 from clew.nn.node_gcn import edge_log_probabilities
 from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
 from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import make_node_batch
+from clew.training.data.graph_questions import EncodedQuestion
 from clew.training.hyperparameters import FeedbackRecipe
 from clew.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from clew.types import FloatArray, LongArray
+    from clew.types import FloatArray
 
 POLICY: Final = "policy"
 PAPER: Final = "paper"
 _EPS = 1e-8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FeedbackExample:
-    """A question on a graph with its answers.
-
-    Attributes:
-        question_graph: The encoded question on its graph of at least one node.
-        question: Text of the question, for the reader.
-        answers: Accepted answers; the cost of a selection is the lowest loss among them.
-
-    Raises:
-        InputError: There is no answer.
-    """
-
-    question_graph: GraphQuery
-    question: str
-    answers: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        if not self.answers:
-            raise InputError(f"the question {self.question!r} has no answer: wanted at least one; leave it out")
-
-
 @final
 class SubgraphFeedback:
     """Objective of selector training (see `clew.training.loop.Objective`).
 
-    Args:
-        examples: Training questions.
-        validation: Questions whose mean loss selects the epoch.
-        reader: Reader that gives the feedback; if it has trainable parameters, they are trained as well.
-        settings: Settings of the network.
-        recipe: Sampling and cost of selections.
-
-    Raises:
-        InputError: The network may end a selection, which the objective does not train.
+    If the reader that gives the feedback has trainable parameters, they are trained as well. The network's settings may
+    not let it end a selection if the recipe does not train that.
     """
 
     no_signal_message = (
@@ -96,12 +60,15 @@ class SubgraphFeedback:
 
     def __init__(
         self,
-        examples: Sequence[FeedbackExample],
-        validation: Sequence[FeedbackExample],
+        examples: Sequence[EncodedQuestion],
+        validation: Sequence[EncodedQuestion],
         reader: GraphReader,
         settings: ScorerSettings,
         recipe: FeedbackRecipe,
     ) -> None:
+        for one in (*examples, *validation):
+            if not one.question.answers:
+                raise InputError(f"the question {one.question.text!r} has no answer: wanted at least one; leave it out")
         recipe.check_stops(stops=settings.stops)
         self._examples = examples
         self._validation = validation
@@ -117,7 +84,7 @@ class SubgraphFeedback:
         """
         return scorer if self._trainable is None else SelectorAndReader(scorer, self._trainable.parameters())
 
-    def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[FeedbackExample]]]":
+    def batches(self, epoch_seed: int) -> "Iterator[tuple[int, list[EncodedQuestion]]]":
         """Yield a sampling seed with the questions of a batch."""
         order = np.random.default_rng(epoch_seed).permutation(len(self._examples))
         for start in range(0, len(order), self._recipe.batch):
@@ -127,14 +94,14 @@ class SubgraphFeedback:
         return -(-len(self._examples) // self._recipe.batch)
 
     def halve(
-        self, batch: tuple[int, list[FeedbackExample]]
-    ) -> tuple[tuple[int, list[FeedbackExample]], tuple[int, list[FeedbackExample]]] | None:
+        self, batch: tuple[int, list[EncodedQuestion]]
+    ) -> tuple[tuple[int, list[EncodedQuestion]], tuple[int, list[EncodedQuestion]]] | None:
         """Split a batch; None for a single question."""
         seed, questions = batch
         middle = len(questions) // 2
         return ((seed, questions[:middle]), (seed + 1, questions[middle:])) if middle else None
 
-    def loss(self, model: "nn.Module", batch: tuple[int, list[FeedbackExample]]) -> "Tensor | None":
+    def loss(self, model: "nn.Module", batch: tuple[int, list[EncodedQuestion]]) -> "Tensor | None":
         """Return a surrogate loss: its gradient is meaningful, its value is not. None if all costs are equal."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
@@ -143,7 +110,7 @@ class SubgraphFeedback:
         by_question = scores.split(torch.bincount(nodes.graph_of, minlength=nodes.graph_count).tolist())
         generator = torch.Generator().manual_seed(seed)
         orders = [
-            [_select_likeliest(own, recipe.budget)]
+            [torch.argsort(own.detach(), descending=True, stable=True)[: recipe.budget]]
             if paper
             else [sample_without_replacement(own, end, recipe.budget, generator) for _ in range(recipe.draws)]
             for own, end in zip(by_question, ends, strict=True)
@@ -175,24 +142,19 @@ class SubgraphFeedback:
                 nodes = sample_without_replacement(scores, ends[0], self._recipe.budget, None)
                 contexts.append(_selected_context(one, nodes))
         with self._averaged_reader(model):
-            losses = self._reader_losses(self._validation, contexts)
+            losses = lowest_losses(self._reader, self._validation, contexts)
         sizes = np.array([len(context.subgraph.nodes) for context in contexts])
         cost = float(np.mean(losses + self._recipe.price * sizes))
         return {"minus loss": -cost, "nodes": float(sizes.mean())}
 
-    def _reader_losses(self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]) -> "FloatArray":
-        """Return the reader's lowest loss (n,) among the answers of each example."""
-        losses = self._reader.loss(*_reader_inputs(examples, contexts))
-        return np.minimum.reduceat(losses, _answer_offsets(examples))
-
     def _differentiable_losses(
-        self, examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext], *, trainable: bool
+        self, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext], *, trainable: bool
     ) -> "Tensor":
         """Return the same losses (n,), with gradients if the reader is trained."""
         if self._trainable is None or not trainable:
-            return torch.from_numpy(self._reader_losses(examples, contexts))
+            return torch.from_numpy(lowest_losses(self._reader, examples, contexts))
         losses = self._trainable.losses(*_reader_inputs(examples, contexts)).float().cpu()
-        by_example = torch.split(losses, [len(one.answers) for one in examples])
+        by_example = torch.split(losses, [len(one.question.answers) for one in examples])
         return torch.stack([own.min() for own in by_example])
 
     def _averaged_reader(self, model: "nn.Module") -> "AbstractContextManager[None]":
@@ -202,17 +164,21 @@ class SubgraphFeedback:
         return swap_parameters(self._trainable.parameters(), model.reader)
 
 
+def lowest_losses(
+    reader: GraphReader, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
+) -> "FloatArray":
+    """Return a reader's lowest loss (n,) among the answers of each question, given its context."""
+    losses = reader.loss(*_reader_inputs(examples, contexts))
+    return np.minimum.reduceat(losses, node_offsets([len(one.question.answers) for one in examples])[:-1])
+
+
 def reinforce_loss(
     scores: "Sequence[Tensor]", ends: "Tensor", orders: "Sequence[Sequence[Tensor]]", costs: "Tensor", budget: int
 ) -> "Tensor | None":
     """Return the loss of `policy`, whose expected gradient is that of the expected cost; None if all costs are equal.
 
-    Args:
-        scores: Node scores (n,) of each of b questions.
-        ends: (b,) scores of ending the selection.
-        orders: For each question d >= 2 selections of nodes (k,), in the order in which they were sampled.
-        costs: (b, d) costs of the selections.
-        budget: Maximum number of nodes in a selection.
+    Each of b questions has node scores (n,) and d >= 2 selections of at most `budget` nodes, in the order in which they
+    were sampled. `ends` (b,) are the scores of ending a selection, `costs` (b, d) those of the selections.
     """
     # Relative to the lowest cost, so that equal costs give an advantage of exactly 0 despite rounding.
     extra, draws = costs - costs.min(1, keepdim=True).values, costs.shape[1]
@@ -229,13 +195,9 @@ def reinforce_loss(
 def paper_loss(
     scores: "Sequence[Tensor]", subgraphs: Sequence[Subgraph], graphs: Sequence[TextualGraph], losses: "Tensor"
 ) -> "Tensor":
-    """Return the loss of `paper`, averaged over questions.
+    """Return the loss of `paper`, averaged over b questions, each with node scores (n,) before the softmax.
 
-    Args:
-        scores: Node scores (n,) of each of b questions, before the softmax.
-        subgraphs: The selections.
-        graphs: The graphs they were selected from.
-        losses: (b,) losses of the reader.
+    `graphs` are those that `subgraphs` were selected from, `losses` (b,) those of the reader.
     """
     total = scores[0].new_zeros(())
     for own, subgraph, graph, loss in zip(scores, subgraphs, graphs, losses, strict=True):
@@ -250,24 +212,16 @@ def paper_loss(
     return total / len(subgraphs)
 
 
-def _select_likeliest(scores: "Tensor", budget: int) -> "Tensor":
-    return torch.argsort(scores.detach(), descending=True, stable=True)[:budget]
-
-
-def _selected_context(example: FeedbackExample, order: "Tensor") -> GraphContext:
+def _selected_context(example: EncodedQuestion, order: "Tensor") -> GraphContext:
     return build_context(example.question_graph, induced_subgraph(example.question_graph.graph.graph, order.tolist()))
 
 
 def _reader_inputs(
-    examples: Sequence[FeedbackExample], contexts: Sequence[GraphContext]
+    examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
 ) -> tuple[list[str], list[GraphContext], list[str]]:
     """Return the question, context and answer of every answer of every example."""
     return (
-        [one.question for one in examples for _ in one.answers],
-        [context for one, context in zip(examples, contexts, strict=True) for _ in one.answers],
-        [answer for one in examples for answer in one.answers],
+        [one.question.text for one in examples for _ in one.question.answers],
+        [context for one, context in zip(examples, contexts, strict=True) for _ in one.question.answers],
+        [answer for one in examples for answer in one.question.answers],
     )
-
-
-def _answer_offsets(examples: Sequence[FeedbackExample]) -> "LongArray":
-    return node_offsets([len(one.answers) for one in examples])[:-1]

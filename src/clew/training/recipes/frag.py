@@ -16,7 +16,6 @@ from clew.graph.subgraphs.induced import explored_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.index import Index
 from clew.models.encoders.registry import DEFAULT_ENCODER, default_weights, open_encoder
-from clew.protocols import Encoder
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
@@ -47,18 +46,10 @@ def train_frag_hops(
     start: Path | None = None,
     feedback: Sequence[Path] = (),
 ) -> TrainingResult:
-    """Train a hop predictor and write its weights.
+    """Train a hop predictor on indexes and questions on them, and write its weights.
 
-    Args:
-        graphs: Indexes and questions on them; every tenth question is held out for the accuracy.
-        out: Folder for the weights.
-        recipe: Hyper-parameters.
-        progress: Callback `(stage, done, total)`.
-        start: Weights to begin with.
-        feedback: Logs of answers that name the path they used (see `read_feedback_log`).
-
-    Raises:
-        InputError: There is nothing to learn from, or the weights to begin with do not fit.
+    Every tenth question is held out for the accuracy. `start` are weights to begin with, `feedback` are logs of answers
+    that name the path they used (see `read_feedback_log`).
     """
     examples: list[HopExample] = []
     left_out = 0
@@ -100,11 +91,7 @@ def hop_examples(index: Index, questions: Sequence[Question], progress: Progress
 
 
 def read_feedback_log(log: Path) -> list[HopExample]:
-    """Return the questions of a feedback log: lines of {question, topics, hops}, as `clew ask --feedback` adds them.
-
-    Raises:
-        InputError: The log cannot be read, or a line has another form.
-    """
+    """Return the questions of a feedback log: lines of {question, topics, hops}, as `clew ask --feedback` adds them."""
     examples: list[HopExample] = []
     try:
         lines = log.read_text(encoding="utf-8").splitlines()
@@ -134,17 +121,9 @@ def read_feedback_log(log: Path) -> list[HopExample]:
 def train_frag_paths(
     graphs: Sequence[tuple[Index, Path]], out: Path, recipe: PathRecipe, progress: Progress, hops: int = 3
 ) -> TrainingResult:
-    """Train a path ranker and write its weights.
+    """Train a path ranker on indexes of one encoder with questions, on paths of some hops, and write its weights.
 
-    Args:
-        graphs: Indexes, all of one encoder, and questions on them.
-        out: Folder for the weights.
-        recipe: Hyper-parameters.
-        progress: Callback `(stage, done, total)`.
-        hops: Of the paths, at most.
-
-    Raises:
-        InputError: No question has a path to its answers, or an index has no vectors.
+    Raises InputError if no question has a path to its answers, or an index has no vectors.
     """
     examples: list[PathExample] = []
     tables: list[FloatArray] = []
@@ -153,8 +132,10 @@ def train_frag_paths(
     for index, path in graphs:
         context, encoder = index.context, index.context.index_encoder
         texts, graph = context.relation_texts(), context.load_fact_graph()
-        _check_same_encoder(fingerprint, encoder)
-        fingerprint = encoder.fingerprint if encoder else ""
+        own = encoder.fingerprint if encoder else ""
+        if fingerprint and encoder is not None and own != fingerprint:
+            raise InputError("the indexes were made with different encoders: train on indexes of one encoder")
+        fingerprint = own
         codes: dict[int, int] = {}
         questions = load_questions(path)
         for number, question in enumerate(questions):
@@ -170,11 +151,6 @@ def train_frag_paths(
     figures = {"worth of the best chain, on the questions learned from": _mean_best_path_f1(trained, examples, table)}
     save_path_ranker(out, replace(trained, about={**trained.about, "figures": figures}))
     return TrainingResult(figures=figures, questions=len(examples), left_out=count - len(examples))
-
-
-def _check_same_encoder(fingerprint: str, encoder: Encoder | None) -> None:
-    if fingerprint and encoder is not None and encoder.fingerprint != fingerprint:
-        raise InputError("the indexes were made with different encoders: train on indexes of one encoder")
 
 
 def _path_example(

@@ -1,8 +1,4 @@
-"""Training of the network of `gfm`: on folders of data, or on questions made from an index.
-
-A folder of data holds `corpus.jsonl` {id, title, text} and, to fine-tune, {id, question, gold: [passage ids]} in
-`train.jsonl` to learn from and in `dev.jsonl` to choose the epoch by.
-"""
+"""Training of the network of `gfm`: on folders of data (see `data.corpora`), or on questions made from an index."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -27,21 +23,14 @@ from clew.retrievers.gfm.passage_graphs import PassageGraphBuilder
 from clew.retrievers.gfm.passage_ranking import EntityRanker, PassageRanker
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN, load_weights, save_weights
 from clew.store.atomic import discard
-from clew.training.data.corpora import (
-    CORPUS_FILE,
-    DEVELOPMENT_FILE,
-    TRAIN_FILE,
-    distinct_names,
-    hash_folders,
-    open_corpus_index,
-)
+from clew.training.data import corpora
+from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_folders
 from clew.training.data.gfm_examples import GFMExamples, GraphView, make_examples
 from clew.training.data.synthetic_questions import PathQuestionMaker
 from clew.training.distributed import ProcessGroup
 from clew.training.loop import SINGLE_PROCESS, train
 from clew.training.objectives.document_retrieval import DocumentRetrieval
 from clew.training.objectives.kg_completion import CompletionFacts, KGCompletion
-from clew.training.recipes.inputs import check_out_folder
 from clew.training.recipes.networks import query_network_settings
 from clew.training.recipes.records import GFMRecipe
 from clew.training.result import TrainingResult
@@ -61,26 +50,19 @@ def train_gfm(
 ) -> TrainingResult:
     """Train the graph neural network on some folders of data, and write its weights.
 
-    Args:
-        data: Folders with a corpus, and `train.jsonl` to fine-tune.
-        validation: Folders with a corpus, and `dev.jsonl` except to pretrain, that choose the epoch; without any, a
-            part of the facts or questions of the corpora is held out, or, to fine-tune, the last epoch is stored.
-        out: Folder for the weights; `out`/run holds the indexes and the state of the run, which resumes after a kill.
-        recipe: Stage, shape and hyper-parameters.
-        progress: Callback `(stage, done, total)`.
-        group: The processes that share the work.
-
-    Raises:
-        InputError: A folder lacks a file, questions do not fit their corpus, or there is nothing to learn from.
+    Folders have a corpus, those to fine-tune on `train.jsonl` and those of validation, which choose the epoch,
+    `dev.jsonl` except to pretrain. Without validation, a part of the facts or questions of the corpora is held out, or,
+    to fine-tune, the last epoch is stored. `out`/run holds the indexes and the state of the run, which resumes after a
+    kill.
     """
     run, folders = out / "run", (*data, *validation)
-    check_out_folder(out)
+    corpora.check_out_folder(out)
     for folder in folders:
         if not (folder / CORPUS_FILE).is_file():
             raise InputError(
                 f"{folder} has no {CORPUS_FILE}: give folders with {CORPUS_FILE} and {TRAIN_FILE} or {DEVELOPMENT_FILE}"
             )
-    names = distinct_names(folders)
+    names = corpora.distinct_names(folders)
     with group.rank_zero_first():
         views = {folder: open_graph_view(folder, run, recipe, progress) for folder in folders}
     model, encoder = _initial_network(recipe, views[data[0]])
@@ -113,17 +95,10 @@ def train_gfm(
 def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress: Progress) -> TrainingResult:
     """Tune weights on questions made from an index, and write them if they win on the held-out ones.
 
-    Args:
-        index: To adapt to; no question or label is needed.
-        start: The weights to begin with.
-        out: Folder for the new weights, written if `best_epoch` of the result is not -1.
-        recipe: Hyper-parameters; the shape is that of the weights.
-        progress: Callback `(stage, done, total)`.
-
-    Raises:
-        InputError: Too few questions can be made from the index, or the weights are of another encoder.
+    No question or label is needed, and the shape is that of the weights to start with. New weights are written to `out`
+    if `best_epoch` of the result is not -1. Raises InputError if too few questions can be made, or for another encoder.
     """
-    check_out_folder(out)
+    corpora.check_out_folder(out)
     seed = recipe.loop.seed
     trained = load_weights(start)
     view = graph_view(index.context, recipe, trained)
@@ -137,22 +112,13 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress:
     result = train(trained.model, objective, recipe.loop, state, progress)
     discard(state)
     if result.best_epoch >= 0:
-        about = {
-            "adapted from": trained.key,
-            "questions": len(training),
-            **_describe_recipe(recipe),
-            "figures": result.figures,
-        }
-        save_weights(out, trained, about)
+        about = {"adapted from": trained.key, "questions": len(training), **_describe_recipe(recipe)}
+        save_weights(out, trained, {**about, "figures": result.figures})
     return replace(result, questions=len(training), held_out=len(held_out))
 
 
 def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRecipe, progress: Progress) -> GFMExamples:
-    """Return the questions of a folder of data with their graphs.
-
-    Raises:
-        InputError: The folder lacks the questions, or they do not fit the corpus.
-    """
+    """Return the questions of a folder of data with their graphs."""
     path = folder / questions
     if not path.is_file():
         raise InputError(f"{folder} has no {questions}: give a folder with {CORPUS_FILE} and {questions}")
@@ -166,15 +132,11 @@ def build_examples(view: GraphView, folder: Path, questions: str, recipe: GFMRec
 
 def open_graph_view(folder: Path, run: Path, recipe: GFMRecipe, progress: Progress) -> GraphView:
     """Return the graphs of a folder of data; its corpus is indexed in `run` unless that is done."""
-    return graph_view(open_corpus_index(folder, run, progress), recipe)
+    return graph_view(corpora.open_corpus_index(folder, run, progress), recipe)
 
 
 def _build_splits(
-    data: Sequence[Path],
-    views: Sequence[GraphView],
-    names: Mapping[Path, str],
-    recipe: GFMRecipe,
-    progress: Progress,
+    data: Sequence[Path], views: Sequence[GraphView], names: Mapping[Path, str], recipe: GFMRecipe, progress: Progress
 ) -> tuple[list[GFMExamples], dict[str, GFMExamples]]:
     """Return the examples to learn from, and by name of the corpus those held out of them."""
     if recipe.stage == "finetune":
@@ -192,7 +154,6 @@ def _build_splits(
 
 
 def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Question], list[Question]]:
-    """Return questions to learn from, and those held out."""
     if len(questions) < 5:
         raise InputError(f"only {len(questions)} questions can be made of this index; at least 5 are needed")
     order = np.random.default_rng(seed).permutation(len(questions)).tolist()
@@ -201,11 +162,7 @@ def _split_holdout(questions: Sequence[Question], seed: int) -> tuple[list[Quest
 
 
 def graph_view(context: IndexContext, recipe: GFMRecipe, trained: TrainedGNN | None = None) -> GraphView:
-    """Return the graphs of an index for the network of a recipe, or for a trained one.
-
-    Raises:
-        InputError: The trained network reads vectors of another encoder.
-    """
+    """Return the graphs of an index for the network of a recipe, or for a trained one of the same encoder."""
     if trained is not None:
         _check_encoder(trained, context.encoder)
     snapshot, walk = context.scope.snapshot, GraphWalk(context.scope, context.lexical, GraphWalkConfig())

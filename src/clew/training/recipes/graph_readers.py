@@ -29,9 +29,8 @@ _GRAPH_TOKEN_WIDTH, _GRAPH_TOKEN_HEADS = 1024, 4  # the authors' code
 def open_model(settings: ReaderSettings) -> CausalModel | None:
     """Return the language model of a reader, loaded; None for the local reader.
 
-    Raises:
-        InputError: `transformers` is not installed, or `peft`, which a soft prompt needs.
-        ProviderError: The model cannot be opened.
+    Raises InputError without `transformers`, or `peft` for a soft prompt, and ProviderError if the model cannot be
+    opened.
     """
     if settings.name == LOCAL_READER:
         return None
@@ -51,12 +50,7 @@ def reader_factory(
 ) -> Callable[[int], GraphReader]:
     """Return a function from a seed to a new reader; language models are shared, trainable parameters are not.
 
-    Args:
-        settings: Of the reader.
-        model: Opened by `open_model`.
-        encoder: Of the graphs' texts.
-        training: Questions to train the local reader on.
-        choices: The possible answers, if they are few.
+    The local reader, for no `model`, is trained on the questions, by the possible answers if they are few.
     """
     if model is None:
         return lambda seed: local_reader(encoder, training, choices, seed)
@@ -66,13 +60,7 @@ def reader_factory(
 def token_reader_factories(
     settings: ReaderSettings, model: CausalModel | None, encoder: Encoder
 ) -> dict[str, Callable[[int], GraphReader]]:
-    """Return the same for the methods with a reader of their own, `g-retriever` and `graphtoken`; none for local.
-
-    Args:
-        settings: Of the reader.
-        model: Opened by `open_model`.
-        encoder: Of the graphs' texts.
-    """
+    """Return the same for the methods with a reader of their own, `g-retriever` and `graphtoken`; none for local."""
     if model is None:
         return {}
     return {
@@ -82,11 +70,7 @@ def token_reader_factories(
 
 
 def save_soft_prompt(reader: GraphReader, folder: Path) -> bool:
-    """Write the soft prompt and graph token of a reader; return whether it has any.
-
-    Raises:
-        ProviderError: The folder cannot be written.
-    """
+    """Write the soft prompt and graph token of a reader; return whether it has any."""
     if not isinstance(reader, SoftPromptReader):
         return False
     reader.save(folder)

@@ -23,10 +23,7 @@ FeatureNames = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def settings_of_weights(folder: Path) -> dict[str, Any]:
-    """Return the fields of a `GFMRecipe` that weights determine: targets, nodes and the shape of the network.
-
-    Nodes are left out where the weights have no number of them.
-    """
+    """Return the fields of a `GFMRecipe` that weights determine: targets, nodes if known, and the network's shape."""
     trained = load_weights(folder)
     shape = trained.model.settings
     nodes = {} if trained.nodes is None else {"nodes": trained.nodes}
@@ -70,11 +67,7 @@ def input_columns(recipe: "RerankRecipe") -> FeatureNames:
 
 
 def check_shape(recipe: "RerankRecipe") -> None:
-    """Refuse a shape that no network has, and features that its graphs lack.
-
-    Raises:
-        InputError: The network cannot be built.
-    """
+    """Raise InputError for a shape that no network has, and for features that its graphs lack."""
     _document_network_settings(recipe, 1)
     FeatureColumns.locate(input_columns(recipe), available_columns(recipe))
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from clew.errors import InputError
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.training.hyperparameters import (
+    CheckedRecord,
     CompletionRecipe,
     FeedbackRecipe,
     Recipe,
@@ -36,16 +37,8 @@ DEFAULT_NODES: dict[Targets, int] = {"passages": 100, "entities": 1000}
 
 
 @dataclass(frozen=True, slots=True)
-class GFMRecipe:
-    """Training of the graph neural network of `gfm`.
-
-    Attributes:
-        features: Of passages only.
-        prior: Of passages only.
-
-    Raises:
-        InputError: A value trains nothing.
-    """
+class GFMRecipe(CheckedRecord):
+    """Training of the graph neural network of `gfm`; `features` and `prior` are of passages only."""
 
     stage: Annotated[
         Literal["pretrain", "paths", "finetune"],
@@ -72,9 +65,6 @@ class GFMRecipe:
     completion: CompletionRecipe = field(default_factory=CompletionRecipe)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4))
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the shape of the weights to begin with, and the defaults that depend on targets and stage."""
@@ -98,11 +88,7 @@ DEFAULT_BASES = ("bm25", "dense", "fused", "pagerank")
 
 @dataclass(frozen=True, slots=True)
 class RerankRecipe:
-    """Training of the network of the reranker `g-rag`.
-
-    Raises:
-        InputError: Nothing would be read, or a value trains nothing.
-    """
+    """Training of the network of the reranker `g-rag`."""
 
     kind: Annotated[
         Literal["index", "amr"], Field(alias="graph", description="Graph of passages: index, or amr as published.")
@@ -115,10 +101,7 @@ class RerankRecipe:
     edges: Annotated[
         tuple[str, ...], Field(description="Features of edges to read, separated by commas; by default all.")
     ] = ()
-    network: Annotated[
-        Network,
-        Field(description="Graph neural network."),
-    ] = "relational"
+    network: Annotated[Network, Field(description="Graph neural network.")] = "relational"
     width: Annotated[int, Field(ge=1, description="Width of a passage's state.")] = 64
     layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 2
     dropout: Annotated[float, Field(ge=0, lt=1, description="Share of a state that is dropped in training.")] = 0.1
@@ -140,11 +123,7 @@ class RerankRecipe:
 
     @staticmethod
     def dependent_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is read of passages, by the kind of graph.
-
-        Raises:
-            InputError: A parser of AMR is given for graphs without AMR.
-        """
+        """Return what is read of passages, by the kind of graph; a parser of AMR needs graphs with AMR."""
         published = given.get("graph") == "amr"
         if "amr" in given and not published:
             raise InputError(
@@ -155,16 +134,7 @@ class RerankRecipe:
 
 @dataclass(frozen=True, slots=True)
 class SelectionRecipe:
-    """Training of the network that selects subgraphs, by the answers of a reader.
-
-    Attributes:
-        network: Its shape.
-        feedback: How selections are sampled and judged.
-        loop: Of the training.
-
-    Raises:
-        InputError: Selections may end early, and nothing teaches the network where.
-    """
+    """Training of the network that selects subgraphs, by the answers of a reader."""
 
     network: ScorerSettings = field(default_factory=ScorerSettings)
     feedback: FeedbackRecipe = field(default_factory=FeedbackRecipe)
@@ -178,11 +148,7 @@ class SelectionRecipe:
 class ReaderSettings:
     """The reader of selected subgraphs: the local one, or a causal language model.
 
-    Attributes:
-        context_tokens: None for `CONTEXT_TOKENS`.
-
-    Raises:
-        InputError: There is no such graph token, or the local reader is to read tokens.
+    `context_tokens` is None for `CONTEXT_TOKENS`.
     """
 
     name: Annotated[
@@ -192,8 +158,7 @@ class ReaderSettings:
         int, Field(ge=0, description="Trainable virtual tokens before the prompt of a language model; 0 for none.")
     ] = 0
     graph_token: Annotated[
-        Token,
-        Field(description="Trainable token made of the selected part of the graph, or of the whole graph."),
+        Token, Field(description="Trainable token made of the selected part of the graph, or of the whole graph.")
     ] = "none"  # noqa: S105 - no password
     context_tokens: Annotated[
         int | None, Field(ge=1, description="Tokens of a graph's text that a language model reads, at most; 512.")

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from clew.datasets.loaders import load_questions
 from clew.errors import InputError
 from clew.nn.document_gnn import ARCHITECTURE_VERSION
@@ -22,20 +20,11 @@ from clew.query.context import IndexContext
 from clew.rerankers.g_rag.factory import make_document_graphs
 from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, save_reranker
 from clew.retrievers.registry import RETRIEVERS, open_retriever, parse_retriever
-from clew.training.data.corpora import (
-    CORPUS_FILE,
-    DEVELOPMENT_FILE,
-    TRAIN_FILE,
-    distinct_names,
-    hash_file,
-    hash_folders,
-    open_corpus_index,
-)
+from clew.training.data import corpora
+from clew.training.data.corpora import CORPUS_FILE, DEVELOPMENT_FILE, TRAIN_FILE, hash_file, hash_folders
 from clew.training.data.reranking_pools import PoolExample, load_pools, make_pool_examples, save_pools
-from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
-from clew.training.objectives.reranking import Reranking, pool_figures
-from clew.training.recipes.inputs import check_out_folder, question_files
+from clew.training.objectives.reranking import Reranking, figures_by_set
 from clew.training.recipes.networks import available_columns, build_document_network, input_columns
 from clew.training.recipes.records import RerankRecipe
 from clew.training.result import TrainingResult
@@ -61,25 +50,15 @@ def train_reranker(
 ) -> TrainingResult:
     """Train the network that reranks on some folders of data, and write its weights.
 
-    Args:
-        data: Folders with a corpus and `train.jsonl`.
-        validation: Folders with a corpus and `dev.jsonl`, which choose the epoch; without any, the last epoch is
-            stored.
-        out: Folder for the weights.
-        bases: Retrievers whose pools are learned from, as `--retriever` takes them.
-        recipe: Graphs, network and hyper-parameters.
-        progress: Callback `(stage, done, total)`.
-        run: Folder for the indexes, the pools and the state of the run, which resumes after a kill; None for
-            `out`/run. Several recipes may share it.
-        also: Retrievers for one folder of data only, such as one that was trained on the other folders: on questions
-            that it has learned from, its pools would be better than on others.
-
-    Raises:
-        InputError: A folder lacks a file, questions do not fit their corpus, or there is nothing to learn from.
+    Folders have a corpus and `train.jsonl`, those of validation, which choose the epoch, `dev.jsonl`; without any, the
+    last epoch is stored. `bases` are the retrievers whose pools are learned from, as `--retriever` takes them; `also`
+    has further ones for one folder of data only, such as one that was trained on the other folders: on questions that
+    it has learned from, its pools would be better than on others. `run`, by default `out`/run, holds the indexes, the
+    pools and the state of the run, which resumes after a kill. Several recipes may share it.
     """
     _check_inputs(data, validation, out, bases, also)
-    names, run = distinct_names([*data, *validation]), run or out / "run"
-    source = open_corpus_index(data[0], run, progress).encoder
+    names, run = corpora.distinct_names([*data, *validation]), run or out / "run"
+    source = corpora.open_corpus_index(data[0], run, progress).encoder
     own = [also.get(folder, ()) for folder in data]
     training = [
         example
@@ -96,7 +75,10 @@ def train_reranker(
     columns = FeatureColumns.locate(read, available_columns(recipe))
     objective = Reranking(training, held_out, columns, recipe.loss)
     model = build_document_network(recipe, source.dimension)
-    recipe = replace(recipe, loop=_shorten_schedule(recipe.loop, len(objective)))
+    loop, steps = recipe.loop, max(1, len(objective) * recipe.loop.epochs)
+    # Warm-up and averaging have to fit a run of few steps.
+    warmup, average = min(loop.warmup, steps // 5), min(loop.average, max(0.0, 1.0 - 5 / steps))
+    recipe = replace(recipe, loop=replace(loop, warmup=warmup, average=average))
     hashes = hash_folders(data, TRAIN_FILE), hash_folders(validation, DEVELOPMENT_FILE)
     key = _hash(repr(recipe), ARCHITECTURE_VERSION, bases, own, *hashes, source.fingerprint)
     result = train(model, objective, recipe.loop, run / f"state-{key}", progress)
@@ -112,26 +94,10 @@ def train_reranker(
     save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *read, source.fingerprint, about))
     return replace(
         result,
-        initial_figures=_baseline_figures(held_out),
+        initial_figures=figures_by_set(held_out, lambda examples: [one.relevant for one in examples]),
         questions=len(training),
         parameters=sum(parameter.numel() for parameter in model.parameters()),
     )
-
-
-def _shorten_schedule(loop: Recipe, batches: int) -> Recipe:
-    """Return a recipe whose warm-up and averaging fit a run of few steps."""
-    steps = max(1, batches * loop.epochs)
-    return replace(loop, warmup=min(loop.warmup, steps // 5), average=min(loop.average, max(0.0, 1.0 - 5 / steps)))
-
-
-def _baseline_figures(validation: Mapping[str, Sequence[PoolExample]]) -> dict[str, float]:
-    """Return the figures of pools in the order they were found in, their mean first."""
-    figures = {
-        f"{name} {measure}": value
-        for name, examples in validation.items()
-        for measure, value in pool_figures([one.relevant for one in examples], examples).items()
-    }
-    return {"mean": float(np.mean(list(figures.values()))), **figures} if figures else {}
 
 
 def _check_inputs(
@@ -141,12 +107,11 @@ def _check_inputs(
     bases: Sequence[str],
     also: Mapping[Path, Sequence[str]],
 ) -> None:
-    """Refuse inputs that cannot be trained on, before anything is computed."""
     if unknown_folders := [folder for folder in also if folder not in data]:
         raise InputError(
             f"{unknown_folders[0]} has a retriever of its own and is no folder of data; give it as data too"
         )
-    check_out_folder(out)
+    corpora.check_out_folder(out)
     if not data:
         raise InputError(
             f"there is no folder of data to learn from: give one or more with {CORPUS_FILE} and {TRAIN_FILE}"
@@ -158,22 +123,19 @@ def _check_inputs(
         raise InputError(f"the bases are {', '.join(bases) or 'none'}; wanted one or more retrievers, each once")
     if unknown := [base for base in (*bases, *chain(*also.values())) if base.partition(":")[0] not in RETRIEVERS]:
         raise InputError(f"no retriever is called {unknown[0]!r}; choose some of {', '.join(RETRIEVERS)}")
-    question_files(data, validation)
+    corpora.question_files(data, validation)
 
 
 def find_pools(
     context: IndexContext, path: Path, base: str, recipe: RerankRecipe, folder: Path, progress: Progress
 ) -> list[PoolExample]:
-    """Return the pools that a retriever finds for a file of questions.
+    """Return the pools that a retriever finds for a file of questions with evidence.
 
     They are stored in `folder`, under a hash of all that they depend on.
-
-    Raises:
-        InputError: The questions cannot be read, or none of them has evidence.
     """
     retriever = open_retriever(parse_retriever(base), context.with_paths_per_passage(0))
     graphs = make_document_graphs(context, recipe.kind, recipe.parser, text=recipe.text)
-    asked = POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text
+    asked = (POOL_FILE_VERSION, hash_file(path), base, fingerprint_of(retriever), recipe.kind, recipe.pool, recipe.text)
     built = fingerprint_of(graphs), graphs.node_features, graphs.edge_features
     corpus = context.encoder.fingerprint, context.scope.snapshot.passage_ids[0], len(context.scope)
     file = folder / f"{_hash(asked, (*built, *corpus))}.npz"
@@ -215,7 +177,7 @@ def _check_gold(questions: Sequence[Question], context: IndexContext, path: Path
 def _find_folder_pools(
     folder: Path, questions: str, run: Path, bases: Sequence[str], recipe: RerankRecipe, progress: Progress
 ) -> dict[str, list[PoolExample]]:
-    context = open_corpus_index(folder, run, progress)
+    context = corpora.open_corpus_index(folder, run, progress)
     pools = run / "pools" / hash_file(folder / CORPUS_FILE)
     pools.mkdir(parents=True, exist_ok=True)
     return {base: find_pools(context, folder / questions, base, recipe, pools, progress) for base in bases}

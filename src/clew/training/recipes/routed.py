@@ -6,6 +6,7 @@ the retrieval. Timed choices take turns: other load on the machine falls on all 
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,22 +25,10 @@ from clew.retrievers.routed.retriever import FIRST_RETRIEVER, Preference
 from clew.retrievers.routed.signals import SIGNALS, compute_signals
 from clew.retrievers.routed.weights import NAME, RoutedWeights, save_choices
 from clew.store.atomic import atomic_file
-from clew.training.data.corpora import (
-    CORPUS_FILE,
-    distinct_names,
-    hash_file,
-    open_corpus_index,
-)
-from clew.training.fitting.routing import (
-    RoutingObservations,
-    RoutingOutcome,
-    RoutingRecipe,
-    calibrate,
-    fit_routing,
-    simulate_routing,
-    single_retriever_outcome,
-)
-from clew.training.recipes.inputs import check_out_folder, question_files
+from clew.training.data import corpora
+from clew.training.data.corpora import CORPUS_FILE, hash_file
+from clew.training.fitting import routing
+from clew.training.fitting.routing import RoutingObservations, RoutingRecipe
 from clew.training.result import TrainingResult
 from clew.types import Progress, Question
 
@@ -47,6 +36,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Columns = dict[str, NDArray[np.float64]]
+    Opened = dict[str, Retriever]
+    Report = Callable[[int, int], None]
 
 DEFAULT_CHOICES = ("bm25", "dense", "pagerank", "gfm", "gear:base=gfm,expand=no")
 """Retrievers to choose among; others find less in more time on every set (docs/benchmarks.md)."""
@@ -67,21 +58,11 @@ def train_routed(
 ) -> tuple[RoutedWeights, TrainingResult]:
     """Fit the choice among retrievers on the questions of some folders, and write its weights.
 
-    Args:
-        data: Folders with a corpus and `train.jsonl`.
-        validation: Folders with a corpus and `dev.jsonl`, on which the default choices and the default price of a
-            second are calibrated; without any, `data` is.
-        out: Folder for the weights; `out`/run holds the indexes, and the observations of each folder.
-        retrievers: Choices, as `--retriever` takes them; `pagerank`, whose walk gives the signals, among them.
-        recipe: Of the fit.
-        progress: Callback `(stage, done, total)`.
-
-    Returns:
-        The weights, and the result: for each set of validation and each choice, `routed` among them, a figure
-        "set, choice: recall@cutoff" and a figure "set, choice: seconds" per question.
-
-    Raises:
-        InputError: A folder lacks a file or gives no questions with gold, or a choice cannot be made for its index.
+    Folders have a corpus and `train.jsonl`, those of validation `dev.jsonl`; on these, else on `data`, the default
+    choices and the default price of a second are calibrated. `out`/run holds the indexes, and the observations of each
+    folder. The choices are given as `--retriever` takes them, `pagerank`, whose walk gives the signals, among them. The
+    result has, for each set of validation and each choice, `routed` among them, a figure "set, choice: recall@cutoff"
+    and a figure "set, choice: seconds" per question.
     """
     started = time.perf_counter()
     names = [name.partition(":")[0] for name in retrievers]
@@ -89,16 +70,16 @@ def train_routed(
         raise InputError(
             f"the choices are {', '.join(retrievers)}; wanted {FIRST_RETRIEVER} among them, and not {NAME}"
         )
-    check_out_folder(out)
-    files = question_files(data, validation)
-    set_names = distinct_names([*data, *validation])
+    corpora.check_out_folder(out)
+    files = corpora.question_files(data, validation)
+    set_names = corpora.distinct_names([*data, *validation])
     observations = [
         observe_choices(folder, questions, set_names[folder], out / "run", retrievers, recipe, progress)
         for folder, questions in files
     ]
     training, held_out = observations[: len(data)], observations[len(data) :] or observations
-    weights = fit_routing(training, retrievers, tuple(SIGNALS), recipe)
-    weights = calibrate(weights, training, held_out, retrievers, recipe)
+    weights = routing.fit_routing(training, retrievers, tuple(SIGNALS), recipe)
+    weights = routing.calibrate(weights, training, held_out, retrievers, recipe)
     outcomes = {one.name: _outcomes(weights, one, retrievers) for one in held_out}
     count = sum(len(one.signals) for one in training)
     about = {
@@ -134,19 +115,10 @@ def observe_choices(
 ) -> RoutingObservations:
     """Return recalls and seconds of every choice on the questions of a folder; stored observations are read again.
 
-    Args:
-        folder: With a corpus and the questions.
-        questions: Name of their file.
-        name: Of the folder, in progress and results.
-        run: Folder for the indexes, and for one file of recalls and one of seconds per folder of data.
-        retrievers: The choices.
-        recipe: Gives the cut-off.
-        progress: Callback `(stage, done, total)`.
-
-    Raises:
-        InputError: No question has gold, or a file of observations cannot be read.
+    The folder has a corpus and the file of `questions` with gold; `name` stands for it in progress and results. `run`
+    holds the indexes, and one file of recalls and one of seconds per folder of data.
     """
-    context = open_corpus_index(folder, run, progress)
+    context = corpora.open_corpus_index(folder, run, progress)
     opened = {one: open_retriever(parse_retriever(one), context.with_paths_per_passage(0)) for one in retrievers}
     with_gold = [question for question in load_questions(folder / questions) if question.gold]
     if not with_gold:
@@ -157,17 +129,13 @@ def observe_choices(
     stem = run / "observed" / f"{folder.resolve().name}-{key}"
     recalls = _cached_columns(
         stem.with_name(f"{stem.name}-found.npz"),
-        lambda: _measure_recall(
-            context, opened, with_gold, recipe.cutoff, lambda done, total: progress(f"asking {name}", done, total)
-        ),
+        lambda: _measure_recall(context, opened, with_gold, recipe.cutoff, partial(progress, f"asking {name}")),
     )
     places = np.unique(np.linspace(0, len(with_gold) - 1, TIMED_QUESTIONS).round().astype(int))
     timed = [with_gold[place] for place in places]
     seconds = _cached_columns(
         stem.with_name(f"{stem.name}-seconds.npz"),
-        lambda: _measure_seconds(
-            context, opened, timed, recipe.cutoff, lambda done: progress(f"timing {name}", done, len(timed))
-        ),
+        lambda: _measure_seconds(context, opened, timed, recipe.cutoff, partial(progress, f"timing {name}")),
     )
     return RoutingObservations(
         name, len(context.scope), recalls["signals"], recalls["recalls"], seconds["seconds"], seconds["look"]
@@ -188,11 +156,7 @@ def _cached_columns(path: Path, compute: "Callable[[], Columns]") -> "Columns":
 
 
 def _measure_recall(
-    context: IndexContext,
-    retrievers: dict[str, Retriever],
-    questions: Sequence[Question],
-    cutoff: int,
-    report: Callable[[int, int], None],
+    context: IndexContext, retrievers: "Opened", questions: Sequence[Question], cutoff: int, report: "Report"
 ) -> "Columns":
     """Return the signals (n, s) of the questions, and the recall (n, c) of each choice in order."""
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
@@ -206,17 +170,14 @@ def _measure_recall(
             answers = retriever.retrieve([question.text for question in batch], cutoff)
             for row, (question, evidence) in enumerate(zip(batch, answers, strict=True), start):
                 ids = [scored.item.id for scored in evidence.passages]
-                recalls[row, column] = _recall({*ids, *(documents[id_] for id_ in ids)}, question.gold)
+                found = {*ids, *(documents[id_] for id_ in ids)}
+                recalls[row, column] = sum(id_ in found for id_ in question.gold) / len(question.gold)
             report(column * len(questions) + start + len(batch), len(retrievers) * len(questions))
     return {"signals": np.array(signals, dtype=np.float64), "recalls": recalls}
 
 
 def _measure_seconds(
-    context: IndexContext,
-    opened: dict[str, Retriever],
-    questions: Sequence[Question],
-    cutoff: int,
-    report: Callable[[int], None],
+    context: IndexContext, opened: "Opened", questions: Sequence[Question], cutoff: int, report: "Report"
 ) -> "Columns":
     """Return the seconds (m, c) of each choice, and those (m,) of the walk and its signals, one question at a time."""
     first = PageRankRetriever(context.scope, context.lexical, GraphWalkConfig())
@@ -238,22 +199,16 @@ def _measure_seconds(
             else:
                 retrievers[column].retrieve([question.text], cutoff)
             seconds[row, column] = time.perf_counter() - started
-        report(max(number + 1 - len(warm), 0))
+        report(max(number + 1 - len(warm), 0), len(questions))
     return {"seconds": seconds, "look": overhead}
-
-
-def _recall(ids: set[str], gold: Sequence[str]) -> float:
-    return sum(id_ in ids for id_ in gold) / len(gold)
 
 
 def _outcomes(
     weights: RoutedWeights, observations: RoutingObservations, retrievers: Sequence[str]
-) -> dict[str, RoutingOutcome]:
+) -> dict[str, routing.RoutingOutcome]:
     single = {
-        name.partition(":")[0]: single_retriever_outcome(observations, c, name) for c, name in enumerate(retrievers)
+        name.partition(":")[0]: routing.single_retriever_outcome(observations, c, name)
+        for c, name in enumerate(retrievers)
     }
-    return single | {
-        NAME: simulate_routing(
-            weights, Preference(weights.default_choices, weights.seconds_price), observations, retrievers
-        )
-    }
+    preference = Preference(weights.default_choices, weights.seconds_price)
+    return single | {NAME: routing.simulate_routing(weights, preference, observations, retrievers)}

@@ -18,7 +18,7 @@ from clew.training.fitting.choice_reader import ChoiceReaderRecipe, train_choice
 from clew.training.hyperparameters import Recipe
 from clew.training.loop import train
 from clew.training.objectives.reader_tuning import ReaderExample, ReaderTuning
-from clew.training.objectives.subgraph_feedback import FeedbackExample, SubgraphFeedback
+from clew.training.objectives.subgraph_feedback import SubgraphFeedback
 from clew.training.recipes.records import SelectionRecipe
 from clew.training.result import TrainingResult
 from clew.training.run_folder import own_run_folder
@@ -34,24 +34,12 @@ def local_reader(
 ) -> GraphReader:
     """Return the reader that needs no language model: along paths, or trained to tell a few choices apart.
 
-    Args:
-        encoder: Of the graphs' texts.
-        training: Questions to train it on, by the first of their answers.
-        choices: The possible answers, if they are few.
-        seed: Of the training.
-
-    Raises:
-        InputError: There are choices, and no questions to train on, or one whose answer is none of them.
+    It is trained on the first of the questions' answers, each of which must be one of the choices.
     """
     if not choices:
         return PathGraphReader(VectorMemory(encoder.encode))
     graphs, answers = [one.question_graph.graph for one in training], [one.question.answers[0] for one in training]
     return ChoiceGraphReader(train_choice_reader(graphs, answers, choices, ChoiceReaderRecipe(seed=seed)))
-
-
-def feedback_examples(questions: Sequence[EncodedQuestion]) -> list[FeedbackExample]:
-    """Return questions as examples for the feedback of a reader."""
-    return [FeedbackExample(one.question_graph, one.question.text, one.question.answers) for one in questions]
 
 
 def train_selection(
@@ -63,27 +51,16 @@ def train_selection(
     run: Path,
     progress: Progress,
 ) -> tuple[TrainedScorer, TrainingResult]:
-    """Train a network that selects subgraphs; a run that was killed resumes.
+    """Train a network that selects subgraphs; a run of the same inputs that was killed resumes in its folder.
 
-    Args:
-        training: Questions to learn from.
-        validation: Questions that choose the epoch.
-        reader: Gives the feedback; one that has trainable parameters is trained with the network.
-        encoder: Of the questions' vectors.
-        recipe: Of network, feedback and loop.
-        run: Folder of the run's state.
-        progress: Callback `(stage, done, total)`.
-
-    Raises:
-        InputError: There is nothing to learn from, or the folder holds the run of other questions or of another
-            recipe, network, reader or encoder.
-        ProviderError: The reader or the disk cannot be used.
+    `validation` chooses the epoch. The reader gives the feedback; one with trainable parameters is trained with the
+    network.
     """
     if not training:
         raise InputError("no question is left, so there is nothing to learn from: give others")
     network, feedback = recipe.network, recipe.feedback
     model = network.build_network(encoder.dimension, recipe.loop.seed)
-    objective = SubgraphFeedback(feedback_examples(training), feedback_examples(validation), reader, network, feedback)
+    objective = SubgraphFeedback(training, validation, reader, network, feedback)
     trainable = objective.trainable_module(model)  # opens the reader, which may fail, before the folder is written
     identity = {"network": repr(network), "feedback": repr(feedback)}
     with own_run_folder(run, identity | _run_identity(training, validation, reader, encoder)):
@@ -115,25 +92,10 @@ def tune_reader(
     run: Path,
     progress: Progress,
 ) -> float:
-    """Train a reader on fixed selections; one without trainable parameters stays as it is.
+    """Train a reader in place on fixed selections; return the seconds, 0 for one without trainable parameters.
 
-    Args:
-        training: Questions to learn from, each by the first of its answers.
-        validation: Questions that choose the epoch.
-        reader: Trained in place.
-        encoder: Of the questions' vectors.
-        selector: Selects the subgraphs that are read.
-        selection: Name of the selector, for the identity of the run.
-        budget: Nodes of a selection, at most.
-        recipe: Of the loop.
-        run: Folder of the run's state.
-        progress: Callback `(stage, done, total)`.
-
-    Returns:
-        Seconds; 0 for a reader without trainable parameters.
-
-    Raises:
-        InputError: There is nothing to learn from, or the folder holds the run of something else.
+    Questions are learned by the first of their answers; `validation` chooses the epoch. The selections have at most
+    `budget` nodes; `selection` names the selector in the identity of the run.
     """
     trainable = as_trainable(reader)
     if trainable is None:
