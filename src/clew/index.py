@@ -1,4 +1,4 @@
-"""An index: documents in, evidence and answers out. The Python face of everything the command line does."""
+"""An index: documents in, evidence and answers out; the Python API of everything the command line does."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -38,9 +38,7 @@ RetrieverSpec = str | SettingsRecord | Retriever
 
 
 class Index:
-    """One version of an index, to be searched; adding and removing moves this object to the version that makes.
-
-    Use `clew.open` and `clew.create` to get one.
+    """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:
         table: The passages on disk.
@@ -110,9 +108,6 @@ class Index:
                 what the index was made with.
             retry_failed: Whether passages that the extractor failed at before are extracted again after that.
 
-        Returns:
-            Counts and failures. What was committed stays, whatever happens later; `stopped` says why a run ended early.
-
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
                 kind than the index's.
@@ -149,14 +144,14 @@ class Index:
         """Import a graph, in the place of what was imported by the same name.
 
         Args:
-            source: A file of triples: TSV, CSV, JSON lines, N-Triples, Turtle or GraphML, each of which may be packed
-                (`.gz`); or what `graph_file` makes of a file and options.
+            source: A file of triples: TSV, CSV, JSON lines, N-Triples, Turtle or GraphML, each also as `.gz`; or what
+                `graph_file` makes of a file and options.
             name: Of the graph in this index; the file's name if None.
             strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.
 
         Raises:
-            InputError: The file cannot be used or states nothing, breaks off, or a document goes by the name; nothing
-                was changed.
+            InputError: The file cannot be used, states nothing or breaks off, or a document has the name; nothing was
+                changed.
             IndexLockedError: Another process is writing.
         """
         file = source if isinstance(source, GraphFile) else graph_file(source)
@@ -186,9 +181,7 @@ class Index:
     def remove(self, ids: Sequence[str]) -> IndexingReport:
         """Remove documents, and imported graphs by their names; nothing of them stays in the graph.
 
-        Raises:
-            InputError: An id is not in the index; nothing was removed.
-            IndexLockedError: Another process is writing.
+        An id that is not in the index is an InputError, and nothing was removed; another writer an IndexLockedError.
         """
         with writer_lock(self.table.location):
             _move_to_version(self, self.table.open_latest())
@@ -209,8 +202,8 @@ class Index:
         """Return a retriever over this version.
 
         Args:
-            spec: A name (see `clew.RETRIEVERS`), "auto" for the one that serves this index best; a settings record
-                such as `GFM(nodes="all")`; or any object that is a `Retriever`, which is returned as it is.
+            spec: A name (see `clew.RETRIEVERS`), "auto" for the one that serves this index best; a settings record such
+                as `GFM(nodes="all")`; or any object that is a `Retriever`, which is returned as it is.
             paths: Number of paths that explain each passage, for a retriever that computes them (`gfm`).
 
         Raises:
@@ -248,10 +241,7 @@ class Index:
             retriever: As in `retriever`.
             where: Which passages may be found.
             paths: As in `retriever`.
-            topics: Names of the entities that it is about, for a retriever of paths; else they are linked.
-
-        Raises:
-            InputError: There are topics, and the retriever finds no paths.
+            topics: Entities that it is about, else they are linked; an InputError where the retriever finds no paths.
         """
         opened = self.retriever(retriever, paths)
         if not topics:
@@ -276,14 +266,10 @@ class Index:
         return self.answerer(model, retriever).answer([question], [evidence])[0]
 
     def answerer(self, model: str = "", retriever: RetrieverSpec = AUTO) -> Answerer:
-        """Return the answerer for evidence of a retriever.
+        """Return the answerer for evidence of a retriever; paths of a path retriever are answered by their ends.
 
-        Args:
-            model: `provider:model`; "" for sentences quoted without a language model.
-            retriever: The retriever of the evidence: paths of a path retriever are answered by their ends.
-
-        Raises:
-            InputError: The provider is not known, or a package or its key is missing.
+        A model is `provider:model`, or "" for sentences quoted without a language model; an unknown provider, a missing
+        package or key is an InputError.
         """
         if isinstance(retriever, str | SettingsRecord):
             from_paths = is_path_retriever(self.resolve_retriever(retriever))
@@ -301,11 +287,7 @@ class Index:
         return lambda name: self.llm_factory.open(name, kept)
 
     def compact(self) -> int:
-        """Rewrite many small files as few and drop older versions; returns how many were dropped.
-
-        Raises:
-            IndexLockedError: Another process is writing.
-        """
+        """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped."""
         with writer_lock(self.table.location):
             _move_to_version(self, self.table.open_latest())
             dropped = self.table.compact()
@@ -344,8 +326,7 @@ def create(
     """Make an empty index; its settings are stored in it and need not be given again.
 
     Raises:
-        InputError: There is an index already, the encoder or extractor is not known, or its language model cannot be
-            used.
+        InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
     """
     chosen = load_settings() if settings is None else settings
     encoder = open_encoder(chosen.encoder)

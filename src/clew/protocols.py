@@ -1,4 +1,4 @@
-"""The seams between the parts: batch-first and synchronous; results come in the order of the arguments."""
+"""The interfaces between the parts: batch-first and synchronous; results come in the order of the arguments."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -52,14 +52,8 @@ class TopicRetriever(Retriever, Protocol):
     ) -> list[Evidence]:
         """Return for each question at most `k` passages and the paths from its topics, best first.
 
-        Args:
-            questions: Any strings.
-            topics: For each question the names of the entities that it is about; none to link them.
-            k: As in `retrieve`.
-            where: As in `retrieve`.
-
-        Raises:
-            InputError: A topic is not an entity of the index, or as in `retrieve`.
+        Each question's topics are names of entities, none to link them; one that is no entity of the index is an
+        InputError.
         """
         ...
 
@@ -131,13 +125,8 @@ class Answerer(Protocol):
     ) -> list[Answer]:
         """Return one answer a question, in their order; one that a language model failed at says so in `failure`.
 
-        Args:
-            questions: Any strings.
-            evidence: What a search found for each.
-            on_text: Called with the growing text of the answer to a single question, where it is streamed.
-
-        Raises:
-            InputError: There are not as many questions as pieces of evidence.
+        A callback gets the growing text of the answer to a single question, where it is streamed. Not as many questions
+        as pieces of evidence is an InputError.
         """
         ...
 
@@ -155,11 +144,8 @@ class LanguageModel(Protocol):
     ) -> list[Reply | Failure]:
         """Return one result a prompt, in order; nothing is raised for what a model or its server does.
 
-        A failure with `because` was not tried, since the budget is spent or the provider cannot be used at all.
-
-        Args:
-            prompts: Asked at the same time, as far as the model allows.
-            on_text: Called with the growing text of the reply, for a single prompt.
+        Prompts are sent at the same time, as far as the model allows; a callback gets the growing reply to a single
+        one. A failure with `run_error` was not tried, since the budget is spent or the provider cannot be used at all.
         """
         ...
 
@@ -167,8 +153,7 @@ class LanguageModel(Protocol):
 class AgentReader(Protocol):
     """The reader of a multi-step search: notes facts, decides whether they suffice, thinks; one result each, in order.
 
-    A result with a `stop_reason` ends the search with what it has; a `ProviderError` is raised when the reader cannot
-    be used at all.
+    A `stop_reason` ends the search with what it has; a `ProviderError` is raised when the reader cannot be used at all.
     """
 
     @property

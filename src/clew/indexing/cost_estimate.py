@@ -1,16 +1,10 @@
 """Estimate of what indexing with a language model would cost: passages, calls, tokens, money and time.
 
-    calls        new or changed passages, times the calls per passage, less the cached replies
-    tokens in    the prompt's text, schema and content, one token for each three bytes (`models.llm.pricing`)
-    tokens out   a share of the bytes of title and text (`REPLY_SHARES`), counted the same way
-    seconds      rounds of concurrent calls, times `SECONDS_PER_CALL` and a call's tokens out at `TOKENS_PER_SECOND`
-
-Replies that have to be requested again, and calls that fail, are not included.
-
-The shares were measured on 1,890 passages of MuSiQue with published triples (484 bytes of title and text, 9.3 names and
-9.1 triples a passage), written in the form of our replies: 0.35 of the bytes for names, 1.13 for triples. They fall
-with the length of a passage (for the shortest quarter 0.53 and 1.51, for the longest 0.26 and 0.90), so that long
-passages are over- rather than underestimated.
+Calls are new or changed passages times the calls per passage, less the cached replies; repeated and failed calls are
+not included. Tokens out are a share of the bytes of title and text (`REPLY_SHARES`), measured on 1,890 passages of
+MuSiQue with published triples (484 bytes, 9.3 names and 9.1 triples a passage) in the form of our replies. The share
+falls with the length of a passage (names 0.53 for the shortest quarter, 0.26 for the longest; triples 1.51 and 0.90),
+so that long passages are over- rather than underestimated.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -50,45 +44,24 @@ TOKENS_PER_SECOND = 60.0
 
 @dataclass(slots=True)
 class CostEstimate:
-    """Estimated cost of indexing.
+    """Estimated cost of indexing."""
 
-    Attributes:
-        documents: New or changed documents.
-        unchanged: Documents that would be skipped.
-        failures: Documents that cannot be read.
-        passages: Passages to extract.
-        model: `provider:model`; "" when no model is used.
-        calls: Calls to the model.
-        cached_calls: Calls answered by cached replies.
-        input_tokens: Input tokens of the calls.
-        output_tokens: Output tokens of the calls.
-        cost: Money; None when the model's price is unknown.
-        seconds: Duration of the calls alone, with as many at once as the settings allow.
-        max_concurrency: Maximum number of concurrent calls.
-    """
-
-    documents: int = 0
-    unchanged: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    passages: int = 0
-    model: str = ""
-    calls: int = 0
-    cached_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    seconds: float = 0.0
-    max_concurrency: int = 1
+    documents: int = 0  # new or changed documents
+    unchanged: int = 0  # documents that would be skipped
+    failures: list[Failure] = field(default_factory=list)  # documents that cannot be read
+    passages: int = 0  # passages to extract
+    model: str = ""  # `provider:model`; "" when no model is used
+    calls: int = 0  # calls to the model
+    cached_calls: int = 0  # calls answered by cached replies
+    input_tokens: int = 0  # input tokens of the calls
+    output_tokens: int = 0  # output tokens of the calls
+    cost: float | None = 0.0  # money; None when the model's price is unknown
+    seconds: float = 0.0  # duration of the calls alone, with as many at once as the settings allow
+    max_concurrency: int = 1  # maximum number of concurrent calls
 
 
 class _CachedReplies:
-    """A language model that answers from cached replies only and records the prompts it cannot answer.
-
-    Attributes:
-        name: Name of the model whose replies are used.
-        hits: Number of prompts with a reply.
-        misses: Prompts without a reply.
-    """
+    """A language model that answers from cached replies alone, counts `hits`, and records other prompts in `misses`."""
 
     def __init__(self, name: str, cache: ReplyCache | None, settings: CallSettings) -> None:
         parse_model_name(name)
@@ -196,7 +169,6 @@ def _add_calls(
 
 
 def _reply_tokens(prompt_name: str, size: int, calls: CallSettings) -> int:
-    """Return the tokens of a reply about `size` bytes of title and text."""
     return min(calls.reply_tokens, estimate_tokens("x" * round(REPLY_SHARES[prompt_name] * size)))
 
 

@@ -29,41 +29,23 @@ MAX_REPORTED_FAULTS = 20
 
 @dataclass(slots=True)
 class GraphReport:
-    """Result of a graph import.
+    """Result of a graph import."""
 
-    Attributes:
-        name: Name of the graph.
-        triples: Triples stored.
-        duplicates: Triples that were already in the same shard.
-        names: Labels and aliases of entities stored.
-        malformed: Statements of the file that could not be used.
-        faults: The first of them.
-        added: New shards.
-        updated: Changed shards.
-        unchanged: Shards that were already stored.
-        removed: Shards that the file no longer has.
-        seconds: Duration of the import, including the building of the snapshot.
-    """
-
-    name: str
-    triples: int = 0
-    duplicates: int = 0
-    names: int = 0
-    malformed: int = 0
-    faults: list[MalformedStatement] = field(default_factory=list)
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    seconds: float = 0.0
+    name: str  # name of the graph
+    triples: int = 0  # triples stored
+    duplicates: int = 0  # triples that were already in the same shard
+    names: int = 0  # labels and aliases of entities stored
+    malformed: int = 0  # statements of the file that could not be used
+    faults: list[MalformedStatement] = field(default_factory=list)  # the first of them
+    added: int = 0  # new shards
+    updated: int = 0  # changed shards
+    unchanged: int = 0  # shards that were already stored
+    removed: int = 0  # shards that the file no longer has
+    seconds: float = 0.0  # duration of the import, including the building of the snapshot
 
 
 def clean_graph_name(raw_name: str) -> str:
-    """Return a graph's name without surrounding white space.
-
-    Raises:
-        InputError: The name is empty or not printable.
-    """
+    """Return a graph's name without surrounding white space; one that is empty or not printable is an InputError."""
     name = raw_name.strip()
     if not name or not name.isprintable():
         raise InputError(f"the name {name!r} cannot be a graph's: give another by --name, with printable characters")
@@ -92,12 +74,7 @@ class _ShardBuilder:
 
 
 class GraphImporter:
-    """Imports graphs into a table.
-
-    Args:
-        table: The table, opened under the writer lock.
-        progress: Called with the number of triples read.
-    """
+    """Imports graphs into a table opened under the writer lock; progress is called with the number of triples read."""
 
     def __init__(self, table: PassageTable, progress: Progress) -> None:
         self._table = table
@@ -110,12 +87,7 @@ class GraphImporter:
     def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
         """Replace the graph of this name by the statements of a file; shards are committed along the way.
 
-        Args:
-            name: Name of the graph, which no document may have as its id.
-            statements: Statements of the file, in its order.
-
-        Raises:
-            InputError: A document has the name, or the file has no triple; nothing was changed then.
+        A document with the name as its id, or a file without a triple, is an InputError, and nothing was changed.
         """
         self._stored_hashes = self._table.document_hashes()
         if name in self._stored_hashes or any(

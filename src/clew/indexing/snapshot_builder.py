@@ -1,8 +1,7 @@
-"""Building of the graph snapshot of a version of the passages table.
+"""The graph snapshot of a version of the passages table.
 
-A snapshot is built once for each version and format, in a temporary folder that is renamed when it is complete. Its
-manifest states all inputs and the hash of each file. Equal contents give equal bytes, whatever the order in which they
-were added.
+It is built once for each version and format, in a temporary folder that is renamed when it is complete. Its manifest
+states all inputs and the hash of each file. Equal contents give equal bytes, in whatever order they were added.
 """
 
 import gc
@@ -56,13 +55,7 @@ def snapshot_folder(table: PassageTable) -> Path:
 
 
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
-    """Return the folder of the version's snapshot, building it if it is missing.
-
-    Args:
-        table: The version to read.
-        encoder: The encoder of the index; dimension 0 adds no synonym edges.
-        progress: Called with the number of entity names encoded.
-    """
+    """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
     if not (folder / MANIFEST_FILE).is_file():
         rows = table.read()
@@ -82,11 +75,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the inputs of a snapshot and the hashes of its files.
-
-    Raises:
-        IndexFormatError: The manifest is missing or damaged.
-    """
+    """Return a snapshot's inputs and the hashes of its files; a missing or damaged manifest is an IndexFormatError."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -129,7 +118,6 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 def _read_imported_graph(table: PassageTable, progress: Progress) -> ImportedGraph | None:
-    """Return the imported graphs of a version, None when there are none."""
     triples_by_kind: dict[str, list[pa.StructArray]] = {TRIPLE_SHARD: [], NAME_SHARD: []}
     done = 0
     for rows in table.iter_shards():
@@ -157,11 +145,7 @@ def _vector_matrix(rows: "pa.Table", dimension: int) -> "FloatArray":
 
 
 def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
-    """Add edges between entities whose names the encoder considers synonyms.
-
-    Entities of an imported graph have their own identity, and there may be millions: those that no passage mentions are
-    left out.
-    """
+    """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
     entity_of_name: dict[str, int] = {}
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for entity, name in enumerate(snapshot.entities):
@@ -251,10 +235,7 @@ def _manifest_checksum(manifest: dict[str, Any]) -> str:
 
 
 def snapshot_problems(folder: Path) -> list[str]:
-    """Return a line for each file of a snapshot that is missing, unexpected or changed; [] for an intact one.
-
-    A snapshot that does not exist has no problems: it is built when it is needed.
-    """
+    """Return a line for each missing, unexpected or changed file of a snapshot; [] if intact or not yet built."""
     if not folder.is_dir():
         return []
     try:
@@ -269,16 +250,11 @@ def snapshot_problems(folder: Path) -> list[str]:
 
 
 def check_snapshot(folder: Path) -> None:
-    """Read all files of a snapshot and compare their hashes with the manifest.
-
-    Raises:
-        IndexFormatError: A file differs; a flipped bit would give wrong results without any error.
-    """
+    """Raise an IndexFormatError where a file is not as the manifest says: a flipped bit would give wrong results."""
     if problems := snapshot_problems(folder):
         raise IndexFormatError(problems[0])
 
 
 def _file_hashes(folder: Path) -> dict[str, str]:
-    """Return the hash of each file under a folder except the manifest, by relative name."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: file_hash(path) for name, path in files.items() if name != MANIFEST_FILE}

@@ -24,12 +24,7 @@ _MAX_CHARACTERS_PER_TOKEN = 8
 
 @final
 class BiEncoderScorer:
-    """Cosine of the embeddings of question and text.
-
-    Args:
-        encode: Returns unit rows (n, d) of texts.
-        encode_questions: Returns unit rows (n, d) of questions.
-    """
+    """Cosine of the embeddings of question and text, unit rows (n, d) that the two functions return."""
 
     def __init__(
         self,
@@ -48,22 +43,14 @@ class BiEncoderScorer:
 
 @final
 class CrossEncoderScorer:
-    """A cross-encoder of `sentence-transformers`; its weights are loaded on first use.
-
-    Args:
-        name: A folder, or a name on the hub.
-    """
+    """A cross-encoder of `sentence-transformers` in a folder or on the hub; its weights are loaded on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     @cached_property
     def fingerprint(self) -> str:
-        """The name, and a hash of the weights, the tokenizer, the activation and the length; loads the model.
-
-        Raises:
-            ProviderError: The model cannot be opened.
-        """
+        """The name, and a hash of the weights, the tokenizer, the activation and the length; loads the model."""
         digest = blake2b(digest_size=16)
         hash_weights(digest, self._model.state_dict())
         tokenizer = getattr(self._model.tokenizer, "backend_tokenizer", None)
@@ -72,11 +59,7 @@ class CrossEncoderScorer:
         return f"cross-encoder-{self._name}-{digest.hexdigest()}"
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
-        """Return the model's scores (len(texts),), greater for more relevant.
-
-        Args:
-            question: Any string; lone surrogates are replaced, as everywhere in a question.
-            texts: Any strings.
+        """Return the model's scores (len(texts),), greater for more relevant; lone surrogates are replaced.
 
         Raises:
             ProviderError: The model cannot be opened, or does not return one finite number a text.

@@ -24,20 +24,14 @@ CountOrAll = WholeNumber | Literal["all"]
 def setting(default: Any, description: str, source: str = "") -> Any:
     """Return a field of a settings record.
 
-    Args:
-        default: The value when none is given.
-        description: One phrase for `clew retrievers NAME` and the docs.
-        source: Where the default comes from: a paper's table, or the benchmark that decided.
+    The description is one phrase for `clew retrievers NAME` and the docs, the source a paper's table or the benchmark
+    that decided the default.
     """
     return Field(default, description=description, json_schema_extra={"source": source})
 
 
 class SettingsRecord(BaseModel):
-    """Base of all settings records: frozen, no unknown setting, errors as one clear line.
-
-    Raises:
-        InputError: A setting does not exist or has an unusable value.
-    """
+    """Base of all settings records: frozen, no unknown setting; an unusable value is an InputError of one line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
 
@@ -50,21 +44,13 @@ class SettingsRecord(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One row of a table of settings.
+    """One row of a table of settings."""
 
-    Attributes:
-        name: Of the setting.
-        wanted: The values it takes, in words.
-        default: As a user would write it; "" where it depends on the index or the weights.
-        description: One phrase.
-        source: Where the default comes from; "" where it is a choice of this package without a table.
-    """
-
-    name: str
-    wanted: str
-    default: str
-    description: str
-    source: str
+    name: str  # of the setting
+    wanted: str  # the values it takes, in words
+    default: str  # as a user would write it; "" where it depends on the index or the weights
+    description: str  # one phrase
+    source: str  # where the default comes from; "" where it is a choice of this package without a table
 
 
 def setting_rows(record: type[SettingsRecord]) -> Iterator[SettingRow]:

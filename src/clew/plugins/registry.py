@@ -51,11 +51,7 @@ class Registry(Generic[Entry]):
         return tuple(self)
 
     def entry(self, name: str) -> Entry:
-        """Return the entry of a name.
-
-        Raises:
-            InputError: There is none of that name, or the package that adds it cannot be used.
-        """
+        """Return the entry of a name; an InputError where there is none or the package that adds it cannot be used."""
         if name in self._entries:
             return self._entries[name]
         if name not in self._plugins:

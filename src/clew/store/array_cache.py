@@ -20,13 +20,8 @@ _ARRAY_FILE, _CHECKSUM_FILE = "array.npy", "checksum"
 def load_or_compute(folder: Path, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
     """Return the cached array of a folder, memory-mapped; compute and store it when it is absent or damaged.
 
-    Args:
-        folder: `.../VERSION/NAME`; both names together identify all that the array depends on. Of the folders of other
-            versions beside `VERSION` only the newest is kept.
-        compute: Computes the array.
-
-    Raises:
-        ProviderError: The cache cannot be written.
+    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest two stay. A
+    cache that cannot be written is a ProviderError.
     """
     if not _is_intact(folder):
         array = compute()

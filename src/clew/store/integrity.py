@@ -34,11 +34,7 @@ def stored_schema(settings: Mapping[str, Any], dimension: int) -> pa.Schema:
 
 
 def settings_from_schema(schema: pa.Schema, name: str) -> dict[str, Any]:
-    """Return the settings in a stored schema.
-
-    Raises:
-        IndexFormatError: The table at `name` was not made by Clew, or its format is not `TABLE_FORMAT`.
-    """
+    """Return the settings in a stored schema; not one of Clew's, or of another format, is an IndexFormatError."""
     metadata = schema.metadata or {}
     try:
         number = int(metadata[b"clew.format"])
@@ -54,11 +50,7 @@ def settings_from_schema(schema: pa.Schema, name: str) -> dict[str, Any]:
 
 
 def check_schema(schema: pa.Schema, name: str) -> None:
-    """Check a stored schema against the settings in it; a schema of another format passes.
-
-    Raises:
-        IndexFormatError: A column's name or type, or a setting, differs from what was written.
-    """
+    """Raise an IndexFormatError where a schema of this format does not match its settings, or these were changed."""
     metadata = schema.metadata or {}
     if metadata.get(b"clew.format") != str(TABLE_FORMAT).encode() or b"clew.settings" not in metadata:
         return  # `settings_from_schema` reports it
@@ -87,13 +79,8 @@ def _settings_checksum(text: str) -> str:
 def add_integrity_columns(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Table:
     """Validate rows and add the integrity columns.
 
-    Args:
-        rows: Columns of `passages_schema(dimension)` in any order.
-        dimension: Width of the vectors, 0 for none.
-        document_ids: The only documents the rows may belong to.
-
-    Raises:
-        InputError: The columns differ, a row belongs to another document, or an id occurs twice.
+    The columns are those of `passages_schema(dimension)` in any order, else an InputError is raised, as for a row of a
+    document not given or an id that occurs twice.
     """
     schema = passages_schema(dimension)
     if set(rows.column_names) != set(schema.names):

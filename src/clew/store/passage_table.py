@@ -36,10 +36,8 @@ class PassageTable:
     """One version of the passages of an index; a commit moves only this object to the new version.
 
     Attributes:
-        location: Location of the index.
         version: The version read, counted from 1.
-        files_hash: Hash of the names of the version's files; it distinguishes versions of equal number in different
-            tables.
+        files_hash: Hash of the version's file names, since different tables have versions of one number.
         settings: Settings the index was created with.
         dimension: Width of the vectors, 0 when there are none.
     """
@@ -55,12 +53,7 @@ class PassageTable:
 
     @classmethod
     def create(cls, location: str | Path | Location, settings: Mapping[str, Any], dimension: int) -> "PassageTable":
-        """Create an empty table.
-
-        Args:
-            location: A folder or an object-store URI; other files in the folder stay.
-            settings: Settings needed to open the index: JSON values by name.
-            dimension: Width of the vectors, 0 for none.
+        """Create an empty table with settings (JSON values) and the width of vectors, 0 for none; other files stay.
 
         Raises:
             InputError: There is an index already, or `settings` have no JSON form.
@@ -85,11 +78,7 @@ class PassageTable:
 
     @classmethod
     def open(cls, location: str | Path | Location) -> "PassageTable":
-        """Open the newest version.
-
-        Raises:
-            IndexFormatError: There is no index, or this version of Clew cannot read it.
-        """
+        """Open the newest version; no index, or one this version of Clew cannot read, is an IndexFormatError."""
         location = locate(location)
         return cls(location, open_existing(location))
 
@@ -103,10 +92,7 @@ class PassageTable:
             return int(self._dataset.count_rows(filter=_PASSAGE_FILTER))
 
     def document_hashes(self) -> dict[str, str]:
-        """Return document id -> document hash, sorted by id, of the documents with all their passages.
-
-        Shards of graphs are included (see `kg_shards.is_shard`).
-        """
+        """Return id -> hash, sorted by id, of complete documents and shards of graphs (see `kg_shards.is_shard`)."""
         with map_errors(self.location.name, "reading"):
             columns = self._dataset.to_table(columns=["document_id", "document_hash", "document_rows"])
         groups = columns.group_by(columns.column_names).aggregate([([], "count_all")]).to_pylist()
@@ -117,11 +103,7 @@ class PassageTable:
         return {id_: hashes[0] for id_, hashes in sorted(states.items()) if len(hashes) == 1 and hashes[0]}
 
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
-        """Replace all passages of the documents by `rows` in one commit; documents may be new.
-
-        Args:
-            rows: Columns of `passages_schema(dimension)`: all passages of the documents.
-            document_ids: The documents; one without rows is removed.
+        """Replace all passages of the documents by `rows` in one commit; a document may be new, or have no row left.
 
         Raises:
             InputError: A row belongs to none of the documents, an id occurs twice or belongs to another document.
@@ -147,12 +129,7 @@ class PassageTable:
         _move_to_version(self, self._dataset)
 
     def delete(self, document_ids: Sequence[str]) -> int:
-        """Remove documents in one commit; return the number of passages removed. If it is 0, there is no commit.
-
-        Raises:
-            IndexLockedError: The table has changed since it was opened.
-            ProviderError: The disk or the object store failed; nothing was changed.
-        """
+        """Remove documents in one commit (errors: see `replace`); return the number of passages; 0 commits nothing."""
         ids = sorted(set(document_ids))
         if (existing := _count_existing(self._dataset, self.location.name, ids, [])) == 0:
             return 0
@@ -187,14 +164,7 @@ class PassageTable:
         return rows.select(wanted).take(order).replace_schema_metadata(None)
 
     def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the shards of graphs in batches, in no particular order.
-
-        Args:
-            columns: Column names; None reads all and verifies each row's checksum.
-
-        Raises:
-            IndexFormatError: The data are damaged.
-        """
+        """Yield the shards of graphs in batches, in no order; without `columns` each row's checksum is verified."""
         with map_errors(self.location.name, "reading"):
             scanner = self._dataset.scanner(
                 columns=None if columns is None else list(columns), filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS
@@ -211,14 +181,10 @@ class PassageTable:
             yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
 
     def compact(self) -> int:
-        """Merge small files and drop older versions; return the number of versions dropped.
+        """Merge small files and drop older versions under the writer lock; return the number of versions dropped.
 
-        The writer lock must be held. Versions that are read on this machine stay; readers of an object store on other
-        machines have to reopen it. In an object store, the files of killed writers stay for a week, since a writer on
-        another machine may still be using them.
-
-        Raises:
-            IndexLockedError: The table has changed since it was opened.
+        Versions that are read on this machine stay; readers of an object store on other machines have to reopen it.
+        There the files of killed writers stay for a week, since a writer on another machine may still be using them.
         """
         _count_existing(self._dataset, self.location.name, [], [])
         with map_errors(self.location.name, "compacting"):
@@ -237,15 +203,9 @@ class PassageTable:
 
 
 def restore_version(location: Location, version: int) -> PassageTable:
-    """Make an older version the newest, in one commit, and return it. The writer lock must be held.
+    """Make an older version the newest in one commit, under the writer lock, and return it.
 
-    Args:
-        location: Location of the index.
-        version: A version that has not been compacted away.
-
-    Raises:
-        IndexFormatError: There is no index or no such version.
-        ProviderError: The disk or the object store failed; nothing was changed.
+    A version that does not exist or was compacted away is an IndexFormatError; a failing disk a ProviderError.
     """
     dataset = open_existing(location)
     with map_errors(location.name, "restoring a version of"):

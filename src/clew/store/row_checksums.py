@@ -42,9 +42,7 @@ def row_checksums(rows: pa.Table) -> list[bytes]:
 def _row_buffers(arrays: Sequence[pa.Array], bounds: "LongArray") -> Iterator[tuple[memoryview, list[int]]]:
     """Yield byte buffers with the offsets of each row in them; few large ones, since each costs one hash call per row.
 
-    Args:
-        arrays: Columns of equal length.
-        bounds: Row r of the table owns the elements bounds[r]:bounds[r + 1] of each column.
+    Row r owns the elements bounds[r]:bounds[r + 1] of each column.
     """
     integers: list[NDArray[np.int64]] = []
     strings: list[pa.Array] = []

@@ -40,15 +40,9 @@ class VectorCache:
     def get_or_encode(
         self, texts: Sequence[str], encoder: Encoder, on_progress: Callable[[int], None] | None = None
     ) -> "FloatArray":
-        """Return unit vectors, (len(texts), encoder.dimension); only texts missing from the cache are encoded.
+        """Return unit vectors, (len(texts), encoder.dimension); only distinct texts missing from the cache are encoded.
 
-        Args:
-            texts: Any strings; equal ones are encoded once.
-            encoder: Its fingerprint is part of every key.
-            on_progress: Called after each block with the number of texts just encoded.
-
-        Raises:
-            ProviderError: A write failed, or the encoder returned an unexpected shape.
+        The callback gets the number of texts just encoded. A failed write or an unexpected shape is a ProviderError.
         """
         distinct = list(dict.fromkeys(texts))
         keys = text_keys(distinct, encoder.fingerprint)

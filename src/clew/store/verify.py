@@ -24,11 +24,7 @@ _MAX_MANIFEST_NAME = (1 << 64) - 1  # Lance names the manifest of version v so t
 
 
 def verify(location: str | Path | Location) -> list[str]:
-    """Read every passage of the newest version of an index and return its problems, one sentence each.
-
-    Raises:
-        IndexFormatError: There is no index at the location.
-    """
+    """Read every passage of the newest version and return its problems, one sentence each; no index is an error."""
     location = locate(location)
     try:
         dataset = open_dataset(location)
@@ -47,11 +43,8 @@ def repair(location: str | Path | Location) -> list[str]:
 
     Derived data are removed. If the newest version cannot be opened, it is moved to `damaged/`, and the newest readable
     version takes its place. Data files that cannot be read are dropped. Documents that lost a passage are removed
-    whole, so that indexing the same sources again adds exactly what is missing.
-
-    Raises:
-        IndexFormatError: There is no index at the location, or none of its versions can be opened.
-        IndexLockedError: Another process is writing to the index.
+    whole, so that indexing the same sources again adds exactly what is missing. No index, or no version that can be
+    opened, is an IndexFormatError.
     """
     location = locate(location)
     if not location.remote and not Path(location.table).is_dir():

@@ -52,7 +52,7 @@ def writer_lock(location: str | Path | Location) -> Iterator[None]:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Try to lock an open file for this descriptor, without waiting; return False when another descriptor holds it."""
+    """Lock an open file for this descriptor without waiting; return False when another descriptor holds it."""
     if sys.platform == "win32":
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:

@@ -1,13 +1,11 @@
 """BM25 index over passages: term weights are computed when it is built and stored as four memory-mapped arrays.
 
 Terms are the folded words of `clew.text.normalization` without English function words. ASCII words are stemmed with the
-English Snowball stemmer, so that `founded` matches `founding`; it raised recall on both development sets it was tried
-on. In scripts written without spaces each letter is a term, and so is each pair of neighbouring letters.
-
-Terms are stored as 64-bit hashes, so that opening an index reads no vocabulary and a query term is found by binary
-search; two terms with the same hash (probability about 1 in 400 million for 300,000 terms) are treated as one. The
-weights come from the library `bm25s`; queries are scored directly on its arrays, faster than its `np.add.at`.
-
+English Snowball stemmer, so that `founded` matches `founding`, which raised recall. In scripts written without spaces
+each letter is a term, and so is each pair of neighbouring letters. Terms are stored as 64-bit hashes, so that opening
+an index reads no vocabulary and a query term is found by binary search; two terms with the same hash (about 1 in 400
+million for 300,000 terms) are treated as one. The weights come from `bm25s`; queries are scored directly on its arrays,
+faster than its `np.add.at`.
 Source: Lù, "BM25S: Orders of magnitude faster lexical search via eager sparse scoring" (2024), with the formula that
 Kamphuis et al., "Which BM25 do you mean?" (2020) call Lucene (accurate).
 Differs from the source: a term repeated in a query is weighted by its count; terms are added in the order of their
@@ -79,15 +77,9 @@ class BM25Index:
 
     @classmethod
     def build(cls, texts: Iterable[str], *, k1: float = DEFAULT_K1, b: float = DEFAULT_B) -> "BM25Index":
-        """Build an index in one pass over `texts`.
+        """Build an index in one pass over `texts`, commonly a title, a line break and a text each.
 
-        Args:
-            texts: One text per passage, commonly its title, a line break and its text.
-            k1: Term frequency saturation, 0 or more.
-            b: Length normalization, 0 to 1.
-
-        Raises:
-            InputError: `k1` or `b` is out of range.
+        `k1` is the term frequency saturation, 0 or more, `b` the length normalization, 0 to 1; else an InputError.
         """
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1 is {k1} and b is {b}: wanted k1 of at least 0 (usual: 1.5), b from 0 to 1 (0.75)")
@@ -126,11 +118,7 @@ class BM25Index:
         return scores
 
     def save(self, folder: Path) -> None:
-        """Write four .npy files and settings.json into `folder`, created if absent; the bytes are deterministic.
-
-        Raises:
-            ProviderError: The files could not be written.
-        """
+        """Write four .npy files and settings.json into `folder`, created if absent; the bytes are deterministic."""
         settings = {"fingerprint": self.fingerprint(), "passages": self._size, "stem": True}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -142,11 +130,7 @@ class BM25Index:
 
     @classmethod
     def load(cls, folder: Path) -> "BM25Index":
-        """Map a saved index into memory; only headers are read until a query is scored.
-
-        Raises:
-            IndexFormatError: A file is missing, damaged, or was written in another format.
-        """
+        """Map a saved index into memory; a file that is missing, damaged or of another format: IndexFormatError."""
         try:
             settings = json.loads((folder / "settings.json").read_bytes())
             arrays = {name: _memory_map(folder / f"{name}.npy") for name in _ARRAYS}
@@ -182,14 +166,7 @@ class _Analyzer:
 def _compute_postings(
     numbers: dict[int, int], rows: list["array[int]"], k1: float, b: float
 ) -> tuple["NDArray[np.uint64]", "LongArray", "IntArray", "FloatArray"]:
-    """Return terms, offsets, passages and weights of the index.
-
-    Args:
-        numbers: Number of each term hash.
-        rows: Term numbers of each passage.
-        k1: Term frequency saturation.
-        b: Length normalization.
-    """
+    """Return terms, offsets, passages and weights, from the numbers of term hashes and of each passage's terms."""
     terms = np.fromiter(numbers, dtype=np.uint64, count=len(numbers))
     if not numbers:
         return terms, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)

@@ -92,10 +92,7 @@ def _fold_word(word: str) -> str:
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the folded words of `text` in order, with their character spans.
-
-    Scripts written without spaces give one token per letter.
-    """
+    """Return the folded words of `text` in order, with their spans; in scripts without spaces one token per letter."""
     make, fold_word = Token._make, str.lower if text.isascii() else _fold_word  # `_make` is faster than `Token`
     return [make((fold_word(match.group()), *match.span())) for match in _word_pattern(text).finditer(text)]
 
@@ -113,10 +110,7 @@ def token_spans(text: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1 << 17)
 def name_key(name: str) -> str:
-    """Return the key that all spellings of a name share: its folded words joined by spaces, without leading article.
-
-    A name without any letter or digit keeps its folded characters, so that its key is not empty.
-    """
+    """Return the key of all spellings of a name: folded words joined by spaces, no leading article; never empty."""
     words = token_keys(name)
     if len(words) > 1 and words[0] in ARTICLES:
         words = words[1:]

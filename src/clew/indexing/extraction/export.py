@@ -27,15 +27,7 @@ class ExtractedPassage(NamedTuple):
 
 
 def format_extractions(layout: str, passages: Iterable[ExtractedPassage]) -> Iterator[str]:
-    """Yield the lines of a result file.
-
-    Args:
-        layout: One of `LAYOUTS`.
-        passages: Extracted passages, without those whose extraction failed.
-
-    Raises:
-        InputError: The layout does not exist.
-    """
+    """Yield the lines of a result file in one of the `LAYOUTS`, else raise an InputError; leave failed passages out."""
     if layout not in LAYOUTS:
         raise InputError(f"no layout is called {layout!r}; choose {' or '.join(LAYOUTS)}")
     return LAYOUTS[layout](passages)

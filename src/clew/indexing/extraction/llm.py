@@ -31,27 +31,13 @@ TEMPLATES: dict[int, tuple[Template, ...]] = {
 
 
 def extractor_fingerprint(model: str, calls_per_passage: int) -> str:
-    """Return an identifier of the model and the prompts, which an extraction depends on.
-
-    Args:
-        model: `provider:model`.
-        calls_per_passage: 1 or 2.
-    """
+    """Return an identifier of the model and the prompts, which an extraction depends on."""
     return f"llm:{model}:{'+'.join(template.fingerprint for template in TEMPLATES[calls_per_passage])}"
 
 
 @final
 class LanguageModelExtractor:
-    """Extracts each passage with a language model.
-
-    Args:
-        model: The language model.
-        calls_per_passage: 2 for names and then triples, 1 for both at once.
-        on_done: Called with the number of passages just done.
-
-    Raises:
-        InputError: `calls_per_passage` is neither 1 nor 2.
-    """
+    """Extracts each passage by two calls (names, then triples) or one; `on_done` gets numbers of passages just done."""
 
     def __init__(
         self, model: LanguageModel, calls_per_passage: int = 2, on_done: Callable[[int], None] | None = None

@@ -19,11 +19,9 @@ _NUMBER = re.compile(rf"[-+−]?[$€£¥]?\s?\d+(?:[.,]\d+)*(?:\s?(?:{_UNIT}))*
 
 
 def locate_mentions(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
-    """Return a mention for each distinct name, in order of position; names that are not in the text come last.
+    """Return a mention for each distinct name (none blank) in order of position; names not in the text come last.
 
-    Args:
-        text: The passage's text.
-        names: Names, not blank; a mention with a position is named `text[start:end]`, which may differ in case.
+    A mention with a position is named `text[start:end]`, which may differ from the given name in case.
     """
     find = _MentionFinder(text).find
     mentions = dict.fromkeys(find(name) for name in dict.fromkeys(names))
@@ -31,8 +29,6 @@ def locate_mentions(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
 
 
 class _MentionFinder:
-    """Finds names in a passage's text."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._words = tokens(text)

@@ -39,11 +39,7 @@ class PublishedExtractor:
     """Looks each passage up in a file of results; a passage that is not in it is a failure."""
 
     def __init__(self, path: str | Path) -> None:
-        """Read the file once, to validate it and to find the offsets of its entries.
-
-        Raises:
-            InputError: The file is missing or has none of the layouts above; the message names the line or the entry.
-        """
+        """Find the offsets of the file's entries; an InputError names the line or entry that has no layout above."""
         self._path = Path(path)
         self._dropped_by_passage: dict[str, int] = {}
         try:
@@ -66,8 +62,7 @@ class PublishedExtractor:
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
         """Return the entry of each passage: mentions by position, those without one last; triples in the file's order.
 
-        Raises:
-            InputError: The file has changed since it was opened.
+        A file that has changed since it was opened is an InputError.
         """
         try:
             entries = self._entries.find(passages)

@@ -47,14 +47,7 @@ class RuleExtractor:
 def relate_mentions(
     text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str
 ) -> list[tuple[str, str, str]]:
-    """Return a triple for each mention of a sentence, with the sentence's subject as head.
-
-    Args:
-        text: The passage.
-        sentence: Start and end of the sentence in it.
-        mentions: The sentence's mentions in order.
-        title: Title of the passage, "" when unknown.
-    """
+    """Return a triple for each mention of the sentence `text[start:end]` but its subject, which is the head."""
     if not mentions:
         return []
     title_key = name_key(title)

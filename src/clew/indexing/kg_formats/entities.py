@@ -40,12 +40,7 @@ class _NameColumns:
 
 
 def build_imported_graph(triples: Sequence[pa.StructArray], names: Sequence[pa.StructArray]) -> ImportedGraph:
-    """Return the arrays of all imported graphs of an index.
-
-    Args:
-        triples: Head, relation and tail, in any number of arrays.
-        names: Entity, kind of name (see `kg_formats.statements`) and name; names of unknown entities are left out.
-    """
+    """Return the arrays of all imported graphs; names of unknown entities (entity, kind of name, name) are left out."""
     heads, tails = _select_column(triples, _HEAD), _select_column(triples, _TAIL)
     ids, codes = _number_texts([*heads, *tails, *_listed_node_ids(names)])
     count = sum(map(len, triples))

@@ -41,28 +41,16 @@ _HEAD_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """A graph file, created and checked by `graph_file`.
+    """A graph file, created and checked by `graph_file`."""
 
-    Attributes:
-        path: Path of the file, which may end in `.gz`.
-        kind: One of `FILE_KINDS`.
-        encoding: Encoding of the text.
-        delimiter: Delimiter between cells.
-        names: Files with names of its entities: id, label, further names.
-    """
-
-    path: Path
-    kind: str
-    encoding: str
-    delimiter: str
-    names: tuple[Path, ...] = ()
+    path: Path  # path of the file, which may end in `.gz`
+    kind: str  # one of `FILE_KINDS`
+    encoding: str  # encoding of the text
+    delimiter: str  # delimiter between cells
+    names: tuple[Path, ...] = ()  # files with names of its entities: id, label, further names
 
     def statements(self) -> Generator[Statement]:
-        """Yield the statements of the file and then of its name files; malformed ones as `MalformedStatement`.
-
-        Raises:
-            InputError: A file cannot be read at all, ends too early, or is in another encoding.
-        """
+        """Yield the statements of the file, then of its name files; InputError: unreadable, cut off, wrong encoding."""
         with _open_bytes(self.path, self.encoding) as stream:
             yield from self._parse(stream, printable_path(self.path.name))
         for path in self.names:
@@ -74,22 +62,14 @@ class GraphFile:
                 yield from read_name_rows(rows, file_name)
 
     def check(self) -> None:
-        """Read the whole file.
-
-        Raises:
-            InputError: A statement is malformed.
-        """
+        """Read the whole file; a malformed statement is an InputError."""
         with closing(self.statements()) as statements:
             for statement in statements:
                 if isinstance(statement, MalformedStatement):
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
 
     def require_triple(self) -> None:
-        """Read the file up to its first triple.
-
-        Raises:
-            InputError: There is no triple, or the file cannot be read up to it.
-        """
+        """Read the file up to its first triple; an InputError where there is none or it cannot be read."""
         first_fault, fault_count = None, 0
         with closing(self.statements()) as statements:
             for statement in statements:
@@ -157,10 +137,7 @@ def graph_file(
 
 
 def read_text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
-    """Yield lines with their ends, with undecodable bytes as lone surrogates.
-
-    A line of more than `_MAX_LINE_CHARACTERS` characters is cut and given a NUL, which makes it malformed.
-    """
+    """Yield lines with their ends, undecodable bytes as lone surrogates; overlong ones cut with a NUL: malformed."""
     name = "utf-8-sig" if codecs.lookup(encoding).name == UTF8 else encoding
     # A line ends only at \n, so that line numbers are those that editors show.
     text = TextIOWrapper(cast("BufferedReader", stream), name, errors="surrogateescape", newline="\n")

@@ -29,12 +29,7 @@ _MAX_DATA_CHARACTERS = 4 * MAX_NAME_CHARACTERS  # of one piece of data: what is 
 
 
 def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None) -> Iterator[Statement]:
-    """Yield the statements of a GraphML document.
-
-    Args:
-        stream: The document, encoded as its XML declaration states.
-        file_name: Name of the file in faults.
-        encoding: Encoding that overrides the declaration.
+    """Yield the statements of a GraphML document; `encoding` overrides its XML declaration.
 
     Raises:
         InputError: It is not XML, has no `graphml` element, or declares entities, which may grow without bound.
@@ -65,8 +60,6 @@ def _refuse_entity(name: str, *_: object) -> None:
 
 @dataclass(slots=True)
 class _Element:
-    """A node or an edge that is being read."""
-
     kind: str
     line: int
     attributes: dict[str, str]
@@ -86,7 +79,6 @@ class _StatementCollector:
         self._text: list[str] = []
 
     def take_statements(self) -> list[Statement]:
-        """Return the statements collected since the last call."""
         statements, self._statements = self._statements, []
         return statements
 

@@ -21,13 +21,7 @@ CellRow = tuple[int, list[str]]
 
 
 def read_delimited_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
-    """Yield each line that is not blank as stripped cells; quotes have no meaning.
-
-    Args:
-        lines: Text with line ends, with undecodable bytes as lone surrogates.
-        delimiter: One character or more.
-        file_name: Name of the file in faults.
-    """
+    """Yield each line that is not blank as stripped cells; quotes mean nothing; bad bytes come as lone surrogates."""
     for number, line in enumerate(lines, 1):
         if fault := find_text_fault(line):
             yield MalformedStatement(f"{file_name}:{number}", fault)

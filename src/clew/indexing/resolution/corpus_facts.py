@@ -21,26 +21,15 @@ LINK_RELATION = "links to"
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """Input of `graph.snapshot.builder.build` beside the passages.
+    """Input of `graph.snapshot.builder.build` beside the passages."""
 
-    Attributes:
-        facts: One record for each passage.
-        surfaces: For each entity key the counts of its spellings.
-        names: For each hash of a name's key the entity keys that it stands for.
-    """
-
-    facts: list[PassageFacts]
-    surfaces: dict[str, Counter[str]]
-    names: dict[int, tuple[str, ...]]
+    facts: list[PassageFacts]  # one record for each passage
+    surfaces: dict[str, Counter[str]]  # for each entity key the counts of its spellings
+    names: dict[int, tuple[str, ...]]  # for each hash of a name's key the entity keys that it stands for
 
 
 def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction]) -> CorpusFacts:
-    """Return the facts of a corpus.
-
-    Args:
-        passages: The whole corpus.
-        extractions: One for each passage; empty where the extraction failed.
-    """
+    """Return the facts of a corpus, from one extraction for each passage, which is empty where extraction failed."""
     links = TitleLinker(passages)
     facts: list[PassageFacts] = []
     surfaces: dict[str, Counter[str]] = {}

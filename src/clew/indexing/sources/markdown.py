@@ -53,10 +53,7 @@ _ALIAS_LINE = re.compile(r"aliases[ \t]*:(.*)", re.I)
 
 
 def find_main_heading(text: str) -> str:
-    """Return the text, without markup, of the first heading of level 1; "" if there is none.
-
-    Code blocks and front matter have no headings, and neither have lines of more than 500 characters.
-    """
+    """Return the first heading of level 1 (500 characters at most; no code or front matter) as plain text, or ""."""
     for match in _matches_outside_code(_HEADING, text, read_front_matter(text).end):
         if match["marks"]:
             is_main, inner = match["marks"] == "#", _CLOSING_MARKS.sub("", (match["atx"] or "").strip())

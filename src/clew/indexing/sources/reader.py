@@ -28,15 +28,13 @@ def read_documents(paths: Sequence[str | Path], stdin: IO[bytes] | None = None) 
     """Return an iterator over the documents of files and folders, which are read one at a time.
 
     Supported are `.txt .md .markdown`, records in `.jsonl .ndjson .csv .tsv`, and with the extra `files` `.pdf .docx
-    .pptx .html .htm`. A failure names the path, or `path:line`, and does not stop the rest.
+    .pptx .html .htm`. A failure names the path, or `path:line`, and does not stop the rest. Ids are unique; paths keep
+    their order, folders that of their relative paths.
 
     Args:
         paths: Files, folders (read recursively, hidden names skipped), and "-" for standard input: JSON lines if its
             first character is `{`, else one text with the id "stdin".
         stdin: Stream for "-"; the process's standard input if None.
-
-    Returns:
-        Documents with unique ids: paths in the order given, folders in the order of their relative paths.
 
     Raises:
         InputError: No path is given, or one does not exist; raised by the call, before anything is read.

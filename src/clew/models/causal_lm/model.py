@@ -19,25 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A model ready to run.
+    """A model ready to run."""
 
-    Attributes:
-        network: Model of `transformers`, in evaluation mode.
-        tokenizer: Tokenizer of `transformers`.
-        width: Width of the token embeddings.
-        max_positions: Maximum number of tokens; 0 where unknown.
-        end_token: The token that ends an answer.
-        stop_tokens: All tokens that end generation.
-        forward_arguments: Argument names of the forward pass.
-    """
-
-    network: Any
-    tokenizer: Any
-    width: int
-    max_positions: int
-    end_token: int
-    stop_tokens: frozenset[int]
-    forward_arguments: frozenset[str]
+    network: Any  # model of `transformers`, in evaluation mode
+    tokenizer: Any  # tokenizer of `transformers`
+    width: int  # width of the token embeddings
+    max_positions: int  # maximum number of tokens; 0 where unknown
+    end_token: int  # the token that ends an answer
+    stop_tokens: frozenset[int]  # all tokens that end generation
+    forward_arguments: frozenset[str]  # argument names of the forward pass
 
     @property
     def fingerprint(self) -> str:
@@ -117,11 +107,7 @@ class CausalModel:
             return self._loaded
 
     def save(self, folder: str | Path) -> None:
-        """Write weights and tokenizer to a folder that `CausalModel` can open.
-
-        Raises:
-            ProviderError: The folder cannot be written.
-        """
+        """Write weights and tokenizer to a folder that `CausalModel` can open, else raise a ProviderError."""
         loaded = self.load()
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)  # transformers silently ignores the path of a file

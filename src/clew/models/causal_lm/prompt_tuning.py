@@ -19,16 +19,7 @@ if TYPE_CHECKING:
 
 
 def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
-    """Wrap a model in a `peft` model with new virtual tokens; the model is frozen.
-
-    Args:
-        model: Shared, not copied.
-        tokens: Number of virtual tokens, at least 1.
-        seed: Seed for the vocabulary tokens that they start as.
-
-    Raises:
-        InputError: `peft` is not installed.
-    """
+    """Wrap a shared, frozen model in a `peft` model whose virtual tokens start as random tokens; needs `peft`."""
     import torch
 
     vocabulary = model.network.get_input_embeddings().weight.detach()
@@ -39,9 +30,7 @@ def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
 def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
     """Wrap a model in a `peft` model with the virtual tokens of a folder that `save_pretrained` wrote.
 
-    Raises:
-        InputError: `peft` is not installed.
-        ProviderError: The folder holds no virtual tokens in safetensors, or tokens of another width.
+    No `peft` is an InputError; no virtual tokens in safetensors, or those of another width, a ProviderError.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -26,8 +26,6 @@ _PLAIN_HEADERS = {
 
 @final
 class _BoundedStream(httpx2.AsyncByteStream):
-    """The bytes of a response, up to a limit."""
-
     def __init__(self, stream: httpx2.AsyncByteStream, max_bytes: int) -> None:
         self._stream = stream
         self._max_bytes = max_bytes
@@ -45,12 +43,10 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str] | None) -> httpx2.AsyncClient:
-    """Return a client.
+    """Return a client that waits `timeout` seconds for a byte.
 
-    Args:
-        timeout: Seconds without a byte.
-        max_bytes: Maximum size of one response. Compressed ones are refused: they can expand to any size.
-        own_headers: The only headers sent besides plain ones; None to send those of the provider's package.
+    Compressed responses are refused: they can expand to any size. `own_headers` are the only ones sent besides plain
+    ones; None sends those of the provider's package.
     """
 
     async def strip_headers(request: httpx2.Request) -> None:

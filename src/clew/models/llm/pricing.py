@@ -10,23 +10,12 @@ BYTES_PER_TOKEN = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Price lookup.
+    """Price lookup."""
 
-    Attributes:
-        table: Price of a million input tokens and of a million output tokens, by `provider:model`.
-    """
-
-    table: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    table: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # input, output price of a million, by model
 
     def cost(self, model: str, input_tokens: int, output_tokens: int, *, custom_server: bool = False) -> float | None:
-        """Return the price of a call; None where it is unknown.
-
-        Args:
-            model: `provider:model`.
-            input_tokens: Tokens in, counted by the provider.
-            output_tokens: Tokens out, counted by the provider.
-            custom_server: Whether the server is not the provider's own; the public table has no prices for those.
-        """
+        """Return the price of a call to `provider:model`, None where unknown; the public table has no custom server."""
         if model in self.table:
             price_in, price_out = self.table[model]
             return (price_in * input_tokens + price_out * output_tokens) / MILLION

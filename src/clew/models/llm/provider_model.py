@@ -22,14 +22,7 @@ _BASE_REPLY_BYTES, _REPLY_BYTES_PER_TOKEN = 1 << 20, 1024
 
 @final
 class ProviderModel:
-    """A model of a provider.
-
-    Args:
-        name: `provider:model`.
-        settings: Limits and options of calls.
-        cache: Stored replies to earlier prompts; None to send every prompt.
-        budget: Limit on tokens and cost.
-        prices: Prices of calls.
+    """A model of a provider, named `provider:model`; without a cache every prompt is sent.
 
     Raises:
         InputError: The provider is unknown, a package or its key is missing, or cost is limited and no price is known.
@@ -62,10 +55,7 @@ class ProviderModel:
         return self._name
 
     def complete(self, prompts: Sequence[Prompt], on_text: OnText | None = None) -> list[Reply | Failure]:
-        """Return one result a prompt, in order (see `LanguageModel`).
-
-        Equal prompts are sent once; the first of them carries the usage.
-        """
+        """Return one result a prompt, in order; equal prompts are sent once, and the first of them has the usage."""
         fields = self._settings.cache_key_fields
         keys = [call_key(self._name, prompt, fields) for prompt in prompts]
         distinct = dict(zip(keys, prompts, strict=True))

@@ -23,11 +23,7 @@ _CLOSE_SECONDS = 2.0
 
 
 def parse_model_name(name: str) -> tuple[str, str]:
-    """Split `provider:model` into the two.
-
-    Raises:
-        InputError: The name has another form, or the provider is unknown.
-    """
+    """Split `provider:model` into the two; another form or an unknown provider is an InputError."""
     provider, _, model = name.partition(":")
     if provider not in KEY_VARIABLES or not model:
         raise InputError(
@@ -38,11 +34,7 @@ def parse_model_name(name: str) -> tuple[str, str]:
 
 
 def api_key(provider: str, base_url: str) -> str:
-    """Return the key to send.
-
-    Raises:
-        InputError: The provider needs a key, and the environment has none.
-    """
+    """Return the key to send; an InputError where the provider needs one and the environment has none."""
     if base_url or provider == "ollama":
         return os.environ.get(CUSTOM_KEY_VARIABLE) or _NO_KEY
     if not (key := os.environ.get(KEY_VARIABLES[provider])):

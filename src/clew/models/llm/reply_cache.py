@@ -41,11 +41,7 @@ class CachedReplies:
 
 
 class ReplyCache:
-    """Reply cache in one file.
-
-    Args:
-        path: Created with its folder when the first reply is stored.
-    """
+    """Reply cache in one file, which is created with its folder when the first reply is stored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -19,8 +19,7 @@ _MAX_ERRORS, _MAX_ERROR_CHARACTERS = 5, 200
 def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
     """Return the first object of a reply that fits the schema; text around it is ignored: prose, code fences, lists.
 
-    Raises:
-        ModelReplyError: No object fits. The message, which is sent back to the model, says what is wrong.
+    Where none fits, the message of the ModelReplyError, which is sent back to the model, says what is wrong.
     """
     problem = ""
     for value in _iter_objects(text):
@@ -34,11 +33,7 @@ def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
 
 
 def _iter_objects(text: str) -> Iterator[Any]:
-    """Yield the outermost objects of a text.
-
-    Raises:
-        ModelReplyError: An object is broken. Objects inside it are skipped: they are only parts of the reply.
-    """
+    """Yield the outermost objects; raise a ModelReplyError at a broken one, whose inner objects are parts of it."""
     decoder = JSONDecoder(parse_constant=_refuse_constant)
     start = 0
     for _ in range(_MAX_OBJECTS):

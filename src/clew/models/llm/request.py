@@ -28,11 +28,8 @@ _REPAIR_PROMPT = (  # sent to the model
 class NoReplyError(Exception):
     """A request got no reply; it never leaves `models.llm`.
 
-    Attributes:
-        retry_after: Seconds that the server asks to wait; None where it does not say.
-        unreachable: No connection was made.
-        final: A retry cannot succeed.
-        free: The server did no work that it could charge for.
+    `retry_after` is in seconds, None where the server names none; `unreachable`: no connection was made; `final`: no
+    retry can succeed; `free`: the server did no work that it could charge for.
     """
 
     def __init__(
@@ -62,14 +59,7 @@ def build_messages(prompt: "Prompt") -> "list[ModelMessage]":
 def build_repair_messages(
     first: "list[ModelMessage]", response: "ModelResponse", reply_text: str, problem: str
 ) -> "list[ModelMessage]":
-    """Return the first request, the reply, and a request to correct it.
-
-    Args:
-        first: Messages of the prompt.
-        response: The reply that cannot be used.
-        reply_text: The part of its text that is sent back.
-        problem: What is wrong with it, in words for the model.
-    """
+    """Return the first request, the part of the unusable reply to send back, and a request to correct the problem."""
     from pydantic_ai.messages import ModelRequest, TextPart
 
     reply = replace(response, parts=[TextPart(replace_surrogates(reply_text) or "(an empty reply)")])

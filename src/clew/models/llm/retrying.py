@@ -81,15 +81,7 @@ class CallBatch:
 
 @final
 class RetryingClient:
-    """Completes calls, with as many requests each as its settings allow.
-
-    Args:
-        name: `provider:model`.
-        settings: Limits and options of calls.
-        secret: The API key, removed from all messages.
-        budget: Limit on tokens and cost.
-        prices: Prices of calls.
-    """
+    """Completes calls, with as many requests each as its settings allow; the API key `secret` is cut from messages."""
 
     def __init__(self, name: str, settings: "CallSettings", secret: str, budget: Budget, prices: Prices) -> None:
         self._name = name
@@ -104,9 +96,7 @@ class RetryingClient:
     async def complete(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
         """Return a reply that fits the schema; a failure after the allowed attempts and repairs.
 
-        Raises:
-            BudgetError: The budget is spent.
-            ProviderError: No call can succeed.
+        A spent budget is a BudgetError; a ProviderError says that no call can succeed.
         """
         first = messages = build_messages(call.prompt)
         problem, text = "", ""

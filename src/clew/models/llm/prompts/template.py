@@ -20,19 +20,14 @@ _TAG_START = re.compile(
 class Template:
     """A prompt without its content.
 
-    Attributes:
-        name: Name in the fingerprint.
-        instructions: Fixed text; nothing from a corpus or a user is ever inserted.
-        reply: Schema of the reply; its docstring and field names are sent to the model and are part of the hash.
-        reply_tokens: Maximum length of the reply; 0 for that of the call settings.
-        temperature: Sampling temperature; None for that of the call settings.
+    The docstring and the field names of `reply` are sent to the model and are part of the hash.
     """
 
-    name: str
-    instructions: str
-    reply: type[BaseModel]
-    reply_tokens: int = 0
-    temperature: float | None = None
+    name: str  # name in the fingerprint
+    instructions: str  # fixed text; nothing from a corpus or a user is ever inserted
+    reply: type[BaseModel]  # schema of the reply
+    reply_tokens: int = 0  # maximum length of the reply; 0 for that of the call settings
+    temperature: float | None = None  # sampling temperature; None for that of the call settings
 
     @cached_property
     def fingerprint(self) -> str:
