@@ -1,8 +1,8 @@
 """An index: documents in, evidence and answers out; the Python API of everything the command line does."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -33,8 +33,8 @@ from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ig
 
 AUTO = "auto"
 
+# A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
-"""A retriever as users give it: a name, a settings record, or an object that retrieves."""
 
 
 class Index:
@@ -51,10 +51,7 @@ class Index:
         self.table = table
         self.llm_factory = llm_factory
         self._progress = progress
-
-    @cached_property
-    def _retrievers(self) -> dict[tuple[str | SettingsRecord, int], Retriever]:
-        return {}
+        self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -122,20 +119,15 @@ class Index:
         found = [*(read_documents(paths) if paths else ()), *given]
         settings = self.table.settings
         chosen = choose_extractor(extractor, str(settings["extractor"]))
-        with writer_lock(self.table.location):
-            started = time.perf_counter()
-            _move_to_version(self, self.table.open_latest())
+        started = time.perf_counter()
+        with self._writing():
             chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
             calls = int(settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
             opened = open_extractor(chosen, self.open_model, calls, counting(self._progress))
             slow = isinstance(opened, LanguageModelExtractor)
-            updater = IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
-            try:
-                report = updater.update(found, retry_failed=retry_failed)
-            finally:
-                _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
-            report.seconds = time.perf_counter() - started
+            writer = IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
+            report = writer.update(found, retry_failed=retry_failed)
+        report.seconds = time.perf_counter() - started
         return report
 
     def import_graph(
@@ -158,9 +150,8 @@ class Index:
         called = clean_graph_name(file.path.name if name is None else name)
         if strict:
             file.check()
-        with writer_lock(self.table.location):
-            started = time.perf_counter()
-            _move_to_version(self, self.table.open_latest())
+        started = time.perf_counter()
+        with self._writing():
             before = self.table.version
             try:
                 with closing(file.statements()) as statements:
@@ -168,14 +159,10 @@ class Index:
             except InputError as error:
                 if self.table.version == before:
                     raise
-                _move_to_version(
-                    self, restore_version(self.table.location, before)
-                )  # else half of the file would stand beside half of the old
+                # Else half of the file would stand beside half of the old.
+                self.table = restore_version(self.table.location, before)
                 raise InputError(f"{error}; what came before it was taken back") from error
-            finally:
-                _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
-            report.seconds = time.perf_counter() - started
+        report.seconds = time.perf_counter() - started
         return report
 
     def remove(self, ids: Sequence[str]) -> IndexingReport:
@@ -183,8 +170,7 @@ class Index:
 
         An id that is not in the index is an InputError, and nothing was removed; another writer an IndexLockedError.
         """
-        with writer_lock(self.table.location):
-            _move_to_version(self, self.table.open_latest())
+        with self._writing():
             known = self.table.document_hashes()
             documents = {id_ for id_, hash_ in known.items() if not is_shard(hash_)}
             graphs = shards_by_graph(known)
@@ -194,9 +180,23 @@ class Index:
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
             self.table.delete([*(documents & set(ids)), *parts])
-            _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
         return IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the writer lock at the newest version; then build the snapshot of the version that was written."""
+        with writer_lock(self.table.location):
+            self._move_to_version(self.table.open_latest())
+            try:
+                yield
+            finally:
+                self._move_to_version(self.table)
+            ensure_snapshot(self.table, self._encoder, self._progress)
+
+    def _move_to_version(self, table: PassageTable) -> None:
+        self.table = table
+        self._retrievers = {}
+        vars(self).pop("context", None)
 
     def retriever(self, spec: RetrieverSpec = AUTO, paths: int = 1) -> Retriever:
         """Return a retriever over this version.
@@ -288,12 +288,8 @@ class Index:
 
     def compact(self) -> int:
         """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped."""
-        with writer_lock(self.table.location):
-            _move_to_version(self, self.table.open_latest())
-            dropped = self.table.compact()
-            _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
-        return dropped
+        with self._writing():
+            return self.table.compact()
 
     def stats(self) -> IndexStats:
         """Return counts, settings and the manifest of this version."""
@@ -346,13 +342,6 @@ def create(
     Chunker(chosen.passage_tokens, chosen.passage_overlap)
     with writer_lock(place):
         return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress)
-
-
-def _move_to_version(index: Index, table: PassageTable) -> None:
-    """Bring an index to another version, and forget what was made for the one before."""
-    index.table = table
-    for made in ("context", "_retrievers"):
-        vars(index).pop(made, None)
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

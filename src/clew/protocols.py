@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 
-if TYPE_CHECKING:
-    from clew.types import FloatArray
-
-
 class Retriever(Protocol):
     """Questions in, evidence out."""
 
@@ -40,7 +36,6 @@ class Retriever(Protocol):
         Raises:
             InputError: `k` is below 1 or `where` cannot be parsed.
         """
-        ...
 
 
 @runtime_checkable
@@ -55,7 +50,6 @@ class TopicRetriever(Retriever, Protocol):
         Each question's topics are names of entities, none to link them; one that is no entity of the index is an
         InputError.
         """
-        ...
 
 
 class Reranker(Protocol):
@@ -63,7 +57,6 @@ class Reranker(Protocol):
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
         """Return the same passages of each question in a new order."""
-        ...
 
 
 class Encoder(Protocol):
@@ -72,25 +65,20 @@ class Encoder(Protocol):
     @property
     def name(self) -> str:
         """The name a user gives to ask for this encoder."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Width of the vectors, 0 for an encoder that makes none."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever the vectors would: weights, tokenisation, pooling."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension) to be stored; a row depends on its own text only, bit for bit."""
-        ...
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension) to search with; a row depends on its own text only, bit for bit."""
-        ...
 
 
 class Extractor(Protocol):
@@ -99,11 +87,9 @@ class Extractor(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes whenever the extraction of some passage would."""
-        ...
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
         """Return one result a passage; a failure is returned in its place, never raised for the batch."""
-        ...
 
 
 class TextScorer(Protocol):
@@ -111,7 +97,6 @@ class TextScorer(Protocol):
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return scores (len(texts),), higher is better."""
-        ...
 
 
 class Answerer(Protocol):
@@ -128,7 +113,6 @@ class Answerer(Protocol):
         A callback gets the growing text of the answer to a single question, where it is streamed. Not as many questions
         as pieces of evidence is an InputError.
         """
-        ...
 
 
 class LanguageModel(Protocol):
@@ -137,7 +121,6 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """The name a user gives to ask for this model."""
-        ...
 
     def complete(
         self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
@@ -147,7 +130,6 @@ class LanguageModel(Protocol):
         Prompts are sent at the same time, as far as the model allows; a callback gets the growing reply to a single
         one. A failure with `run_error` was not tried, since the budget is spent or the provider cannot be used at all.
         """
-        ...
 
 
 class AgentReader(Protocol):
@@ -159,24 +141,19 @@ class AgentReader(Protocol):
     @property
     def name(self) -> str:
         """`local`, or the name of a model."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever its results for the same passages would."""
-        ...
 
     def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
         """Return the facts in each one's passages that bear on its question (proximal triples), best first."""
-        ...
 
     def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
         """Return for each whether its gist answers its question, and if not, the next query."""
-        ...
 
     def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         """Return for each the next step of reasoning from its passages."""
-        ...
 
 
 def fingerprint_of(*parts: object) -> str:

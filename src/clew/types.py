@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Filter = str
-"""A SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`."""
+Filter = str  # a SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,7 @@ class Triple:
     passages: tuple[str, ...] = ()
 
 
-Path = tuple[Triple, ...]
-"""A chain of triples, each sharing an entity with the one before it."""
+Path = tuple[Triple, ...]  # a chain of triples, each sharing an entity with the one before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +260,7 @@ class Thought:
     stop_reason: str = ""  # as of `ExtractedFacts`
 
 
-Progress = Callable[[str, int, int], None]
-"""A callback for progress: `(stage, done, total)`."""
+Progress = Callable[[str, int, int], None]  # a callback for progress: `(stage, done, total)`
 
 
 def ignore_progress(_stage: str, _done: int, _total: int) -> None:

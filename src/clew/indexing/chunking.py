@@ -110,7 +110,6 @@ def _cut_long_runs(text: str, start: int, end: int, max_run: int) -> Iterator[tu
 
 
 def _simplify(text: str) -> str:
-    """Return a text of the same length whose white space and full stops semchunk processes quickly."""
     text = _OTHER_SPACE.sub(" ", _LINE_BREAK.sub("\n", text))
     text = _LONG_SPACE_RUN.sub(_break_run, text)
     return _NON_LATIN_STOP.sub(lambda stop: stop.group().translate(_LATIN_STOPS), text)

@@ -27,19 +27,15 @@ from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
+# Bytes of a reply for each byte of title and text, by prompt name.
 REPLY_SHARES = {
     entity_extraction.TEMPLATE.name: 0.35,
     triple_extraction.TEMPLATE.name: 1.13,
     joint_extraction.TEMPLATE.name: 1.48,
 }
-"""Bytes of a reply for each byte of title and text, by prompt name."""
-
-SECONDS_PER_CALL = 0.5
-"""Seconds until the first word of a reply, for a hosted model that is not busy."""
-
+SECONDS_PER_CALL = 0.5  # seconds until the first word of a reply, for a hosted model that is not busy
+# Output rate of a small hosted model for one reply; a model on a laptop has a tenth of it and runs few calls at once.
 TOKENS_PER_SECOND = 60.0
-"""Output rate of a small hosted model for one reply; a model on a laptop has a tenth of it and runs few calls at once.
-"""
 
 
 @dataclass(slots=True)

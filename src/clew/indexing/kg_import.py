@@ -1,7 +1,6 @@
-"""Import of graph files into the table: triples are grouped into shards, and new or changed shards are committed.
+"""Import of graph files: triples are grouped into shards, of which new or changed ones are committed.
 
-A commit is atomic: a killed run loses at most the shards in progress, and the next run recognises the committed ones by
-their hashes and writes the rest. Shards that the file no longer has are removed at the end.
+A killed run loses at most the shards in progress; the next one recognises the committed ones by their hashes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,8 +22,7 @@ SHARD_TRIPLES = 16_384
 SHARD_CHARACTERS = 1 << 22
 COMMIT_TRIPLES = 250_000
 COMMIT_CHARACTERS = 1 << 25
-MAX_REPORTED_FAULTS = 20
-"""Maximum number of faults of a file that are reported individually; all are counted."""
+MAX_REPORTED_FAULTS = 20  # maximum number of faults of a file that are reported individually; all are counted
 
 
 @dataclass(slots=True)

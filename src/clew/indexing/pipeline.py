@@ -161,7 +161,6 @@ class IndexWriter:
         report.remaining -= len(done)
 
     def _retry(self, documents: Sequence[str], report: IndexingReport) -> None:
-        """Extract the failed passages of these documents again; each batch is committed when it is done."""
         if not documents:
             return
         report.remaining += len(documents)
@@ -216,7 +215,6 @@ def _rows_to_passages(rows: pa.Table) -> list[Passage]:
 
 
 def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], extractor: str) -> pa.Table:
-    """Return the rows with the given results, which are keyed by passage id."""
     names = ("mentions", "triples", "failure", "extractor")
     cells: dict[str, list[Any]] = {name: rows[name].to_pylist() for name in names}
     for position, id_ in enumerate(rows["id"].to_pylist()):

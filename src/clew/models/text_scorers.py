@@ -16,10 +16,10 @@ from clew.models.weights_checksum import hash_weights
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
+# Suffixes of architectures with a trained head; `sentence-transformers` adds a random one to any other.
 _SCORING_ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
-"""Suffixes of architectures with a trained head; `sentence-transformers` adds a random one to any other."""
+# Characters read of a text per token of the model's input; tokenizing more takes seconds and changes no score.
 _MAX_CHARACTERS_PER_TOKEN = 8
-"""Characters read of a text per token of the model's input; tokenizing more takes seconds and changes no score."""
 
 
 @final

@@ -13,12 +13,9 @@ from pydantic_core import ErrorDetails, PydanticUndefined
 from clew.errors import InputError
 from clew.plugins.names import nearest
 
-WholeNumber = Annotated[int, Field(ge=1)]
-"""A whole number of at least 1."""
-Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-"""A finite number of at least 0."""
-CountOrAll = WholeNumber | Literal["all"]
-"""A whole number of at least 1, or `all`."""
+WholeNumber = Annotated[int, Field(ge=1)]  # a whole number of at least 1
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]  # a finite number of at least 0
+CountOrAll = WholeNumber | Literal["all"]  # a whole number of at least 1, or `all`
 
 
 def setting(default: Any, description: str, source: str = "") -> Any:

@@ -1,5 +1,6 @@
 """Registries: names to entries, extended by the entry points of other packages."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
@@ -10,14 +11,15 @@ from clew.errors import InputError
 from clew.plugins.names import nearest
 
 Entry = TypeVar("Entry")
+_log = logging.getLogger(__name__)
 _LOAD_ERRORS = (ImportError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError)
 
 
 class Registry(Generic[Entry]):
     """Entries by name: those of this package, and those that installed packages add by an entry point.
 
-    An entry point's name is the entry's name, and its value names an object of the same class as the entries here. A
-    name of this package cannot be taken by another one.
+    An entry point's name is the entry's name, and its value names an object of the same class as the entries here. One
+    that has a name of this package is ignored, with a warning.
 
     Args:
         kind: The kind of thing, for messages: "retriever".
@@ -44,6 +46,15 @@ class Registry(Generic[Entry]):
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
         found = sorted(entry_points(group=self._group), key=lambda point: (point.name, point.value))
+        for point in found:
+            if point.name in self._entries:
+                _log.warning(
+                    "the %s %r of another package (%s) is ignored, since Clew has one of this name: give the entry "
+                    "point another name",
+                    self.kind,
+                    point.name,
+                    point.value,
+                )
         return {point.name: point for point in found if point.name not in self._entries}
 
     def names(self) -> Sequence[str]:

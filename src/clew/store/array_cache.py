@@ -1,7 +1,4 @@
-"""Disk cache of large arrays that are slow to compute: memory-mapped when intact, computed again otherwise.
-
-The arrays of each index version lie in a folder of their own; folders of older versions are removed.
-"""
+"""Disk cache of large arrays that are slow to compute; each index version has a folder of its own."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -60,7 +60,6 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
 
 
 def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:
-    """Return the problems of a fragment's rows, and the columns needed to check its documents."""
     problems: list[Problem] = []
     columns: list[pa.Table] = []
     with map_errors(location.name, "reading"):

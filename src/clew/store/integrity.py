@@ -1,8 +1,4 @@
-"""Integrity of stored rows: validation before writing, and two extra columns that reveal damage.
-
-`document_rows` is the number of rows of a row's document, so that a lost row is noticed; `checksum` covers all other
-columns.
-"""
+"""Integrity of stored rows: validation, and two columns that reveal damage: rows of the document, and a checksum."""
 
 import json
 from collections.abc import Mapping, Sequence

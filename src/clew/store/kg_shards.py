@@ -16,9 +16,7 @@ import pyarrow as pa
 from clew.errors import InputError
 from clew.store.schema import TRIPLES_TYPE, canonical_json, passages_schema
 
-SHARD_EXTRACTOR = "graph:1"
-"""Value of the `extractor` column that distinguishes shards from passages."""
-
+SHARD_EXTRACTOR = "graph:1"  # value of the `extractor` column that distinguishes shards from passages
 TRIPLE_SHARD, NAME_SHARD = "triples", "names"
 _HASH_PREFIX = "graph:"
 

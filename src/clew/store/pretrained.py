@@ -5,9 +5,8 @@ from pathlib import Path
 
 from clew.errors import ProviderError
 
+# Weights shipped with the package, one folder for each retriever.
 PRETRAINED_FOLDER = Path(__file__).parents[1] / "weights"
-"""Weights shipped with the package, one folder for each retriever."""
-
 CONFIG_FILE = "config.json"
 
 

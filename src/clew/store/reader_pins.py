@@ -1,7 +1,4 @@
-"""Marks on the versions that processes of this machine are reading, so that compaction keeps them.
-
-A reader holds a shared kernel lock on an empty file named after the version; the lock ends with the process.
-"""
+"""Marks on the versions that this machine's processes read, which compaction keeps: shared kernel locks on files."""
 
 import os
 import sys

@@ -1,7 +1,4 @@
-"""Disk cache of vectors of short texts (names, triples), keyed by the text and the encoder's fingerprint.
-
-The data are derived: a cache that is damaged or holds something else is discarded with a warning and filled again.
-"""
+"""Disk cache of vectors of short texts by text and encoder's fingerprint; a damaged one is discarded with a warning."""
 
 import logging
 import shutil

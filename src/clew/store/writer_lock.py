@@ -1,8 +1,4 @@
-"""The writer lock of an index: one process writes at a time, and a killed process leaves no lock.
-
-The kernel holds the lock on an open file and releases it when the process ends. The file remains; its text, which names
-the holder, serves messages only.
-"""
+"""The writer lock of an index: a kernel lock on a file, released with its process; the file's text is for messages."""
 
 import json
 import os

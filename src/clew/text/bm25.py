@@ -195,7 +195,6 @@ def _memory_map(path: Path) -> Any:
 
 
 def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:
-    """Return a description of the first inconsistency, "" if there is none."""
     wanted = BM25Index.fingerprint()
     if not isinstance(settings, dict) or not isinstance(settings.get("passages"), int):
         return f"settings.json is {json.dumps(settings)[:200]}; wanted a fingerprint and a number of passages"

@@ -1,8 +1,4 @@
-"""Text normalization for matching: case folding, tokens with character spans, and name keys.
-
-Names are stored as written. Matching applies Unicode NFKC and casefold; accents are removed from Latin letters only, so
-that no other script loses a letter or a vowel sign.
-"""
+"""Normalization of texts and names, which are stored as written, for matching: folding, tokens with spans, keys."""
 
 import re
 import unicodedata
@@ -80,7 +76,7 @@ _STRIP_ACCENTS = _AccentStripper()
 
 
 def fold(text: str) -> str:
-    """Fold text for matching: NFKC, casefold, no accents on Latin letters."""
+    """Fold text for matching: NFKC, casefold, no accents on Latin letters alone: other scripts would lose letters."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).casefold().translate(_STRIP_ACCENTS)

@@ -81,7 +81,6 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 
 def _before_indent(text: str, position: int) -> int:
-    """Return the position before the indentation of a line, at most eight blanks back."""
     first = max(0, position - 8)
     return position - (position - first - len(text[first:position].rstrip(" \t")))
 
@@ -113,7 +112,6 @@ def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
 
 
 def _skip_whitespace(text: str, position: int) -> int:
-    """Return the next position that is not white space, at most 200 characters ahead."""
     if not text[position + 1 : position + 2].isspace():
         return position + 1
     stretch = text[position : position + 200]

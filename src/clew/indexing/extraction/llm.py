@@ -17,17 +17,16 @@ from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
 from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
 from clew.models.llm.prompts.template import Template
+from clew.models.validation import replace_surrogates
 from clew.protocols import LanguageModel
 from clew.types import Extraction, Failure, Passage, Reply
 
-GROUP_PASSAGES = 32
-"""Passages per group, enough for two rounds of 16 concurrent calls."""
-
+GROUP_PASSAGES = 32  # passages per group, enough for two rounds of 16 concurrent calls
+# Prompts of one passage, by the number of calls.
 TEMPLATES: dict[int, tuple[Template, ...]] = {
     1: (joint_extraction.TEMPLATE,),
     2: (entity_extraction.TEMPLATE, triple_extraction.TEMPLATE),
 }
-"""Prompts of one passage, by the number of calls."""
 
 
 def extractor_fingerprint(model: str, calls_per_passage: int) -> str:
@@ -90,7 +89,6 @@ class LanguageModelExtractor:
     def _extract_in_two_calls(
         self, named: "Sequence[_NamedPassage]", group: Sequence[Passage]
     ) -> "tuple[list[Extraction | Failure], list[_NamedPassage]]":
-        """Request the triples of passages with names, and the names of the next group."""
         with_names = [(passage, names) for passage, names in named if names and isinstance(names, tuple)]
         prompts = [triple_extraction.build_prompt(passage, names) for passage, names in with_names]
         replies = self._model.complete([*prompts, *map(entity_extraction.build_prompt, group)])
@@ -105,8 +103,7 @@ class LanguageModelExtractor:
         return results, [(passage, _read_names(passage, reply)) for passage, reply in name_replies]
 
 
-_NamedPassage = tuple[Passage, tuple[str, ...] | Failure]
-"""A passage and its names, or the reason why there are none."""
+_NamedPassage = tuple[Passage, tuple[str, ...] | Failure]  # a passage and its names, or the reason why there are none
 
 
 def _read_names(passage: Passage, reply: Reply | Failure) -> tuple[str, ...] | Failure:
@@ -124,10 +121,8 @@ def _make_extraction(passage: Passage, names: tuple[str, ...], reply: Reply | Fa
 
 def _make_failure(passage: Passage, failure: Failure) -> Failure:
     """Return the failure of a passage; lone surrogates of the quoted reply, which cannot be stored, are replaced."""
-    reason = failure.reason.encode(errors="replace").decode()
-    return Failure(passage.id, reason, failure.usage, failure.run_error)
+    return Failure(passage.id, replace_surrogates(failure.reason), failure.usage, failure.run_error)
 
 
 def _find_stop(results: Sequence[object]) -> Failure | None:
-    """Return the failure that ends the run, None when there is none."""
     return next((r for r in results if isinstance(r, Failure) and r.run_error is not None), None)

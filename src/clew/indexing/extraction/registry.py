@@ -8,6 +8,7 @@ from clew.errors import InputError
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.extraction.rule_based import RuleExtractor
+from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
 from clew.protocols import Extractor, LanguageModel
 
@@ -81,4 +82,6 @@ def open_extractor(
 
 def _unknown(name: str) -> InputError:
     spellings = [EXTRACTORS.entry(kind).spelling for kind in EXTRACTORS]
-    return InputError(f"no extractor is called {name!r}; choose {', '.join(spellings[:-1])} or {spellings[-1]}")
+    close = nearest(name.partition(":")[0], EXTRACTORS)
+    hint = f"did you mean {EXTRACTORS.entry(close).spelling}? " if close else ""
+    return InputError(f"no extractor is called {name!r}; {hint}choose {', '.join(spellings[:-1])} or {spellings[-1]}")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.text.mentions import _WORD, find_mentions
+from clew.text.mentions import WORD, find_mentions
 from clew.text.normalization import name_key
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
@@ -71,7 +71,7 @@ def relate_mentions(
 def relation_words(gap: str) -> str:
     """Return the last words of the text between two mentions, without brackets and leading conjunctions."""
     gap = re.sub(r"[(（\[][^()（）\[\]]*[)）\]]", " ", gap)
-    words = _WORD.findall(gap)
+    words = WORD.findall(gap)
     while words and words[0].lower() in ("and", "or", "but", "s", "the", "a", "an", "which", "who", "that"):
         words = words[1:]
     while words and words[-1].lower() in ("the", "a", "an"):

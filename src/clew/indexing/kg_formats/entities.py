@@ -125,7 +125,6 @@ def default_label(id_: str) -> str:
 
 
 def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
-    """Return a distinct key for each entity."""
     keys = list(folded)
     if not keys:
         return keys
@@ -140,7 +139,6 @@ def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
 def _hash_names(
     ids: Sequence[str], labels: Sequence[str], folded: Sequence[str], other_names: Sequence[tuple[int, str]]
 ) -> "tuple[NDArray[np.uint64], LongArray]":
-    """Return the hashes of all names of the entities, and the entity of each."""
     # A bare number as an id (a row of a table) would match every question that names a year.
     id_names = [(e, id_) for e, id_ in enumerate(ids) if id_ != labels[e] and not re.fullmatch(r"[0-9]+", id_)]
     other_keys = [(entity, name_key(name)) for entity, name in (*other_names, *id_names)]

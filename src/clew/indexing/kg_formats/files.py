@@ -18,6 +18,7 @@ from clew.indexing.kg_formats.statements import MalformedStatement, Statement, n
 from clew.indexing.kg_formats.tables import read_csv_rows, read_delimited_rows, read_name_rows, read_triple_rows
 from clew.indexing.sources.discovery import printable_path
 
+# File formats and their suffixes; each suffix may be followed by `.gz`.
 FILE_KINDS = {
     "tsv": (".tsv", ".tab", ".txt"),
     "csv": (".csv",),
@@ -26,8 +27,6 @@ FILE_KINDS = {
     "turtle": (".ttl", ".turtle"),
     "graphml": (".graphml",),
 }
-"""File formats and their suffixes; each suffix may be followed by `.gz`."""
-
 UTF8 = "utf-8"
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",

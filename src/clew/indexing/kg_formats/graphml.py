@@ -67,8 +67,6 @@ class _Element:
 
 
 class _StatementCollector:
-    """Collects statements from the parser's callbacks."""
-
     def __init__(self, file_name: str) -> None:
         self.is_graphml = False
         self._file_name = file_name

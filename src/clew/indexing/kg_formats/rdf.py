@@ -82,7 +82,6 @@ def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
 
 
 def _parse_line(line: str) -> RawTriple | EntityNames | str:
-    """Return the statement of a line, or the reason why it has none."""
     if fault := find_text_fault(line):
         return fault
     match = _LINE.fullmatch(line)

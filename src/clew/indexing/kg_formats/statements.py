@@ -3,16 +3,12 @@
 import re
 from dataclasses import dataclass
 
-MAX_NAME_CHARACTERS = 65_536
-"""Maximum length of a name; a longer one is a fault of the file."""
+from clew.text.sanitize import has_surrogate
 
+MAX_NAME_CHARACTERS = 65_536  # maximum length of a name; a longer one is a fault of the file
+# Kinds of stored names: of an entity that the file lists, a label (`label@de` in a language), another name.
 NODE, LABEL, ALIAS = "node", "label", "alias"
-"""Kinds of stored names: of an entity that the file lists, a label (`label@de` in a language), another name."""
-
-RawTriple = tuple[str, str, str]
-"""Head, relation, tail: exact texts without surrounding white space."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
+RawTriple = tuple[str, str, str]  # head, relation, tail: exact texts without surrounding white space
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -63,7 +59,7 @@ def find_name_fault(*names: str) -> str:
             return f"a name has {len(name):,} characters, at most {MAX_NAME_CHARACTERS:,} are allowed"
         if "\0" in name:
             return "a NUL byte in a name"
-        if not name.isascii() and _SURROGATE.search(name):
+        if has_surrogate(name):
             return "half a character (a lone surrogate) in a name"
     return ""
 

@@ -16,8 +16,7 @@ HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"), ("s
 _ESCAPED_BYTES = "\udc80", "\udcff"
 
 
-CellRow = tuple[int, list[str]]
-"""A line number and the cells of the line."""
+CellRow = tuple[int, list[str]]  # a line number and the cells of the line
 
 
 def read_delimited_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
@@ -108,7 +107,6 @@ def find_text_fault(text: str) -> str:
 
 
 def _header_order(cells: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return the positions of head, relation and tail when a row is a header."""
     names = [cell.lower() for cell in cells]
     for header in HEADERS:
         if sorted(names) == sorted(header):

@@ -47,8 +47,6 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
 
 
 class _NameResolver:
-    """Resolves the names in one passage to entity keys, and counts their spellings."""
-
     def __init__(self, passage: NamedText, links: TitleLinker, surfaces: dict[str, Counter[str]]) -> None:
         self.title = name_key(passage.title)
         self._links = links
@@ -122,7 +120,6 @@ def _names_outside(extraction: Extraction, matches: Sequence[Match]) -> Iterator
 
 
 def _match_relations(text: str, matches: Sequence[Match]) -> Iterator[tuple[Match, str]]:
-    """Yield each match with the words before it in its sentence."""
     spans = iter(sentence_spans(text) if matches else [])
     start, end = next(spans, (0, 0))
     previous = start

@@ -202,7 +202,6 @@ def _duplicate_groups(rows: "FloatArray") -> "LongArray | None":
 def _exact_pairs(
     vectors: "FloatArray", groups: "LongArray | None", left: "LongArray", right: "LongArray", threshold: float
 ) -> _Pairs:
-    """Compute the cosine of each pair on its own in double precision and keep those of at least `threshold`."""
     if groups is None:
         score = _cosines(vectors, left, right)
     else:
@@ -243,7 +242,6 @@ def _concatenate(blocks: list[_Pairs]) -> _Pairs:
 
 
 def _prune(pairs: _Pairs, order: "LongArray", depth: int, floor: "FloatArray") -> _Pairs:
-    """Drop the pairs that are among the `depth` best of neither end, and raise the `floor` of both."""
     best = _is_among_best(pairs, order, depth)
     dropped = pairs.take(~best)
     np.maximum.at(floor, dropped.left, dropped.score)

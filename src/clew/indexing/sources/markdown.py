@@ -149,7 +149,6 @@ def _unquote(value: str) -> str:
 
 
 def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
-    """Yield the matches of `pattern` from `start` on that do not begin in a fenced code block."""
     blocks = _fenced_blocks(text)
     block = next(blocks, None)
     for match in pattern.finditer(text, start):

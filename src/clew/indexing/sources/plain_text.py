@@ -55,7 +55,6 @@ def make_markdown_document(document_id: str, name: str, text: str, title: str = 
 def _make_document(
     document_id: str, text: str, titles: list[str], more_aliases: tuple[str, ...], link_targets: tuple[str, ...] = ()
 ) -> Document:
-    """Return a document titled by the first of `titles` that is not empty; the others become aliases."""
     names = [title for title in titles if title]
     title = names[0] if names else ""
     aliases: dict[str, str] = {}

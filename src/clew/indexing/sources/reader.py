@@ -76,7 +76,6 @@ def _check_documents(items: Iterable[SourcedDocument | Failure]) -> Iterator[Doc
 
 
 def _find_invalid_part(document: Document) -> str:
-    """Return the name of the first part that UTF-8 cannot encode, "" if there is none."""
     metadata = list(document.metadata)
     for value in document.metadata.values():
         metadata.extend(value if isinstance(value, list) else [str(value)])

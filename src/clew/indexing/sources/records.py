@@ -146,7 +146,6 @@ def _read_strings(record: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 
 def _is_metadata_value(value: object) -> bool:
-    """Return whether metadata can hold a value: a string, a boolean, a number of 64 bits, or a list of strings."""
     if isinstance(value, int):
         return -_INT64 <= value < _INT64
     if isinstance(value, float):
@@ -162,7 +161,6 @@ def _describe_type(value: object) -> str:
 
 
 def _read_header(row: list[str]) -> list[str]:
-    """Return the names of the columns, with `id`, `title` and `text` in lower case."""
     names = [cell.strip() for cell in row]
     names = [name.lower() if name.lower() in _DOCUMENT_COLUMNS else name for name in names]
     if "text" not in names:

@@ -53,7 +53,6 @@ def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
 
 
 def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
-    """Return a trainable `peft` model with given virtual tokens (tokens, width)."""
     import torch
 
     peft = _import_peft()

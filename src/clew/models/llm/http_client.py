@@ -1,8 +1,4 @@
-"""An HTTP client that limits the size of responses and sends no provider credentials to other servers.
-
-The providers' packages send account, project and header values from the environment with every request. A server that
-is named by its URL gets none of them.
-"""
+"""An HTTP client that limits responses, and keeps from other servers what providers' packages send (accounts, keys)."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import final

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MILLION = 1_000_000
+# Low, so that token counts of Latin text are over- rather than underestimated (English has four to five).
 BYTES_PER_TOKEN = 3.0
-"""Low, so that token counts of Latin text are over- rather than underestimated (English has four to five)."""
 
 
 @dataclass(frozen=True, slots=True)

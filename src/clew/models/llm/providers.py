@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
+# Variable with the key of a server given by a base URL; providers' keys are never sent there.
 CUSTOM_KEY_VARIABLE = "CLEW_API_KEY"
-"""Variable with the key of a server given by a base URL; providers' keys are never sent there."""
-
 _KEY_HEADERS = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
 _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "none"

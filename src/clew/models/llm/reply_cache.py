@@ -1,7 +1,6 @@
-"""Cache of language model replies, keyed by the model, the prompt with its schema, and the settings.
+"""Cache of language model replies by model, prompt, schema and settings, in one SQLite file for several processes.
 
-One SQLite file, safe for concurrent processes. Each reply is written when it arrives, so that a killed run pays for
-nothing twice.
+Each reply is written when it arrives, so that a killed run pays for nothing twice.
 """
 
 import json

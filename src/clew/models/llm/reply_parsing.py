@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ValidationError
 
 from clew.errors import ModelReplyError
+from clew.models.validation import replace_surrogates
 
+# Possible start of an object; braces in prose are followed by other characters.
 _OBJECT_START = re.compile(r'\{\s*["}]')
-"""Possible start of an object; braces in prose are followed by other characters."""
 _MAX_OBJECTS = 50
 _MAX_ERRORS, _MAX_ERROR_CHARACTERS = 5, 200
 
@@ -42,7 +43,7 @@ def _iter_objects(text: str) -> Iterator[Any]:
         try:
             value, start = decoder.raw_decode(text, found.start())
             # A lone surrogate, as an escape may produce it, can be neither stored nor sent.
-            value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+            value = json.loads(replace_surrogates(json.dumps(value, ensure_ascii=False)))
         except JSONDecodeError as error:
             raise ModelReplyError(f"the JSON is broken at character {error.pos}: {error.msg}") from error
         except RecursionError as error:

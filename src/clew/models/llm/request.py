@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 OnText = Callable[[str], None]
 
-_RETRIED_STATUSES = (408, 409, 425, 429)
-"""Client errors (4xx) after which the same request may succeed."""
+_RETRIED_STATUSES = (408, 409, 425, 429)  # client errors (4xx) after which the same request may succeed
 _REPAIR_PROMPT = (  # sent to the model
     "The reply cannot be used: {problem}. Reply again, with the whole corrected JSON object and nothing else."
 )
@@ -112,7 +111,6 @@ async def send_request(
 async def _send(
     model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
 ) -> "ModelResponse":
-    """Send one request; stream the reply where `on_text` is given."""
     from pydantic_ai.direct import model_request, model_request_stream
 
     limits, output = _model_settings(prompt, settings), _output_parameters(prompt, settings)

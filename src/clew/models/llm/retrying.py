@@ -31,20 +31,15 @@ if TYPE_CHECKING:
 
     from clew.models.llm.call_settings import CallSettings
 
-MAX_QUOTED_CHARACTERS = 2000
-"""Characters of a reply that a failure quotes, and that are sent back for correction."""
-
+MAX_QUOTED_CHARACTERS = 2000  # characters of a reply that a failure quotes, and that are sent back for correction
 _FIRST_WAIT, _MAX_WAIT = 1.0, 120.0  # seconds
-_MAX_CONSECUTIVE_FAILURES = 10
-"""Calls in a row that fail in all their attempts before the run gives up."""
+_MAX_CONSECUTIVE_FAILURES = 10  # calls in a row that fail in all their attempts before the run gives up
 _MAX_JITTER = 1.25  # factor on a pause, so that the calls do not all return at once
-_BUDGET_POLL_SECONDS = 0.05
-"""Seconds between two attempts to reserve budget that calls in progress may release."""
+_BUDGET_POLL_SECONDS = 0.05  # seconds between two attempts to reserve budget that calls in progress may release
+# Upper bound on the tokens of a request besides its texts: roles, and the instruction to reply in JSON.
 _OVERHEAD_TOKENS = 512
-"""Upper bound on the tokens of a request besides its texts: roles, and the instruction to reply in JSON."""
 _MAX_REPORTED_TOKENS = 10**12
-_MIN_SECRET_CHARACTERS = 8
-"""Length from which a key is removed from messages; shorter ones would match ordinary text."""
+_MIN_SECRET_CHARACTERS = 8  # length from which a key is removed from messages; shorter ones would match ordinary text
 
 
 @dataclass(slots=True)
@@ -167,7 +162,6 @@ class RetryingClient:
     async def _request_once(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall
     ) -> "ModelResponse":
-        """Send one request within the budget and record its usage."""
         maximum = self._max_usage(messages, call)
         while not self._budget.admit(maximum):
             await batch.sleep(_BUDGET_POLL_SECONDS)
@@ -191,14 +185,12 @@ class RetryingClient:
         return response
 
     def _max_usage(self, messages: "list[ModelMessage]", call: PendingCall) -> Usage:
-        """Return an upper bound on the usage of a request."""
         tokens, reply = max_token_count(_request_text(messages, call)) + _OVERHEAD_TOKENS, self._settings.reply_tokens
         return Usage(0.0, 1, tokens, reply, self.cost(tokens, reply) or 0.0)
 
     def _actual_usage(
         self, response: "ModelResponse", messages: "list[ModelMessage]", call: PendingCall, seconds: float
     ) -> Usage:
-        """Return the usage that a response reports; estimated where the server reports no tokens."""
         counts = (response.usage.input_tokens, response.usage.output_tokens)
         tokens_in, tokens_out = (min(max(count, 0), _MAX_REPORTED_TOKENS) for count in counts)
         if not tokens_in + tokens_out:
@@ -216,6 +208,5 @@ class RetryingClient:
 
 
 def _request_text(messages: "list[ModelMessage]", call: PendingCall) -> str:
-    """Return all texts of a request, schema included."""
     parts = [str(getattr(part, "content", "")) for message in messages for part in message.parts]
     return "".join([call.prompt.instructions, str(call.prompt.reply.model_json_schema()), *parts])

@@ -9,8 +9,7 @@ from clew.models.llm.prompts.rendering import render_facts, render_passages
 from clew.models.llm.prompts.template import Template, wrap_in_tag
 from clew.types import Fact, Passage, Prompt
 
-MAX_FACTS = 20
-"""Facts of one reply: the number the prompt asks for; further ones are dropped."""
+MAX_FACTS = 20  # facts of one reply: the number the prompt asks for; further ones are dropped
 
 
 class ProximalTriples(BaseModel):
