@@ -103,10 +103,7 @@ class Answerer(Protocol):
     """Evidence in, an answer out."""
 
     def answer(
-        self,
-        questions: Sequence[str],
-        evidence: Sequence[Evidence],
-        on_text: Callable[[str], None] | None = None,
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
     ) -> list[Answer]:
         """Return one answer a question, in their order; one that a language model failed at says so in `failure`.
 

@@ -3,12 +3,7 @@
 from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from clew.errors import InputError
 from clew.models.llm.access import LLMClientFactory

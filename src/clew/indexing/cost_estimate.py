@@ -17,7 +17,7 @@ from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, choose_extr
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import estimate_tokens
-from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
+from clew.models.llm.prompts import extraction
 from clew.models.llm.providers import check_installed, parse_model_name
 from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.protocols import Extractor
@@ -29,9 +29,9 @@ from clew.types import Document, Failure, Passage, Prompt, Reply
 
 # Bytes of a reply for each byte of title and text, by prompt name.
 REPLY_SHARES = {
-    entity_extraction.TEMPLATE.name: 0.35,
-    triple_extraction.TEMPLATE.name: 1.13,
-    joint_extraction.TEMPLATE.name: 1.48,
+    extraction.NAMES.name: 0.35,
+    extraction.TRIPLES.name: 1.13,
+    extraction.NAMES_AND_TRIPLES.name: 1.48,
 }
 SECONDS_PER_CALL = 0.5  # seconds until the first word of a reply, for a hosted model that is not busy
 # Output rate of a small hosted model for one reply; a model on a laptop has a tenth of it and runs few calls at once.
@@ -155,9 +155,9 @@ def _add_calls(
             prompt_name = prompt.name.partition("@")[0]
             reply_tokens = _reply_tokens(prompt_name, size, calls)
             _add_call(estimate, prompt, reply_tokens)
-            if prompt_name == entity_extraction.TEMPLATE.name:  # the next call asks for triples of these names
-                following = triple_extraction.build_prompt(passage, ())
-                triple_tokens = _reply_tokens(triple_extraction.TEMPLATE.name, size, calls)
+            if prompt_name == extraction.NAMES.name:  # the next call asks for triples of these names
+                following = extraction.build_triples_prompt(passage, ())
+                triple_tokens = _reply_tokens(extraction.TRIPLES.name, size, calls)
                 _add_call(estimate, following, triple_tokens, reply_tokens)
     estimate.model, estimate.cached_calls = replies.name, replies.hits
     seconds = SECONDS_PER_CALL * estimate.calls + estimate.output_tokens / TOKENS_PER_SECOND

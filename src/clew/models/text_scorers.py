@@ -27,9 +27,7 @@ class BiEncoderScorer:
     """Cosine of the embeddings of question and text, unit rows (n, d) that the two functions return."""
 
     def __init__(
-        self,
-        encode: "Callable[[Sequence[str]], FloatArray]",
-        encode_questions: "Callable[[Sequence[str]], FloatArray]",
+        self, encode: "Callable[[Sequence[str]], FloatArray]", encode_questions: "Callable[[Sequence[str]], FloatArray]"
     ) -> None:
         self._encode = encode
         self._encode_questions = encode_questions

@@ -50,12 +50,7 @@ class BM25Index:
     """Inverted index of passages with BM25 weights; created by `build` or `load`."""
 
     def __init__(
-        self,
-        terms: "NDArray[np.uint64]",
-        offsets: "LongArray",
-        passages: "IntArray",
-        weights: "FloatArray",
-        size: int,
+        self, terms: "NDArray[np.uint64]", offsets: "LongArray", passages: "IntArray", weights: "FloatArray", size: int
     ) -> None:
         """Store the arrays without copying; the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`.
 

@@ -51,11 +51,7 @@ class _Pairs(NamedTuple):
 
 
 def find_synonyms(
-    names: Sequence[str],
-    vectors: "FloatArray",
-    threshold: float,
-    limit: int = 100,
-    cache: PairCache | None = None,
+    names: Sequence[str], vectors: "FloatArray", threshold: float, limit: int = 100, cache: PairCache | None = None
 ) -> Synonyms:
     """Return all pairs with cosine >= threshold that are among the `limit` best of at least one end.
 
@@ -83,8 +79,7 @@ def find_synonyms(
         pairs = _collect_pairs(pairs, new_pairs, order, depth, floor)
     pairs = pairs.take(np.lexsort((pairs.right, pairs.left)))
     return Synonyms(
-        *pairs.take(_is_among_best(pairs, order, limit)),
-        cache=PairCache(threshold, limit, keys, *pairs, floor=floor),
+        *pairs.take(_is_among_best(pairs, order, limit)), cache=PairCache(threshold, limit, keys, *pairs, floor=floor)
     )
 
 

@@ -5,8 +5,6 @@ random tokens of the vocabulary. Differs from the source: sampled from the whole
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,10 +55,8 @@ def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
 
     peft = _import_peft()
     config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=len(values))
-    with (
-        torch.random.fork_rng(devices=[]),
-        _ignore_future_warnings(),
-    ):  # of values that are replaced below
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():  # the values drawn are replaced below
+        warnings.simplefilter("ignore", FutureWarning)  # peft uses deprecated parts of transformers
         tuned = peft.get_peft_model(model.network, config)
     with torch.no_grad():
         soft_prompt_weight(tuned).copy_(values)
@@ -70,14 +66,6 @@ def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
 def soft_prompt_weight(tuned: Any) -> Any:
     """Return the trainable virtual tokens of a `peft` model, (tokens, width)."""
     return tuned.prompt_encoder[tuned.active_adapter].embedding.weight
-
-
-@contextmanager
-def _ignore_future_warnings() -> Iterator[None]:
-    """Hide peft's uses of deprecated parts of transformers, which only peft can change."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        yield
 
 
 def _import_peft() -> Any:
