@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, final
@@ -23,20 +24,18 @@ _MAX_CHARACTERS_PER_TOKEN = 8
 
 
 @final
+@dataclass(frozen=True, slots=True)
 class BiEncoderScorer:
     """Cosine of the embeddings of question and text, unit rows (n, d) that the two functions return."""
 
-    def __init__(
-        self, encode: "Callable[[Sequence[str]], FloatArray]", encode_questions: "Callable[[Sequence[str]], FloatArray]"
-    ) -> None:
-        self._encode = encode
-        self._encode_questions = encode_questions
+    encode: "Callable[[Sequence[str]], FloatArray]"
+    encode_questions: "Callable[[Sequence[str]], FloatArray]"
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return cosines (len(texts),)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        return np.asarray(self._encode(texts) @ self._encode_questions([question])[0], dtype=np.float32)
+        return np.asarray(self.encode(texts) @ self.encode_questions([question])[0], dtype=np.float32)
 
 
 @final

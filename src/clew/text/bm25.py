@@ -16,6 +16,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -46,29 +47,18 @@ _ARRAYS = {"terms": "<u8", "offsets": "<i8", "passages": "<i4", "weights": "<f4"
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class BM25Index:
     """Inverted index of passages with BM25 weights; created by `build` or `load`."""
 
-    def __init__(
-        self, terms: "NDArray[np.uint64]", offsets: "LongArray", passages: "IntArray", weights: "FloatArray", size: int
-    ) -> None:
-        """Store the arrays without copying; the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`.
-
-        Args:
-            terms: (v,) term hashes, ascending.
-            offsets: (v + 1,).
-            passages: (m,) passage of each posting.
-            weights: (m,) contribution of the term to that passage's score.
-            size: Number of passages, n.
-        """
-        self._terms = terms
-        self._offsets = offsets
-        self._passages = passages
-        self._weights = weights
-        self._size = size
+    terms: "NDArray[np.uint64]"  # (v,) term hashes, ascending
+    offsets: "LongArray"  # (v + 1,) the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`
+    passages: "IntArray"  # (m,) passage of each posting
+    weights: "FloatArray"  # (m,) contribution of the term to that passage's score
+    size: int  # number of passages, n
 
     def __len__(self) -> int:
-        return self._size
+        return self.size
 
     @classmethod
     def build(cls, texts: Iterable[str], *, k1: float = DEFAULT_K1, b: float = DEFAULT_B) -> "BM25Index":
@@ -99,26 +89,26 @@ class BM25Index:
 
     def scores(self, question: str) -> "FloatArray":
         """Return the BM25 score (n,) of every passage, 0 where no term matches; `question` may be any text."""
-        scores = np.zeros(self._size, dtype=np.float32)
+        scores = np.zeros(self.size, dtype=np.float32)
         counts = Counter(key_hash(term) for term in _Analyzer().terms(question))
-        if not counts or not len(self._terms):
+        if not counts or not len(self.terms):
             return scores
         hashes = np.fromiter(counts, dtype=np.uint64, count=len(counts))
         hashes.sort()
-        columns = np.minimum(np.searchsorted(self._terms, hashes), len(self._terms) - 1)
-        for column in columns[self._terms[columns] == hashes].tolist():
-            start, end = self._offsets[column], self._offsets[column + 1]
-            count = np.float32(counts[int(self._terms[column])])
-            _add_postings(scores, self._passages, self._weights, start, end, count)
+        columns = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        for column in columns[self.terms[columns] == hashes].tolist():
+            start, end = self.offsets[column], self.offsets[column + 1]
+            count = np.float32(counts[int(self.terms[column])])
+            _add_postings(scores, self.passages, self.weights, start, end, count)
         return scores
 
     def save(self, folder: Path) -> None:
         """Write four .npy files and settings.json into `folder`, created if absent; the bytes are deterministic."""
-        settings = {"fingerprint": self.fingerprint(), "passages": self._size, "stem": True}
+        settings = {"fingerprint": self.fingerprint(), "passages": self.size, "stem": True}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, kind in _ARRAYS.items():
-                np.save(folder / f"{name}.npy", getattr(self, f"_{name}").astype(kind), allow_pickle=False)
+                np.save(folder / f"{name}.npy", getattr(self, name).astype(kind), allow_pickle=False)
             (folder / "settings.json").write_bytes(json.dumps(settings, sort_keys=True).encode())
         except OSError as error:
             raise ProviderError(f"{folder}: the BM25 index could not be written ({error}); free some space") from error
