@@ -166,10 +166,7 @@ class Index:
         return report
 
     def remove(self, ids: Sequence[str]) -> IndexingReport:
-        """Remove documents, and imported graphs by their names; nothing of them stays in the graph.
-
-        An id that is not in the index is an InputError, and nothing was removed; another writer an IndexLockedError.
-        """
+        """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed."""
         with self._writing():
             known = self.table.document_hashes()
             documents = {id_ for id_, hash_ in known.items() if not is_shard(hash_)}

@@ -45,10 +45,9 @@ class TopicRetriever(Retriever, Protocol):
     def retrieve_about(
         self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
     ) -> list[Evidence]:
-        """Return for each question at most `k` passages and the paths from its topics, best first.
+        """Return at most `k` passages and the paths from its topics for each question, best first.
 
-        Each question's topics are names of entities, none to link them; one that is no entity of the index is an
-        InputError.
+        Topics are names of entities, none to link them; one that is no entity of the index is an InputError.
         """
 
 
@@ -154,8 +153,5 @@ class AgentReader(Protocol):
 
 
 def fingerprint_of(*parts: object) -> str:
-    """Join the fingerprints of components: it changes with weights, models and prompts, so that no stale run is reused.
-
-    Parts that their name and the index determine have no `fingerprint`.
-    """
+    """Join the fingerprints of components, so that no stale run is reused; those fixed by name and index have none."""
     return "\0".join(str(getattr(part, "fingerprint", "")) for part in parts)

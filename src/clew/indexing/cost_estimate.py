@@ -96,19 +96,12 @@ def estimate_indexing(
     retry_failed: bool = False,
     defaults: Settings | None = None,
 ) -> CostEstimate:
-    """Return the estimated cost of `clew index`; no call is made and nothing is written.
+    """Return the estimated cost of `clew index` for a place that may hold no index yet; makes no call, writes nothing.
 
-    Args:
-        location: Location of an index, or of one that would be created with the current settings.
-        documents: Documents as read.
-        extractor: The option of `clew index`; None for the extractor of the index or of the settings.
-        llm_clients: Settings of the model's calls; neither its key nor its package is needed.
-        retry_failed: Whether stored passages whose extraction failed are counted too.
-        defaults: Settings of an index that does not exist yet; the package's own if None.
-
-    Raises:
-        InputError: The extractor does not exist, or is of another kind than that of the index.
-        IndexFormatError: There is an index that cannot be read.
+    The extractor is the option of `clew index`, None for that of the index or the settings; with `retry_failed`
+    passages that failed before count too. Of the clients neither a key nor a package is needed; `defaults` is for an
+    index that does not exist yet. An unknown extractor, or one of another kind than the index's, is an InputError, an
+    unreadable index an IndexFormatError.
     """
     place = locate(location)
     table = PassageTable.open(place) if open_dataset(place) is not None else None

@@ -1,7 +1,4 @@
-"""Import of graph files: triples are grouped into shards, of which new or changed ones are committed.
-
-A killed run loses at most the shards in progress; the next one recognises the committed ones by their hashes.
-"""
+"""Import of graph files in shards, of which new or changed ones, by their hashes, are committed: killed runs resume."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -83,10 +80,7 @@ class GraphImporter:
         self._shard_count = 0
 
     def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
-        """Replace the graph of this name by the statements of a file; shards are committed along the way.
-
-        A document with the name as its id, or a file without a triple, is an InputError, and nothing was changed.
-        """
+        """Replace the named graph by a file's statements in shards; no triple, or a document so named: InputError."""
         self._stored_hashes = self._table.document_hashes()
         if name in self._stored_hashes or any(
             not is_shard(hash_) and id_.startswith(f"{name}#") and id_[len(name) + 1 :].isdigit()

@@ -66,8 +66,7 @@ class IndexWriter:
     def update(self, documents: Iterable[Document | Failure], *, retry_failed: bool = False) -> IndexingReport:
         """Add new documents, replace changed ones and report failures; each batch is committed when it is done.
 
-        With `retry_failed`, passages whose extraction failed in earlier runs are extracted again after the documents;
-        results for other passages of their documents stay.
+        With `retry_failed`, passages that failed in earlier runs are extracted again after that; other results stay.
         """
         started = time.perf_counter()
         report = IndexingReport()
@@ -241,11 +240,7 @@ def select_changed(
     extractor: Extractor,
     report: IndexingReport,
 ) -> list[tuple[Document, str]]:
-    """Return the new and changed documents with their hashes, in order.
-
-    A document is unchanged if its hash in `stored_hashes`, which covers chunker and extractor, is the same. The report
-    receives failures, repeated ids and the number of unchanged documents.
-    """
+    """Return the new and changed documents with hashes, in order; failures and repeated ids go to the report."""
     fingerprints = f"{chunker.fingerprint}\0{extractor.fingerprint}"  # computed once: it reads a package's files
     changed: list[tuple[Document, str]] = []
     seen: set[str] = set()

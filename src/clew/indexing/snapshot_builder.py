@@ -1,7 +1,6 @@
-"""The graph snapshot of a version of the passages table.
+"""The graph snapshot of a version of the passages table, built once, in a temporary folder that is then renamed.
 
-It is built once for each version and format, in a temporary folder that is renamed when it is complete. Its manifest
-states all inputs and the hash of each file. Equal contents give equal bytes, in whatever order they were added.
+Its manifest states all inputs and the hash of each file. Equal contents give equal bytes, in whatever order they came.
 """
 
 import gc
@@ -186,11 +185,7 @@ def _synonym_settings(settings: Mapping[str, Any]) -> tuple[float, int]:
 
 
 def are_distinguishable(one: str, other: str) -> bool:
-    """Return False for two names in a script without spaces that share no letter.
-
-    An encoder without vocabulary for such a script maps all its letters to one unknown word, so that any two names have
-    equal vectors.
-    """
+    """Return False for names in a script without spaces that share no letter: to an encoder all may be one word."""
     if one.isascii() and other.isascii():
         return True
     letters = [{token.key for token in tokens(name) if len(token.key) == 1} for name in (one, other)]

@@ -56,11 +56,7 @@ class CrossEncoderScorer:
         return f"cross-encoder-{self._name}-{digest.hexdigest()}"
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
-        """Return the model's scores (len(texts),), greater for more relevant; lone surrogates are replaced.
-
-        Raises:
-            ProviderError: The model cannot be opened, or does not return one finite number a text.
-        """
+        """Return scores (len(texts),), greater for more relevant; a ProviderError where one is not a finite number."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
         length = _MAX_CHARACTERS_PER_TOKEN * int(self._model.max_seq_length or 512)

@@ -9,11 +9,7 @@ Record = TypeVar("Record", bound=SettingsRecord)
 
 
 def parse_spec(record: type[Record], text: str) -> Record:
-    """Return a record with the settings of a text `name=value,name=value`; a value has no comma.
-
-    Raises:
-        InputError: A part has no equals sign, a name comes twice or does not exist, or a value cannot be used.
-    """
+    """Return a record with the settings of a text `name=value,name=value` (no comma in a value), or an InputError."""
     return record(**split_settings(text, record_label(record)))
 
 

@@ -15,10 +15,9 @@ _ARRAY_FILE, _CHECKSUM_FILE = "array.npy", "checksum"
 
 
 def load_or_compute(folder: Path, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
-    """Return the cached array of a folder, memory-mapped; compute and store it when it is absent or damaged.
+    """Return a folder's array, memory-mapped; compute and store it when absent or damaged, or raise a ProviderError.
 
-    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest two stay. A
-    cache that cannot be written is a ProviderError.
+    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest two stay.
     """
     if not _is_intact(folder):
         array = compute()

@@ -70,10 +70,7 @@ def discard_older(folder: Path, pattern: str) -> None:
 
 
 def remove_leftovers(folder: Path) -> list[str]:
-    """Remove temporary files and folders directly in `folder` whose writer has ended; return their names, sorted.
-
-    Leftovers of other machines, whose processes cannot be checked, are removed when they are a day old.
-    """
+    """Remove temporary files in `folder` of ended writers (of other machines: a day old); return sorted names."""
     if not folder.is_dir():
         return []
     abandoned = [path for path in sorted(folder.iterdir()) if _is_abandoned(path)]

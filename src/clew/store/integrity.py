@@ -73,11 +73,7 @@ def _settings_checksum(text: str) -> str:
 
 
 def add_integrity_columns(rows: pa.Table, dimension: int, document_ids: Sequence[str]) -> pa.Table:
-    """Validate rows and add the integrity columns.
-
-    The columns are those of `passages_schema(dimension)` in any order, else an InputError is raised, as for a row of a
-    document not given or an id that occurs twice.
-    """
+    """Add the integrity columns; other columns, documents not given or repeated ids are an InputError."""
     schema = passages_schema(dimension)
     if set(rows.column_names) != set(schema.names):
         names = sorted(set(rows.column_names) ^ set(schema.names))

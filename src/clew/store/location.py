@@ -26,13 +26,8 @@ class Location:
 def locate(location: str | Path | Location, storage_options: Mapping[str, str] | None = None) -> Location:
     """Return the paths of the index at a folder or an object-store URI; nothing is read or created.
 
-    Args:
-        location: A folder, `file://...`, `s3://bucket/prefix` or another URI Lance supports; a `Location` is returned
-            as is.
-        storage_options: Lance's object-store options (keys, region, endpoint), for a URI only.
-
-    Raises:
-        InputError: The location is empty, or a URI without a bucket.
+    The location is a folder, `file://...`, `s3://bucket/prefix` or another URI of Lance; "", or a URI without a bucket,
+    is an InputError. `storage_options` are Lance's (keys, region, endpoint), for a URI only.
     """
     if isinstance(location, Location):
         return location

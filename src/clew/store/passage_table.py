@@ -55,10 +55,8 @@ class PassageTable:
     def create(cls, location: str | Path | Location, settings: Mapping[str, Any], dimension: int) -> "PassageTable":
         """Create an empty table with settings (JSON values) and the width of vectors, 0 for none; other files stay.
 
-        Raises:
-            InputError: There is an index already, or `settings` have no JSON form.
-            IndexLockedError: Another process created an index at the same moment.
-            ProviderError: The folder cannot be written.
+        An index that is there, or settings without JSON form, are an InputError, a creation at the same moment an
+        IndexLockedError, a folder that cannot be written a ProviderError.
         """
         import lance
 
@@ -105,10 +103,8 @@ class PassageTable:
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
         """Replace all passages of the documents by `rows` in one commit; a document may be new, or have no row left.
 
-        Raises:
-            InputError: A row belongs to none of the documents, an id occurs twice or belongs to another document.
-            IndexLockedError: The table has changed since it was opened.
-            ProviderError: The disk or the object store failed; nothing was changed.
+        A row of another document, a repeated id or one of another document is an InputError, a table that has changed
+        since it was opened an IndexLockedError, a failing disk or object store a ProviderError; nothing was changed.
         """
         import lance
 
@@ -141,13 +137,9 @@ class PassageTable:
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
         """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes, without shards of graphs.
 
-        Args:
-            columns: Column names, in the order wanted; None reads all and verifies each row's checksum.
-            version: An older version that has not been compacted away; None reads this object's version.
-
-        Raises:
-            InputError: A column does not exist.
-            IndexFormatError: The version does not exist, or its data are damaged.
+        Columns are in the order wanted, None for all and each row's checksum verified; `version` is an older one that
+        has not been compacted away. An unknown column is an InputError, an absent version or damaged data an
+        IndexFormatError.
         """
         names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]
         wanted = names if columns is None else list(columns)
@@ -203,10 +195,7 @@ class PassageTable:
 
 
 def restore_version(location: Location, version: int) -> PassageTable:
-    """Make an older version the newest in one commit, under the writer lock, and return it.
-
-    A version that does not exist or was compacted away is an IndexFormatError; a failing disk a ProviderError.
-    """
+    """Make an older version the newest in one commit, under the writer lock; IndexFormatError: it is gone."""
     dataset = open_existing(location)
     with map_errors(location.name, "restoring a version of"):
         dataset.checkout_version(version).restore()  # type: ignore[no-untyped-call]

@@ -66,10 +66,7 @@ def passages_schema(dimension: int) -> pa.Schema:
 
 
 def rows_to_table(rows: Sequence[PassageRow], dimension: int) -> pa.Table:
-    """Return the rows as columns of `passages_schema(dimension)`, in the order given.
-
-    A vector of another width, metadata without JSON form or a text of invalid Unicode is an InputError.
-    """
+    """Return rows as columns of `passages_schema(dimension)`; unusable vectors, metadata or texts: InputError."""
     schema = passages_schema(dimension)
     columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in schema.names if name != "vector"}
     columns["metadata"] = [canonical_json(row.metadata, f"the metadata of {row.document_id!r}") for row in rows]
@@ -93,10 +90,7 @@ def triple_cells(triples: Sequence[tuple[str, str, str]]) -> list[dict[str, str]
 
 
 def canonical_json(value: Mapping[str, Any], description: str) -> str:
-    """Return a mapping as JSON that is equal for equal mappings: sorted keys, no spaces, no escapes.
-
-    A value without a JSON form, such as NaN, is an InputError that calls the mapping by its description.
-    """
+    """Return JSON that is equal for equal mappings (sorted keys, no spaces or escapes); no NaN, else an InputError."""
     try:
         return json.dumps(dict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:

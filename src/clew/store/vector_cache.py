@@ -37,10 +37,7 @@ class VectorCache:
     def get_or_encode(
         self, texts: Sequence[str], encoder: Encoder, on_progress: Callable[[int], None] | None = None
     ) -> "FloatArray":
-        """Return unit vectors, (len(texts), encoder.dimension); only distinct texts missing from the cache are encoded.
-
-        The callback gets the number of texts just encoded. A failed write or an unexpected shape is a ProviderError.
-        """
+        """Return unit vectors, (len(texts), dimension); distinct texts not in the cache are encoded and counted."""
         distinct = list(dict.fromkeys(texts))
         keys = text_keys(distinct, encoder.fingerprint)
         vectors, is_cached = self._load(keys, encoder.dimension)

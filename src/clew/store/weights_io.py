@@ -30,11 +30,7 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str,
 
 
 def read_weights(folder: Path, description: str, build: "Callable[[dict[str, Any], dict[str, FloatArray]], T]") -> T:
-    """Return what `build` makes of a folder's configuration and arrays; all values must be finite.
-
-    A file that is missing, damaged or does not match (a KeyError, TypeError or ValueError of `build`) is a
-    ProviderError, which calls the weights by their description.
-    """
+    """Return what `build` makes of a folder's configuration and arrays, which must be finite; else a ProviderError."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -22,13 +22,7 @@ _LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text le
 
 @contextmanager
 def writer_lock(location: str | Path | Location) -> Iterator[None]:
-    """Hold the writer lock of an index during the block; the index's folder is created if it is missing.
-
-    Raises:
-        IndexLockedError: Another process, or this one, already holds it.
-        InputError: A file is where the folder must be.
-        ProviderError: The lock file cannot be created.
-    """
+    """Hold an index's writer lock during the block, creating its folder; IndexLockedError: it is held already."""
     location = locate(location)
     with map_errors(location.name, "locking"):
         location.lock.parent.mkdir(parents=True, exist_ok=True)

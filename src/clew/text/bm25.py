@@ -62,10 +62,7 @@ class BM25Index:
 
     @classmethod
     def build(cls, texts: Iterable[str], *, k1: float = DEFAULT_K1, b: float = DEFAULT_B) -> "BM25Index":
-        """Build an index in one pass over `texts`, commonly a title, a line break and a text each.
-
-        `k1` is the term frequency saturation, 0 or more, `b` the length normalization, 0 to 1; else an InputError.
-        """
+        """Build an index of texts in one pass; k1 (at least 0) saturates term frequency, b (0 to 1) weighs length."""
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1 is {k1} and b is {b}: wanted k1 of at least 0 (usual: 1.5), b from 0 to 1 (0.75)")
         analyzer = _Analyzer()

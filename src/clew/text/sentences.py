@@ -1,7 +1,4 @@
-"""Rule-based sentence splitting: scripts with and without spaces, abbreviations, initials, headings and lists.
-
-One pass over the text with a bounded context around each candidate boundary, so the time is linear in the text.
-"""
+"""Sentence splitting by rules, for scripts with and without spaces, abbreviations and lists, in linear time."""
 
 import re
 from collections.abc import Iterator

@@ -19,10 +19,7 @@ _NUMBER = re.compile(rf"[-+−]?[$€£¥]?\s?\d+(?:[.,]\d+)*(?:\s?(?:{_UNIT}))*
 
 
 def locate_mentions(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
-    """Return a mention for each distinct name (none blank) in order of position; names not in the text come last.
-
-    A mention with a position is named `text[start:end]`, which may differ from the given name in case.
-    """
+    """Return a mention (`text[start:end]`, in its case) of each distinct name by position; names not in it are last."""
     find = _MentionFinder(text).find
     mentions = dict.fromkeys(find(name) for name in dict.fromkeys(names))
     return tuple(sorted(mentions, key=lambda mention: (mention.start < 0, mention.start)))

@@ -36,10 +36,7 @@ T = TypeVar("T")
 
 @final
 class PublishedExtractor:
-    """Looks each passage up in a file of results; a passage that is not in it is a failure.
-
-    The fingerprint is a hash of the file's bytes, so that another file leads to a new extraction.
-    """
+    """Looks passages up in a file of results, of which the fingerprint is a hash; one not in it is a failure."""
 
     def __init__(self, path: str | Path) -> None:
         """Find the offsets of the file's entries; an InputError names the line or entry that has no layout above."""
@@ -52,10 +49,7 @@ class PublishedExtractor:
             raise InputError(f"{path}: cannot be read ({error}); give a file of {_LAYOUTS}") from error
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        """Return the entry of each passage: mentions by position, those without one last; triples in the file's order.
-
-        A file that has changed since it was opened is an InputError.
-        """
+        """Return passages' entries: mentions by position, then others; triples in order; InputError: file changed."""
         try:
             entries = self._entries.find(passages)
         except OSError as error:

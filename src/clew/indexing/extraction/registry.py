@@ -69,11 +69,7 @@ def open_extractor(
     calls: int = 2,
     on_done: Callable[[int], None] | None = None,
 ) -> Extractor:
-    """Return the extractor of a name: `rules`, `published:FILE`, `llm:PROVIDER:NAME`, or one of an installed package.
-
-    Raises:
-        InputError: No extractor has that name, the file cannot be read, or the language model cannot be used.
-    """
+    """Return the extractor `rules`, `published:FILE`, `llm:PROVIDER:NAME` or an installed package's, or InputError."""
     kind, _, argument = name.partition(":")
     if kind not in EXTRACTORS or name.endswith(":"):
         raise _unknown(name)

@@ -96,10 +96,7 @@ def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> _NameC
 
 
 def _choose_labels(ids: pa.Array, names: _NameColumns) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return the label of each entity, and the other names as distinct pairs (entity, name).
-
-    Of several labels the one without a language or in English is chosen, and of those the alphabetically first.
-    """
+    """Return entities' labels (no language or English first, then by alphabet), and distinct (entity, other name)."""
     labels = [default_label(id_) for id_ in ids.to_pylist()]
     best: dict[int, tuple[int, str]] = {}
     pairs = set(zip(names.entities.tolist(), names.texts, strict=True))

@@ -99,17 +99,11 @@ def graph_file(
     delimiter: str | None = None,
     names: Sequence[str | Path] = (),
 ) -> GraphFile:
-    """Return a graph file after checking the options and the first bytes.
+    """Return a graph file (`.gz` too) after checking the options and the first bytes; else raise an InputError.
 
-    Args:
-        path: The file; `.gz` is decompressed.
-        kind: One of `FILE_KINDS`; None to derive it from the suffix.
-        encoding: Name of a Python codec.
-        delimiter: Delimiter between cells; None for a tab, and a comma in CSV. For CSV it is one character.
-        names: Tables of names, delimited by tabs (`.csv`: by commas): entity, label, further names.
-
-    Raises:
-        InputError: A file does not exist or cannot be read, its format is unknown, or an option does not apply.
+    The kind is one of `FILE_KINDS`, None for that of the suffix; `encoding` a Python codec; the delimiter of cells a
+    tab by default, and in CSV a comma or another character. `names` are tables by tabs (`.csv`: commas) of entity,
+    label, further names.
     """
     graph_path, tables = Path(path), tuple(map(Path, names))
     for file in (graph_path, *tables):

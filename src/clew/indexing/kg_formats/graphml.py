@@ -31,8 +31,7 @@ _MAX_DATA_CHARACTERS = 4 * MAX_NAME_CHARACTERS  # of one piece of data: what is 
 def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None) -> Iterator[Statement]:
     """Yield the statements of a GraphML document; `encoding` overrides its XML declaration.
 
-    Raises:
-        InputError: It is not XML, has no `graphml` element, or declares entities, which may grow without bound.
+    No XML, no `graphml` element, or a declared entity, which may grow without bound, is an InputError.
     """
     reader = _StatementCollector(file_name)
     parser = expat.ParserCreate(encoding)

@@ -1,7 +1,6 @@
 """Facts of a whole corpus: extractions and title links, with names resolved to entities.
 
-The facts depend on the whole corpus, so they are computed for each snapshot and never stored with a passage. This makes
-removal exact: nothing of a removed document can remain in another one's row.
+They are computed for each snapshot and never stored with a passage, so that nothing of a removed document can remain.
 """
 
 from collections import Counter

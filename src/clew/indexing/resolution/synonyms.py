@@ -167,10 +167,7 @@ def _search_pairs(
 def _select_candidates(
     block: "FloatArray", min_score: float, slack: float, depth: int
 ) -> "tuple[BoolArray, FloatArray, FloatArray]":
-    """Select the pairs, (rows, columns), that may be among the `depth` best of their row or column.
-
-    Also returned: for each row and for each column a score above which no pair was pruned.
-    """
+    """Select (rows, columns) that may be among the `depth` best of either, with scores above which none was pruned."""
     chosen: BoolArray = block >= min_score
     row_floor, column_floor = (np.zeros(size, dtype=np.float32) for size in block.shape)
     if min(np.count_nonzero(chosen, axis=axis).max() for axis in (0, 1)) <= depth:

@@ -1,7 +1,4 @@
-"""Structure of Markdown texts: headings, link targets, front matter and alias lines.
-
-All patterns take linear time: repeats are possessive or bounded, so that a 50 MB line is read in seconds.
-"""
+"""Structure of Markdown texts: headings, links, front matter, aliases; all patterns take linear time (50 MB lines)."""
 
 import re
 from collections.abc import Iterator

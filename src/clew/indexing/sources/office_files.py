@@ -16,11 +16,7 @@ _INSTALL_COMMAND = "pip install 'clew[files]'"
 
 
 def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> Document:
-    """Return the document of a file's bytes as Markdown; `name` is the title if the file states none.
-
-    Raises:
-        InputError: `markitdown` is missing, or the file is empty, damaged or without text.
-    """
+    """Return a file's bytes as a Markdown document, with `name` as its last title; an InputError if it cannot be."""
     if not data:
         raise InputError("empty: the file holds no bytes")
     try:

@@ -77,12 +77,7 @@ class CausalModel:
         return list(self.load().network.parameters()) if self.trainable else []
 
     def load(self) -> LoadedModel:
-        """Return the model, opened once.
-
-        Raises:
-            InputError: `transformers` is not installed, or the device or type does not exist.
-            ProviderError: The model cannot be opened, or has no end token.
-        """
+        """Return the model, opened once; InputError: no `transformers`, device or type; ProviderError: otherwise."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = _open_model(self.name, self.device, self.dtype)

@@ -28,11 +28,7 @@ class Budget:
                 raise InputError(f"a budget of {limit} is below 0: give 0 or more")
 
     def admit(self, maximum: Usage) -> bool:
-        """Reserve a call's maximum usage, or return False where calls in progress have to end first.
-
-        Raises:
-            BudgetError: The call does not fit although no other call is in progress.
-        """
+        """Reserve a call's maximum, or return False until others end; a BudgetError where it can never fit."""
         with self._lock:
             if self._fits(self.spent + self._reserved + maximum):
                 self._reserved = self._reserved + maximum

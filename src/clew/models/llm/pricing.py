@@ -31,10 +31,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def max_token_count(text: str) -> int:
-    """Return an upper bound on the tokens of a text: no tokenizer in use makes more tokens than bytes.
-
-    Digits and many scripts take one token per one or two bytes, which `estimate_tokens` does not cover.
-    """
+    """Return an upper bound on a text's tokens, its bytes: digits and many scripts take a token per byte or two."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 

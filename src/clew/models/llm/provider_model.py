@@ -22,11 +22,7 @@ _BASE_REPLY_BYTES, _REPLY_BYTES_PER_TOKEN = 1 << 20, 1024
 
 @final
 class ProviderModel:
-    """A model of a provider, named `provider:model`; without a cache every prompt is sent.
-
-    Raises:
-        InputError: The provider is unknown, a package or its key is missing, or cost is limited and no price is known.
-    """
+    """A model `provider:model`; InputError: unknown provider, no package or key, or a limit on cost without a price."""
 
     def __init__(
         self,

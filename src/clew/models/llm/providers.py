@@ -49,16 +49,10 @@ def check_installed() -> None:
 
 @asynccontextmanager
 async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int) -> "AsyncIterator[Model]":
-    """Yield a model; its connections belong to the running event loop and are closed on exit.
+    """Yield a model, whose connections belong to the running event loop; an unknown name or no key is an InputError.
 
-    Args:
-        name: `provider:model`.
-        base_url: URL of a server other than the provider's own; "" for that.
-        timeout: Seconds without a byte after which a request fails.
-        max_bytes: Maximum size of one response.
-
-    Raises:
-        InputError: The name is unknown, a key is missing, or a package is not installed.
+    A request fails after `timeout` seconds without a byte, or with a response of more than `max_bytes`; the base URL is
+    that of a server other than the provider's own, or "".
     """
     from anyio import move_on_after
 

@@ -1,7 +1,4 @@
-"""Cache of language model replies by model, prompt, schema and settings, in one SQLite file for several processes.
-
-Each reply is written when it arrives, so that a killed run pays for nothing twice.
-"""
+"""Cache of language model replies by all they depend on: an SQLite file for several processes, written one by one."""
 
 import json
 import sqlite3

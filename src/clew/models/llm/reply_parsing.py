@@ -18,10 +18,7 @@ _MAX_ERRORS, _MAX_ERROR_CHARACTERS = 5, 200
 
 
 def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
-    """Return the first object of a reply that fits the schema; text around it is ignored: prose, code fences, lists.
-
-    Where none fits, the message of the ModelReplyError, which is sent back to the model, says what is wrong.
-    """
+    """Return the first object of a reply that fits the schema, whatever text is around it; else a ModelReplyError."""
     problem = ""
     for value in _iter_objects(text):
         try:

@@ -70,12 +70,7 @@ def build_repair_messages(
 async def send_request(
     model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
 ) -> "ModelResponse":
-    """Send one request.
-
-    Raises:
-        NoReplyError: This request got no reply.
-        ProviderError: No request can get one: the key, the model or the quota is refused.
-    """
+    """Send one request; a NoReplyError says that it got no reply, a ProviderError that none can (key, model, quota)."""
     import httpx2
     from pydantic_ai.exceptions import (
         ModelAPIError,

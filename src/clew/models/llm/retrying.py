@@ -89,10 +89,7 @@ class RetryingClient:
     _consecutive_failures: int = 0
 
     async def complete(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
-        """Return a reply that fits the schema; a failure after the allowed attempts and repairs.
-
-        A spent budget is a BudgetError; a ProviderError says that no call can succeed.
-        """
+        """Return a fitting reply, or a failure after all attempts and repairs; raise what ends all calls."""
         first = messages = build_messages(call.prompt)
         problem, text = "", ""
         for _ in range(1 + self.settings.repairs):

@@ -22,10 +22,7 @@ _TAG_START = re.compile(
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt without its content.
-
-    The docstring and the field names of `reply` are sent to the model and are part of the hash.
-    """
+    """A prompt without its content; `reply`'s docstring and field names are sent to the model and part of the hash."""
 
     name: str  # name in the fingerprint
     instructions: str  # fixed text; nothing from a corpus or a user is ever inserted
