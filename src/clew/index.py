@@ -15,7 +15,7 @@ from clew.indexing.extraction.registry import open_extractor
 from clew.indexing.index_stats import IndexStats, collect_stats
 from clew.indexing.kg_formats.files import GraphFile, graph_file
 from clew.indexing.kg_import import GraphImporter, GraphReport, clean_graph_name
-from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, IndexWriter, choose_extractor, counting
+from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, IndexWriter, choose_extractor
 from clew.indexing.snapshot_builder import check_snapshot, ensure_snapshot, snapshot_folder
 from clew.indexing.sources.reader import read_documents
 from clew.models.encoders.registry import open_encoder
@@ -29,7 +29,7 @@ from clew.store.kg_shards import is_shard, shards_by_graph
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable, restore_version
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
 
 AUTO = "auto"
 
@@ -123,7 +123,8 @@ class Index:
         with self._writing():
             chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
             calls = int(settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
-            opened = open_extractor(chosen, self.open_model, calls, counting(self._progress))
+            count = count_progress(self._progress, "asking the model, passages")
+            opened = open_extractor(chosen, self.open_model, calls, count)
             slow = isinstance(opened, LanguageModelExtractor)
             writer = IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
             report = writer.update(found, retry_failed=retry_failed)

@@ -263,5 +263,17 @@ class Thought:
 Progress = Callable[[str, int, int], None]  # a callback for progress: `(stage, done, total)`
 
 
+def count_progress(progress: Progress, stage: str) -> Callable[[int], None]:
+    """Return a callback that adds up what was done and reports the sum; the total is not known beforehand."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(stage, done, 0)
+
+    return count
+
+
 def ignore_progress(_stage: str, _done: int, _total: int) -> None:
     """Report nothing."""

@@ -7,7 +7,7 @@ were. Passages whose extraction failed are stored without triples and can be ext
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -293,18 +293,6 @@ def _make_row(
         failure=result.reason if isinstance(result, Failure) else None,
         extractor=extractor,
     )
-
-
-def counting(progress: Progress) -> Callable[[int], None]:
-    """Return a callback that adds up the passages a language model has finished and reports the sum."""
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        progress("asking the model, passages", done, 0)
-
-    return count
 
 
 def choose_extractor(requested: str | None, index_extractor: str) -> str:

@@ -32,7 +32,7 @@ from clew.store.passage_table import PassageTable
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
-from clew.types import Extraction, Mention, Progress
+from clew.types import Extraction, Mention, Progress, count_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,14 +154,8 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
         return snapshot
     derived = table.location.derived
     names, entities = list(entity_of_name), np.array(list(entity_of_name.values()))
-    done = 0
-
-    def count_encoded(count: int) -> None:
-        nonlocal done
-        done += count
-        progress("encoding names", done, 0)  # the number of new names is not known beforehand
-
-    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, count_encoded)
+    count = count_progress(progress, "encoding names")
+    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, count)
     progress("comparing names", 0, len(names))
     folder = derived / "equivalences"
     cache = load_pairs(folder) if folder.is_dir() and not snapshot_problems(folder) else None

@@ -1,7 +1,7 @@
 """Registries: names to entries, extended by the entry points of other packages."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
@@ -46,10 +46,6 @@ class Registry(Generic[Entry]):
                 message = "the %s %s of %s is ignored, since Clew has one of that name: give the entry point another"
                 _log.warning(message, self.kind, point.name, point.value)
         return {point.name: point for point in found if point.name not in self.entries}
-
-    def names(self) -> Sequence[str]:
-        """Return all names, those of other packages last."""
-        return tuple(self)
 
     def entry(self, name: str) -> Entry:
         """Return the entry of a name; an InputError where there is none or the package that adds it cannot be used."""

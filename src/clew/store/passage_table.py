@@ -22,7 +22,7 @@ from clew.store.integrity import (
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location, locate
-from clew.store.reader_pins import pin, pinned_versions
+from clew.store.writer_lock import pin, pinned_versions
 
 if TYPE_CHECKING:
     from lance import LanceDataset

@@ -13,8 +13,7 @@ from clew.store.inspection import Problem, inspect
 from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
-from clew.store.reader_pins import PINS_FOLDER
-from clew.store.writer_lock import writer_lock
+from clew.store.writer_lock import PINS_FOLDER, writer_lock
 
 if TYPE_CHECKING:
     from lance import LanceDataset

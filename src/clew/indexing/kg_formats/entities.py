@@ -8,7 +8,6 @@ order of the shards.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -28,15 +27,6 @@ if TYPE_CHECKING:
 
 _KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; no name of a graph contains it
 _HEAD, _RELATION, _TAIL = range(3)
-
-
-@dataclass(frozen=True, slots=True)
-class _NameColumns:
-    """Names of entities (k): positions in the sorted ids, kinds of names, and the names."""
-
-    entities: "LongArray"
-    kinds: list[str]
-    texts: list[str]
 
 
 def build_imported_graph(triples: Sequence[pa.StructArray], names: Sequence[pa.StructArray]) -> ImportedGraph:
@@ -87,26 +77,26 @@ def _listed_node_ids(names: Sequence[pa.StructArray]) -> list[pa.Array]:
     return _select_column(listed, _HEAD)
 
 
-def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> _NameColumns:
+def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> list[tuple[int, str, str]]:
+    """Return the position of each name's entity in the sorted ids, its kind, and the name."""
     columns = [pa.chunked_array(_select_column(names, index), pa.large_string()) for index in range(3)]
     positions = pc.index_in(columns[_HEAD], value_set=ids)
     is_usable = pc.and_(pc.is_valid(positions), pc.not_equal(columns[_TAIL], ""))
-    kinds, texts = (columns[index].filter(is_usable).to_pylist() for index in (_RELATION, _TAIL))
-    return _NameColumns(np.asarray(positions.filter(is_usable), dtype=np.int64), kinds, texts)
+    columns[_HEAD] = positions
+    return list(zip(*(column.filter(is_usable).to_pylist() for column in columns), strict=True))
 
 
-def _choose_labels(ids: pa.Array, names: _NameColumns) -> tuple[list[str], list[tuple[int, str]]]:
+def _choose_labels(ids: pa.Array, names: list[tuple[int, str, str]]) -> tuple[list[str], list[tuple[int, str]]]:
     """Return entities' labels (no language or English first, then by alphabet), and distinct (entity, other name)."""
     labels = [default_label(id_) for id_ in ids.to_pylist()]
     best: dict[int, tuple[int, str]] = {}
-    pairs = set(zip(names.entities.tolist(), names.texts, strict=True))
-    for entity, kind, text in zip(names.entities.tolist(), names.kinds, names.texts, strict=True):
+    for entity, kind, text in names:
         if kind != ALIAS:
             candidate = _language_rank(kind.partition("@")[2]), text
             best[entity] = min(best.get(entity, candidate), candidate)
     for entity, (_, text) in best.items():
         labels[entity] = text
-    return labels, sorted(pair for pair in pairs if labels[pair[0]] != pair[1])
+    return labels, sorted({(entity, text) for entity, _, text in names if labels[entity] != text})
 
 
 def _language_rank(language: str) -> int:

@@ -21,6 +21,7 @@ from clew.indexing.sources.discovery import (
 from clew.indexing.sources.office_files import convert_document
 from clew.indexing.sources.plain_text import decode_text, make_markdown_document, make_text_document
 from clew.indexing.sources.records import read_json_lines, read_table_rows
+from clew.text.sanitize import has_surrogate
 from clew.types import Document, Failure
 
 
@@ -88,10 +89,7 @@ def _find_invalid_part(document: Document) -> str:
         "links": document.links,
     }
     for name, strings in parts.items():
-        try:
-            for string in strings:
-                string.encode("utf-8")
-        except UnicodeEncodeError:
+        if any(map(has_surrogate, strings)):
             return name
     return ""
 

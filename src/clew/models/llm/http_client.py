@@ -7,17 +7,10 @@ import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 
 _CONNECT_SECONDS = 10.0
-_PLAIN_HEADERS = {
-    "accept",
-    "accept-encoding",
-    "anthropic-version",
-    "connection",
-    "content-length",
-    "content-type",
-    "host",
-    "transfer-encoding",
-    "user-agent",
-}
+_PLAIN_HEADERS = frozenset(
+    "accept accept-encoding anthropic-version connection content-length content-type host transfer-encoding "  # noqa: SIM905
+    "user-agent".split()
+)
 
 
 @final
