@@ -19,7 +19,7 @@ class Settings(BaseSettings):
 
     encoder: str = "all-MiniLM-L6-v2"  # for new indexes
     extractor: str = "rules"  # for new indexes
-    passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall
+    passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
     passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share
     synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)  # cosine; GFM-RAG, HippoRAG: 0.8
     max_synonyms: int = Field(default=100, ge=1)  # synonyms of a name, at most (GFM-RAG and HippoRAG: 100)
@@ -27,20 +27,17 @@ class Settings(BaseSettings):
     k: int = Field(default=5, ge=1)  # passages returned
     model: str = ""  # language model that writes answers, `provider:name`; "" for none
     base_url: str = ""  # of a server that speaks OpenAI's protocol; "" for the provider's own
-    extraction_calls: int = Field(
-        default=2, ge=1, le=2
-    )  # a passage: names and triples at once (1), or apart (2, HippoRAG)
+    extraction_calls: int = Field(default=2, ge=1, le=2)  # a passage: names and triples at once, or apart (HippoRAG)
     calls_at_once: int = Field(default=16, ge=1)  # to a language model, at most
     call_timeout: float = Field(default=120.0, gt=0.0)  # seconds for one answer of a language model
     reply_tokens: int = Field(default=2048, ge=1)  # longest reply of a language model
     temperature: float = Field(default=0.0, ge=0.0)  # of a language model; 0 for the likeliest words
-    model_output: Literal["prompted", "native"] = "prompted"  # schema in the prompt, or as a field
+    model_output: Literal["prompted", "native"] = "prompted"  # where a reply's schema stands
     call_cache: bool = True  # whether replies of language models are kept and used again
     max_cost: float | None = Field(default=None, ge=0.0)  # money that one command may spend on language models
     max_tokens: int | None = Field(default=None, ge=0)  # tokens that one command may spend, in and out together
-    prices: dict[str, tuple[NonNegativeFloat, NonNegativeFloat]] = Field(
-        default_factory=dict
-    )  # model: of a million in, out
+    # By model, money for a million tokens in and for a million out; before the public price table.
+    prices: dict[str, tuple[NonNegativeFloat, NonNegativeFloat]] = Field(default_factory=dict)
 
     def make_llm_factory(self) -> LLMClientFactory:
         """Return how language models are asked."""

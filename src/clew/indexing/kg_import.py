@@ -68,20 +68,20 @@ class _ShardBuilder:
         return True
 
 
+@dataclass(slots=True)
 class GraphImporter:
     """Imports graphs into a table opened under the writer lock; progress is called with the number of triples read."""
 
-    def __init__(self, table: PassageTable, progress: Progress) -> None:
-        self._table = table
-        self._progress = progress
-        self._stored_hashes: Mapping[str, str] = {}
-        self._pending: list[tuple[KGShard, str]] = []
-        self._pending_characters = 0
-        self._shard_count = 0
+    table: PassageTable
+    progress: Progress
+    _stored_hashes: Mapping[str, str] = field(default_factory=dict)
+    _pending: list[tuple[KGShard, str]] = field(default_factory=list)
+    _pending_characters: int = 0
+    _shard_count: int = 0
 
     def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
         """Replace the named graph by a file's statements in shards; no triple, or a document so named: InputError."""
-        self._stored_hashes = self._table.document_hashes()
+        self._stored_hashes = self.table.document_hashes()
         if name in self._stored_hashes or any(
             not is_shard(hash_) and id_.startswith(f"{name}#") and id_[len(name) + 1 :].isdigit()
             for id_, hash_ in self._stored_hashes.items()
@@ -95,7 +95,7 @@ class GraphImporter:
         self._commit()
         stored = shards_by_graph(self._stored_hashes).get(name, ())
         stale = [id_ for id_ in stored if int(id_[len(name) + 1 :]) >= self._shard_count]
-        self._table.delete(stale)
+        self.table.delete(stale)
         report.removed = len(stale)
         return report
 
@@ -124,10 +124,9 @@ class GraphImporter:
                 self._finish_shard(builder, report)
 
     def _finish_shard(self, builder: _ShardBuilder, report: GraphReport) -> None:
-        """Assign a number to a shard and, unless it is stored already, write it with others in one commit."""
         shard = KGShard(report.name, self._shard_count, builder.kind, tuple(builder.triples))
         self._shard_count += 1
-        self._progress("importing", report.triples, 0)
+        self.progress("importing", report.triples, 0)
         hash_ = shard.hash()
         stored_hash = self._stored_hashes.get(shard.id)
         if stored_hash == hash_:
@@ -144,5 +143,5 @@ class GraphImporter:
     def _commit(self) -> None:
         if self._pending:
             shards, hashes = zip(*self._pending, strict=True)
-            self._table.replace(shards_to_table(shards, hashes, self._table.dimension), [shard.id for shard in shards])
+            self.table.replace(shards_to_table(shards, hashes, self.table.dimension), [shard.id for shard in shards])
         self._pending, self._pending_characters = [], 0

@@ -131,7 +131,6 @@ class IndexWriter:
         stored_hashes: Mapping[str, str],
         report: IndexingReport,
     ) -> None:
-        """Commit the documents all of whose passages were tried."""
         extractions = iter(self.extractor.extract([p for _, _, document_passages in batch for p in document_passages]))
         rows: list[PassageRow] = []
         passages: list[Passage] = []

@@ -17,7 +17,7 @@ _ARRAY_FILE, _CHECKSUM_FILE = "array.npy", "checksum"
 def load_or_compute(folder: Path, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
     """Return a folder's array, memory-mapped; compute and store it when absent or damaged, or raise a ProviderError.
 
-    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest two stay.
+    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest stays.
     """
     if not _is_intact(folder):
         array = compute()

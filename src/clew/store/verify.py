@@ -107,7 +107,6 @@ def _set_aside(manifest: Path, location: Location) -> str:
 
 
 def _drop_fragments(dataset: "LanceDataset", problems: list[Problem], location: Location) -> Iterator[str]:
-    """Commit a version without the fragments of these problems, without reading them."""
     import lance
 
     causes = {problem.fragment: problem.text for problem in problems}

@@ -115,7 +115,9 @@ class BM25Index:
         """Map a saved index into memory; a file that is missing, damaged or of another format: IndexFormatError."""
         try:
             settings = json.loads((folder / "settings.json").read_bytes())
-            arrays = {name: _memory_map(folder / f"{name}.npy") for name in _ARRAYS}
+            # Plain views of the mapping: slicing a memmap object costs more than the addition it is sliced for.
+            mapped = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
+            arrays: dict[str, Any] = {name: np.asarray(array) for name, array in mapped.items()}
         except (OSError, ValueError, EOFError) as error:
             raise _unusable_error(folder, str(error)) from error
         if fault := _find_fault(settings, arrays):
@@ -169,11 +171,6 @@ def _compute_postings(
         np.asarray(columns["indices"], dtype=np.int32),
         np.asarray(columns["data"], dtype=np.float32),
     )
-
-
-def _memory_map(path: Path) -> Any:
-    # A plain view of the mapping: slicing a memmap object costs more than the addition it is sliced for.
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:

@@ -90,7 +90,6 @@ def _line_ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool
 
 
 def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
-    """Return whether `.`, `!`, `?` or `…` ends a sentence, from the words around it."""
     end = mark.end()
     if end == len(text):
         return True

@@ -72,7 +72,6 @@ def _number_texts(columns: Sequence[pa.Array]) -> "tuple[pa.Array, IntArray]":
 
 
 def _listed_node_ids(names: Sequence[pa.StructArray]) -> list[pa.Array]:
-    """Return the ids that a graph lists as its nodes; they are entities even without a triple."""
     listed = [array.filter(pc.equal(array.flatten()[_RELATION], NODE)) for array in names]
     return _select_column(listed, _HEAD)
 

@@ -181,7 +181,6 @@ def _open_bytes(path: Path, encoding: str) -> Iterator[IO[bytes]]:
 
 
 def _check_head(head: bytes, name: str, encoding: str) -> None:
-    """Raise an InputError when a file's first bytes show another encoding, or binary data."""
     if codecs.lookup(encoding).name != UTF8:
         return
     for mark, actual in _BYTE_ORDER_MARKS.items():

@@ -52,7 +52,6 @@ class _NameResolver:
         self._surfaces = surfaces
 
     def other_titles(self, match: Match) -> tuple[str, ...]:
-        """Return the keys of the titles that a match may stand for, except the passage's own."""
         return tuple(self._links.title_keys[t] for t in match.targets if self._links.title_keys[t] != self.title)
 
     def count_surface(self, key: str, surface: str) -> None:
@@ -62,7 +61,6 @@ class _NameResolver:
         counts[surface] += 1
 
     def linked_titles(self, passage: NamedText) -> list[str]:
-        """Return the keys of the titles that the passage's links lead to, except its own."""
         return [key for key in self._links.resolve_links(passage) if key != self.title]
 
     def resolve_name(self, name: str) -> tuple[str, ...]:

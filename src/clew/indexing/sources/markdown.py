@@ -156,7 +156,6 @@ def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -
 
 
 def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of fenced code blocks; one that is never closed extends to the end."""
     opening: re.Match[str] | None = None
     for fence in _FENCE.finditer(text):
         if opening is None:

@@ -19,9 +19,7 @@ class CallSettings:
     timeout: float = 120.0  # seconds for one reply
     reply_tokens: int = 2048  # maximum length of a reply
     temperature: float = 0.0  # sampling temperature; 0 for the most likely words
-    output: str = (
-        "prompted"  # place of the schema: "prompted", which every server takes, or "native", a field of the request
-    )
+    output: str = "prompted"  # the schema stands in the prompt, which every server takes; "native": in a field
 
     def __post_init__(self) -> None:
         small = [name for name in ("max_concurrency", "attempts", "reply_tokens") if getattr(self, name) < 1]

@@ -82,7 +82,6 @@ class ProviderModel:
                     task.cancel()
 
     async def _run_call(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
-        """Make one call and cache its reply; end the batch on errors that affect all calls."""
         async with batch.semaphore:
             try:
                 if batch.error is None:

@@ -64,19 +64,15 @@ async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int
     own = bool(base_url) or provider == "ollama"
     client = bounded_client(timeout, max_bytes, only if own else None)
     try:
-        yield _open_model(provider, model, key, base_url, client)
+        try:
+            opened = _build_model(provider, model, key, base_url, client)
+        except ImportError as error:
+            message = f"{provider} needs a package that is not installed ({error})"
+            raise InputError(f"{message}: pip install 'clew[llm]'") from error
+        yield opened
     finally:
         with move_on_after(_CLOSE_SECONDS, shield=True):  # also when the calls were cancelled
             await client.aclose()
-
-
-def _open_model(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":
-    try:
-        return _build_model(provider, model, key, base_url, client)
-    except ImportError as error:
-        raise InputError(
-            f"{provider} needs a package that is not installed ({error}): pip install 'clew[llm]'"
-        ) from error
 
 
 def _build_model(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":

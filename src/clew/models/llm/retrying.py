@@ -115,7 +115,6 @@ class RetryingClient:
     async def _request_with_retries(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall
     ) -> "ModelResponse":
-        """Send a request until it is answered, a retry cannot help, or the attempts are used up."""
         last = NoReplyError("")
         for attempt in range(self.settings.attempts):
             await self._wait_until_resumed(batch)
