@@ -143,7 +143,7 @@ class TestTheRetrieverOfTheGuide:
     def index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> clew.Index:
         module = written(tmp_path)
         monkeypatch.setitem(sys.modules, "clew.retrievers.well_linked", module)
-        monkeypatch.setitem(registry.RETRIEVERS._entries, "well-linked", module.NEW["well-linked"])
+        monkeypatch.setitem(registry.RETRIEVERS.entries, "well-linked", module.NEW["well-linked"])
         made = clew.create(tmp_path / "index", Settings(encoder="none"))
         made.add([ROOT / "examples" / "polar"])
         return made

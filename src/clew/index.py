@@ -1,8 +1,8 @@
-"""An index: documents in, evidence and answers out. The Python face of everything the command line does."""
+"""An index: documents in, evidence and answers out; the Python API of everything the command line does."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from clew.indexing.extraction.registry import open_extractor
 from clew.indexing.index_stats import IndexStats, collect_stats
 from clew.indexing.kg_formats.files import GraphFile, graph_file
 from clew.indexing.kg_import import GraphImporter, GraphReport, clean_graph_name
-from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, IndexWriter, choose_extractor, counting
+from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, IndexWriter, choose_extractor
 from clew.indexing.snapshot_builder import check_snapshot, ensure_snapshot, snapshot_folder
 from clew.indexing.sources.reader import read_documents
 from clew.models.encoders.registry import open_encoder
@@ -29,18 +29,16 @@ from clew.store.kg_shards import is_shard, shards_by_graph
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable, restore_version
 from clew.store.writer_lock import writer_lock
-from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, ignore_progress
+from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
 
 AUTO = "auto"
 
+# A retriever as users give it: a name, a settings record, or an object that retrieves.
 RetrieverSpec = str | SettingsRecord | Retriever
-"""A retriever as users give it: a name, a settings record, or an object that retrieves."""
 
 
 class Index:
-    """One version of an index, to be searched; adding and removing moves this object to the version that makes.
-
-    Use `clew.open` and `clew.create` to get one.
+    """One version of an index, from `clew.open` or `clew.create`; adding and removing moves the object to a newer one.
 
     Attributes:
         table: The passages on disk.
@@ -53,10 +51,7 @@ class Index:
         self.table = table
         self.llm_factory = llm_factory
         self._progress = progress
-
-    @cached_property
-    def _retrievers(self) -> dict[tuple[str | SettingsRecord, int], Retriever]:
-        return {}
+        self._retrievers: dict[tuple[str | SettingsRecord, int], Retriever] = {}
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -110,9 +105,6 @@ class Index:
                 what the index was made with.
             retry_failed: Whether passages that the extractor failed at before are extracted again after that.
 
-        Returns:
-            Counts and failures. What was committed stays, whatever happens later; `stopped` says why a run ended early.
-
         Raises:
             InputError: A path does not exist, an item is neither a document nor a path, or the extractor is of another
                 kind than the index's.
@@ -127,20 +119,16 @@ class Index:
         found = [*(read_documents(paths) if paths else ()), *given]
         settings = self.table.settings
         chosen = choose_extractor(extractor, str(settings["extractor"]))
-        with writer_lock(self.table.location):
-            started = time.perf_counter()
-            _move_to_version(self, self.table.open_latest())
+        started = time.perf_counter()
+        with self._writing():
             chunker = Chunker(int(settings["passage_tokens"]), int(settings["passage_overlap"]))
             calls = int(settings.get(EXTRACTION_CALLS, 2))  # an index made before models could extract has none
-            opened = open_extractor(chosen, self.open_model, calls, counting(self._progress))
+            count = count_progress(self._progress, "asking the model, passages")
+            opened = open_extractor(chosen, self.open_model, calls, count)
             slow = isinstance(opened, LanguageModelExtractor)
-            updater = IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
-            try:
-                report = updater.update(found, retry_failed=retry_failed)
-            finally:
-                _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
-            report.seconds = time.perf_counter() - started
+            writer = IndexWriter(self.table, chunker, opened, self._encoder, self._progress, slow)
+            report = writer.update(found, retry_failed=retry_failed)
+        report.seconds = time.perf_counter() - started
         return report
 
     def import_graph(
@@ -149,23 +137,22 @@ class Index:
         """Import a graph, in the place of what was imported by the same name.
 
         Args:
-            source: A file of triples: TSV, CSV, JSON lines, N-Triples, Turtle or GraphML, each of which may be packed
-                (`.gz`); or what `graph_file` makes of a file and options.
+            source: A file of triples: TSV, CSV, JSON lines, N-Triples, Turtle or GraphML, each also as `.gz`; or what
+                `graph_file` makes of a file and options.
             name: Of the graph in this index; the file's name if None.
             strict: Whether a file that has a fault is refused, before anything is written; else faults are counted.
 
         Raises:
-            InputError: The file cannot be used or states nothing, breaks off, or a document goes by the name; nothing
-                was changed.
+            InputError: The file cannot be used, states nothing or breaks off, or a document has the name; nothing was
+                changed.
             IndexLockedError: Another process is writing.
         """
         file = source if isinstance(source, GraphFile) else graph_file(source)
         called = clean_graph_name(file.path.name if name is None else name)
         if strict:
             file.check()
-        with writer_lock(self.table.location):
-            started = time.perf_counter()
-            _move_to_version(self, self.table.open_latest())
+        started = time.perf_counter()
+        with self._writing():
             before = self.table.version
             try:
                 with closing(file.statements()) as statements:
@@ -173,25 +160,15 @@ class Index:
             except InputError as error:
                 if self.table.version == before:
                     raise
-                _move_to_version(
-                    self, restore_version(self.table.location, before)
-                )  # else half of the file would stand beside half of the old
+                # Else half of the file would stand beside half of the old.
+                self.table = restore_version(self.table.location, before)
                 raise InputError(f"{error}; what came before it was taken back") from error
-            finally:
-                _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
-            report.seconds = time.perf_counter() - started
+        report.seconds = time.perf_counter() - started
         return report
 
     def remove(self, ids: Sequence[str]) -> IndexingReport:
-        """Remove documents, and imported graphs by their names; nothing of them stays in the graph.
-
-        Raises:
-            InputError: An id is not in the index; nothing was removed.
-            IndexLockedError: Another process is writing.
-        """
-        with writer_lock(self.table.location):
-            _move_to_version(self, self.table.open_latest())
+        """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed."""
+        with self._writing():
             known = self.table.document_hashes()
             documents = {id_ for id_, hash_ in known.items() if not is_shard(hash_)}
             graphs = shards_by_graph(known)
@@ -201,16 +178,30 @@ class Index:
             named = graphs.keys() & set(ids)
             parts = [part for graph in named for part in graphs[graph]]
             self.table.delete([*(documents & set(ids)), *parts])
-            _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
         return IndexingReport(removed=len(documents & set(ids)), removed_graphs=len(named))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Hold the writer lock at the newest version; then build the snapshot of the version that was written."""
+        with writer_lock(self.table.location):
+            self._move_to_version(self.table.open_latest())
+            try:
+                yield
+            finally:
+                self._move_to_version(self.table)
+            ensure_snapshot(self.table, self._encoder, self._progress)
+
+    def _move_to_version(self, table: PassageTable) -> None:
+        self.table = table
+        self._retrievers = {}
+        vars(self).pop("context", None)
 
     def retriever(self, spec: RetrieverSpec = AUTO, paths: int = 1) -> Retriever:
         """Return a retriever over this version.
 
         Args:
-            spec: A name (see `clew.RETRIEVERS`), "auto" for the one that serves this index best; a settings record
-                such as `GFM(nodes="all")`; or any object that is a `Retriever`, which is returned as it is.
+            spec: A name (see `clew.RETRIEVERS`), "auto" for the one that serves this index best; a settings record such
+                as `GFM(nodes="all")`; or any object that is a `Retriever`, which is returned as it is.
             paths: Number of paths that explain each passage, for a retriever that computes them (`gfm`).
 
         Raises:
@@ -248,10 +239,7 @@ class Index:
             retriever: As in `retriever`.
             where: Which passages may be found.
             paths: As in `retriever`.
-            topics: Names of the entities that it is about, for a retriever of paths; else they are linked.
-
-        Raises:
-            InputError: There are topics, and the retriever finds no paths.
+            topics: Entities that it is about, else they are linked; an InputError where the retriever finds no paths.
         """
         opened = self.retriever(retriever, paths)
         if not topics:
@@ -276,14 +264,10 @@ class Index:
         return self.answerer(model, retriever).answer([question], [evidence])[0]
 
     def answerer(self, model: str = "", retriever: RetrieverSpec = AUTO) -> Answerer:
-        """Return the answerer for evidence of a retriever.
+        """Return the answerer for evidence of a retriever; paths of a path retriever are answered by their ends.
 
-        Args:
-            model: `provider:model`; "" for sentences quoted without a language model.
-            retriever: The retriever of the evidence: paths of a path retriever are answered by their ends.
-
-        Raises:
-            InputError: The provider is not known, or a package or its key is missing.
+        A model is `provider:model`, or "" for sentences quoted without a language model; an unknown provider, a missing
+        package or key is an InputError.
         """
         if isinstance(retriever, str | SettingsRecord):
             from_paths = is_path_retriever(self.resolve_retriever(retriever))
@@ -301,17 +285,9 @@ class Index:
         return lambda name: self.llm_factory.open(name, kept)
 
     def compact(self) -> int:
-        """Rewrite many small files as few and drop older versions; returns how many were dropped.
-
-        Raises:
-            IndexLockedError: Another process is writing.
-        """
-        with writer_lock(self.table.location):
-            _move_to_version(self, self.table.open_latest())
-            dropped = self.table.compact()
-            _move_to_version(self, self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
-        return dropped
+        """Rewrite many small files as few and drop older versions, under the writer lock; return the number dropped."""
+        with self._writing():
+            return self.table.compact()
 
     def stats(self) -> IndexStats:
         """Return counts, settings and the manifest of this version."""
@@ -344,8 +320,7 @@ def create(
     """Make an empty index; its settings are stored in it and need not be given again.
 
     Raises:
-        InputError: There is an index already, the encoder or extractor is not known, or its language model cannot be
-            used.
+        InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
     """
     chosen = load_settings() if settings is None else settings
     encoder = open_encoder(chosen.encoder)
@@ -365,13 +340,6 @@ def create(
     Chunker(chosen.passage_tokens, chosen.passage_overlap)
     with writer_lock(place):
         return Index(PassageTable.create(place, stored, encoder.dimension), asked, progress)
-
-
-def _move_to_version(index: Index, table: PassageTable) -> None:
-    """Bring an index to another version, and forget what was made for the one before."""
-    index.table = table
-    for made in ("context", "_retrievers"):
-        vars(index).pop(made, None)
 
 
 def _describe_retriever(spec: RetrieverSpec) -> str:

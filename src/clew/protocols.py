@@ -1,4 +1,4 @@
-"""The seams between the parts: batch-first and synchronous; results come in the order of the arguments."""
+"""The interfaces between the parts: batch-first and synchronous; results come in the order of the arguments."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from clew.types import FloatArray
 
 
-if TYPE_CHECKING:
-    from clew.types import FloatArray
-
-
 class Retriever(Protocol):
     """Questions in, evidence out."""
 
@@ -41,7 +37,6 @@ class Retriever(Protocol):
         Raises:
             InputError: `k` is below 1 or `where` cannot be parsed.
         """
-        ...
 
 
 @runtime_checkable
@@ -51,18 +46,10 @@ class TopicRetriever(Retriever, Protocol):
     def retrieve_about(
         self, questions: Sequence[str], topics: Sequence[Sequence[str]], k: int, where: Filter | None = None
     ) -> list[Evidence]:
-        """Return for each question at most `k` passages and the paths from its topics, best first.
+        """Return at most `k` passages and the paths from its topics for each question, best first.
 
-        Args:
-            questions: Any strings.
-            topics: For each question the names of the entities that it is about; none to link them.
-            k: As in `retrieve`.
-            where: As in `retrieve`.
-
-        Raises:
-            InputError: A topic is not an entity of the index, or as in `retrieve`.
+        Topics are names of entities, none to link them; one that is no entity of the index is an InputError.
         """
-        ...
 
 
 class Reranker(Protocol):
@@ -70,7 +57,6 @@ class Reranker(Protocol):
 
     def rerank(self, questions: Sequence[str], evidence: Sequence[Evidence]) -> list[Evidence]:
         """Return the same passages of each question in a new order."""
-        ...
 
 
 class Encoder(Protocol):
@@ -79,25 +65,20 @@ class Encoder(Protocol):
     @property
     def name(self) -> str:
         """The name a user gives to ask for this encoder."""
-        ...
 
     @property
     def dimension(self) -> int:
         """Width of the vectors, 0 for an encoder that makes none."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever the vectors would: weights, tokenisation, pooling."""
-        ...
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension) to be stored; a row depends on its own text only, bit for bit."""
-        ...
 
     def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension) to search with; a row depends on its own text only, bit for bit."""
-        ...
 
 
 class Extractor(Protocol):
@@ -106,11 +87,9 @@ class Extractor(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes whenever the extraction of some passage would."""
-        ...
 
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
         """Return one result a passage; a failure is returned in its place, never raised for the batch."""
-        ...
 
 
 class TextScorer(Protocol):
@@ -118,29 +97,19 @@ class TextScorer(Protocol):
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return scores (len(texts),), higher is better."""
-        ...
 
 
 class Answerer(Protocol):
     """Evidence in, an answer out."""
 
     def answer(
-        self,
-        questions: Sequence[str],
-        evidence: Sequence[Evidence],
-        on_text: Callable[[str], None] | None = None,
+        self, questions: Sequence[str], evidence: Sequence[Evidence], on_text: Callable[[str], None] | None = None
     ) -> list[Answer]:
         """Return one answer a question, in their order; one that a language model failed at says so in `failure`.
 
-        Args:
-            questions: Any strings.
-            evidence: What a search found for each.
-            on_text: Called with the growing text of the answer to a single question, where it is streamed.
-
-        Raises:
-            InputError: There are not as many questions as pieces of evidence.
+        A callback gets the growing text of the answer to a single question, where it is streamed. Not as many questions
+        as pieces of evidence is an InputError.
         """
-        ...
 
 
 class LanguageModel(Protocol):
@@ -149,57 +118,43 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """The name a user gives to ask for this model."""
-        ...
 
     def complete(
         self, prompts: Sequence[Prompt], on_text: Callable[[str], None] | None = None
     ) -> list[Reply | Failure]:
         """Return one result a prompt, in order; nothing is raised for what a model or its server does.
 
-        A failure with `because` was not tried, since the budget is spent or the provider cannot be used at all.
-
-        Args:
-            prompts: Asked at the same time, as far as the model allows.
-            on_text: Called with the growing text of the reply, for a single prompt.
+        Prompts are sent at the same time, as far as the model allows; a callback gets the growing reply to a single
+        one. A failure with `run_error` was not tried, since the budget is spent or the provider cannot be used at all.
         """
-        ...
 
 
 class AgentReader(Protocol):
     """The reader of a multi-step search: notes facts, decides whether they suffice, thinks; one result each, in order.
 
-    A result with a `stop_reason` ends the search with what it has; a `ProviderError` is raised when the reader cannot
-    be used at all.
+    A `stop_reason` ends the search with what it has; a `ProviderError` is raised when the reader cannot be used at all.
     """
 
     @property
     def name(self) -> str:
         """`local`, or the name of a model."""
-        ...
 
     @property
     def fingerprint(self) -> str:
         """Changes whenever its results for the same passages would."""
-        ...
 
     def read(self, inputs: Sequence[ReaderInput]) -> list[ExtractedFacts]:
         """Return the facts in each one's passages that bear on its question (proximal triples), best first."""
-        ...
 
     def judge(self, inputs: Sequence[ReaderInput]) -> list[SufficiencyDecision]:
         """Return for each whether its gist answers its question, and if not, the next query."""
-        ...
 
     def think(self, inputs: Sequence[ReaderInput]) -> list[Thought]:
         """Return for each the next step of reasoning from its passages."""
-        ...
 
 
 def fingerprint_of(*parts: object) -> str:
-    """Join the fingerprints of components: it changes with weights, models and prompts, so that no stale run is reused.
-
-    Parts that their name and the index determine have no `fingerprint`.
-    """
+    """Join the fingerprints of components, so that no stale run is reused; those fixed by name and index have none."""
     return "\0".join(str(getattr(part, "fingerprint", "")) for part in parts)
 
 

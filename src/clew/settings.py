@@ -3,12 +3,7 @@
 from typing import Literal
 
 from pydantic import Field, NonNegativeFloat, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from clew.errors import InputError
 from clew.models.llm.access import LLMClientFactory
@@ -18,53 +13,30 @@ from clew.models.llm.pricing import Prices
 
 
 class Settings(BaseSettings):
-    """Defaults of the commands and of `clew.create`.
-
-    Attributes:
-        encoder: For new indexes.
-        extractor: For new indexes.
-        passage_tokens: Longest passage, in words; halving it cost 2 points of recall (docs/decisions.md).
-        passage_overlap: Words that neighbouring passages share.
-        synonym_threshold: Cosine from which two names are synonyms (GFM-RAG and HippoRAG: 0.8).
-        max_synonyms: Synonyms of a name, at most (GFM-RAG and HippoRAG: 100).
-        retriever: For search and ask; "auto" for `gfm` where the index has the vectors that it reads, else `pagerank`.
-        k: Passages returned.
-        model: Language model that writes answers, `provider:name`; "" for none.
-        base_url: Of a server that speaks OpenAI's protocol; "" for the provider's own.
-        extraction_calls: Calls a passage that `--extractor llm:MODEL` makes: names and triples at once, or one after
-            the other, as HippoRAG does.
-        calls_at_once: To a language model, at most.
-        call_timeout: Seconds for one answer of a language model.
-        reply_tokens: Longest reply of a language model.
-        temperature: Of a language model; 0 for the likeliest words.
-        model_output: How a reply's schema is asked for: "prompted", which any server takes, or "native".
-        call_cache: Whether replies of language models are kept and used again.
-        max_cost: Money that one command may spend on language models.
-        max_tokens: Tokens that one command may spend, in and out together.
-        prices: By model, money for a million tokens in and for a million out; before the public price table.
-    """
+    """Defaults of the commands and of `clew.create`."""
 
     model_config = SettingsConfigDict(env_prefix="CLEW_", toml_file="clew.toml", extra="forbid", frozen=True)
 
-    encoder: str = "all-MiniLM-L6-v2"
-    extractor: str = "rules"
-    passage_tokens: int = Field(default=512, ge=1)
-    passage_overlap: int = Field(default=0, ge=0)
-    synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)
-    max_synonyms: int = Field(default=100, ge=1)
-    retriever: str = "auto"
-    k: int = Field(default=5, ge=1)
-    model: str = ""
-    base_url: str = ""
-    extraction_calls: int = Field(default=2, ge=1, le=2)
-    calls_at_once: int = Field(default=16, ge=1)
-    call_timeout: float = Field(default=120.0, gt=0.0)
-    reply_tokens: int = Field(default=2048, ge=1)
-    temperature: float = Field(default=0.0, ge=0.0)
-    model_output: Literal["prompted", "native"] = "prompted"
-    call_cache: bool = True
-    max_cost: float | None = Field(default=None, ge=0.0)
-    max_tokens: int | None = Field(default=None, ge=0)
+    encoder: str = "all-MiniLM-L6-v2"  # for new indexes
+    extractor: str = "rules"  # for new indexes
+    passage_tokens: int = Field(default=512, ge=1)  # longest, in words; 256 cost 2 points of recall (docs/decisions.md)
+    passage_overlap: int = Field(default=0, ge=0)  # words that neighbouring passages share
+    synonym_threshold: float = Field(default=0.8, gt=0.0, le=1.0)  # cosine; GFM-RAG, HippoRAG: 0.8
+    max_synonyms: int = Field(default=100, ge=1)  # synonyms of a name, at most (GFM-RAG and HippoRAG: 100)
+    retriever: str = "auto"  # "auto": `gfm` where the index has the vectors that it reads, else `pagerank`
+    k: int = Field(default=5, ge=1)  # passages returned
+    model: str = ""  # language model that writes answers, `provider:name`; "" for none
+    base_url: str = ""  # of a server that speaks OpenAI's protocol; "" for the provider's own
+    extraction_calls: int = Field(default=2, ge=1, le=2)  # a passage: names and triples at once, or apart (HippoRAG)
+    calls_at_once: int = Field(default=16, ge=1)  # to a language model, at most
+    call_timeout: float = Field(default=120.0, gt=0.0)  # seconds for one answer of a language model
+    reply_tokens: int = Field(default=2048, ge=1)  # longest reply of a language model
+    temperature: float = Field(default=0.0, ge=0.0)  # of a language model; 0 for the likeliest words
+    model_output: Literal["prompted", "native"] = "prompted"  # where a reply's schema stands
+    call_cache: bool = True  # whether replies of language models are kept and used again
+    max_cost: float | None = Field(default=None, ge=0.0)  # money that one command may spend on language models
+    max_tokens: int | None = Field(default=None, ge=0)  # tokens that one command may spend, in and out together
+    # By model, money for a million tokens in and for a million out; before the public price table.
     prices: dict[str, tuple[NonNegativeFloat, NonNegativeFloat]] = Field(default_factory=dict)
 
     def make_llm_factory(self) -> LLMClientFactory:
@@ -94,11 +66,7 @@ class Settings(BaseSettings):
 
 
 def load_settings() -> Settings:
-    """Return the settings in force here.
-
-    Raises:
-        InputError: A variable or a line of `clew.toml` is not a setting, or has a value it cannot take.
-    """
+    """Return the settings in force here; an unknown setting or a value it cannot take is an InputError."""
     try:
         return Settings()
     except ValidationError as error:

@@ -15,29 +15,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Filter = str
-"""A SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`."""
+Filter = str  # a SQL-like predicate over a passage's metadata, for example `year >= 1990 AND lang = 'en'`
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A source text before it is cut into passages.
+    """A source text before it is cut into passages."""
 
-    Attributes:
-        id: Unique within an index; for a file, its path relative to the folder that was read.
-        title: What the document is about; "" when the source does not say.
-        text: The whole text, as it will be quoted.
-        metadata: Values a filter can ask for: strings, numbers, booleans, or lists of strings.
-        aliases: Other names of the subject (front matter, headings, the file's name).
-        links: Targets of hyperlinks, Markdown links and wiki links, as written in the source.
-    """
-
-    id: str
-    title: str
-    text: str
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    aliases: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
+    id: str  # unique within an index; for a file, its path relative to the folder that was read
+    title: str  # what the document is about; "" when the source does not say
+    text: str  # the whole text, as it will be quoted
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # strings, numbers, booleans, lists of strings
+    aliases: tuple[str, ...] = ()  # other names of the subject (front matter, headings, the file's name)
+    links: tuple[str, ...] = ()  # targets of hyperlinks, Markdown links and wiki links, as written in the source
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +53,7 @@ class Triple:
     passages: tuple[str, ...] = ()
 
 
-Path = tuple[Triple, ...]
-"""A chain of triples, each sharing an entity with the one before it."""
+Path = tuple[Triple, ...]  # a chain of triples, each sharing an entity with the one before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +66,13 @@ class Scored(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Cost of an operation: wall-clock seconds, and for language models calls, tokens and money.
-
-    Attributes:
-        calls: Calls answered by a model; replies from the cache cost nothing and are not counted.
-        cost: In the currency of the price table, US dollars unless a user says otherwise; 0 where no price is known.
-    """
+    """Cost of an operation: wall-clock seconds, and for language models calls, tokens and money."""
 
     seconds: float = 0.0
-    calls: int = 0
+    calls: int = 0  # answered by a model; replies from the cache cost nothing and are not counted
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: float = 0.0
+    cost: float = 0.0  # in the currency of the price table, else US dollars; 0 where no price is known
 
     def __add__(self, other: "Usage") -> "Usage":
         """Return the sum."""
@@ -103,65 +87,42 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class AgentStep:
-    """One step of an agent.
+    """One step of an agent."""
 
-    Attributes:
-        query: The search query.
-        read: Proximal triples that the reader took from the passages.
-        linked: The triples of the index that they were linked to.
-        new: Ids of passages that no earlier step found.
-        gist: Facts added to the memory.
-        verdict: "enough", "go on" or why it stopped.
-        reasoning: The reader's words, or an agent's thought.
-    """
-
-    query: str
-    read: tuple[str, ...] = ()
-    linked: tuple[str, ...] = ()
-    new: tuple[str, ...] = ()
-    gist: tuple[str, ...] = ()
-    verdict: str = ""
-    reasoning: str = ""
+    query: str  # the search query
+    read: tuple[str, ...] = ()  # proximal triples that the reader took from the passages
+    linked: tuple[str, ...] = ()  # the triples of the index that they were linked to
+    new: tuple[str, ...] = ()  # ids of passages that no earlier step found
+    gist: tuple[str, ...] = ()  # facts added to the memory
+    verdict: str = ""  # "enough", "go on" or why it stopped
+    reasoning: str = ""  # the reader's words, or an agent's thought
     usage: Usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The result of a search for one question: passages and paths, best first, and notes for people.
-
-    Attributes:
-        steps: Steps of an agent; () for a retriever of one step.
-        topics: Entities that the paths start from, for a path retriever.
-    """
+    """The result of a search for one question: passages and paths, best first, and notes for people."""
 
     passages: tuple[Scored[Passage], ...] = ()
     paths: tuple[Scored[Path], ...] = ()
     notes: tuple[str, ...] = ()
     usage: Usage = Usage()
-    steps: tuple[AgentStep, ...] = ()
-    topics: tuple[str, ...] = ()
+    steps: tuple[AgentStep, ...] = ()  # steps of an agent; () for a retriever of one step
+    topics: tuple[str, ...] = ()  # entities that the paths start from, for a path retriever
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its known answers and evidence.
-
-    Attributes:
-        gold: Ids of the passages or documents that together hold the answer.
-        kind: The data set's name for the type of question, "" when it has none.
-        hops: Number of passages or facts to combine; 0 when unknown.
-        topics: Names of the topic entities, for a question on a graph.
-        paths: Paths of (head, relation, tail) to an answer, for a question on a graph.
-    """
+    """A question with its known answers and evidence."""
 
     id: str
     text: str
     answers: tuple[str, ...] = ()
-    gold: tuple[str, ...] = ()
-    kind: str = ""
-    hops: int = 0
-    topics: tuple[str, ...] = ()
-    paths: tuple[tuple[tuple[str, str, str], ...], ...] = ()
+    gold: tuple[str, ...] = ()  # ids of the passages or documents that together hold the answer
+    kind: str = ""  # the data set's name for the type of question, "" when it has none
+    hops: int = 0  # number of passages or facts to combine; 0 when unknown
+    topics: tuple[str, ...] = ()  # names of the topic entities, for a question on a graph
+    paths: tuple[tuple[tuple[str, str, str], ...], ...] = ()  # of (head, relation, tail) to an answer, on a graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,36 +139,24 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, its citations, and the evidence that it was read from.
+    """An answer, its citations, and the evidence that it was read from."""
 
-    Attributes:
-        text: The answer; "" when the evidence does not hold one.
-        candidates: Entities that may be the answer, best first.
-        weak: True when the evidence hardly touches the question, or nothing in it supports the answer.
-        usage: Cost of the answer alone, without the search.
-        failure: Reason why a language model gave no usable reply; None where it did, or none was called.
-    """
-
-    text: str
+    text: str  # the answer; "" when the evidence does not hold one
     citations: tuple[Citation, ...]
-    candidates: tuple[Scored[str], ...]
+    candidates: tuple[Scored[str], ...]  # entities that may be the answer, best first
     evidence: Evidence
-    weak: bool = False
+    weak: bool = False  # true when the evidence hardly touches the question, or nothing in it supports the answer
     notes: tuple[str, ...] = ()
-    usage: Usage = Usage()
-    failure: "Failure | None" = None
+    usage: Usage = Usage()  # cost of the answer alone, without the search
+    failure: "Failure | None" = None  # why a language model gave no usable reply; None where it did, or none was called
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name as it stands in a passage's text, `text[start:end]`; start = end = -1 when its position is unknown.
-
-    Attributes:
-        kind: "name", "quoted", "acronym", "date", "number" or "identifier".
-    """
+    """A name as it stands in a passage's text, `text[start:end]`; start = end = -1 when its position is unknown."""
 
     name: str
-    kind: str = "name"
+    kind: str = "name"  # "name", "quoted", "acronym", "date", "number" or "identifier"
     start: int = -1
     end: int = -1
 
@@ -222,67 +171,43 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason why one item of a batch has no result.
-
-    Attributes:
-        usage: Cost of the failed attempts.
-        run_error: The error that ended the run before this item was tried; None when the item itself failed.
-    """
+    """The reason why one item of a batch has no result."""
 
     item: str
     reason: str
-    usage: Usage = Usage()
-    run_error: Exception | None = field(default=None, compare=False)
+    usage: Usage = Usage()  # cost of the failed attempts
+    run_error: Exception | None = field(default=None, compare=False)  # ended the run before this item was tried
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One call of a language model.
+    """One call of a language model."""
 
-    Attributes:
-        name: Name of the template, with the hash of its text and schema.
-        instructions: The task, in words of Clew alone.
-        content: Text of users and of the corpus: data, never an instruction.
-        reply: Schema of the reply.
-        reply_tokens: Maximum length of the reply in tokens; 0 for the limit of the settings, which always holds.
-        temperature: Sampling temperature; None for that of the settings.
-    """
-
-    name: str
-    instructions: str
-    content: str
-    reply: "type[BaseModel]"
-    reply_tokens: int = 0
-    temperature: float | None = None
+    name: str  # name of the template, with the hash of its text and schema
+    instructions: str  # the task, in words of Clew alone
+    content: str  # text of users and of the corpus: data, never an instruction
+    reply: "type[BaseModel]"  # schema of the reply
+    reply_tokens: int = 0  # maximum length of the reply in tokens; 0 for the limit of the settings, which always holds
+    temperature: float | None = None  # sampling temperature; None for that of the settings
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply of a language model.
+    """The reply of a language model."""
 
-    Attributes:
-        value: An object of the prompt's schema.
-        usage: Cost of all attempts; zero for a cached reply.
-        cached: Whether it came from the cache.
-    """
-
-    value: "BaseModel"
-    usage: Usage = Usage()
-    cached: bool = False
+    value: "BaseModel"  # an object of the prompt's schema
+    usage: Usage = Usage()  # cost of all attempts; zero for a cached reply
+    cached: bool = False  # whether it came from the cache
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A triple in words, as a reader takes it from a passage.
-
-    Attributes:
-        triple: Position among the triples of the index, if it was taken from there; else -1, to be linked.
-    """
+    """A triple in words, as a reader takes it from a passage."""
 
     head: str
     relation: str
     tail: str
-    triple: int = -1
+    triple: int = -1  # position among the triples of the index, if it was taken from there; else -1, to be linked
 
     @property
     def text(self) -> str:
@@ -292,73 +217,61 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class ReaderInput:
-    """The state of a search that a reader sees.
+    """The state of a search that a reader sees."""
 
-    Attributes:
-        question: The user's question.
-        passages: Passages found, best first.
-        gist: Facts noted so far, in order.
-        queries: Queries so far; the first is the question.
-        thoughts: Conclusions of an agent so far, one sentence each.
-    """
-
-    question: str
-    passages: tuple[Passage, ...] = ()
-    gist: tuple[Fact, ...] = ()
-    queries: tuple[str, ...] = ()
-    thoughts: tuple[str, ...] = ()
+    question: str  # the user's question
+    passages: tuple[Passage, ...] = ()  # passages found, best first
+    gist: tuple[Fact, ...] = ()  # facts noted so far, in order
+    queries: tuple[str, ...] = ()  # queries so far; the first is the question
+    thoughts: tuple[str, ...] = ()  # conclusions of an agent so far, one sentence each
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractedFacts:
-    """The facts that bear on a question.
-
-    Attributes:
-        stop_reason: Reason why the reader was not called: its budget is spent; "" where it was called.
-    """
+    """The facts that bear on a question."""
 
     facts: tuple[Fact, ...] = ()
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
-    stop_reason: str = ""
+    stop_reason: str = ""  # reason why the reader was not called: its budget is spent; "" where it was called
 
 
 @dataclass(frozen=True, slots=True)
 class SufficiencyDecision:
-    """A decision whether the facts read suffice, and if not, the next query.
-
-    Attributes:
-        query: The next query; "" when there is none.
-        stop_reason: As of `ExtractedFacts`.
-    """
+    """A decision whether the facts read suffice, and if not, the next query."""
 
     enough: bool
     reasoning: str = ""
-    query: str = ""
+    query: str = ""  # the next query; "" when there is none
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
-    stop_reason: str = ""
+    stop_reason: str = ""  # as of `ExtractedFacts`
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """One step of reasoning.
+    """One step of reasoning."""
 
-    Attributes:
-        text: A sentence, which is the next query; "" when there is none.
-        answered: Whether it answers the question.
-        stop_reason: As of `ExtractedFacts`.
-    """
-
-    text: str
-    answered: bool = False
+    text: str  # a sentence, which is the next query; "" when there is none
+    answered: bool = False  # whether it answers the question
     usage: Usage = Usage()
     notes: tuple[str, ...] = ()
-    stop_reason: str = ""
+    stop_reason: str = ""  # as of `ExtractedFacts`
 
 
-Progress = Callable[[str, int, int], None]
-"""A callback for progress: `(stage, done, total)`."""
+Progress = Callable[[str, int, int], None]  # a callback for progress: `(stage, done, total)`
+
+
+def count_progress(progress: Progress, stage: str) -> Callable[[int], None]:
+    """Return a callback that adds up what was done and reports the sum; the total is not known beforehand."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(stage, done, 0)
+
+    return count
 
 
 def ignore_progress(_stage: str, _done: int, _total: int) -> None:

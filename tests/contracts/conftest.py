@@ -29,7 +29,7 @@ def words_rerank() -> Iterator[None]:
     """Rerank by BM25 within the pool under the name `words`: real, and quick enough for every test of the contract."""
     with pytest.MonkeyPatch.context() as patch:
         entry = RerankerEntry("by words", Words, lambda *_: TextReranker(BM25Scorer()), "words")
-        patch.setitem(RERANKERS._entries, "words", entry)
+        patch.setitem(RERANKERS.entries, "words", entry)
         yield
 
 

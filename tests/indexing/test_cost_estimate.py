@@ -18,7 +18,7 @@ from clew.models.llm import providers
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import Prices
-from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
+from clew.models.llm.prompts import extraction
 from clew.models.llm.prompts.template import Template
 from clew.settings import Settings
 from clew.types import Document, Failure, Passage
@@ -59,8 +59,8 @@ def test_the_arithmetic_for_one_passage(tmp_path: Path) -> None:
         round(REPLY_SHARES["named_entities"] * size) // 3 + 1,
         round(REPLY_SHARES["triples"] * size) // 3 + 1,
     )
-    tokens_in = prompt_tokens(entity_extraction.TEMPLATE, content)
-    tokens_in += prompt_tokens(triple_extraction.TEMPLATE, f"{content}\n\n<names>\n\n</names>") + names
+    tokens_in = prompt_tokens(extraction.NAMES, content)
+    tokens_in += prompt_tokens(extraction.TRIPLES, f"{content}\n\n<names>\n\n</names>") + names
     expected = CostEstimate(1, 0, [], 1, "openai:test", 2, 0, tokens_in, names + triple_tokens, max_concurrency=4)
     expected.cost = (3.0 * tokens_in + 10.0 * (names + triple_tokens)) / 1_000_000
     expected.seconds = (
@@ -74,7 +74,7 @@ def test_one_call_a_passage(tmp_path: Path) -> None:
     estimate = estimate_indexing(tmp_path / "i", DOCUMENTS, LLM, make_llm_clients(), defaults=defaults)
     assert (estimate.calls, estimate.passages) == (8, 8)
     content = "<title>\nTown 0\n</title>\n<passage>\nAnnaa met Boris in Oslo.\n</passage>"
-    assert estimate.input_tokens == 8 * prompt_tokens(joint_extraction.TEMPLATE, content)
+    assert estimate.input_tokens == 8 * prompt_tokens(extraction.NAMES_AND_TRIPLES, content)
     seconds = (8 * SECONDS_PER_CALL + estimate.output_tokens / TOKENS_PER_SECOND) / 4
     assert estimate.seconds == pytest.approx(seconds)
 
@@ -154,7 +154,7 @@ def test_the_share_of_the_reply_is_near_the_replies_of_models(tmp_path: Path) ->
     """The share foretells a reply's length for a passage of the length that is usual in question answering."""
     passage = Passage("p", "p", "Journal of Mathematical Physics", "x" * 450, 0, 450)
     names = ["1963", "American Institute of Physics", "Jan Philip Solovej", "January 1960", "University of Copenhagen"]
-    bytes_of = len(entity_extraction.NamedEntities(names=names).model_dump_json())
+    bytes_of = len(extraction.NamedEntities(names=names).model_dump_json())
     foretold = REPLY_SHARES["named_entities"] * len(passage.title + passage.text)
     assert 0.5 < foretold / bytes_of < 2.0
 

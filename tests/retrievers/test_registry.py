@@ -61,7 +61,7 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[Words]:
         built.append(settings)
         return TextReranker(BM25Scorer())
 
-    monkeypatch.setitem(RERANKERS._entries, "words", RerankerEntry("by words", Words, build_words, "words"))
+    monkeypatch.setitem(RERANKERS.entries, "words", RerankerEntry("by words", Words, build_words, "words"))
     return built
 
 

@@ -106,7 +106,7 @@ def test_half_a_character_is_refused() -> None:
 
 
 def test_checksums_do_not_depend_on_how_large_rows_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    from clew.store import row_checksums as checksums
+    from clew.store import integrity as checksums
 
     rows = pa.concat_tables([shards_to_table(SHARDS, ["x"] * 3, WIDTH), make_documents(("a", 3))])
     expected = checksums.row_checksums(rows)

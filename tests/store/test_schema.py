@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.store.row_checksums import row_checksums
+from clew.store.integrity import row_checksums
 from clew.store.schema import PassageRow, canonical_json, passages_schema, rows_to_table
 from tests.store.rows import WIDTH, make_documents, make_row
 

@@ -9,10 +9,9 @@ import pytest
 
 from clew.errors import ClewError, IndexFormatError, IndexLockedError
 from clew.store.inspection import inspect
-from clew.store.integrity import add_integrity_columns
+from clew.store.integrity import add_integrity_columns, row_checksums
 from clew.store.location import locate
 from clew.store.passage_table import PassageTable
-from clew.store.row_checksums import row_checksums
 from clew.store.schema import rows_to_table
 from clew.store.verify import repair, verify
 from clew.store.writer_lock import writer_lock

@@ -1,11 +1,9 @@
 """Splitting of documents into passages at the strongest break that fits, with exact character offsets, by `semchunk`.
 
-`semchunk` picks the strongest break (blank lines, lines, sentence ends, clauses, words) and fills each passage up to
-the limit. It is given a prepared text of the same length, so offsets stay valid. White space is simplified, since
-`semchunk` recurses once for each distinct run of it. Full stops of scripts without spaces are replaced by Latin ones,
-the only ones it knows. A run of letters without any break is cut after a fixed number of characters, since `semchunk`
-would split it letter by letter.
-
+`semchunk` is given a prepared text of the same length, so offsets stay valid: white space is simplified, since it
+recurses once for each distinct run of it; full stops of scripts without spaces become Latin ones, the only ones it
+knows; a run of letters without any break is cut after a fixed number of characters, since it would split it letter by
+letter.
 Source: the `semchunk` library. Differs from the source: the three preparations above.
 """
 
@@ -39,15 +37,10 @@ def count_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """Splits a document into passages.
+    """Splits a document into passages."""
 
-    Attributes:
-        max_tokens: Maximum tokens of a passage (see `count_tokens`), at least 1.
-        overlap: Maximum tokens shared by neighbouring passages, from 0 to `max_tokens - 1`.
-    """
-
-    max_tokens: int = 256
-    overlap: int = 0
+    max_tokens: int = 256  # maximum tokens of a passage (see `count_tokens`), at least 1
+    overlap: int = 0  # maximum tokens shared by neighbouring passages, from 0 to `max_tokens - 1`
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -117,7 +110,6 @@ def _cut_long_runs(text: str, start: int, end: int, max_run: int) -> Iterator[tu
 
 
 def _simplify(text: str) -> str:
-    """Return a text of the same length whose white space and full stops semchunk processes quickly."""
     text = _OTHER_SPACE.sub(" ", _LINE_BREAK.sub("\n", text))
     text = _LONG_SPACE_RUN.sub(_break_run, text)
     return _NON_LATIN_STOP.sub(lambda stop: stop.group().translate(_LATIN_STOPS), text)

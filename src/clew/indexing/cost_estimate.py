@@ -1,16 +1,10 @@
 """Estimate of what indexing with a language model would cost: passages, calls, tokens, money and time.
 
-    calls        new or changed passages, times the calls per passage, less the cached replies
-    tokens in    the prompt's text, schema and content, one token for each three bytes (`models.llm.pricing`)
-    tokens out   a share of the bytes of title and text (`REPLY_SHARES`), counted the same way
-    seconds      rounds of concurrent calls, times `SECONDS_PER_CALL` and a call's tokens out at `TOKENS_PER_SECOND`
-
-Replies that have to be requested again, and calls that fail, are not included.
-
-The shares were measured on 1,890 passages of MuSiQue with published triples (484 bytes of title and text, 9.3 names and
-9.1 triples a passage), written in the form of our replies: 0.35 of the bytes for names, 1.13 for triples. They fall
-with the length of a passage (for the shortest quarter 0.53 and 1.51, for the longest 0.26 and 0.90), so that long
-passages are over- rather than underestimated.
+Calls are new or changed passages times the calls per passage, less the cached replies; repeated and failed calls are
+not included. Tokens out are a share of the bytes of title and text (`REPLY_SHARES`), measured on 1,890 passages of
+MuSiQue with published triples (484 bytes, 9.3 names and 9.1 triples a passage) in the form of our replies. The share
+falls with the length of a passage (names 0.53 for the shortest quarter, 0.26 for the longest; triples 1.51 and 0.90),
+so that long passages are over- rather than underestimated.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +17,7 @@ from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, choose_extr
 from clew.models.llm.access import LLMClientFactory
 from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.pricing import estimate_tokens
-from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
+from clew.models.llm.prompts import extraction
 from clew.models.llm.providers import check_installed, parse_model_name
 from clew.models.llm.reply_cache import ReplyCache, call_key
 from clew.protocols import Extractor
@@ -33,62 +27,37 @@ from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable
 from clew.types import Document, Failure, Passage, Prompt, Reply
 
+# Bytes of a reply for each byte of title and text, by prompt name.
 REPLY_SHARES = {
-    entity_extraction.TEMPLATE.name: 0.35,
-    triple_extraction.TEMPLATE.name: 1.13,
-    joint_extraction.TEMPLATE.name: 1.48,
+    extraction.NAMES.name: 0.35,
+    extraction.TRIPLES.name: 1.13,
+    extraction.NAMES_AND_TRIPLES.name: 1.48,
 }
-"""Bytes of a reply for each byte of title and text, by prompt name."""
-
-SECONDS_PER_CALL = 0.5
-"""Seconds until the first word of a reply, for a hosted model that is not busy."""
-
+SECONDS_PER_CALL = 0.5  # seconds until the first word of a reply, for a hosted model that is not busy
+# Output rate of a small hosted model for one reply; a model on a laptop has a tenth of it and runs few calls at once.
 TOKENS_PER_SECOND = 60.0
-"""Output rate of a small hosted model for one reply; a model on a laptop has a tenth of it and runs few calls at once.
-"""
 
 
 @dataclass(slots=True)
 class CostEstimate:
-    """Estimated cost of indexing.
+    """Estimated cost of indexing."""
 
-    Attributes:
-        documents: New or changed documents.
-        unchanged: Documents that would be skipped.
-        failures: Documents that cannot be read.
-        passages: Passages to extract.
-        model: `provider:model`; "" when no model is used.
-        calls: Calls to the model.
-        cached_calls: Calls answered by cached replies.
-        input_tokens: Input tokens of the calls.
-        output_tokens: Output tokens of the calls.
-        cost: Money; None when the model's price is unknown.
-        seconds: Duration of the calls alone, with as many at once as the settings allow.
-        max_concurrency: Maximum number of concurrent calls.
-    """
-
-    documents: int = 0
-    unchanged: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    passages: int = 0
-    model: str = ""
-    calls: int = 0
-    cached_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = 0.0
-    seconds: float = 0.0
-    max_concurrency: int = 1
+    documents: int = 0  # new or changed documents
+    unchanged: int = 0  # documents that would be skipped
+    failures: list[Failure] = field(default_factory=list)  # documents that cannot be read
+    passages: int = 0  # passages to extract
+    model: str = ""  # `provider:model`; "" when no model is used
+    calls: int = 0  # calls to the model
+    cached_calls: int = 0  # calls answered by cached replies
+    input_tokens: int = 0  # input tokens of the calls
+    output_tokens: int = 0  # output tokens of the calls
+    cost: float | None = 0.0  # money; None when the model's price is unknown
+    seconds: float = 0.0  # duration of the calls alone, with as many at once as the settings allow
+    max_concurrency: int = 1  # maximum number of concurrent calls
 
 
 class _CachedReplies:
-    """A language model that answers from cached replies only and records the prompts it cannot answer.
-
-    Attributes:
-        name: Name of the model whose replies are used.
-        hits: Number of prompts with a reply.
-        misses: Prompts without a reply.
-    """
+    """A language model that answers from cached replies alone, counts `hits`, and records other prompts in `misses`."""
 
     def __init__(self, name: str, cache: ReplyCache | None, settings: CallSettings) -> None:
         parse_model_name(name)
@@ -127,19 +96,12 @@ def estimate_indexing(
     retry_failed: bool = False,
     defaults: Settings | None = None,
 ) -> CostEstimate:
-    """Return the estimated cost of `clew index`; no call is made and nothing is written.
+    """Return the estimated cost of `clew index` for a place that may hold no index yet; makes no call, writes nothing.
 
-    Args:
-        location: Location of an index, or of one that would be created with the current settings.
-        documents: Documents as read.
-        extractor: The option of `clew index`; None for the extractor of the index or of the settings.
-        llm_clients: Settings of the model's calls; neither its key nor its package is needed.
-        retry_failed: Whether stored passages whose extraction failed are counted too.
-        defaults: Settings of an index that does not exist yet; the package's own if None.
-
-    Raises:
-        InputError: The extractor does not exist, or is of another kind than that of the index.
-        IndexFormatError: There is an index that cannot be read.
+    The extractor is the option of `clew index`, None for that of the index or the settings; with `retry_failed`
+    passages that failed before count too. Of the clients neither a key nor a package is needed; `defaults` is for an
+    index that does not exist yet. An unknown extractor, or one of another kind than the index's, is an InputError, an
+    unreadable index an IndexFormatError.
     """
     place = locate(location)
     table = PassageTable.open(place) if open_dataset(place) is not None else None
@@ -186,9 +148,9 @@ def _add_calls(
             prompt_name = prompt.name.partition("@")[0]
             reply_tokens = _reply_tokens(prompt_name, size, calls)
             _add_call(estimate, prompt, reply_tokens)
-            if prompt_name == entity_extraction.TEMPLATE.name:  # the next call asks for triples of these names
-                following = triple_extraction.build_prompt(passage, ())
-                triple_tokens = _reply_tokens(triple_extraction.TEMPLATE.name, size, calls)
+            if prompt_name == extraction.NAMES.name:  # the next call asks for triples of these names
+                following = extraction.build_triples_prompt(passage, ())
+                triple_tokens = _reply_tokens(extraction.TRIPLES.name, size, calls)
                 _add_call(estimate, following, triple_tokens, reply_tokens)
     estimate.model, estimate.cached_calls = replies.name, replies.hits
     seconds = SECONDS_PER_CALL * estimate.calls + estimate.output_tokens / TOKENS_PER_SECOND
@@ -196,7 +158,6 @@ def _add_calls(
 
 
 def _reply_tokens(prompt_name: str, size: int, calls: CallSettings) -> int:
-    """Return the tokens of a reply about `size` bytes of title and text."""
     return min(calls.reply_tokens, estimate_tokens("x" * round(REPLY_SHARES[prompt_name] * size)))
 
 

@@ -11,30 +11,21 @@ from clew.store.passage_table import PassageTable
 
 @dataclass(frozen=True, slots=True)
 class IndexStats:
-    """Counts of one index version.
+    """Counts of one index version."""
 
-    Attributes:
-        version: Of the table of passages.
-        equivalences: Pairs of synonyms.
-        titled_passages: Passages whose title is an entity.
-        walk_edges: Undirected edges of the graph that walks follow.
-        graphs: Imported graphs.
-        manifest: What the snapshot was made from, and the checksums of its files.
-    """
-
-    version: int
+    version: int  # of the table of passages
     documents: int
     passages: int
     entities: int
     relations: int
     triples: int
     imported_triples: int
-    graphs: tuple[StoredGraph, ...]
+    graphs: tuple[StoredGraph, ...]  # imported graphs
     mentions: int
-    equivalences: int
-    titled_passages: int
-    walk_edges: int
-    manifest: dict[str, Any]
+    equivalences: int  # pairs of synonyms
+    titled_passages: int  # passages whose title is an entity
+    walk_edges: int  # undirected edges of the graph that walks follow
+    manifest: dict[str, Any]  # what the snapshot was made from, and the checksums of its files
 
 
 def collect_stats(table: PassageTable, snapshot: Snapshot) -> IndexStats:

@@ -1,8 +1,4 @@
-"""Import of graph files into the table: triples are grouped into shards, and new or changed shards are committed.
-
-A commit is atomic: a killed run loses at most the shards in progress, and the next run recognises the committed ones by
-their hashes and writes the rest. Shards that the file no longer has are removed at the end.
-"""
+"""Import of graph files in shards, of which new or changed ones, by their hashes, are committed: killed runs resume."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,47 +19,28 @@ SHARD_TRIPLES = 16_384
 SHARD_CHARACTERS = 1 << 22
 COMMIT_TRIPLES = 250_000
 COMMIT_CHARACTERS = 1 << 25
-MAX_REPORTED_FAULTS = 20
-"""Maximum number of faults of a file that are reported individually; all are counted."""
+MAX_REPORTED_FAULTS = 20  # maximum number of faults of a file that are reported individually; all are counted
 
 
 @dataclass(slots=True)
 class GraphReport:
-    """Result of a graph import.
+    """Result of a graph import."""
 
-    Attributes:
-        name: Name of the graph.
-        triples: Triples stored.
-        duplicates: Triples that were already in the same shard.
-        names: Labels and aliases of entities stored.
-        malformed: Statements of the file that could not be used.
-        faults: The first of them.
-        added: New shards.
-        updated: Changed shards.
-        unchanged: Shards that were already stored.
-        removed: Shards that the file no longer has.
-        seconds: Duration of the import, including the building of the snapshot.
-    """
-
-    name: str
-    triples: int = 0
-    duplicates: int = 0
-    names: int = 0
-    malformed: int = 0
-    faults: list[MalformedStatement] = field(default_factory=list)
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    seconds: float = 0.0
+    name: str  # name of the graph
+    triples: int = 0  # triples stored
+    duplicates: int = 0  # triples that were already in the same shard
+    names: int = 0  # labels and aliases of entities stored
+    malformed: int = 0  # statements of the file that could not be used
+    faults: list[MalformedStatement] = field(default_factory=list)  # the first of them
+    added: int = 0  # new shards
+    updated: int = 0  # changed shards
+    unchanged: int = 0  # shards that were already stored
+    removed: int = 0  # shards that the file no longer has
+    seconds: float = 0.0  # duration of the import, including the building of the snapshot
 
 
 def clean_graph_name(raw_name: str) -> str:
-    """Return a graph's name without surrounding white space.
-
-    Raises:
-        InputError: The name is empty or not printable.
-    """
+    """Return a graph's name without surrounding white space; one that is empty or not printable is an InputError."""
     name = raw_name.strip()
     if not name or not name.isprintable():
         raise InputError(f"the name {name!r} cannot be a graph's: give another by --name, with printable characters")
@@ -91,33 +68,20 @@ class _ShardBuilder:
         return True
 
 
+@dataclass(slots=True)
 class GraphImporter:
-    """Imports graphs into a table.
+    """Imports graphs into a table opened under the writer lock; progress is called with the number of triples read."""
 
-    Args:
-        table: The table, opened under the writer lock.
-        progress: Called with the number of triples read.
-    """
-
-    def __init__(self, table: PassageTable, progress: Progress) -> None:
-        self._table = table
-        self._progress = progress
-        self._stored_hashes: Mapping[str, str] = {}
-        self._pending: list[tuple[KGShard, str]] = []
-        self._pending_characters = 0
-        self._shard_count = 0
+    table: PassageTable
+    progress: Progress
+    _stored_hashes: Mapping[str, str] = field(default_factory=dict)
+    _pending: list[tuple[KGShard, str]] = field(default_factory=list)
+    _pending_characters: int = 0
+    _shard_count: int = 0
 
     def import_graph(self, name: str, statements: Iterable[Statement]) -> GraphReport:
-        """Replace the graph of this name by the statements of a file; shards are committed along the way.
-
-        Args:
-            name: Name of the graph, which no document may have as its id.
-            statements: Statements of the file, in its order.
-
-        Raises:
-            InputError: A document has the name, or the file has no triple; nothing was changed then.
-        """
-        self._stored_hashes = self._table.document_hashes()
+        """Replace the named graph by a file's statements in shards; no triple, or a document so named: InputError."""
+        self._stored_hashes = self.table.document_hashes()
         if name in self._stored_hashes or any(
             not is_shard(hash_) and id_.startswith(f"{name}#") and id_[len(name) + 1 :].isdigit()
             for id_, hash_ in self._stored_hashes.items()
@@ -131,7 +95,7 @@ class GraphImporter:
         self._commit()
         stored = shards_by_graph(self._stored_hashes).get(name, ())
         stale = [id_ for id_ in stored if int(id_[len(name) + 1 :]) >= self._shard_count]
-        self._table.delete(stale)
+        self.table.delete(stale)
         report.removed = len(stale)
         return report
 
@@ -160,10 +124,9 @@ class GraphImporter:
                 self._finish_shard(builder, report)
 
     def _finish_shard(self, builder: _ShardBuilder, report: GraphReport) -> None:
-        """Assign a number to a shard and, unless it is stored already, write it with others in one commit."""
         shard = KGShard(report.name, self._shard_count, builder.kind, tuple(builder.triples))
         self._shard_count += 1
-        self._progress("importing", report.triples, 0)
+        self.progress("importing", report.triples, 0)
         hash_ = shard.hash()
         stored_hash = self._stored_hashes.get(shard.id)
         if stored_hash == hash_:
@@ -180,5 +143,5 @@ class GraphImporter:
     def _commit(self) -> None:
         if self._pending:
             shards, hashes = zip(*self._pending, strict=True)
-            self._table.replace(shards_to_table(shards, hashes, self._table.dimension), [shard.id for shard in shards])
+            self.table.replace(shards_to_table(shards, hashes, self.table.dimension), [shard.id for shard in shards])
         self._pending, self._pending_characters = [], 0

@@ -7,7 +7,7 @@ were. Passages whose extraction failed are stored without triples and can be ext
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -37,62 +37,36 @@ _PASSAGE_COLUMNS = ["id", "document_id", "title", "text", "start", "end"]
 
 @dataclass(slots=True)
 class IndexingReport:
-    """Result of an indexing run.
+    """Result of an indexing run."""
 
-    Attributes:
-        added: New documents.
-        updated: Changed documents.
-        unchanged: Documents that were skipped.
-        removed: Documents removed.
-        removed_graphs: Imported graphs removed.
-        passages: Passages written.
-        retried: Passages that failed in an earlier run and were extracted again, with or without success.
-        failures: Documents that could not be read and passages that could not be extracted, with reasons.
-        stop_error: The error that ended the run early, such as an exhausted budget; None when nothing did.
-        remaining: Documents that were not processed.
-        seconds: Duration of the run.
-    """
-
-    added: int = 0
-    updated: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    removed_graphs: int = 0
-    passages: int = 0
-    retried: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    stop_error: Exception | None = None
-    remaining: int = 0
-    seconds: float = 0.0
+    added: int = 0  # new documents
+    updated: int = 0  # changed documents
+    unchanged: int = 0  # documents that were skipped
+    removed: int = 0  # documents removed
+    removed_graphs: int = 0  # imported graphs removed
+    passages: int = 0  # passages written
+    retried: int = 0  # passages that failed in an earlier run and were extracted again, with or without success
+    failures: list[Failure] = field(default_factory=list)  # documents not read, passages not extracted
+    stop_error: Exception | None = None  # what ended the run early, such as an exhausted budget
+    remaining: int = 0  # documents that were not processed
+    seconds: float = 0.0  # duration of the run
 
 
 @dataclass(frozen=True, slots=True)
 class IndexWriter:
-    """Writes documents to a table.
+    """Writes documents to a table."""
 
-    Attributes:
-        table: The table, opened under the writer lock.
-        chunker: Splits documents into passages.
-        extractor: Finds entities and triples.
-        encoder: Encodes passages; dimension 0 stores no vectors.
-        progress: Called with the number of characters done.
-        slow_extraction: Whether extraction is so slow that small batches are worth their commits.
-    """
-
-    table: PassageTable
-    chunker: Chunker
-    extractor: Extractor
-    encoder: Encoder
-    progress: Progress
-    slow_extraction: bool = False
+    table: PassageTable  # the table, opened under the writer lock
+    chunker: Chunker  # splits documents into passages
+    extractor: Extractor  # finds entities and triples
+    encoder: Encoder  # encodes passages; dimension 0 stores no vectors
+    progress: Progress  # called with the number of characters done
+    slow_extraction: bool = False  # whether extraction is so slow that small batches are worth their commits
 
     def update(self, documents: Iterable[Document | Failure], *, retry_failed: bool = False) -> IndexingReport:
         """Add new documents, replace changed ones and report failures; each batch is committed when it is done.
 
-        Args:
-            documents: Documents to write.
-            retry_failed: Whether to extract passages again whose extraction failed in earlier runs, after the
-                documents; results for other passages of their documents stay.
+        With `retry_failed`, passages that failed in earlier runs are extracted again after that; other results stay.
         """
         started = time.perf_counter()
         report = IndexingReport()
@@ -117,7 +91,6 @@ class IndexWriter:
     def _batches(
         self, changed: Sequence[tuple[Document, str]], stored_hashes: Mapping[str, str], report: IndexingReport
     ) -> Iterator[list[tuple[Document, str, list[Passage]]]]:
-        """Yield documents with their passages, in batches large enough to be worth a commit."""
         ids = stored_hashes.keys() | {document.id for document, _ in changed}
         graphs = shards_by_graph(stored_hashes)
         has_numbered_id = any(document.id.rpartition("#")[0] in stored_hashes for document, _ in changed)
@@ -158,7 +131,6 @@ class IndexWriter:
         stored_hashes: Mapping[str, str],
         report: IndexingReport,
     ) -> None:
-        """Commit the documents all of whose passages were tried."""
         extractions = iter(self.extractor.extract([p for _, _, document_passages in batch for p in document_passages]))
         rows: list[PassageRow] = []
         passages: list[Passage] = []
@@ -187,7 +159,6 @@ class IndexWriter:
         report.remaining -= len(done)
 
     def _retry(self, documents: Sequence[str], report: IndexingReport) -> None:
-        """Extract the failed passages of these documents again; each batch is committed when it is done."""
         if not documents:
             return
         report.remaining += len(documents)
@@ -220,7 +191,6 @@ class IndexWriter:
 
 
 def _find_stop_error(results: Sequence[Extraction | Failure]) -> Exception | None:
-    """Return the error because of which a passage was not tried; None when all were."""
     return next((r.run_error for r in results if isinstance(r, Failure) and r.run_error is not None), None)
 
 
@@ -243,7 +213,6 @@ def _rows_to_passages(rows: pa.Table) -> list[Passage]:
 
 
 def _with_results(rows: pa.Table, results: Mapping[str, Extraction | Failure], extractor: str) -> pa.Table:
-    """Return the rows with the given results, which are keyed by passage id."""
     names = ("mentions", "triples", "failure", "extractor")
     cells: dict[str, list[Any]] = {name: rows[name].to_pylist() for name in names}
     for position, id_ in enumerate(rows["id"].to_pylist()):
@@ -270,15 +239,7 @@ def select_changed(
     extractor: Extractor,
     report: IndexingReport,
 ) -> list[tuple[Document, str]]:
-    """Return the new and changed documents with their hashes, in order.
-
-    Args:
-        documents: Documents as read; failures and documents with a repeated id are added to the report.
-        stored_hashes: Hashes of the documents in the index, by id.
-        chunker: Splits documents; another chunker makes a document count as changed.
-        extractor: Extracts passages; another extractor makes a document count as changed.
-        report: Receives failures and the number of unchanged documents.
-    """
+    """Return the new and changed documents with hashes, in order; failures and repeated ids go to the report."""
     fingerprints = f"{chunker.fingerprint}\0{extractor.fingerprint}"  # computed once: it reads a package's files
     changed: list[tuple[Document, str]] = []
     seen: set[str] = set()
@@ -299,12 +260,7 @@ def select_changed(
 
 
 def failed_passages(table: PassageTable, exclude: AbstractSet[str] = frozenset()) -> list[Passage]:
-    """Return the passages whose extraction failed, sorted by document and position.
-
-    Args:
-        table: The version to read.
-        exclude: Documents to leave out.
-    """
+    """Return the passages whose extraction failed, sorted by document and position, without excluded documents."""
     rows = table.read([*_PASSAGE_COLUMNS, "metadata", "failure"])
     return [p for p in _rows_to_passages(rows.filter(pc.is_valid(rows["failure"]))) if p.document_id not in exclude]
 
@@ -338,24 +294,8 @@ def _make_row(
     )
 
 
-def counting(progress: Progress) -> Callable[[int], None]:
-    """Return a callback that adds up the passages a language model has finished and reports the sum."""
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        progress("asking the model, passages", done, 0)
-
-    return count
-
-
 def choose_extractor(requested: str | None, index_extractor: str) -> str:
-    """Return the extractor to use on an index: the requested one, else the one the index was made with.
-
-    Raises:
-        InputError: They are of different kinds or use different models, so that their triples do not match.
-    """
+    """Return the requested extractor, else the index's; InputError: kind or model differ, and so would the triples."""
     if requested is None or requested == index_extractor:
         return index_extractor
     kind = requested.partition(":")[0]

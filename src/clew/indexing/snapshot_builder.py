@@ -1,8 +1,6 @@
-"""Building of the graph snapshot of a version of the passages table.
+"""The graph snapshot of a version of the passages table, built once, in a temporary folder that is then renamed.
 
-A snapshot is built once for each version and format, in a temporary folder that is renamed when it is complete. Its
-manifest states all inputs and the hash of each file. Equal contents give equal bytes, whatever the order in which they
-were added.
+Its manifest states all inputs and the hash of each file. Equal contents give equal bytes, in whatever order they came.
 """
 
 import gc
@@ -34,7 +32,7 @@ from clew.store.passage_table import PassageTable
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
-from clew.types import Extraction, Mention, Progress
+from clew.types import Extraction, Mention, Progress, count_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,13 +54,7 @@ def snapshot_folder(table: PassageTable) -> Path:
 
 
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
-    """Return the folder of the version's snapshot, building it if it is missing.
-
-    Args:
-        table: The version to read.
-        encoder: The encoder of the index; dimension 0 adds no synonym edges.
-        progress: Called with the number of entity names encoded.
-    """
+    """Return the folder of the version's snapshot, built if missing; an encoder of dimension 0 adds no synonyms."""
     folder = snapshot_folder(table)
     if not (folder / MANIFEST_FILE).is_file():
         rows = table.read()
@@ -82,11 +74,7 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the inputs of a snapshot and the hashes of its files.
-
-    Raises:
-        IndexFormatError: The manifest is missing or damaged.
-    """
+    """Return a snapshot's inputs and the hashes of its files; a missing or damaged manifest is an IndexFormatError."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -129,7 +117,6 @@ def _without_garbage_collection() -> Iterator[None]:
 
 
 def _read_imported_graph(table: PassageTable, progress: Progress) -> ImportedGraph | None:
-    """Return the imported graphs of a version, None when there are none."""
     triples_by_kind: dict[str, list[pa.StructArray]] = {TRIPLE_SHARD: [], NAME_SHARD: []}
     done = 0
     for rows in table.iter_shards():
@@ -157,11 +144,7 @@ def _vector_matrix(rows: "pa.Table", dimension: int) -> "FloatArray":
 
 
 def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, progress: Progress) -> Snapshot:
-    """Add edges between entities whose names the encoder considers synonyms.
-
-    Entities of an imported graph have their own identity, and there may be millions: those that no passage mentions are
-    left out.
-    """
+    """Add edges between synonyms, without the (maybe millions of) imported entities that no passage mentions."""
     entity_of_name: dict[str, int] = {}
     only_in_graph = (snapshot.mentioned_in.degrees() == 0) & snapshot.imported.any()
     for entity, name in enumerate(snapshot.entities):
@@ -171,14 +154,8 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
         return snapshot
     derived = table.location.derived
     names, entities = list(entity_of_name), np.array(list(entity_of_name.values()))
-    done = 0
-
-    def count_encoded(count: int) -> None:
-        nonlocal done
-        done += count
-        progress("encoding names", done, 0)  # the number of new names is not known beforehand
-
-    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, count_encoded)
+    count = count_progress(progress, "encoding names")
+    vectors = VectorCache(derived / "vectors.lance").get_or_encode(names, encoder, count)
     progress("comparing names", 0, len(names))
     folder = derived / "equivalences"
     cache = load_pairs(folder) if folder.is_dir() and not snapshot_problems(folder) else None
@@ -202,11 +179,7 @@ def _synonym_settings(settings: Mapping[str, Any]) -> tuple[float, int]:
 
 
 def are_distinguishable(one: str, other: str) -> bool:
-    """Return False for two names in a script without spaces that share no letter.
-
-    An encoder without vocabulary for such a script maps all its letters to one unknown word, so that any two names have
-    equal vectors.
-    """
+    """Return False for names in a script without spaces that share no letter: to an encoder all may be one word."""
     if one.isascii() and other.isascii():
         return True
     letters = [{token.key for token in tokens(name) if len(token.key) == 1} for name in (one, other)]
@@ -251,10 +224,7 @@ def _manifest_checksum(manifest: dict[str, Any]) -> str:
 
 
 def snapshot_problems(folder: Path) -> list[str]:
-    """Return a line for each file of a snapshot that is missing, unexpected or changed; [] for an intact one.
-
-    A snapshot that does not exist has no problems: it is built when it is needed.
-    """
+    """Return a line for each missing, unexpected or changed file of a snapshot; [] if intact or not yet built."""
     if not folder.is_dir():
         return []
     try:
@@ -269,16 +239,11 @@ def snapshot_problems(folder: Path) -> list[str]:
 
 
 def check_snapshot(folder: Path) -> None:
-    """Read all files of a snapshot and compare their hashes with the manifest.
-
-    Raises:
-        IndexFormatError: A file differs; a flipped bit would give wrong results without any error.
-    """
+    """Raise an IndexFormatError where a file is not as the manifest says: a flipped bit would give wrong results."""
     if problems := snapshot_problems(folder):
         raise IndexFormatError(problems[0])
 
 
 def _file_hashes(folder: Path) -> dict[str, str]:
-    """Return the hash of each file under a folder except the manifest, by relative name."""
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     return {name: file_hash(path) for name, path in files.items() if name != MANIFEST_FILE}

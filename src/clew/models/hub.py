@@ -10,20 +10,10 @@ _TIMEOUT_SECONDS = 10.0
 
 
 def check_model(name: str, revision: str | None, kind: str, advice: str, owner: str = "") -> None:
-    """Raise an error unless the name is a folder or a model of the hub; loads nothing.
+    """Raise an error unless the name is a folder or a model of the hub, where `owner` is tried first; loads nothing.
 
-    The hub is not asked for a model in its local cache, nor while HF_HUB_OFFLINE is set.
-
-    Args:
-        name: A folder, or a name on the hub.
-        revision: Revision on the hub; None for the main branch.
-        kind: Kind of model, for messages: "no KIND is called NAME".
-        advice: What to do instead, at the end of messages.
-        owner: Owner to try first for a name without one.
-
-    Raises:
-        InputError: The name is invalid, or the hub has no such model.
-        ProviderError: The hub cannot be reached.
+    The hub is not asked for a model in its local cache, nor while HF_HUB_OFFLINE is set. An unknown name is an
+    InputError ("no KIND is called NAME", with the advice at the end), a hub that cannot be reached a ProviderError.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError, RevisionNotFoundError

@@ -13,14 +13,7 @@ def first_line(error: Exception) -> str:
 
 @contextmanager
 def map_load_errors(explain: Callable[[str], str]) -> Iterator[None]:
-    """Map what loading a model raises.
-
-    Args:
-        explain: Makes the whole message from the first line of the library's.
-
-    Raises:
-        ProviderError: The model cannot be loaded.
-    """
+    """Map what loading a model raises to a ProviderError; `explain` makes its message from the library's first line."""
     from safetensors import SafetensorError
 
     try:

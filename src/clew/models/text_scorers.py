@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, final
@@ -16,54 +17,37 @@ from clew.models.weights_checksum import hash_weights
 if TYPE_CHECKING:
     from clew.types import FloatArray
 
+# Suffixes of architectures with a trained head; `sentence-transformers` adds a random one to any other.
 _SCORING_ARCHITECTURES = ("ForSequenceClassification", "ForCausalLM")
-"""Suffixes of architectures with a trained head; `sentence-transformers` adds a random one to any other."""
+# Characters read of a text per token of the model's input; tokenizing more takes seconds and changes no score.
 _MAX_CHARACTERS_PER_TOKEN = 8
-"""Characters read of a text per token of the model's input; tokenizing more takes seconds and changes no score."""
 
 
 @final
+@dataclass(frozen=True, slots=True)
 class BiEncoderScorer:
-    """Cosine of the embeddings of question and text.
+    """Cosine of the embeddings of question and text, unit rows (n, d) that the two functions return."""
 
-    Args:
-        encode: Returns unit rows (n, d) of texts.
-        encode_questions: Returns unit rows (n, d) of questions.
-    """
-
-    def __init__(
-        self,
-        encode: "Callable[[Sequence[str]], FloatArray]",
-        encode_questions: "Callable[[Sequence[str]], FloatArray]",
-    ) -> None:
-        self._encode = encode
-        self._encode_questions = encode_questions
+    encode: "Callable[[Sequence[str]], FloatArray]"
+    encode_questions: "Callable[[Sequence[str]], FloatArray]"
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
         """Return cosines (len(texts),)."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
-        return np.asarray(self._encode(texts) @ self._encode_questions([question])[0], dtype=np.float32)
+        return np.asarray(self.encode(texts) @ self.encode_questions([question])[0], dtype=np.float32)
 
 
 @final
 class CrossEncoderScorer:
-    """A cross-encoder of `sentence-transformers`; its weights are loaded on first use.
-
-    Args:
-        name: A folder, or a name on the hub.
-    """
+    """A cross-encoder of `sentence-transformers` in a folder or on the hub; its weights are loaded on first use."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     @cached_property
     def fingerprint(self) -> str:
-        """The name, and a hash of the weights, the tokenizer, the activation and the length; loads the model.
-
-        Raises:
-            ProviderError: The model cannot be opened.
-        """
+        """The name, and a hash of the weights, the tokenizer, the activation and the length; loads the model."""
         digest = blake2b(digest_size=16)
         hash_weights(digest, self._model.state_dict())
         tokenizer = getattr(self._model.tokenizer, "backend_tokenizer", None)
@@ -72,15 +56,7 @@ class CrossEncoderScorer:
         return f"cross-encoder-{self._name}-{digest.hexdigest()}"
 
     def score(self, question: str, texts: Sequence[str]) -> "FloatArray":
-        """Return the model's scores (len(texts),), greater for more relevant.
-
-        Args:
-            question: Any string; lone surrogates are replaced, as everywhere in a question.
-            texts: Any strings.
-
-        Raises:
-            ProviderError: The model cannot be opened, or does not return one finite number a text.
-        """
+        """Return scores (len(texts),), greater for more relevant; a ProviderError where one is not a finite number."""
         if not texts:
             return np.zeros(0, dtype=np.float32)
         length = _MAX_CHARACTERS_PER_TOKEN * int(self._model.max_seq_length or 512)

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def hash_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
-    """Update a hash with tensors in memory, independently of the format of their files.
-
-    Args:
-        digest: The hash to update.
-        state: PyTorch tensors by name.
-    """
+    """Update a hash with PyTorch tensors by name, independently of the format of their files."""
     import torch
 
     for name, tensor in sorted(state.items()):
@@ -30,18 +25,10 @@ def hash_weights(digest: "blake2b", state: Mapping[str, Any]) -> None:
 
 
 def check_weights(path: Path, sha256: str, cache: Path | None = None) -> None:
-    """Raise an error unless a weights file is the published one.
+    """Raise a ProviderError unless a weights file has the SHA-256 (in hexadecimal) of the published one.
 
-    Hashing 90 MB takes up to a second, so a file that passed is remembered by its path, size and modification time.
-
-    Args:
-        path: The file.
-        sha256: Its SHA-256 in hexadecimal.
-        cache: Folder for notes about files that passed; None for the user's cache folder. If it cannot be written,
-            files are hashed again.
-
-    Raises:
-        ProviderError: The file cannot be read, or its hash differs.
+    Hashing 90 MB takes up to a second, so a file that passed is remembered by its path, size and modification time in
+    the folder `cache`, by default the user's; where that cannot be written, files are hashed again.
     """
     try:
         status = path.stat()

@@ -1,1 +1,1 @@
-"""Open seams: settings records, their text form, and registries that other packages extend by entry points."""
+"""Extension by other packages: settings records, their text form, and registries that read entry points."""

@@ -13,32 +13,22 @@ from pydantic_core import ErrorDetails, PydanticUndefined
 from clew.errors import InputError
 from clew.plugins.names import nearest
 
-WholeNumber = Annotated[int, Field(ge=1)]
-"""A whole number of at least 1."""
-Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-"""A finite number of at least 0."""
-CountOrAll = WholeNumber | Literal["all"]
-"""A whole number of at least 1, or `all`."""
+WholeNumber = Annotated[int, Field(ge=1)]  # a whole number of at least 1
+Amount = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]  # a finite number of at least 0
+CountOrAll = WholeNumber | Literal["all"]  # a whole number of at least 1, or `all`
 
 
 def setting(default: Any, description: str, source: str = "ours", unset: str = "none") -> Any:
     """Return a field of a settings record.
 
-    Args:
-        default: The value when none is given.
-        description: One phrase for `clew retrievers NAME` and the docs.
-        source: Where the default comes from: a paper's table, or the benchmark that decided.
-        unset: What a default of None or "" means, in words.
+    The description is one phrase for `clew retrievers NAME` and the docs, the source a paper's table or the benchmark
+    that decided the default, and `unset` the meaning of a default of None or "" in words.
     """
     return Field(default, description=description, json_schema_extra={"source": source, "unset": unset})
 
 
 class SettingsRecord(BaseModel):
-    """Base of all settings records: frozen, no unknown setting, errors as one clear line.
-
-    Raises:
-        InputError: A setting does not exist or has an unusable value.
-    """
+    """Base of all settings records: frozen, no unknown setting; an unusable value is an InputError of one line."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, protected_namespaces=())
 
@@ -51,21 +41,13 @@ class SettingsRecord(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One row of a table of settings.
+    """One row of a table of settings."""
 
-    Attributes:
-        name: Of the setting.
-        wanted: The values it takes, in words.
-        default: As a user would write it; without one, what that means.
-        description: One phrase.
-        source: Where the default comes from; "ours" for a choice of this package without a table.
-    """
-
-    name: str
-    wanted: str
-    default: str
-    description: str
-    source: str
+    name: str  # of the setting
+    wanted: str  # the values it takes, in words
+    default: str  # as a user would write it; without one, what that means
+    description: str  # one phrase
+    source: str  # where the default comes from; "ours" for a choice of this package without a table
 
 
 def setting_rows(record: type[SettingsRecord]) -> Iterator[SettingRow]:

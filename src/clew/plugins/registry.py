@@ -1,80 +1,80 @@
 """Registries: names to entries, extended by the entry points of other packages."""
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from typing import Any, Generic, TypeVar, cast
 
 from clew.errors import InputError
 from clew.plugins.names import nearest
 
 Entry = TypeVar("Entry")
+_log = logging.getLogger(__name__)
 _LOAD_ERRORS = (ImportError, AttributeError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError)
 
 
+@dataclass(eq=False)
 class Registry(Generic[Entry]):
     """Entries by name: those of this package, and those that installed packages add by an entry point.
 
-    An entry point's name is the entry's name, and its value names an object of the same class as the entries here. A
-    name of this package cannot be taken by another one.
-
-    Args:
-        kind: The kind of thing, for messages: "retriever".
-        group: The group of entry points: "clew.retrievers".
-        entries: Those of this package by name, in the order of listings.
-        entry_class: The class of entries.
+    An entry point's name is the entry's name, and its value names an object of the same class as the entries here. One
+    that has a name of this package is ignored, with a warning.
     """
 
-    def __init__(self, kind: str, group: str, entries: dict[str, Entry], entry_class: type[Entry]) -> None:
-        self.kind = kind
-        self._group = group
-        self._entries = entries
-        self._entry_class = entry_class
+    kind: str  # the kind of thing, for messages: "retriever"
+    group: str  # the group of entry points: "clew.retrievers"
+    entries: dict[str, Entry]  # those of this package by name, in the order of listings
+    entry_class: type[Entry]
 
     def __iter__(self) -> Iterator[str]:
-        return iter((*self._entries, *self._plugins))
+        return iter((*self.entries, *self._plugins))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries or name in self._plugins
+        return name in self.entries or name in self._plugins
 
     def __len__(self) -> int:
-        return len(self._entries) + len(self._plugins)
+        return len(self.entries) + len(self._plugins)
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
-        found = sorted(entry_points(group=self._group), key=lambda point: (point.name, point.value))
-        return {point.name: point for point in found if point.name not in self._entries}
-
-    def names(self) -> Sequence[str]:
-        """Return all names, those of other packages last."""
-        return tuple(self)
+        found = sorted(_entry_points().select(group=self.group), key=lambda point: (point.name, point.value))
+        for point in found:
+            if point.name in self.entries:
+                message = "the %s %s of %s is ignored, since Clew has one of that name: give the entry point another"
+                _log.warning(message, self.kind, point.name, point.value)
+        return {point.name: point for point in found if point.name not in self.entries}
 
     def entry(self, name: str) -> Entry:
-        """Return the entry of a name.
-
-        Raises:
-            InputError: There is none of that name, or the package that adds it cannot be used.
-        """
-        if name in self._entries:
-            return self._entries[name]
-        if name not in self._plugins:
+        """Return the entry of a name; an InputError where there is none or the package that adds it cannot be used."""
+        plugins = self._plugins  # first of all, for its warning
+        if name in self.entries:
+            return self.entries[name]
+        if name not in plugins:
             close = nearest(name, self)
             hint = f"did you mean {close}? " if close else ""
             raise InputError(f"no {self.kind} is called {name!r}; {hint}choose one of {', '.join(self)}")
-        point = self._plugins[name]
+        point = plugins[name]
         try:
             entry = point.load()
         except _LOAD_ERRORS as error:
             raise InputError(
                 f"the {self.kind} {name} of {point.value} cannot be loaded: {error}; install that package again"
             ) from error
-        if not isinstance(entry, self._entry_class):
+        if not isinstance(entry, self.entry_class):
             raise InputError(
-                f"the entry point {name} = {point.value} of {self._group} is a {type(entry).__name__}; "
-                f"wanted a clew.{self._entry_class.__name__}"
+                f"the entry point {name} = {point.value} of {self.group} is a {type(entry).__name__}; "
+                f"wanted a clew.{self.entry_class.__name__}"
             )
         return entry
+
+
+@cache
+def _entry_points() -> EntryPoints:
+    # All at once, which takes 20 ms; what Python 3.11 returns in the place of `EntryPoints` selects as that does.
+    return cast("EntryPoints", entry_points())
 
 
 def load_object(place: Any) -> Any:

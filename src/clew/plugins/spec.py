@@ -9,28 +9,12 @@ Record = TypeVar("Record", bound=SettingsRecord)
 
 
 def parse_spec(record: type[Record], text: str) -> Record:
-    """Return a record with the settings that a text gives.
-
-    Args:
-        record: The class to make.
-        text: `name=value,name=value`, or "" for the defaults; a value has no comma.
-
-    Raises:
-        InputError: A part has no equals sign, a name comes twice or does not exist, or a value cannot be used.
-    """
+    """Return a record with the settings of a text `name=value,name=value` (no comma in a value), or an InputError."""
     return record(**split_settings(text, record_label(record)))
 
 
 def split_settings(text: str, label: str) -> dict[str, str]:
-    """Return the settings of a text by name.
-
-    Args:
-        text: As in `parse_spec`.
-        label: For messages.
-
-    Raises:
-        InputError: A part has no equals sign, or a name comes twice.
-    """
+    """Return the settings of a text by name; no equals sign, or a name twice, is an InputError that names the label."""
     values: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = part.partition("=")

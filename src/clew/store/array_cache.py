@@ -1,7 +1,4 @@
-"""Disk cache of large arrays that are slow to compute: memory-mapped when intact, computed again otherwise.
-
-The arrays of each index version lie in a folder of their own; folders of older versions are removed.
-"""
+"""Disk cache of large arrays that are slow to compute; each index version has a folder of its own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,15 +15,9 @@ _ARRAY_FILE, _CHECKSUM_FILE = "array.npy", "checksum"
 
 
 def load_or_compute(folder: Path, compute: "Callable[[], NDArray[Any]]") -> "NDArray[Any]":
-    """Return the cached array of a folder, memory-mapped; compute and store it when it is absent or damaged.
+    """Return a folder's array, memory-mapped; compute and store it when absent or damaged, or raise a ProviderError.
 
-    Args:
-        folder: `.../VERSION/NAME`; both names together identify all that the array depends on. Of the folders of other
-            versions beside `VERSION` only the newest is kept.
-        compute: Computes the array.
-
-    Raises:
-        ProviderError: The cache cannot be written.
+    The folder `.../VERSION/NAME` names all that the array depends on; of other versions only the newest stays.
     """
     if not _is_intact(folder):
         array = compute()

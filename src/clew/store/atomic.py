@@ -23,15 +23,8 @@ _open_tokens: set[str] = set()  # a process in a container often has the pid of 
 def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
     """Yield an empty temporary folder that is flushed to disk and renamed to `target` when the block ends.
 
-    If the block raises, the temporary folder is removed and the target stays unchanged.
-
-    Args:
-        target: Final path of the folder.
-        replace: Whether to replace a folder that exists by then; otherwise the existing one is kept and the new one
-            discarded.
-
-    Raises:
-        ProviderError: A write failed.
+    If the block raises, or a write fails (ProviderError), it is removed and the target stays unchanged. Without
+    `replace` a target that exists by then is kept and the new folder discarded.
     """
     with _temporary_path(target) as temporary:
         temporary.mkdir()
@@ -45,11 +38,7 @@ def atomic_folder(target: Path, *, replace: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file that is flushed to disk and renamed to `target` when the block ends.
-
-    Raises:
-        ProviderError: A write failed.
-    """
+    """Yield a temporary file, flushed to disk and renamed to `target` at the block's end, or raise a ProviderError."""
     with _temporary_path(target) as temporary:
         yield temporary
         _sync(temporary)
@@ -58,11 +47,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Write a text file atomically. The folder must exist, so that a mistyped path creates no folders.
-
-    Raises:
-        ProviderError: The folder does not exist, or the write failed.
-    """
+    """Write a text file atomically, or raise a ProviderError, as for a folder that does not exist (a mistyped path)."""
     if not target.parent.is_dir():
         raise ProviderError(f"{target} could not be written (no folder {target.parent}): create it or choose another")
     with atomic_file(target) as temporary:
@@ -70,11 +55,7 @@ def write_text(target: Path, text: str) -> None:
 
 
 def discard(target: Path) -> None:
-    """Remove a file or folder: rename it first, so that it disappears at once, then free its space.
-
-    Raises:
-        ProviderError: It cannot be renamed; it stays unchanged.
-    """
+    """Remove a file or folder: rename it first, so that it disappears at once, then free its space."""
     with _temporary_path(target) as temporary:
         target.rename(temporary)
 
@@ -89,10 +70,7 @@ def discard_older(folder: Path, pattern: str) -> None:
 
 
 def remove_leftovers(folder: Path) -> list[str]:
-    """Remove temporary files and folders directly in `folder` whose writer has ended; return their names, sorted.
-
-    Leftovers of other machines, whose processes cannot be checked, are removed when they are a day old.
-    """
+    """Remove temporary files in `folder` of ended writers (of other machines: a day old); return sorted names."""
     if not folder.is_dir():
         return []
     abandoned = [path for path in sorted(folder.iterdir()) if _is_abandoned(path)]

@@ -1,8 +1,4 @@
-"""Find fragments with unreadable deletion files, by reading them in a child process.
-
-Lance aborts the process on some damaged deletion files (it tries to allocate the length that the file states), which
-cannot be caught.
-"""
+"""Find fragments with damaged deletion files in a child process, since Lance aborts on some, beyond any `except`."""
 
 import json
 import os

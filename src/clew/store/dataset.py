@@ -13,12 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_dataset(location: Location, version: int | None = None) -> "LanceDataset | None":
-    """Return the passages dataset at a version, by default the newest; None when there is no dataset.
-
-    Raises:
-        IndexFormatError: The dataset cannot be read.
-        ProviderError: The disk or the object store failed.
-    """
+    """Return the dataset at a version, by default the newest; None without one; errors are as of `map_errors`."""
     with map_errors(location.name, "opening"):
         if not location.remote and not Path(location.table).is_dir():
             return None

@@ -29,17 +29,11 @@ _DOCUMENT_COLUMNS = ("id", "document_id", "ordinal", "document_hash", "document_
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A damage that was found.
+    """A damage that was found."""
 
-    Attributes:
-        text: Description for the user.
-        documents: Ids of the documents to index again, if known.
-        fragment: Id of an unreadable fragment; None for damage within readable rows.
-    """
-
-    text: str
-    documents: tuple[str, ...] = ()
-    fragment: int | None = None
+    text: str  # description for the user
+    documents: tuple[str, ...] = ()  # ids of the documents to index again, if known
+    fragment: int | None = None  # id of an unreadable fragment; None for damage within readable rows
 
 
 def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
@@ -66,7 +60,6 @@ def inspect(dataset: "LanceDataset", location: Location) -> list[Problem]:
 
 
 def _read_fragment(fragment: "LanceFragment", location: Location) -> tuple[list[Problem], list[pa.Table]]:
-    """Return the problems of a fragment's rows, and the columns needed to check its documents."""
     problems: list[Problem] = []
     columns: list[pa.Table] = []
     with map_errors(location.name, "reading"):

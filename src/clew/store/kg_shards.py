@@ -16,28 +16,19 @@ import pyarrow as pa
 from clew.errors import InputError
 from clew.store.schema import TRIPLES_TYPE, canonical_json, passages_schema
 
-SHARD_EXTRACTOR = "graph:1"
-"""Value of the `extractor` column that distinguishes shards from passages."""
-
+SHARD_EXTRACTOR = "graph:1"  # value of the `extractor` column that distinguishes shards from passages
 TRIPLE_SHARD, NAME_SHARD = "triples", "names"
 _HASH_PREFIX = "graph:"
 
 
 @dataclass(frozen=True, slots=True)
 class KGShard:
-    """Some of the triples of a graph, or of the names of its entities.
+    """Some of the triples of a graph, or of the names of its entities."""
 
-    Attributes:
-        graph: The graph's name.
-        number: Number of the shard in its graph, from 0.
-        kind: `TRIPLE_SHARD` or `NAME_SHARD`.
-        triples: Triples whose texts contain no NUL.
-    """
-
-    graph: str
-    number: int
-    kind: str
-    triples: Sequence[tuple[str, str, str]]
+    graph: str  # the graph's name
+    number: int  # number of the shard in its graph, from 0
+    kind: str  # `TRIPLE_SHARD` or `NAME_SHARD`
+    triples: Sequence[tuple[str, str, str]]  # triples whose texts contain no NUL
 
     @property
     def id(self) -> str:
@@ -52,26 +43,16 @@ class KGShard:
 
 @dataclass(frozen=True, slots=True)
 class StoredGraph:
-    """Statistics of an imported graph.
-
-    Attributes:
-        triples: Number of triples; one that is in several shards counts once for each.
-        names: Number of labels and aliases of entities.
-        parts: Number of shards.
-    """
+    """Statistics of an imported graph."""
 
     name: str
-    triples: int
-    names: int
-    parts: int
+    triples: int  # number of triples; one that is in several shards counts once for each
+    names: int  # number of labels and aliases of entities
+    parts: int  # number of shards
 
 
 def shards_to_table(shards: Sequence[KGShard], hashes: Sequence[str], dimension: int) -> pa.Table:
-    """Return shards as columns of `passages_schema(dimension)`, in the order given.
-
-    Raises:
-        InputError: A text is not valid Unicode.
-    """
+    """Return shards as columns of `passages_schema(dimension)`, in order; a text of invalid Unicode: InputError."""
     count = len(shards)
     ids = [shard.id for shard in shards]
     metadata = [canonical_json({"graph": s.graph, "holds": s.kind, "count": len(s.triples)}, s.id) for s in shards]
@@ -94,11 +75,7 @@ def shards_to_table(shards: Sequence[KGShard], hashes: Sequence[str], dimension:
 
 
 def shard_triples(rows: pa.Table) -> Iterator[tuple[str, pa.StructArray]]:
-    """Yield for each row its kind and its triples, as an array of head, relation and tail.
-
-    Args:
-        rows: With the columns `metadata` and `triples`.
-    """
+    """Yield each row's kind and triples (head, relation, tail), from the columns `metadata` and `triples`."""
     for batch in rows.select(["metadata", "triples"]).to_batches():
         bounds = batch["triples"].offsets.to_pylist()
         for row, metadata in enumerate(batch["metadata"].to_pylist()):
@@ -107,11 +84,7 @@ def shard_triples(rows: pa.Table) -> Iterator[tuple[str, pa.StructArray]]:
 
 
 def stored_graphs(shards: Iterable[pa.Table]) -> list[StoredGraph]:
-    """Return the statistics of graphs, sorted by name.
-
-    Args:
-        shards: Tables with the column `metadata`.
-    """
+    """Return the statistics of graphs, sorted by name, from tables with the column `metadata`."""
     counts: dict[str, dict[str, int]] = {}
     for rows in shards:
         for metadata in map(json.loads, rows["metadata"].to_pylist()):
@@ -127,11 +100,7 @@ def is_shard(document_hash: str) -> bool:
 
 
 def shards_by_graph(documents: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the sorted shard ids of each graph.
-
-    Args:
-        documents: Hashes of documents and shards, by id (see `PassageTable.document_hashes`).
-    """
+    """Return the sorted shard ids of each graph, from `PassageTable.document_hashes`."""
     shard_ids: dict[str, list[str]] = {}
     for id_, hash_ in sorted(documents.items()):
         if is_shard(hash_):

@@ -13,35 +13,21 @@ from clew.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Paths of the parts of one index.
+    """Paths of the parts of one index."""
 
-    Attributes:
-        name: Path or URI as the user gave it, for messages.
-        table: Path or URI of the passages table.
-        derived: Local folder of all data that can be recomputed.
-        lock: Local file that the writer locks.
-        remote: Whether the table lies in an object store.
-        storage_options: Lance's options for the object store; if empty, the `AWS_*` environment variables apply.
-    """
-
-    name: str
-    table: str
-    derived: Path
-    lock: Path
-    remote: bool = False
-    storage_options: Mapping[str, str] = field(default_factory=dict)
+    name: str  # path or URI as the user gave it, for messages
+    table: str  # path or URI of the passages table
+    derived: Path  # local folder of all data that can be recomputed
+    lock: Path  # local file that the writer locks
+    remote: bool = False  # whether the table lies in an object store
+    storage_options: Mapping[str, str] = field(default_factory=dict)  # Lance's; {}: `AWS_*` variables
 
 
 def locate(location: str | Path | Location, storage_options: Mapping[str, str] | None = None) -> Location:
     """Return the paths of the index at a folder or an object-store URI; nothing is read or created.
 
-    Args:
-        location: A folder, `file://...`, `s3://bucket/prefix` or another URI Lance supports; a `Location` is returned
-            as is.
-        storage_options: Lance's object-store options (keys, region, endpoint), for a URI only.
-
-    Raises:
-        InputError: The location is empty, or a URI without a bucket.
+    The location is a folder, `file://...`, `s3://bucket/prefix` or another URI of Lance; "", or a URI without a bucket,
+    is an InputError. `storage_options` are Lance's (keys, region, endpoint), for a URI only.
     """
     if isinstance(location, Location):
         return location

@@ -22,7 +22,7 @@ from clew.store.integrity import (
 )
 from clew.store.kg_shards import SHARD_EXTRACTOR
 from clew.store.location import Location, locate
-from clew.store.reader_pins import pin, pinned_versions
+from clew.store.writer_lock import pin, pinned_versions
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -36,10 +36,8 @@ class PassageTable:
     """One version of the passages of an index; a commit moves only this object to the new version.
 
     Attributes:
-        location: Location of the index.
         version: The version read, counted from 1.
-        files_hash: Hash of the names of the version's files; it distinguishes versions of equal number in different
-            tables.
+        files_hash: Hash of the version's file names, since different tables have versions of one number.
         settings: Settings the index was created with.
         dimension: Width of the vectors, 0 when there are none.
     """
@@ -55,17 +53,10 @@ class PassageTable:
 
     @classmethod
     def create(cls, location: str | Path | Location, settings: Mapping[str, Any], dimension: int) -> "PassageTable":
-        """Create an empty table.
+        """Create an empty table with settings (JSON values) and the width of vectors, 0 for none; other files stay.
 
-        Args:
-            location: A folder or an object-store URI; other files in the folder stay.
-            settings: Settings needed to open the index: JSON values by name.
-            dimension: Width of the vectors, 0 for none.
-
-        Raises:
-            InputError: There is an index already, or `settings` have no JSON form.
-            IndexLockedError: Another process created an index at the same moment.
-            ProviderError: The folder cannot be written.
+        An index that is there, or settings without JSON form, are an InputError, a creation at the same moment an
+        IndexLockedError, a folder that cannot be written a ProviderError.
         """
         import lance
 
@@ -85,11 +76,7 @@ class PassageTable:
 
     @classmethod
     def open(cls, location: str | Path | Location) -> "PassageTable":
-        """Open the newest version.
-
-        Raises:
-            IndexFormatError: There is no index, or this version of Clew cannot read it.
-        """
+        """Open the newest version; no index, or one this version of Clew cannot read, is an IndexFormatError."""
         location = locate(location)
         return cls(location, open_existing(location))
 
@@ -103,10 +90,7 @@ class PassageTable:
             return int(self._dataset.count_rows(filter=_PASSAGE_FILTER))
 
     def document_hashes(self) -> dict[str, str]:
-        """Return document id -> document hash, sorted by id, of the documents with all their passages.
-
-        Shards of graphs are included (see `kg_shards.is_shard`).
-        """
+        """Return id -> hash, sorted by id, of complete documents and shards of graphs (see `kg_shards.is_shard`)."""
         with map_errors(self.location.name, "reading"):
             columns = self._dataset.to_table(columns=["document_id", "document_hash", "document_rows"])
         groups = columns.group_by(columns.column_names).aggregate([([], "count_all")]).to_pylist()
@@ -117,16 +101,10 @@ class PassageTable:
         return {id_: hashes[0] for id_, hashes in sorted(states.items()) if len(hashes) == 1 and hashes[0]}
 
     def replace(self, rows: pa.Table, document_ids: Sequence[str]) -> None:
-        """Replace all passages of the documents by `rows` in one commit; documents may be new.
+        """Replace all passages of the documents by `rows` in one commit; a document may be new, or have no row left.
 
-        Args:
-            rows: Columns of `passages_schema(dimension)`: all passages of the documents.
-            document_ids: The documents; one without rows is removed.
-
-        Raises:
-            InputError: A row belongs to none of the documents, an id occurs twice or belongs to another document.
-            IndexLockedError: The table has changed since it was opened.
-            ProviderError: The disk or the object store failed; nothing was changed.
+        A row of another document, a repeated id or one of another document is an InputError, a table that has changed
+        since it was opened an IndexLockedError, a failing disk or object store a ProviderError; nothing was changed.
         """
         import lance
 
@@ -147,12 +125,7 @@ class PassageTable:
         _move_to_version(self, self._dataset)
 
     def delete(self, document_ids: Sequence[str]) -> int:
-        """Remove documents in one commit; return the number of passages removed. If it is 0, there is no commit.
-
-        Raises:
-            IndexLockedError: The table has changed since it was opened.
-            ProviderError: The disk or the object store failed; nothing was changed.
-        """
+        """Remove documents in one commit (errors: see `replace`); return the number of passages; 0 commits nothing."""
         ids = sorted(set(document_ids))
         if (existing := _count_existing(self._dataset, self.location.name, ids, [])) == 0:
             return 0
@@ -164,13 +137,9 @@ class PassageTable:
     def read(self, columns: Sequence[str] | None = None, version: int | None = None) -> pa.Table:
         """Return passages sorted by (document_id, ordinal), ids by their UTF-8 bytes, without shards of graphs.
 
-        Args:
-            columns: Column names, in the order wanted; None reads all and verifies each row's checksum.
-            version: An older version that has not been compacted away; None reads this object's version.
-
-        Raises:
-            InputError: A column does not exist.
-            IndexFormatError: The version does not exist, or its data are damaged.
+        Columns are in the order wanted, None for all and each row's checksum verified; `version` is an older one that
+        has not been compacted away. An unknown column is an InputError, an absent version or damaged data an
+        IndexFormatError.
         """
         names = [name for name in self._dataset.schema.names if name not in INTEGRITY_COLUMNS]
         wanted = names if columns is None else list(columns)
@@ -187,14 +156,7 @@ class PassageTable:
         return rows.select(wanted).take(order).replace_schema_metadata(None)
 
     def iter_shards(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the shards of graphs in batches, in no particular order.
-
-        Args:
-            columns: Column names; None reads all and verifies each row's checksum.
-
-        Raises:
-            IndexFormatError: The data are damaged.
-        """
+        """Yield the shards of graphs in batches, in no order; without `columns` each row's checksum is verified."""
         with map_errors(self.location.name, "reading"):
             scanner = self._dataset.scanner(
                 columns=None if columns is None else list(columns), filter=_SHARD_FILTER, batch_size=_SHARD_BATCH_ROWS
@@ -211,14 +173,10 @@ class PassageTable:
             yield rows.drop_columns([name for name in INTEGRITY_COLUMNS if name in rows.column_names])
 
     def compact(self) -> int:
-        """Merge small files and drop older versions; return the number of versions dropped.
+        """Merge small files and drop older versions under the writer lock; return the number of versions dropped.
 
-        The writer lock must be held. Versions that are read on this machine stay; readers of an object store on other
-        machines have to reopen it. In an object store, the files of killed writers stay for a week, since a writer on
-        another machine may still be using them.
-
-        Raises:
-            IndexLockedError: The table has changed since it was opened.
+        Versions that are read on this machine stay; readers of an object store on other machines have to reopen it.
+        There the files of killed writers stay for a week, since a writer on another machine may still be using them.
         """
         _count_existing(self._dataset, self.location.name, [], [])
         with map_errors(self.location.name, "compacting"):
@@ -237,16 +195,7 @@ class PassageTable:
 
 
 def restore_version(location: Location, version: int) -> PassageTable:
-    """Make an older version the newest, in one commit, and return it. The writer lock must be held.
-
-    Args:
-        location: Location of the index.
-        version: A version that has not been compacted away.
-
-    Raises:
-        IndexFormatError: There is no index or no such version.
-        ProviderError: The disk or the object store failed; nothing was changed.
-    """
+    """Make an older version the newest in one commit, under the writer lock; IndexFormatError: it is gone."""
     dataset = open_existing(location)
     with map_errors(location.name, "restoring a version of"):
         dataset.checkout_version(version).restore()  # type: ignore[no-untyped-call]

@@ -5,18 +5,13 @@ from pathlib import Path
 
 from clew.errors import ProviderError
 
+# Weights shipped with the package, one folder for each retriever.
 PRETRAINED_FOLDER = Path(__file__).parents[1] / "weights"
-"""Weights shipped with the package, one folder for each retriever."""
-
 CONFIG_FILE = "config.json"
 
 
 def read_encoder_fingerprint(folder: Path) -> str:
-    """Return the fingerprint of the encoder that a folder of weights was trained on.
-
-    Raises:
-        ProviderError: The folder's configuration is missing or damaged.
-    """
+    """Return the fingerprint of the encoder that weights were trained on; a damaged folder is a ProviderError."""
     try:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         return str(config["encoder"]["fingerprint"])
@@ -25,10 +20,5 @@ def read_encoder_fingerprint(folder: Path) -> str:
 
 
 def adapted_weights_folder(derived: Path, name: str) -> Path:
-    """Return the folder of weights adapted to an index, which may not exist.
-
-    Args:
-        derived: The index's folder of derived data; the weights lie beside it, since they cannot be recomputed.
-        name: Name of the retriever.
-    """
+    """Return the folder, maybe absent, of weights adapted to an index; unlike `derived` they cannot be recomputed."""
     return derived.parent / "weights" / name

@@ -22,19 +22,11 @@ TRIPLES_TYPE = pa.list_(pa.struct([("head", pa.string()), ("relation", pa.string
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """A passage with the attributes of its document and the result of its extraction.
-
-    Attributes:
-        ordinal: Position of the passage in its document, from 0 without gaps.
-        document_hash: Hash of the document and of the settings it was cut with; equal for all rows of a document.
-        failure: Reason why the extraction failed, None when it succeeded.
-        extractor: Fingerprint of the extractor.
-        vector: Unit vector (dimension,), or None when the passage has none.
-    """
+    """A passage with the attributes of its document and the result of its extraction."""
 
     id: str
     document_id: str
-    ordinal: int
+    ordinal: int  # position of the passage in its document, from 0 without gaps
     title: str
     text: str
     start: int
@@ -42,12 +34,12 @@ class PassageRow:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
-    document_hash: str = ""
+    document_hash: str = ""  # of the document and of the settings it was cut with
     mentions: tuple[Mention, ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
-    failure: str | None = None
-    extractor: str = ""
-    vector: "FloatArray | None" = field(default=None, compare=False)
+    failure: str | None = None  # reason why the extraction failed, None when it succeeded
+    extractor: str = ""  # fingerprint of the extractor
+    vector: "FloatArray | None" = field(default=None, compare=False)  # unit (dimension,) or None
 
 
 def passages_schema(dimension: int) -> pa.Schema:
@@ -74,11 +66,7 @@ def passages_schema(dimension: int) -> pa.Schema:
 
 
 def rows_to_table(rows: Sequence[PassageRow], dimension: int) -> pa.Table:
-    """Return the rows as columns of `passages_schema(dimension)`, in the order given.
-
-    Raises:
-        InputError: A vector has another width, metadata have no JSON form, or a text is not valid Unicode.
-    """
+    """Return rows as columns of `passages_schema(dimension)`; unusable vectors, metadata or texts: InputError."""
     schema = passages_schema(dimension)
     columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in schema.names if name != "vector"}
     columns["metadata"] = [canonical_json(row.metadata, f"the metadata of {row.document_id!r}") for row in rows]
@@ -102,15 +90,7 @@ def triple_cells(triples: Sequence[tuple[str, str, str]]) -> list[dict[str, str]
 
 
 def canonical_json(value: Mapping[str, Any], description: str) -> str:
-    """Return a mapping as JSON that is equal for equal mappings: sorted keys, no spaces, no escapes.
-
-    Args:
-        value: JSON values by name.
-        description: Name of the mapping in error messages.
-
-    Raises:
-        InputError: A value has no JSON form; NaN and infinity have none.
-    """
+    """Return JSON that is equal for equal mappings (sorted keys, no spaces or escapes); no NaN, else an InputError."""
     try:
         return json.dumps(dict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:

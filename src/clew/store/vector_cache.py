@@ -1,7 +1,4 @@
-"""Disk cache of vectors of short texts (names, triples), keyed by the text and the encoder's fingerprint.
-
-The data are derived: a cache that is damaged or holds something else is discarded with a warning and filled again.
-"""
+"""Disk cache of vectors of short texts by text and encoder's fingerprint; a damaged one is discarded with a warning."""
 
 import logging
 import shutil
@@ -40,16 +37,7 @@ class VectorCache:
     def get_or_encode(
         self, texts: Sequence[str], encoder: Encoder, on_progress: Callable[[int], None] | None = None
     ) -> "FloatArray":
-        """Return unit vectors, (len(texts), encoder.dimension); only texts missing from the cache are encoded.
-
-        Args:
-            texts: Any strings; equal ones are encoded once.
-            encoder: Its fingerprint is part of every key.
-            on_progress: Called after each block with the number of texts just encoded.
-
-        Raises:
-            ProviderError: A write failed, or the encoder returned an unexpected shape.
-        """
+        """Return unit vectors, (len(texts), dimension); distinct texts not in the cache are encoded and counted."""
         distinct = list(dict.fromkeys(texts))
         keys = text_keys(distinct, encoder.fingerprint)
         vectors, is_cached = self._load(keys, encoder.dimension)

@@ -13,8 +13,7 @@ from clew.store.inspection import Problem, inspect
 from clew.store.integrity import settings_from_schema
 from clew.store.location import Location, locate
 from clew.store.passage_table import PassageTable
-from clew.store.reader_pins import PINS_FOLDER
-from clew.store.writer_lock import writer_lock
+from clew.store.writer_lock import PINS_FOLDER, writer_lock
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -24,11 +23,7 @@ _MAX_MANIFEST_NAME = (1 << 64) - 1  # Lance names the manifest of version v so t
 
 
 def verify(location: str | Path | Location) -> list[str]:
-    """Read every passage of the newest version of an index and return its problems, one sentence each.
-
-    Raises:
-        IndexFormatError: There is no index at the location.
-    """
+    """Read every passage of the newest version and return its problems, one sentence each; no index is an error."""
     location = locate(location)
     try:
         dataset = open_dataset(location)
@@ -47,11 +42,8 @@ def repair(location: str | Path | Location) -> list[str]:
 
     Derived data are removed. If the newest version cannot be opened, it is moved to `damaged/`, and the newest readable
     version takes its place. Data files that cannot be read are dropped. Documents that lost a passage are removed
-    whole, so that indexing the same sources again adds exactly what is missing.
-
-    Raises:
-        IndexFormatError: There is no index at the location, or none of its versions can be opened.
-        IndexLockedError: Another process is writing to the index.
+    whole, so that indexing the same sources again adds exactly what is missing. No index, or no version that can be
+    opened, is an IndexFormatError.
     """
     location = locate(location)
     if not location.remote and not Path(location.table).is_dir():
@@ -115,7 +107,6 @@ def _set_aside(manifest: Path, location: Location) -> str:
 
 
 def _drop_fragments(dataset: "LanceDataset", problems: list[Problem], location: Location) -> Iterator[str]:
-    """Commit a version without the fragments of these problems, without reading them."""
     import lance
 
     causes = {problem.fragment: problem.text for problem in problems}

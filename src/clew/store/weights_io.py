@@ -19,11 +19,7 @@ T = TypeVar("T")
 
 
 def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str, FloatArray]") -> None:
-    """Write a configuration and arrays to a folder, created if absent; each file is written atomically.
-
-    Raises:
-        ProviderError: A write failed.
-    """
+    """Write a configuration and arrays to a folder, created if absent; each file is written atomically."""
     from safetensors.numpy import save
 
     packed = save({name: np.ascontiguousarray(array, dtype=np.float32) for name, array in arrays.items()})
@@ -34,16 +30,7 @@ def write_weights(folder: Path, config: Mapping[str, Any], arrays: "Mapping[str,
 
 
 def read_weights(folder: Path, description: str, build: "Callable[[dict[str, Any], dict[str, FloatArray]], T]") -> T:
-    """Return the object that `build` makes of a folder's configuration and arrays; all values must be finite.
-
-    Args:
-        folder: A folder written by `write_weights`.
-        description: Name of the weights in error messages.
-        build: Builds the object; a KeyError, TypeError or ValueError means that configuration and arrays do not match.
-
-    Raises:
-        ProviderError: A file is missing, damaged or does not match.
-    """
+    """Return what `build` makes of a folder's configuration and arrays, which must be finite; else a ProviderError."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -1,12 +1,13 @@
-"""The writer lock of an index: one process writes at a time, and a killed process leaves no lock.
+"""The writer lock of an index, and marks on the versions that this machine's processes read: kernel locks on files.
 
-The kernel holds the lock on an open file and releases it when the process ends. The file remains; its text, which names
-the holder, serves messages only.
+The kernel releases a lock with its process; the text in the writer's file is for messages. Compaction keeps marked
+versions.
 """
 
 import json
 import os
 import sys
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -22,17 +23,13 @@ else:
     import fcntl
 
 _LOCKED_BYTE = 1 << 30  # Windows locks bytes, not files: one beyond the text leaves the text readable
+PINS_FOLDER = "pins"
+_pins: "weakref.WeakKeyDictionary[object, weakref.finalize[..., object]]" = weakref.WeakKeyDictionary()
 
 
 @contextmanager
 def writer_lock(location: str | Path | Location) -> Iterator[None]:
-    """Hold the writer lock of an index during the block; the index's folder is created if it is missing.
-
-    Raises:
-        IndexLockedError: Another process, or this one, already holds it.
-        InputError: A file is where the folder must be.
-        ProviderError: The lock file cannot be created.
-    """
+    """Hold an index's writer lock during the block, creating its folder; IndexLockedError: it is held already."""
     location = locate(location)
     with map_errors(location.name, "locking"):
         location.lock.parent.mkdir(parents=True, exist_ok=True)
@@ -52,7 +49,7 @@ def writer_lock(location: str | Path | Location) -> Iterator[None]:
 
 
 def try_lock(descriptor: int) -> bool:
-    """Try to lock an open file for this descriptor, without waiting; return False when another descriptor holds it."""
+    """Lock an open file for this descriptor without waiting; return False when another descriptor holds it."""
     if sys.platform == "win32":
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         try:
@@ -81,3 +78,41 @@ def _describe_holder(lock: Path) -> str:
         return f"process {holder['pid']}, since {holder['since']}"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"  # it has the lock but has not yet written its id
+
+
+def pin(derived: Path, version: int, holder: object) -> None:
+    """Mark a version as being read until `holder` pins another one, is collected, or the process ends.
+
+    Nothing is marked where no file can be created (a read-only disk): compaction is impossible there too. Windows needs
+    no mark, since it does not delete open files.
+    """
+    if sys.platform == "win32":
+        return
+    if release_previous := _pins.pop(holder, None):
+        release_previous()
+    try:
+        (derived / PINS_FOLDER).mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(derived / PINS_FOLDER / str(version), os.O_RDONLY | os.O_CREAT, 0o644)
+    except OSError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:  # a compaction is checking the file, or the file system has no locks
+        os.close(descriptor)
+        return
+    _pins[holder] = weakref.finalize(holder, os.close, descriptor)
+
+
+def pinned_versions(derived: Path) -> set[int]:
+    """Return the versions that objects on this machine are reading; unused marks are removed."""
+    pinned: set[int] = set()
+    for path in sorted((derived / PINS_FOLDER).glob("[0-9]*")):
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            if try_lock(descriptor):
+                path.unlink()
+            else:
+                pinned.add(int(path.name))
+        finally:
+            os.close(descriptor)
+    return pinned

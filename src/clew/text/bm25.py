@@ -1,13 +1,11 @@
 """BM25 index over passages: term weights are computed when it is built and stored as four memory-mapped arrays.
 
 Terms are the folded words of `clew.text.normalization` without English function words. ASCII words are stemmed with the
-English Snowball stemmer, so that `founded` matches `founding`; it raised recall on both development sets it was tried
-on. In scripts written without spaces each letter is a term, and so is each pair of neighbouring letters.
-
-Terms are stored as 64-bit hashes, so that opening an index reads no vocabulary and a query term is found by binary
-search; two terms with the same hash (probability about 1 in 400 million for 300,000 terms) are treated as one. The
-weights come from the library `bm25s`; queries are scored directly on its arrays, faster than its `np.add.at`.
-
+English Snowball stemmer, so that `founded` matches `founding`, which raised recall. In scripts written without spaces
+each letter is a term, and so is each pair of neighbouring letters. Terms are stored as 64-bit hashes, so that opening
+an index reads no vocabulary and a query term is found by binary search; two terms with the same hash (about 1 in 400
+million for 300,000 terms) are treated as one. The weights come from `bm25s`; queries are scored directly on its arrays,
+faster than its `np.add.at`.
 Source: Lù, "BM25S: Orders of magnitude faster lexical search via eager sparse scoring" (2024), with the formula that
 Kamphuis et al., "Which BM25 do you mean?" (2020) call Lucene (accurate).
 Differs from the source: a term repeated in a query is weighted by its count; terms are added in the order of their
@@ -18,6 +16,7 @@ import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -48,47 +47,22 @@ _ARRAYS = {"terms": "<u8", "offsets": "<i8", "passages": "<i4", "weights": "<f4"
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
 class BM25Index:
     """Inverted index of passages with BM25 weights; created by `build` or `load`."""
 
-    def __init__(
-        self,
-        terms: "NDArray[np.uint64]",
-        offsets: "LongArray",
-        passages: "IntArray",
-        weights: "FloatArray",
-        size: int,
-    ) -> None:
-        """Store the arrays without copying; the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`.
-
-        Args:
-            terms: (v,) term hashes, ascending.
-            offsets: (v + 1,).
-            passages: (m,) passage of each posting.
-            weights: (m,) contribution of the term to that passage's score.
-            size: Number of passages, n.
-        """
-        self._terms = terms
-        self._offsets = offsets
-        self._passages = passages
-        self._weights = weights
-        self._size = size
+    terms: "NDArray[np.uint64]"  # (v,) term hashes, ascending
+    offsets: "LongArray"  # (v + 1,) the postings of `terms[t]` are `offsets[t]` to `offsets[t + 1]`
+    passages: "IntArray"  # (m,) passage of each posting
+    weights: "FloatArray"  # (m,) contribution of the term to that passage's score
+    size: int  # number of passages, n
 
     def __len__(self) -> int:
-        return self._size
+        return self.size
 
     @classmethod
     def build(cls, texts: Iterable[str], *, k1: float = DEFAULT_K1, b: float = DEFAULT_B) -> "BM25Index":
-        """Build an index in one pass over `texts`.
-
-        Args:
-            texts: One text per passage, commonly its title, a line break and its text.
-            k1: Term frequency saturation, 0 or more.
-            b: Length normalization, 0 to 1.
-
-        Raises:
-            InputError: `k1` or `b` is out of range.
-        """
+        """Build an index of texts in one pass; k1 (at least 0) saturates term frequency, b (0 to 1) weighs length."""
         if not (k1 >= 0 and 0 <= b <= 1):
             raise InputError(f"k1 is {k1} and b is {b}: wanted k1 of at least 0 (usual: 1.5), b from 0 to 1 (0.75)")
         analyzer = _Analyzer()
@@ -112,44 +86,38 @@ class BM25Index:
 
     def scores(self, question: str) -> "FloatArray":
         """Return the BM25 score (n,) of every passage, 0 where no term matches; `question` may be any text."""
-        scores = np.zeros(self._size, dtype=np.float32)
+        scores = np.zeros(self.size, dtype=np.float32)
         counts = Counter(key_hash(term) for term in _Analyzer().terms(question))
-        if not counts or not len(self._terms):
+        if not counts or not len(self.terms):
             return scores
         hashes = np.fromiter(counts, dtype=np.uint64, count=len(counts))
         hashes.sort()
-        columns = np.minimum(np.searchsorted(self._terms, hashes), len(self._terms) - 1)
-        for column in columns[self._terms[columns] == hashes].tolist():
-            start, end = self._offsets[column], self._offsets[column + 1]
-            count = np.float32(counts[int(self._terms[column])])
-            _add_postings(scores, self._passages, self._weights, start, end, count)
+        columns = np.minimum(np.searchsorted(self.terms, hashes), len(self.terms) - 1)
+        for column in columns[self.terms[columns] == hashes].tolist():
+            start, end = self.offsets[column], self.offsets[column + 1]
+            count = np.float32(counts[int(self.terms[column])])
+            _add_postings(scores, self.passages, self.weights, start, end, count)
         return scores
 
     def save(self, folder: Path) -> None:
-        """Write four .npy files and settings.json into `folder`, created if absent; the bytes are deterministic.
-
-        Raises:
-            ProviderError: The files could not be written.
-        """
-        settings = {"fingerprint": self.fingerprint(), "passages": self._size, "stem": True}
+        """Write four .npy files and settings.json into `folder`, created if absent; the bytes are deterministic."""
+        settings = {"fingerprint": self.fingerprint(), "passages": self.size, "stem": True}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, kind in _ARRAYS.items():
-                np.save(folder / f"{name}.npy", getattr(self, f"_{name}").astype(kind), allow_pickle=False)
+                np.save(folder / f"{name}.npy", getattr(self, name).astype(kind), allow_pickle=False)
             (folder / "settings.json").write_bytes(json.dumps(settings, sort_keys=True).encode())
         except OSError as error:
             raise ProviderError(f"{folder}: the BM25 index could not be written ({error}); free some space") from error
 
     @classmethod
     def load(cls, folder: Path) -> "BM25Index":
-        """Map a saved index into memory; only headers are read until a query is scored.
-
-        Raises:
-            IndexFormatError: A file is missing, damaged, or was written in another format.
-        """
+        """Map a saved index into memory; a file that is missing, damaged or of another format: IndexFormatError."""
         try:
             settings = json.loads((folder / "settings.json").read_bytes())
-            arrays = {name: _memory_map(folder / f"{name}.npy") for name in _ARRAYS}
+            # Plain views of the mapping: slicing a memmap object costs more than the addition it is sliced for.
+            mapped = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in _ARRAYS}
+            arrays: dict[str, Any] = {name: np.asarray(array) for name, array in mapped.items()}
         except (OSError, ValueError, EOFError) as error:
             raise _unusable_error(folder, str(error)) from error
         if fault := _find_fault(settings, arrays):
@@ -182,14 +150,7 @@ class _Analyzer:
 def _compute_postings(
     numbers: dict[int, int], rows: list["array[int]"], k1: float, b: float
 ) -> tuple["NDArray[np.uint64]", "LongArray", "IntArray", "FloatArray"]:
-    """Return terms, offsets, passages and weights of the index.
-
-    Args:
-        numbers: Number of each term hash.
-        rows: Term numbers of each passage.
-        k1: Term frequency saturation.
-        b: Length normalization.
-    """
+    """Return terms, offsets, passages and weights, from the numbers of term hashes and of each passage's terms."""
     terms = np.fromiter(numbers, dtype=np.uint64, count=len(numbers))
     if not numbers:
         return terms, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
@@ -212,13 +173,7 @@ def _compute_postings(
     )
 
 
-def _memory_map(path: Path) -> Any:
-    # A plain view of the mapping: slicing a memmap object costs more than the addition it is sliced for.
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-
-
 def _find_fault(settings: Any, arrays: dict[str, Any]) -> str:
-    """Return a description of the first inconsistency, "" if there is none."""
     wanted = BM25Index.fingerprint()
     if not isinstance(settings, dict) or not isinstance(settings.get("passages"), int):
         return f"settings.json is {json.dumps(settings)[:200]}; wanted a fingerprint and a number of passages"

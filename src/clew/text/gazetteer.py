@@ -28,12 +28,7 @@ class Match(NamedTuple):
 
 
 class Gazetteer:
-    """A dictionary of names and their targets.
-
-    Args:
-        names: The names of each target; a target's number is its position.
-        max_targets: A name with more targets than this is too ambiguous and is not matched.
-    """
+    """A dictionary of the names of targets, numbered by position; a name of more than `max_targets` never matches."""
 
     def __init__(self, names: Iterable[Sequence[str]], max_targets: int = 4) -> None:
         targets: dict[str, list[int]] = {}
@@ -93,9 +88,5 @@ def looks_like_name(surface: str) -> bool:
 
 
 def find_common_words(counts: Mapping[str, tuple[int, int]]) -> set[str]:
-    """Return the one-word names that a corpus uses as ordinary words.
-
-    Args:
-        counts: For each one-word name its number of occurrences in lower case and capitalised inside a sentence.
-    """
+    """Return one-word names used as ordinary words, from their counts in lower case and capitalised in sentences."""
     return {name for name, (lower, capitalised) in counts.items() if lower > capitalised and name not in ARTICLES}

@@ -31,7 +31,7 @@ _QUOTED = r"[“«„「『《〈]([^“”«»„「」『』《》〈〉\n]{2,
 _LITERALS = re.compile(
     rf"(?P<quoted>{_QUOTED})|(?P<date>{_DATES})|(?P<number>{_NUMBERS})|(?P<identifier>{_IDENTIFIERS})"
 )
-_WORD = re.compile(r"[^\W_]+(?:['’\u0300-\u036f][^\W_]+)*")
+WORD = re.compile(r"[^\W_]+(?:['’\u0300-\u036f][^\W_]+)*")
 # Without the letters of scripts that `_caseless_mentions` handles: `NHK` in `NHK放送協会`.
 _CASED_WORD = re.compile(
     r"(?:(?![\u0590-\u08ff\u0900-\u0dff\u1000-\u10ff\u1200-\u137f\u3005-\u3007\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])"
@@ -69,7 +69,7 @@ def _find_literals(text: str, start: int, end: int) -> list[Mention]:
         first, last = match.span()
         if kind == "quoted":
             first, last = next(match.span(g) for g in range(2, 4) if match.group(g) is not None)
-            if len(_WORD.findall(text[first:last])) > 8 or not text[first:last].strip():
+            if len(WORD.findall(text[first:last])) > 8 or not text[first:last].strip():
                 continue
         name = text[first:last].rstrip(".,")
         mentions.append(Mention(name, kind, first, first + len(name)))
@@ -77,11 +77,10 @@ def _find_literals(text: str, start: int, end: int) -> list[Mention]:
 
 
 def _capitalised_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Return maximal runs of capitalised words, joined through connectors, hyphens and initials."""
     spans: list[tuple[int, int]] = []
     run: tuple[int, int] | None = None
     reach, bridged = start, False  # end of the last word, and whether a connector is pending
-    for word in (_WORD if text.isascii() else _CASED_WORD).finditer(text, start, end):
+    for word in (WORD if text.isascii() else _CASED_WORD).finditer(text, start, end):
         surface, gap = word.group(), text[reach : word.start()]
         capital = surface[0].isupper() or (surface.isdigit() and not bridged and len(surface) < 4)
         if run and capital and _JOINER.match(gap):
@@ -100,7 +99,7 @@ def _trim_span(text: str, first: int, last: int, sentence: int) -> tuple[int, in
     """Remove leading function words and a trailing possessive; return None for a single common word."""
     possessive = _POSSESSIVE.search(text, first, last)
     last = possessive.start() if possessive else last
-    words = deque(_WORD.finditer(text, first, last))
+    words = deque(WORD.finditer(text, first, last))
     while words and words[0].group().lower() in COMMON_WORDS and (len(words) == 1 or words[0].group().lower() != "new"):
         words.popleft()
     if not words:
@@ -136,7 +135,6 @@ def _caseless_mentions(text: str, start: int, end: int) -> list[Mention]:
 
 
 def _free_spans(start: int, end: int, occupied: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans between `start` and `end` that are not occupied, in order."""
     bounds = [start, *(bound for span in occupied for bound in span), end]
     return [(first, last) for first, last in zip(bounds[::2], bounds[1::2], strict=True) if first < last]
 

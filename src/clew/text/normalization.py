@@ -1,8 +1,4 @@
-"""Text normalization for matching: case folding, tokens with character spans, and name keys.
-
-Names are stored as written. Matching applies Unicode NFKC and casefold; accents are removed from Latin letters only, so
-that no other script loses a letter or a vowel sign.
-"""
+"""Normalization of texts and names, which are stored as written, for matching: folding, tokens with spans, keys."""
 
 import re
 import unicodedata
@@ -80,7 +76,7 @@ _STRIP_ACCENTS = _AccentStripper()
 
 
 def fold(text: str) -> str:
-    """Fold text for matching: NFKC, casefold, no accents on Latin letters."""
+    """Fold text for matching: NFKC, casefold, no accents on Latin letters alone: other scripts would lose letters."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFKC", text).casefold().translate(_STRIP_ACCENTS)
@@ -92,10 +88,7 @@ def _fold_word(word: str) -> str:
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the folded words of `text` in order, with their character spans.
-
-    Scripts written without spaces give one token per letter.
-    """
+    """Return the folded words of `text` in order, with their spans; in scripts without spaces one token per letter."""
     make, fold_word = Token._make, str.lower if text.isascii() else _fold_word  # `_make` is faster than `Token`
     return [make((fold_word(match.group()), *match.span())) for match in _word_pattern(text).finditer(text)]
 
@@ -113,10 +106,7 @@ def token_spans(text: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1 << 17)
 def name_key(name: str) -> str:
-    """Return the key that all spellings of a name share: its folded words joined by spaces, without leading article.
-
-    A name without any letter or digit keeps its folded characters, so that its key is not empty.
-    """
+    """Return the key of all spellings of a name: folded words joined by spaces, no leading article; never empty."""
     words = token_keys(name)
     if len(words) > 1 and words[0] in ARTICLES:
         words = words[1:]

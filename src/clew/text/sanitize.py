@@ -1,15 +1,23 @@
 """Removal of characters that control a terminal: control codes, line separators, changes of text direction."""
 
+import re
+
 # Tab (9) and line feed (10) stay.
 _CONTROL_RANGES = ((0, 9), (11, 32), (127, 160), (0x2028, 0x202F), (0x2066, 0x206A))
 _CONTROL_CODES = [code for first, end in _CONTROL_RANGES for code in range(first, end)]
 _ESCAPES = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CONTROL_CODES}
 _SPACES = dict.fromkeys(_CONTROL_CODES, " ")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def escape_control(text: str) -> str:
     """Replace control characters by backslash escapes; tabs and line feeds stay."""
     return text.translate(_ESCAPES)
+
+
+def has_surrogate(text: str) -> bool:
+    """Return whether a text holds half a character (a lone surrogate), which UTF-8 cannot encode."""
+    return not text.isascii() and _SURROGATE.search(text) is not None
 
 
 def to_single_line(text: str) -> str:

@@ -1,7 +1,4 @@
-"""Rule-based sentence splitting: scripts with and without spaces, abbreviations, initials, headings and lists.
-
-One pass over the text with a bounded context around each candidate boundary, so the time is linear in the text.
-"""
+"""Sentence splitting by rules, for scripts with and without spaces, abbreviations and lists, in linear time."""
 
 import re
 from collections.abc import Iterator
@@ -81,7 +78,6 @@ def _sentence_ends(text: str) -> Iterator[int]:
 
 
 def _before_indent(text: str, position: int) -> int:
-    """Return the position before the indentation of a line, at most eight blanks back."""
     first = max(0, position - 8)
     return position - (position - first - len(text[first:position].rstrip(" \t")))
 
@@ -94,7 +90,6 @@ def _line_ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool
 
 
 def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
-    """Return whether `.`, `!`, `?` or `…` ends a sentence, from the words around it."""
     end = mark.end()
     if end == len(text):
         return True
@@ -113,7 +108,6 @@ def _ends_sentence(text: str, line_start: int, mark: re.Match[str]) -> bool:
 
 
 def _skip_whitespace(text: str, position: int) -> int:
-    """Return the next position that is not white space, at most 200 characters ahead."""
     if not text[position + 1 : position + 2].isspace():
         return position + 1
     stretch = text[position : position + 200]

@@ -9,7 +9,7 @@ Differs from the source: a passage with a title is written as `title`, a line en
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import md5
 from typing import NamedTuple
 
@@ -27,15 +27,7 @@ class ExtractedPassage(NamedTuple):
 
 
 def format_extractions(layout: str, passages: Iterable[ExtractedPassage]) -> Iterator[str]:
-    """Yield the lines of a result file.
-
-    Args:
-        layout: One of `LAYOUTS`.
-        passages: Extracted passages, without those whose extraction failed.
-
-    Raises:
-        InputError: The layout does not exist.
-    """
+    """Yield the lines of a result file in one of the `LAYOUTS`, else raise an InputError; leave failed passages out."""
     if layout not in LAYOUTS:
         raise InputError(f"no layout is called {layout!r}; choose {' or '.join(LAYOUTS)}")
     return LAYOUTS[layout](passages)
@@ -44,7 +36,7 @@ def format_extractions(layout: str, passages: Iterable[ExtractedPassage]) -> Ite
 def _format_lines(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
     for passage in passages:
         entry = {"id": passage.id, "entities": _mention_names(passage), "triples": passage.extraction.triples}
-        yield f"{_to_json(entry)}\n"
+        yield f"{json.dumps(entry, ensure_ascii=False)}\n"
 
 
 def _format_hipporag(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
@@ -60,7 +52,7 @@ def _format_hipporag(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
             "extracted_entities": entities,
             "extracted_triples": passage.extraction.triples,
         }
-        yield f"{prefix}{_to_json(entry)}"
+        yield f"{prefix}{json.dumps(entry, ensure_ascii=False)}"
         prefix = ",\n"
         names += len(entities)
         characters += sum(map(len, entities))
@@ -72,10 +64,6 @@ def _format_hipporag(passages: Iterable[ExtractedPassage]) -> Iterator[str]:
 
 def _mention_names(passage: ExtractedPassage) -> list[str]:
     return list(dict.fromkeys(mention.name for mention in passage.extraction.mentions))
-
-
-def _to_json(entry: Mapping[str, object]) -> str:
-    return json.dumps(entry, ensure_ascii=False)
 
 
 LAYOUTS: dict[str, Callable[[Iterable[ExtractedPassage]], Iterator[str]]] = {

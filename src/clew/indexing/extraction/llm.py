@@ -15,43 +15,29 @@ from typing import cast, final
 
 from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
-from clew.models.llm.prompts import entity_extraction, joint_extraction, triple_extraction
-from clew.models.llm.prompts.template import Template
+from clew.models.llm.prompts import extraction
+from clew.models.llm.prompts.cleaning import clean_names, clean_triples
+from clew.models.llm.prompts.template import Template, render_passage
+from clew.models.validation import replace_surrogates
 from clew.protocols import LanguageModel
 from clew.types import Extraction, Failure, Passage, Reply
 
-GROUP_PASSAGES = 32
-"""Passages per group, enough for two rounds of 16 concurrent calls."""
-
+GROUP_PASSAGES = 32  # passages per group, enough for two rounds of 16 concurrent calls
+# Prompts of one passage, by the number of calls.
 TEMPLATES: dict[int, tuple[Template, ...]] = {
-    1: (joint_extraction.TEMPLATE,),
-    2: (entity_extraction.TEMPLATE, triple_extraction.TEMPLATE),
+    1: (extraction.NAMES_AND_TRIPLES,),
+    2: (extraction.NAMES, extraction.TRIPLES),
 }
-"""Prompts of one passage, by the number of calls."""
 
 
 def extractor_fingerprint(model: str, calls_per_passage: int) -> str:
-    """Return an identifier of the model and the prompts, which an extraction depends on.
-
-    Args:
-        model: `provider:model`.
-        calls_per_passage: 1 or 2.
-    """
+    """Return an identifier of the model and the prompts, which an extraction depends on."""
     return f"llm:{model}:{'+'.join(template.fingerprint for template in TEMPLATES[calls_per_passage])}"
 
 
 @final
 class LanguageModelExtractor:
-    """Extracts each passage with a language model.
-
-    Args:
-        model: The language model.
-        calls_per_passage: 2 for names and then triples, 1 for both at once.
-        on_done: Called with the number of passages just done.
-
-    Raises:
-        InputError: `calls_per_passage` is neither 1 nor 2.
-    """
+    """Extracts each passage by two calls (names, then triples) or one; `on_done` gets numbers of passages just done."""
 
     def __init__(
         self, model: LanguageModel, calls_per_passage: int = 2, on_done: Callable[[int], None] | None = None
@@ -91,23 +77,23 @@ class LanguageModelExtractor:
 
     def _extract_jointly(self, group: Sequence[Passage]) -> list[Extraction | Failure]:
         results: list[Extraction | Failure] = []
-        replies = self._model.complete([joint_extraction.build_prompt(passage) for passage in group])
+        replies = self._model.complete([extraction.NAMES_AND_TRIPLES.build_prompt(render_passage(p)) for p in group])
         for passage, reply in zip(group, replies, strict=True):
             if isinstance(reply, Failure):
                 results.append(_make_failure(passage, reply))
             else:
-                value = cast("joint_extraction.NamesAndTriples", reply.value)
-                names, triples = joint_extraction.parse_names_and_triples(value)
-                results.append(Extraction(locate_mentions(passage.text, names), triples))
+                value = cast("extraction.NamesAndTriples", reply.value)
+                mentions = locate_mentions(passage.text, clean_names(value.names))
+                results.append(Extraction(mentions, clean_triples(value.triples)))
         return results
 
     def _extract_in_two_calls(
         self, named: "Sequence[_NamedPassage]", group: Sequence[Passage]
     ) -> "tuple[list[Extraction | Failure], list[_NamedPassage]]":
-        """Request the triples of passages with names, and the names of the next group."""
         with_names = [(passage, names) for passage, names in named if names and isinstance(names, tuple)]
-        prompts = [triple_extraction.build_prompt(passage, names) for passage, names in with_names]
-        replies = self._model.complete([*prompts, *map(entity_extraction.build_prompt, group)])
+        prompts = [extraction.build_triples_prompt(passage, names) for passage, names in with_names]
+        name_prompts = [extraction.NAMES.build_prompt(render_passage(passage)) for passage in group]
+        replies = self._model.complete([*prompts, *name_prompts])
         answers = iter(replies[: len(prompts)])
         results: list[Extraction | Failure] = []
         for passage, names in named:
@@ -119,29 +105,26 @@ class LanguageModelExtractor:
         return results, [(passage, _read_names(passage, reply)) for passage, reply in name_replies]
 
 
-_NamedPassage = tuple[Passage, tuple[str, ...] | Failure]
-"""A passage and its names, or the reason why there are none."""
+_NamedPassage = tuple[Passage, tuple[str, ...] | Failure]  # a passage and its names, or the reason why there are none
 
 
 def _read_names(passage: Passage, reply: Reply | Failure) -> tuple[str, ...] | Failure:
     if isinstance(reply, Failure):
         return _make_failure(passage, reply)
-    return entity_extraction.parse_names(cast("entity_extraction.NamedEntities", reply.value))
+    return clean_names(cast("extraction.NamedEntities", reply.value).names)
 
 
 def _make_extraction(passage: Passage, names: tuple[str, ...], reply: Reply | Failure | None) -> Extraction | Failure:
     if isinstance(reply, Failure):
         return _make_failure(passage, reply)
-    triples = () if reply is None else triple_extraction.parse_triples(cast("triple_extraction.Triples", reply.value))
+    triples = () if reply is None else clean_triples(cast("extraction.Triples", reply.value).triples)
     return Extraction(locate_mentions(passage.text, names), triples)
 
 
 def _make_failure(passage: Passage, failure: Failure) -> Failure:
     """Return the failure of a passage; lone surrogates of the quoted reply, which cannot be stored, are replaced."""
-    reason = failure.reason.encode(errors="replace").decode()
-    return Failure(passage.id, reason, failure.usage, failure.run_error)
+    return Failure(passage.id, replace_surrogates(failure.reason), failure.usage, failure.run_error)
 
 
 def _find_stop(results: Sequence[object]) -> Failure | None:
-    """Return the failure that ends the run, None when there is none."""
     return next((r for r in results if isinstance(r, Failure) and r.run_error is not None), None)

@@ -19,20 +19,13 @@ _NUMBER = re.compile(rf"[-+−]?[$€£¥]?\s?\d+(?:[.,]\d+)*(?:\s?(?:{_UNIT}))*
 
 
 def locate_mentions(text: str, names: Sequence[str]) -> tuple[Mention, ...]:
-    """Return a mention for each distinct name, in order of position; names that are not in the text come last.
-
-    Args:
-        text: The passage's text.
-        names: Names, not blank; a mention with a position is named `text[start:end]`, which may differ in case.
-    """
+    """Return a mention (`text[start:end]`, in its case) of each distinct name by position; names not in it are last."""
     find = _MentionFinder(text).find
     mentions = dict.fromkeys(find(name) for name in dict.fromkeys(names))
     return tuple(sorted(mentions, key=lambda mention: (mention.start < 0, mention.start)))
 
 
 class _MentionFinder:
-    """Finds names in a passage's text."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._words = tokens(text)

@@ -17,58 +17,39 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 from clew.errors import InputError
 from clew.indexing.extraction.mention_spans import locate_mentions
 from clew.store.atomic import file_hash
 from clew.text.normalization import fold
+from clew.text.sanitize import has_surrogate
 from clew.types import Extraction, Failure, Passage
 
 _LAYOUTS = (
     'lines of {"id": ..., "entities": [...], "triples": [...]}, or one object '
     '{"docs": [{"passage": ..., "extracted_entities": [...], "extracted_triples": [...]}]}'
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 T = TypeVar("T")
 
 
 @final
 class PublishedExtractor:
-    """Looks each passage up in a file of results; a passage that is not in it is a failure."""
+    """Looks passages up in a file of results, of which the fingerprint is a hash; one not in it is a failure."""
 
     def __init__(self, path: str | Path) -> None:
-        """Read the file once, to validate it and to find the offsets of its entries.
-
-        Raises:
-            InputError: The file is missing or has none of the layouts above; the message names the line or the entry.
-        """
+        """Find the offsets of the file's entries; an InputError names the line or entry that has no layout above."""
         self._path = Path(path)
-        self._dropped_by_passage: dict[str, int] = {}
         try:
-            self._fingerprint = f"published:{file_hash(self._path)}"
+            self.fingerprint = f"published:{file_hash(self._path)}"
             entries = _TextEntries if _is_single_object(self._path) else _LineEntries
-            self._entries: _EntryIndex = entries(self._path)
+            self._entries: _TextEntries | _LineEntries = entries(self._path)
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error}); give a file of {_LAYOUTS}") from error
 
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the file's bytes, so that another file leads to a new extraction."""
-        return self._fingerprint
-
-    @property
-    def dropped_count(self) -> int:
-        """Number of parts left out as neither a name nor a triple, in the entries looked up so far."""
-        return sum(self._dropped_by_passage.values())
-
     def extract(self, passages: Sequence[Passage]) -> list[Extraction | Failure]:
-        """Return the entry of each passage: mentions by position, those without one last; triples in the file's order.
-
-        Raises:
-            InputError: The file has changed since it was opened.
-        """
+        """Return passages' entries: mentions by position, then others; triples in order; InputError: file changed."""
         try:
             entries = self._entries.find(passages)
         except OSError as error:
@@ -79,7 +60,7 @@ class PublishedExtractor:
         if entry is None:
             return Failure(passage.id, f"not in {self._path.name}: no entry has {self._entries.describe_key(passage)}")
         names, triples = _read_parts(entry.entities, _read_name), _read_parts(entry.triples, _read_triple)
-        dropped = self._dropped_by_passage[passage.id] = names.count(None) + triples.count(None)
+        dropped = names.count(None) + triples.count(None)
         if dropped == len(names) + len(triples):
             reason = f"none of its {dropped} parts is a name or a triple" if dropped else "it is empty"
             return Failure(passage.id, f"its entry in {self._path.name} cannot be used: {reason}")
@@ -88,16 +69,8 @@ class PublishedExtractor:
 
 
 class _Entry(NamedTuple):
-    """The entry of one passage, not validated."""
-
     entities: Any
     triples: Any
-
-
-class _EntryIndex(Protocol):
-    def find(self, passages: Sequence[Passage]) -> list[_Entry | None]: ...
-
-    def describe_key(self, passage: Passage) -> str: ...
 
 
 class _LineEntries:
@@ -139,8 +112,6 @@ class _LineEntries:
 
 
 class _TextEntries:
-    """Entries of a HippoRAG file, by text."""
-
     def __init__(self, path: Path) -> None:
         content = _parse_json(path.read_bytes(), path, 1)
         documents = content.get("docs") if isinstance(content, dict) else None
@@ -172,7 +143,7 @@ def _read_parts(values: Any, parse: Callable[[Any], T | None]) -> list[T | None]
 
 
 def _read_name(value: Any) -> str | None:
-    if not isinstance(value, str) or _SURROGATE.search(value):  # half a character cannot be written to a table
+    if not isinstance(value, str) or has_surrogate(value):  # half a character cannot be written to a table
         return None
     return " ".join(value.split()) or None
 
@@ -198,7 +169,6 @@ def _is_single_object(path: Path) -> bool:
 
 
 def _read_records(path: Path) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """Yield the number, the byte offset and the content of each line that is not blank."""
     offset = 0
     with path.open("rb") as stream:
         for number, line in enumerate(stream, 1):

@@ -8,6 +8,7 @@ from clew.errors import InputError
 from clew.indexing.extraction.llm import LanguageModelExtractor
 from clew.indexing.extraction.published import PublishedExtractor
 from clew.indexing.extraction.rule_based import RuleExtractor
+from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
 from clew.protocols import Extractor, LanguageModel
 
@@ -16,32 +17,20 @@ LLM = "llm"
 
 @dataclass(frozen=True, slots=True)
 class ExtractionTools:
-    """Resources that an extractor may use.
+    """Resources that an extractor may use."""
 
-    Attributes:
-        open_model: Returns the language model of a name; None where no language model may be used.
-        calls: Calls of a language model for each passage, 1 or 2.
-        on_done: Called with the number of passages just done, if extraction is slow.
-    """
-
-    open_model: Callable[[str], LanguageModel] | None = None
-    calls: int = 2
-    on_done: Callable[[int], None] | None = None
+    open_model: Callable[[str], LanguageModel] | None = None  # the model of a name; None where none may be used
+    calls: int = 2  # calls of a language model for each passage, 1 or 2
+    on_done: Callable[[int], None] | None = None  # called with the number of passages just done, if extraction is slow
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractorEntry:
-    """An extractor by name.
+    """An extractor by name; `build` gets the text after the colon of the name ("" for none) and the tools."""
 
-    Attributes:
-        summary: One line for listings.
-        build: Builds the extractor from the text after the colon of its name ("" for none) and the tools.
-        spelling: Form of the name in messages.
-    """
-
-    summary: str
+    summary: str  # one line for listings
     build: Callable[[str, ExtractionTools], Extractor]
-    spelling: str
+    spelling: str  # form of the name in messages
 
 
 def _build_rules(argument: str, _: ExtractionTools) -> Extractor:
@@ -80,17 +69,7 @@ def open_extractor(
     calls: int = 2,
     on_done: Callable[[int], None] | None = None,
 ) -> Extractor:
-    """Return the extractor of a name.
-
-    Args:
-        name: `rules`, `published:FILE`, `llm:PROVIDER:NAME`, or one that an installed package adds.
-        open_model: As in `ExtractionTools`.
-        calls: As in `ExtractionTools`.
-        on_done: As in `ExtractionTools`.
-
-    Raises:
-        InputError: No extractor has that name, the file cannot be read, or the language model cannot be used.
-    """
+    """Return the extractor `rules`, `published:FILE`, `llm:PROVIDER:NAME` or an installed package's, or InputError."""
     kind, _, argument = name.partition(":")
     if kind not in EXTRACTORS or name.endswith(":"):
         raise _unknown(name)
@@ -99,4 +78,6 @@ def open_extractor(
 
 def _unknown(name: str) -> InputError:
     spellings = [EXTRACTORS.entry(kind).spelling for kind in EXTRACTORS]
-    return InputError(f"no extractor is called {name!r}; choose {', '.join(spellings[:-1])} or {spellings[-1]}")
+    close = nearest(name.partition(":")[0], EXTRACTORS)
+    hint = f"did you mean {EXTRACTORS.entry(close).spelling}? " if close else ""
+    return InputError(f"no extractor is called {name!r}; {hint}choose {', '.join(spellings[:-1])} or {spellings[-1]}")

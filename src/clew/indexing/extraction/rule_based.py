@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clew.text.mentions import _WORD, find_mentions
+from clew.text.mentions import WORD, find_mentions
 from clew.text.normalization import name_key
 from clew.text.sentences import sentence_spans
 from clew.types import Extraction, Failure, Mention, Passage
@@ -47,14 +47,7 @@ class RuleExtractor:
 def relate_mentions(
     text: str, sentence: tuple[int, int], mentions: Sequence[Mention], title: str
 ) -> list[tuple[str, str, str]]:
-    """Return a triple for each mention of a sentence, with the sentence's subject as head.
-
-    Args:
-        text: The passage.
-        sentence: Start and end of the sentence in it.
-        mentions: The sentence's mentions in order.
-        title: Title of the passage, "" when unknown.
-    """
+    """Return a triple for each mention of the sentence `text[start:end]` but its subject, which is the head."""
     if not mentions:
         return []
     title_key = name_key(title)
@@ -78,7 +71,7 @@ def relate_mentions(
 def relation_words(gap: str) -> str:
     """Return the last words of the text between two mentions, without brackets and leading conjunctions."""
     gap = re.sub(r"[(（\[][^()（）\[\]]*[)）\]]", " ", gap)
-    words = _WORD.findall(gap)
+    words = WORD.findall(gap)
     while words and words[0].lower() in ("and", "or", "but", "s", "the", "a", "an", "which", "who", "that"):
         words = words[1:]
     while words and words[-1].lower() in ("the", "a", "an"):

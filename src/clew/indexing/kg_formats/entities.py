@@ -8,7 +8,6 @@ order of the shards.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -30,22 +29,8 @@ _KEY_SEPARATOR = "\0"  # between a shared key and the id that makes it unique; n
 _HEAD, _RELATION, _TAIL = range(3)
 
 
-@dataclass(frozen=True, slots=True)
-class _NameColumns:
-    """Names of entities (k): positions in the sorted ids, kinds of names, and the names."""
-
-    entities: "LongArray"
-    kinds: list[str]
-    texts: list[str]
-
-
 def build_imported_graph(triples: Sequence[pa.StructArray], names: Sequence[pa.StructArray]) -> ImportedGraph:
-    """Return the arrays of all imported graphs of an index.
-
-    Args:
-        triples: Head, relation and tail, in any number of arrays.
-        names: Entity, kind of name (see `kg_formats.statements`) and name; names of unknown entities are left out.
-    """
+    """Return the arrays of all imported graphs; names of unknown entities (entity, kind of name, name) are left out."""
     heads, tails = _select_column(triples, _HEAD), _select_column(triples, _TAIL)
     ids, codes = _number_texts([*heads, *tails, *_listed_node_ids(names)])
     count = sum(map(len, triples))
@@ -87,34 +72,30 @@ def _number_texts(columns: Sequence[pa.Array]) -> "tuple[pa.Array, IntArray]":
 
 
 def _listed_node_ids(names: Sequence[pa.StructArray]) -> list[pa.Array]:
-    """Return the ids that a graph lists as its nodes; they are entities even without a triple."""
     listed = [array.filter(pc.equal(array.flatten()[_RELATION], NODE)) for array in names]
     return _select_column(listed, _HEAD)
 
 
-def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> _NameColumns:
+def _read_entity_names(ids: pa.Array, names: Sequence[pa.StructArray]) -> list[tuple[int, str, str]]:
+    """Return the position of each name's entity in the sorted ids, its kind, and the name."""
     columns = [pa.chunked_array(_select_column(names, index), pa.large_string()) for index in range(3)]
     positions = pc.index_in(columns[_HEAD], value_set=ids)
     is_usable = pc.and_(pc.is_valid(positions), pc.not_equal(columns[_TAIL], ""))
-    kinds, texts = (columns[index].filter(is_usable).to_pylist() for index in (_RELATION, _TAIL))
-    return _NameColumns(np.asarray(positions.filter(is_usable), dtype=np.int64), kinds, texts)
+    columns[_HEAD] = positions
+    return list(zip(*(column.filter(is_usable).to_pylist() for column in columns), strict=True))
 
 
-def _choose_labels(ids: pa.Array, names: _NameColumns) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return the label of each entity, and the other names as distinct pairs (entity, name).
-
-    Of several labels the one without a language or in English is chosen, and of those the alphabetically first.
-    """
+def _choose_labels(ids: pa.Array, names: list[tuple[int, str, str]]) -> tuple[list[str], list[tuple[int, str]]]:
+    """Return entities' labels (no language or English first, then by alphabet), and distinct (entity, other name)."""
     labels = [default_label(id_) for id_ in ids.to_pylist()]
     best: dict[int, tuple[int, str]] = {}
-    pairs = set(zip(names.entities.tolist(), names.texts, strict=True))
-    for entity, kind, text in zip(names.entities.tolist(), names.kinds, names.texts, strict=True):
+    for entity, kind, text in names:
         if kind != ALIAS:
             candidate = _language_rank(kind.partition("@")[2]), text
             best[entity] = min(best.get(entity, candidate), candidate)
     for entity, (_, text) in best.items():
         labels[entity] = text
-    return labels, sorted(pair for pair in pairs if labels[pair[0]] != pair[1])
+    return labels, sorted({(entity, text) for entity, _, text in names if labels[entity] != text})
 
 
 def _language_rank(language: str) -> int:
@@ -130,7 +111,6 @@ def default_label(id_: str) -> str:
 
 
 def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
-    """Return a distinct key for each entity."""
     keys = list(folded)
     if not keys:
         return keys
@@ -145,7 +125,6 @@ def _unique_keys(ids: pa.Array, folded: Sequence[str]) -> list[str]:
 def _hash_names(
     ids: Sequence[str], labels: Sequence[str], folded: Sequence[str], other_names: Sequence[tuple[int, str]]
 ) -> "tuple[NDArray[np.uint64], LongArray]":
-    """Return the hashes of all names of the entities, and the entity of each."""
     # A bare number as an id (a row of a table) would match every question that names a year.
     id_names = [(e, id_) for e, id_ in enumerate(ids) if id_ != labels[e] and not re.fullmatch(r"[0-9]+", id_)]
     other_keys = [(entity, name_key(name)) for entity, name in (*other_names, *id_names)]

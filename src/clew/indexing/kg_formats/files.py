@@ -18,6 +18,7 @@ from clew.indexing.kg_formats.statements import MalformedStatement, Statement, n
 from clew.indexing.kg_formats.tables import read_csv_rows, read_delimited_rows, read_name_rows, read_triple_rows
 from clew.indexing.sources.discovery import printable_path
 
+# File formats and their suffixes; each suffix may be followed by `.gz`.
 FILE_KINDS = {
     "tsv": (".tsv", ".tab", ".txt"),
     "csv": (".csv",),
@@ -26,8 +27,6 @@ FILE_KINDS = {
     "turtle": (".ttl", ".turtle"),
     "graphml": (".graphml",),
 }
-"""File formats and their suffixes; each suffix may be followed by `.gz`."""
-
 UTF8 = "utf-8"
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -41,28 +40,16 @@ _HEAD_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """A graph file, created and checked by `graph_file`.
+    """A graph file, created and checked by `graph_file`."""
 
-    Attributes:
-        path: Path of the file, which may end in `.gz`.
-        kind: One of `FILE_KINDS`.
-        encoding: Encoding of the text.
-        delimiter: Delimiter between cells.
-        names: Files with names of its entities: id, label, further names.
-    """
-
-    path: Path
-    kind: str
-    encoding: str
-    delimiter: str
-    names: tuple[Path, ...] = ()
+    path: Path  # path of the file, which may end in `.gz`
+    kind: str  # one of `FILE_KINDS`
+    encoding: str  # encoding of the text
+    delimiter: str  # delimiter between cells
+    names: tuple[Path, ...] = ()  # files with names of its entities: id, label, further names
 
     def statements(self) -> Generator[Statement]:
-        """Yield the statements of the file and then of its name files; malformed ones as `MalformedStatement`.
-
-        Raises:
-            InputError: A file cannot be read at all, ends too early, or is in another encoding.
-        """
+        """Yield the statements of the file, then of its name files; InputError: unreadable, cut off, wrong encoding."""
         with _open_bytes(self.path, self.encoding) as stream:
             yield from self._parse(stream, printable_path(self.path.name))
         for path in self.names:
@@ -74,22 +61,14 @@ class GraphFile:
                 yield from read_name_rows(rows, file_name)
 
     def check(self) -> None:
-        """Read the whole file.
-
-        Raises:
-            InputError: A statement is malformed.
-        """
+        """Read the whole file; a malformed statement is an InputError."""
         with closing(self.statements()) as statements:
             for statement in statements:
                 if isinstance(statement, MalformedStatement):
                     raise InputError(f"{statement}; nothing was imported: correct it, or leave --strict out to skip it")
 
     def require_triple(self) -> None:
-        """Read the file up to its first triple.
-
-        Raises:
-            InputError: There is no triple, or the file cannot be read up to it.
-        """
+        """Read the file up to its first triple; an InputError where there is none or it cannot be read."""
         first_fault, fault_count = None, 0
         with closing(self.statements()) as statements:
             for statement in statements:
@@ -120,17 +99,11 @@ def graph_file(
     delimiter: str | None = None,
     names: Sequence[str | Path] = (),
 ) -> GraphFile:
-    """Return a graph file after checking the options and the first bytes.
+    """Return a graph file (`.gz` too) after checking the options and the first bytes; else raise an InputError.
 
-    Args:
-        path: The file; `.gz` is decompressed.
-        kind: One of `FILE_KINDS`; None to derive it from the suffix.
-        encoding: Name of a Python codec.
-        delimiter: Delimiter between cells; None for a tab, and a comma in CSV. For CSV it is one character.
-        names: Tables of names, delimited by tabs (`.csv`: by commas): entity, label, further names.
-
-    Raises:
-        InputError: A file does not exist or cannot be read, its format is unknown, or an option does not apply.
+    The kind is one of `FILE_KINDS`, None for that of the suffix; `encoding` a Python codec; the delimiter of cells a
+    tab by default, and in CSV a comma or another character. `names` are tables by tabs (`.csv`: commas) of entity,
+    label, further names.
     """
     graph_path, tables = Path(path), tuple(map(Path, names))
     for file in (graph_path, *tables):
@@ -157,10 +130,7 @@ def graph_file(
 
 
 def read_text_lines(stream: IO[bytes], encoding: str) -> Iterator[str]:
-    """Yield lines with their ends, with undecodable bytes as lone surrogates.
-
-    A line of more than `_MAX_LINE_CHARACTERS` characters is cut and given a NUL, which makes it malformed.
-    """
+    """Yield lines with their ends, undecodable bytes as lone surrogates; overlong ones cut with a NUL: malformed."""
     name = "utf-8-sig" if codecs.lookup(encoding).name == UTF8 else encoding
     # A line ends only at \n, so that line numbers are those that editors show.
     text = TextIOWrapper(cast("BufferedReader", stream), name, errors="surrogateescape", newline="\n")
@@ -211,7 +181,6 @@ def _open_bytes(path: Path, encoding: str) -> Iterator[IO[bytes]]:
 
 
 def _check_head(head: bytes, name: str, encoding: str) -> None:
-    """Raise an InputError when a file's first bytes show another encoding, or binary data."""
     if codecs.lookup(encoding).name != UTF8:
         return
     for mark, actual in _BYTE_ORDER_MARKS.items():

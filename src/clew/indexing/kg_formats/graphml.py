@@ -29,15 +29,9 @@ _MAX_DATA_CHARACTERS = 4 * MAX_NAME_CHARACTERS  # of one piece of data: what is 
 
 
 def read_graphml(stream: IO[bytes], file_name: str, encoding: str | None = None) -> Iterator[Statement]:
-    """Yield the statements of a GraphML document.
+    """Yield the statements of a GraphML document; `encoding` overrides its XML declaration.
 
-    Args:
-        stream: The document, encoded as its XML declaration states.
-        file_name: Name of the file in faults.
-        encoding: Encoding that overrides the declaration.
-
-    Raises:
-        InputError: It is not XML, has no `graphml` element, or declares entities, which may grow without bound.
+    No XML, no `graphml` element, or a declared entity, which may grow without bound, is an InputError.
     """
     reader = _StatementCollector(file_name)
     parser = expat.ParserCreate(encoding)
@@ -65,8 +59,6 @@ def _refuse_entity(name: str, *_: object) -> None:
 
 @dataclass(slots=True)
 class _Element:
-    """A node or an edge that is being read."""
-
     kind: str
     line: int
     attributes: dict[str, str]
@@ -74,8 +66,6 @@ class _Element:
 
 
 class _StatementCollector:
-    """Collects statements from the parser's callbacks."""
-
     def __init__(self, file_name: str) -> None:
         self.is_graphml = False
         self._file_name = file_name
@@ -86,7 +76,6 @@ class _StatementCollector:
         self._text: list[str] = []
 
     def take_statements(self) -> list[Statement]:
-        """Return the statements collected since the last call."""
         statements, self._statements = self._statements, []
         return statements
 

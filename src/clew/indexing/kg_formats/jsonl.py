@@ -12,12 +12,7 @@ _EXPECTED_FORMS = '{"head", "relation", "tail"}, ["head", "relation", "tail"], o
 
 
 def read_json_statements(lines: Iterable[str], file_name: str) -> Iterator[Statement]:
-    """Yield the triple or the names in each line that is not blank.
-
-    Args:
-        lines: Text with line ends, with undecodable bytes as lone surrogates.
-        file_name: Name of the file in faults.
-    """
+    """Yield the triple or names in each line that is not blank; undecodable bytes come as lone surrogates."""
     for number, line in enumerate(lines, 1):
         if line.isspace():
             continue

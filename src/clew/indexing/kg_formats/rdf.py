@@ -35,12 +35,7 @@ _ESCAPED_CHARACTERS = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"
 
 
 def read_n_triples(lines: Iterable[str], file_name: str) -> Iterator[Statement]:
-    """Yield the statement of each line that is neither blank nor a comment.
-
-    Args:
-        lines: Text with line ends, with undecodable bytes as lone surrogates.
-        file_name: Name of the file in faults.
-    """
+    """Yield the statement of each line but blanks and comments; undecodable bytes come as lone surrogates."""
     for number, line in enumerate(lines, 1):
         if line.isspace() or line.lstrip().startswith("#"):
             continue
@@ -49,15 +44,7 @@ def read_n_triples(lines: Iterable[str], file_name: str) -> Iterator[Statement]:
 
 
 def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
-    """Yield the statements of a Turtle document, which is parsed whole.
-
-    Args:
-        text: The document.
-        file_name: Name of the file in faults.
-
-    Raises:
-        InputError: It is not Turtle, or `rdflib` is not installed.
-    """
+    """Yield the statements of a Turtle document, parsed whole; an InputError if it is none or `rdflib` is missing."""
     try:
         from rdflib import BNode, Graph, URIRef
         from rdflib.plugins.parsers.notation3 import BadSyntax
@@ -95,7 +82,6 @@ def read_turtle(text: str, file_name: str) -> Iterator[Statement]:
 
 
 def _parse_line(line: str) -> RawTriple | EntityNames | str:
-    """Return the statement of a line, or the reason why it has none."""
     if fault := find_text_fault(line):
         return fault
     match = _LINE.fullmatch(line)

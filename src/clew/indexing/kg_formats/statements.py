@@ -3,35 +3,24 @@
 import re
 from dataclasses import dataclass
 
-MAX_NAME_CHARACTERS = 65_536
-"""Maximum length of a name; a longer one is a fault of the file."""
+from clew.text.sanitize import has_surrogate
 
+MAX_NAME_CHARACTERS = 65_536  # maximum length of a name; a longer one is a fault of the file
+# Kinds of stored names: of an entity that the file lists, a label (`label@de` in a language), another name.
 NODE, LABEL, ALIAS = "node", "label", "alias"
-"""Kinds of stored names: of an entity that the file lists, a label (`label@de` in a language), another name."""
-
-RawTriple = tuple[str, str, str]
-"""Head, relation, tail: exact texts without surrounding white space."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
+RawTriple = tuple[str, str, str]  # head, relation, tail: exact texts without surrounding white space
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass(frozen=True, slots=True)
 class EntityNames:
-    """Names of an entity.
+    """Names of an entity."""
 
-    Attributes:
-        id: The entity, as triples write it.
-        label: The label, "" for none.
-        language: Language of the label, such as "en"; "" when it is not stated.
-        is_listed: Whether the file lists the entity, so that it exists even without a triple.
-    """
-
-    id: str
-    label: str = ""
+    id: str  # the entity, as triples write it
+    label: str = ""  # the label, "" for none
     aliases: tuple[str, ...] = ()
-    language: str = ""
-    is_listed: bool = False
+    language: str = ""  # language of the label, such as "en"; "" when it is not stated
+    is_listed: bool = False  # whether the file lists the entity, so that it exists even without a triple
 
     def to_triples(self) -> list[RawTriple]:
         """Return the names in stored form."""
@@ -42,15 +31,10 @@ class EntityNames:
 
 @dataclass(frozen=True, slots=True)
 class MalformedStatement:
-    """A line, or another part of a file, that cannot be used.
+    """A line, or another part of a file, that cannot be used."""
 
-    Attributes:
-        position: The file's name and the line, `kg.tsv:17`.
-        reason: The fault.
-    """
-
-    position: str
-    reason: str
+    position: str  # the file's name and the line, `kg.tsv:17`
+    reason: str  # the fault
 
     def __str__(self) -> str:
         return f"{self.position}: {self.reason}"
@@ -60,13 +44,7 @@ Statement = RawTriple | EntityNames | MalformedStatement
 
 
 def no_triples_message(name: str, count: int, first: MalformedStatement | None) -> str:
-    """Return the message for a file without triples.
-
-    Args:
-        name: Name of the file or its graph.
-        count: Number of faults.
-        first: The first fault.
-    """
+    """Return the message for a file or graph without triples, with the number of its faults and the first of them."""
     first_fault = "" if first is None else f"; the first fault: {first}"
     faults = f" ({count} {'fault' if count == 1 else 'faults'}{first_fault})" if count else ""
     return f"the file of {name!r} states no triple{faults}"
@@ -81,7 +59,7 @@ def find_name_fault(*names: str) -> str:
             return f"a name has {len(name):,} characters, at most {MAX_NAME_CHARACTERS:,} are allowed"
         if "\0" in name:
             return "a NUL byte in a name"
-        if not name.isascii() and _SURROGATE.search(name):
+        if has_surrogate(name):
             return "half a character (a lone surrogate) in a name"
     return ""
 

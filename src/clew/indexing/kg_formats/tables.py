@@ -16,18 +16,11 @@ HEADERS = (("head", "relation", "tail"), ("subject", "predicate", "object"), ("s
 _ESCAPED_BYTES = "\udc80", "\udcff"
 
 
-CellRow = tuple[int, list[str]]
-"""A line number and the cells of the line."""
+CellRow = tuple[int, list[str]]  # a line number and the cells of the line
 
 
 def read_delimited_rows(lines: Iterable[str], delimiter: str, file_name: str) -> Iterator[CellRow | MalformedStatement]:
-    """Yield each line that is not blank as stripped cells; quotes have no meaning.
-
-    Args:
-        lines: Text with line ends, with undecodable bytes as lone surrogates.
-        delimiter: One character or more.
-        file_name: Name of the file in faults.
-    """
+    """Yield each line that is not blank as stripped cells; quotes mean nothing; bad bytes come as lone surrogates."""
     for number, line in enumerate(lines, 1):
         if fault := find_text_fault(line):
             yield MalformedStatement(f"{file_name}:{number}", fault)
@@ -114,7 +107,6 @@ def find_text_fault(text: str) -> str:
 
 
 def _header_order(cells: Sequence[str]) -> tuple[int, int, int] | None:
-    """Return the positions of head, relation and tail when a row is a header."""
     names = [cell.lower() for cell in cells]
     for header in HEADERS:
         if sorted(names) == sorted(header):

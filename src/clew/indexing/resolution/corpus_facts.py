@@ -1,7 +1,6 @@
 """Facts of a whole corpus: extractions and title links, with names resolved to entities.
 
-The facts depend on the whole corpus, so they are computed for each snapshot and never stored with a passage. This makes
-removal exact: nothing of a removed document can remain in another one's row.
+They are computed for each snapshot and never stored with a passage, so that nothing of a removed document can remain.
 """
 
 from collections import Counter
@@ -21,26 +20,15 @@ LINK_RELATION = "links to"
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """Input of `graph.snapshot.builder.build` beside the passages.
+    """Input of `graph.snapshot.builder.build` beside the passages."""
 
-    Attributes:
-        facts: One record for each passage.
-        surfaces: For each entity key the counts of its spellings.
-        names: For each hash of a name's key the entity keys that it stands for.
-    """
-
-    facts: list[PassageFacts]
-    surfaces: dict[str, Counter[str]]
-    names: dict[int, tuple[str, ...]]
+    facts: list[PassageFacts]  # one record for each passage
+    surfaces: dict[str, Counter[str]]  # for each entity key the counts of its spellings
+    names: dict[int, tuple[str, ...]]  # for each hash of a name's key the entity keys that it stands for
 
 
 def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction]) -> CorpusFacts:
-    """Return the facts of a corpus.
-
-    Args:
-        passages: The whole corpus.
-        extractions: One for each passage; empty where the extraction failed.
-    """
+    """Return the facts of a corpus, from one extraction for each passage, which is empty where extraction failed."""
     links = TitleLinker(passages)
     facts: list[PassageFacts] = []
     surfaces: dict[str, Counter[str]] = {}
@@ -58,15 +46,12 @@ def corpus_facts(passages: Sequence[NamedText], extractions: Sequence[Extraction
 
 
 class _NameResolver:
-    """Resolves the names in one passage to entity keys, and counts their spellings."""
-
     def __init__(self, passage: NamedText, links: TitleLinker, surfaces: dict[str, Counter[str]]) -> None:
         self.title = name_key(passage.title)
         self._links = links
         self._surfaces = surfaces
 
     def other_titles(self, match: Match) -> tuple[str, ...]:
-        """Return the keys of the titles that a match may stand for, except the passage's own."""
         return tuple(self._links.title_keys[t] for t in match.targets if self._links.title_keys[t] != self.title)
 
     def count_surface(self, key: str, surface: str) -> None:
@@ -76,7 +61,6 @@ class _NameResolver:
         counts[surface] += 1
 
     def linked_titles(self, passage: NamedText) -> list[str]:
-        """Return the keys of the titles that the passage's links lead to, except its own."""
         return [key for key in self._links.resolve_links(passage) if key != self.title]
 
     def resolve_name(self, name: str) -> tuple[str, ...]:
@@ -133,7 +117,6 @@ def _names_outside(extraction: Extraction, matches: Sequence[Match]) -> Iterator
 
 
 def _match_relations(text: str, matches: Sequence[Match]) -> Iterator[tuple[Match, str]]:
-    """Yield each match with the words before it in its sentence."""
     spans = iter(sentence_spans(text) if matches else [])
     start, end = next(spans, (0, 0))
     previous = start

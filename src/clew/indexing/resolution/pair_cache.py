@@ -19,36 +19,22 @@ _FORMAT = 1
 @final
 @dataclass(frozen=True, slots=True)
 class PairCache:
-    """The pairs of an earlier run, before the limit for each name was applied.
+    """The pairs of an earlier run, before the limit for each name was applied."""
 
-    Attributes:
-        threshold: Similarity threshold of that run.
-        limit: Limit of pairs for each name in that run; about twice as many of a name's best pairs are stored.
-        keys: Hashes of names and vectors, (n, 16) bytes.
-        left: One end of each pair, a row of `keys`, (m,).
-        right: The other end, (m,).
-        score: Cosines, (m,).
-        floor: For each name a score above which none of its pairs is missing, 0 when none is missing at all, (n,).
-    """
-
-    threshold: float
-    limit: int
-    keys: NDArray[np.uint8]
-    left: "IntArray"
-    right: "IntArray"
-    score: "FloatArray"
-    floor: "FloatArray"
+    threshold: float  # similarity threshold of that run
+    limit: int  # limit of pairs for each name in that run; about twice as many of a name's best pairs are stored
+    keys: NDArray[np.uint8]  # hashes of names and vectors, (n, 16) bytes
+    left: "IntArray"  # one end of each pair, a row of `keys`, (m,)
+    right: "IntArray"  # the other end, (m,)
+    score: "FloatArray"  # cosines, (m,)
+    floor: "FloatArray"  # (n,) score above which no pair of a name is missing, 0 when none is
 
 
 _ARRAYS = {"keys": "u1", "left": "<i4", "right": "<i4", "score": "<f4", "floor": "<f4"}
 
 
 def save_pairs(cache: PairCache, folder: Path) -> None:
-    """Write one .npy file for each field into `folder`; equal values give equal bytes.
-
-    Raises:
-        ProviderError: A write failed.
-    """
+    """Write one .npy file for each field into `folder`; equal values give equal bytes."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / "settings.npy", np.asarray([_FORMAT, cache.threshold, cache.limit], dtype="<f8"))
@@ -59,11 +45,7 @@ def save_pairs(cache: PairCache, folder: Path) -> None:
 
 
 def load_pairs(folder: Path) -> PairCache:
-    """Read a folder written by `save_pairs`.
-
-    Raises:
-        IndexFormatError: A file is absent, damaged, of another format, or does not match the others.
-    """
+    """Read a folder of `save_pairs`; a file that is absent, damaged or does not match is an IndexFormatError."""
     advice = "delete the folder: it is made again from the vectors"
     try:
         number, threshold, limit = np.load(folder / "settings.npy", allow_pickle=False).tolist()

@@ -33,19 +33,12 @@ _MAX_PENDING_PAIRS = 2_000_000  # pairs held before they are pruned
 @final
 @dataclass(frozen=True, slots=True)
 class Synonyms:
-    """Pairs of names that are considered synonyms.
+    """Pairs of names that are considered synonyms."""
 
-    Attributes:
-        left: Row of the name that comes first, (m,).
-        right: Row of the other, (m,); pairs ascend by left, then right.
-        score: Cosines, (m,).
-        cache: Input for the next run, so that it compares only new names.
-    """
-
-    left: "IntArray"
-    right: "IntArray"
-    score: "FloatArray"
-    cache: PairCache
+    left: "IntArray"  # row of the name that comes first, (m,)
+    right: "IntArray"  # row of the other, (m,); pairs ascend by left, then right
+    score: "FloatArray"  # cosines, (m,)
+    cache: PairCache  # input for the next run, so that it compares only new names
 
 
 class _Pairs(NamedTuple):
@@ -58,11 +51,7 @@ class _Pairs(NamedTuple):
 
 
 def find_synonyms(
-    names: Sequence[str],
-    vectors: "FloatArray",
-    threshold: float,
-    limit: int = 100,
-    cache: PairCache | None = None,
+    names: Sequence[str], vectors: "FloatArray", threshold: float, limit: int = 100, cache: PairCache | None = None
 ) -> Synonyms:
     """Return all pairs with cosine >= threshold that are among the `limit` best of at least one end.
 
@@ -71,8 +60,7 @@ def find_synonyms(
         vectors: Their unit vectors, (n, d); d = 0 gives no pairs.
         threshold: Minimum cosine, above 0 and at most 1.
         limit: Maximum pairs proposed by each name, at least 1.
-        cache: Cache of an earlier run over any set of names; it affects the time, never the result. A cache of another
-            `threshold` or `limit` is ignored.
+        cache: Of an earlier run over any names, for speed alone; that of another `threshold` or `limit` is ignored.
 
     Raises:
         InputError: Names are repeated, shapes do not match, a vector is not of unit length, or a number is out of
@@ -91,8 +79,7 @@ def find_synonyms(
         pairs = _collect_pairs(pairs, new_pairs, order, depth, floor)
     pairs = pairs.take(np.lexsort((pairs.right, pairs.left)))
     return Synonyms(
-        *pairs.take(_is_among_best(pairs, order, limit)),
-        cache=PairCache(threshold, limit, keys, *pairs, floor=floor),
+        *pairs.take(_is_among_best(pairs, order, limit)), cache=PairCache(threshold, limit, keys, *pairs, floor=floor)
     )
 
 
@@ -180,11 +167,7 @@ def _search_pairs(
 def _select_candidates(
     block: "FloatArray", min_score: float, slack: float, depth: int
 ) -> "tuple[BoolArray, FloatArray, FloatArray]":
-    """Select the pairs that may be among the `depth` best of their row or column.
-
-    Returns:
-        The selection, (rows, columns), and for each row and for each column a score above which no pair was pruned.
-    """
+    """Select (rows, columns) that may be among the `depth` best of either, with scores above which none was pruned."""
     chosen: BoolArray = block >= min_score
     row_floor, column_floor = (np.zeros(size, dtype=np.float32) for size in block.shape)
     if min(np.count_nonzero(chosen, axis=axis).max() for axis in (0, 1)) <= depth:
@@ -201,10 +184,7 @@ def _select_candidates(
 
 
 def _duplicate_groups(rows: "FloatArray") -> "LongArray | None":
-    """Give equal vectors one number, (n,); None when all differ.
-
-    Words outside a model's vocabulary all have the same vector; without this each of their pairs would be computed.
-    """
+    """Give equal vectors (unknown words) one number, (n,), so that their pairs are not computed; None if none are."""
     first: dict[bytes, int] = {}
     digests = (blake2b(row.tobytes(), digest_size=16).digest() for row in rows)
     numbers = [first.setdefault(digest, position) for position, digest in enumerate(digests)]
@@ -214,7 +194,6 @@ def _duplicate_groups(rows: "FloatArray") -> "LongArray | None":
 def _exact_pairs(
     vectors: "FloatArray", groups: "LongArray | None", left: "LongArray", right: "LongArray", threshold: float
 ) -> _Pairs:
-    """Compute the cosine of each pair on its own in double precision and keep those of at least `threshold`."""
     if groups is None:
         score = _cosines(vectors, left, right)
     else:
@@ -255,7 +234,6 @@ def _concatenate(blocks: list[_Pairs]) -> _Pairs:
 
 
 def _prune(pairs: _Pairs, order: "LongArray", depth: int, floor: "FloatArray") -> _Pairs:
-    """Drop the pairs that are among the `depth` best of neither end, and raise the `floor` of both."""
     best = _is_among_best(pairs, order, depth)
     dropped = pairs.take(~best)
     np.maximum.at(floor, dropped.left, dropped.score)

@@ -26,28 +26,18 @@ _SENTENCE_END = frozenset(".!?:\n\"'“«”»([*#-")
 
 @dataclass(frozen=True, slots=True)
 class NamedText:
-    """Names, links and text of a passage.
-
-    Attributes:
-        aliases: Other names of its document.
-        links: Targets of the document's links, as written.
-        is_first: Whether it is the first passage of its document.
-    """
+    """Names, links and text of a passage."""
 
     document_id: str
     title: str
     text: str
-    aliases: Sequence[str]
-    links: Sequence[str]
-    is_first: bool
+    aliases: Sequence[str]  # other names of its document
+    links: Sequence[str]  # targets of the document's links, as written
+    is_first: bool  # whether it is the first passage of its document
 
 
 class TitleLinker:
-    """Finds the titles of a corpus in texts and links; titles are numbered in the order of their keys.
-
-    Args:
-        passages: The whole corpus.
-    """
+    """Finds the titles of a corpus in texts and links; titles are numbered in the order of their keys."""
 
     def __init__(self, passages: Sequence[NamedText]) -> None:
         variants = _title_names(passages)
@@ -63,10 +53,7 @@ class TitleLinker:
         return self._gazetteer.find(passage.text)
 
     def resolve_links(self, passage: NamedText) -> list[str]:
-        """Return the keys of the titles that the links in a passage lead to.
-
-        A link belongs to the passages that contain its target, or to the first one if none does.
-        """
+        """Return the keys of the titles that a passage's links lead to; a link in no passage's text is of the first."""
         keys: list[str] = []
         for link in passage.links:
             if link in passage.text or passage.is_first:

@@ -17,16 +17,11 @@ READABLE_SUFFIXES = TEXT_SUFFIXES | JSON_LINES_SUFFIXES | TABLE_DELIMITERS.keys(
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to read.
-
-    Attributes:
-        id: The path relative to the given folder, with forward slashes; for a given file its name.
-        item: Name of the file in failures: the path as given, joined with the relative one.
-    """
+    """A file to read."""
 
     path: Path
-    id: str
-    item: str
+    id: str  # the path relative to the given folder, with forward slashes; for a given file its name
+    item: str  # name of the file in failures: the path as given, joined with the relative one
 
     @property
     def suffix(self) -> str:
@@ -89,7 +84,6 @@ def _check_entry(entry: _Entry | Failure) -> SourceFile | Failure:
 
 
 def _walk_folder(root: str) -> Iterator[_Entry | Failure]:
-    """Yield the files under `root` in the order of their relative paths."""
     top = os.path.realpath(root)
     entered: set[tuple[int, int]] = set()
     # A stack instead of recursion: folders may nest deeper than Python's recursion limit.

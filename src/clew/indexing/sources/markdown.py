@@ -1,7 +1,4 @@
-"""Structure of Markdown texts: headings, link targets, front matter and alias lines.
-
-All patterns take linear time: repeats are possessive or bounded, so that a 50 MB line is read in seconds.
-"""
+"""Structure of Markdown texts: headings, links, front matter, aliases; all patterns take linear time (50 MB lines)."""
 
 import re
 from collections.abc import Iterator
@@ -53,10 +50,7 @@ _ALIAS_LINE = re.compile(r"aliases[ \t]*:(.*)", re.I)
 
 
 def find_main_heading(text: str) -> str:
-    """Return the text, without markup, of the first heading of level 1; "" if there is none.
-
-    Code blocks and front matter have no headings, and neither have lines of more than 500 characters.
-    """
+    """Return the first heading of level 1 (500 characters at most; no code or front matter) as plain text, or ""."""
     for match in _matches_outside_code(_HEADING, text, read_front_matter(text).end):
         if match["marks"]:
             is_main, inner = match["marks"] == "#", _CLOSING_MARKS.sub("", (match["atx"] or "").strip())
@@ -152,7 +146,6 @@ def _unquote(value: str) -> str:
 
 
 def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
-    """Yield the matches of `pattern` from `start` on that do not begin in a fenced code block."""
     blocks = _fenced_blocks(text)
     block = next(blocks, None)
     for match in pattern.finditer(text, start):
@@ -163,7 +156,6 @@ def _matches_outside_code(pattern: re.Pattern[str], text: str, start: int = 0) -
 
 
 def _fenced_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of fenced code blocks; one that is never closed extends to the end."""
     opening: re.Match[str] | None = None
     for fence in _FENCE.finditer(text):
         if opening is None:

@@ -16,17 +16,7 @@ _INSTALL_COMMAND = "pip install 'clew[files]'"
 
 
 def convert_document(document_id: str, name: str, suffix: str, data: bytes) -> Document:
-    """Return the document of a file's bytes, with the Markdown that `markitdown` makes of it as text.
-
-    Args:
-        document_id: The document's id.
-        name: The file's name in words, the title if the file states none.
-        suffix: Suffix with its dot, in lower case: `.pdf`, `.docx`, `.pptx`, `.html` or `.htm`.
-        data: The bytes of the whole file.
-
-    Raises:
-        InputError: `markitdown` is missing, or the file is empty, damaged or without text.
-    """
+    """Return a file's bytes as a Markdown document, with `name` as its last title; an InputError if it cannot be."""
     if not data:
         raise InputError("empty: the file holds no bytes")
     try:

@@ -19,11 +19,7 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", ",", "。", "！", "？", "؟", "۔",
 
 
 def decode_text(data: bytes) -> str:
-    """Return the text of a file's bytes without a byte order mark; line ends stay as they are.
-
-    Raises:
-        InputError: The bytes are empty, binary, or not valid UTF-8.
-    """
+    """Return a file's text without byte order mark; empty, binary or non-UTF-8 bytes are an InputError."""
     if data.startswith(_UTF_16_MARKS):
         raise InputError("the text is UTF-16; save it as UTF-8")
     if (zero := data.find(0)) >= 0:
@@ -40,13 +36,7 @@ def decode_text(data: bytes) -> str:
 
 
 def make_text_document(document_id: str, name: str, text: str) -> Document:
-    """Return the document of a plain text.
-
-    Args:
-        document_id: The document's id.
-        name: The file's name in words, "" when there is none: the title if the first line is not one.
-        text: The text, not blank.
-    """
+    """Return the document of a plain text; the file's `name` in words, or "", is its title if no first line is one."""
     return _make_document(document_id, text, [_first_line_title(text), name], read_alias_line(text))
 
 
@@ -65,7 +55,6 @@ def make_markdown_document(document_id: str, name: str, text: str, title: str = 
 def _make_document(
     document_id: str, text: str, titles: list[str], more_aliases: tuple[str, ...], link_targets: tuple[str, ...] = ()
 ) -> Document:
-    """Return a document titled by the first of `titles` that is not empty; the others become aliases."""
     names = [title for title in titles if title]
     title = names[0] if names else ""
     aliases: dict[str, str] = {}

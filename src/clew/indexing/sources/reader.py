@@ -21,6 +21,7 @@ from clew.indexing.sources.discovery import (
 from clew.indexing.sources.office_files import convert_document
 from clew.indexing.sources.plain_text import decode_text, make_markdown_document, make_text_document
 from clew.indexing.sources.records import read_json_lines, read_table_rows
+from clew.text.sanitize import has_surrogate
 from clew.types import Document, Failure
 
 
@@ -28,15 +29,13 @@ def read_documents(paths: Sequence[str | Path], stdin: IO[bytes] | None = None) 
     """Return an iterator over the documents of files and folders, which are read one at a time.
 
     Supported are `.txt .md .markdown`, records in `.jsonl .ndjson .csv .tsv`, and with the extra `files` `.pdf .docx
-    .pptx .html .htm`. A failure names the path, or `path:line`, and does not stop the rest.
+    .pptx .html .htm`. A failure names the path, or `path:line`, and does not stop the rest. Ids are unique; paths keep
+    their order, folders that of their relative paths.
 
     Args:
         paths: Files, folders (read recursively, hidden names skipped), and "-" for standard input: JSON lines if its
             first character is `{`, else one text with the id "stdin".
         stdin: Stream for "-"; the process's standard input if None.
-
-    Returns:
-        Documents with unique ids: paths in the order given, folders in the order of their relative paths.
 
     Raises:
         InputError: No path is given, or one does not exist; raised by the call, before anything is read.
@@ -78,7 +77,6 @@ def _check_documents(items: Iterable[SourcedDocument | Failure]) -> Iterator[Doc
 
 
 def _find_invalid_part(document: Document) -> str:
-    """Return the name of the first part that UTF-8 cannot encode, "" if there is none."""
     metadata = list(document.metadata)
     for value in document.metadata.values():
         metadata.extend(value if isinstance(value, list) else [str(value)])
@@ -91,10 +89,7 @@ def _find_invalid_part(document: Document) -> str:
         "links": document.links,
     }
     for name, strings in parts.items():
-        try:
-            for string in strings:
-                string.encode("utf-8")
-        except UnicodeEncodeError:
+        if any(map(has_surrogate, strings)):
             return name
     return ""
 

@@ -22,13 +22,7 @@ _MAX_CELL_CHARACTERS = 2**31 - 1
 
 
 def read_json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[SourcedDocument | Failure]:
-    """Yield for each JSON line its document, or a failure.
-
-    Args:
-        lines: Lines of a binary file; blank ones are skipped.
-        name: The file's id; a record without an `id` gets the id `name:line number`.
-        item: Name of the file in failures.
-    """
+    """Yield for each JSON line its document, or a failure; without an `id` it gets the id `name:line number`."""
     seen = False
     for number, line in enumerate(lines, 1):
         if number == 1:
@@ -49,14 +43,7 @@ def read_json_lines(lines: Iterable[bytes], name: str, item: str) -> Iterator[So
 
 
 def read_table_rows(lines: Iterable[str], delimiter: str, name: str, item: str) -> Iterator[SourcedDocument | Failure]:
-    """Yield for each row of a table its document, or a failure; the first row names the columns.
-
-    Args:
-        lines: Text lines with their line ends; bytes that are not UTF-8 as lone surrogates.
-        delimiter: One character between cells; cells may be quoted.
-        name: The file's id; a row without an `id` gets the id `name:line number`.
-        item: Name of the file in failures.
-    """
+    """Yield a document or failure for each row under the header; bytes that are not UTF-8 come as lone surrogates."""
     csv.field_size_limit(_MAX_CELL_CHARACTERS)
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header: list[str] | None = None
@@ -159,7 +146,6 @@ def _read_strings(record: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 
 def _is_metadata_value(value: object) -> bool:
-    """Return whether metadata can hold a value: a string, a boolean, a number of 64 bits, or a list of strings."""
     if isinstance(value, int):
         return -_INT64 <= value < _INT64
     if isinstance(value, float):
@@ -175,7 +161,6 @@ def _describe_type(value: object) -> str:
 
 
 def _read_header(row: list[str]) -> list[str]:
-    """Return the names of the columns, with `id`, `title` and `text` in lower case."""
     names = [cell.strip() for cell in row]
     names = [name.lower() if name.lower() in _DOCUMENT_COLUMNS else name for name in names]
     if "text" not in names:

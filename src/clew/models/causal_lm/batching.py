@@ -19,47 +19,28 @@ _IGNORED_LABEL = -100
 
 @dataclass(frozen=True, slots=True)
 class TokenizedExample:
-    """Token ids of one example.
+    """Token ids of one example."""
 
-    Attributes:
-        prompt: At least one token.
-        answer: Ends with the end token; () where it is to be generated.
-    """
-
-    prompt: tuple[int, ...]
-    answer: tuple[int, ...] = ()
+    prompt: tuple[int, ...]  # at least one token
+    answer: tuple[int, ...] = ()  # ends with the end token; () where it is to be generated
 
     def __len__(self) -> int:
-        """Return the number of tokens."""
         return len(self.prompt) + len(self.answer)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenBatch:
-    """Examples padded to one length.
+    """Examples padded to one length."""
 
-    Attributes:
-        vectors: (n, l, width) embeddings of soft tokens, prompts and answers; 0 where padded.
-        mask: (n, l) 1 where there is a token, else 0.
-        labels: (n, l) tokens of the answers, -100 elsewhere.
-    """
-
-    vectors: "Tensor"
-    mask: "Tensor"
-    labels: "Tensor"
+    vectors: "Tensor"  # (n, l, width) embeddings of soft tokens, prompts and answers; 0 where padded
+    mask: "Tensor"  # (n, l) 1 where there is a token, else 0
+    labels: "Tensor"  # (n, l) tokens of the answers, -100 elsewhere
 
 
 def collate(
     model: "LoadedModel", examples: Sequence[TokenizedExample], soft_tokens: "Tensor | None", padding_side: PaddingSide
 ) -> TokenBatch:
-    """Pad examples to a batch.
-
-    Args:
-        model: The model whose token embeddings are used.
-        examples: At least one.
-        soft_tokens: (n, s, width) vectors before each prompt, or None.
-        padding_side: The side on which shorter examples are padded.
-    """
+    """Pad at least one example to a batch; `soft_tokens` (n, s, width) stand before each prompt."""
     import torch
     from torch.nn import functional
 
@@ -82,12 +63,7 @@ def collate(
 
 
 def answer_losses(model: "LoadedModel", batch: TokenBatch) -> "Tensor":
-    """Return (n,) the mean negative log-likelihood of each answer's tokens, in nats, by one forward pass.
-
-    Args:
-        model: The model to run.
-        batch: Examples with answers.
-    """
+    """Return (n,) the mean negative log-likelihood of each answer's tokens, in nats, by one forward pass."""
     from torch.nn import functional
 
     labelled = batch.labels != _IGNORED_LABEL
@@ -107,13 +83,7 @@ def answer_losses(model: "LoadedModel", batch: TokenBatch) -> "Tensor":
 
 
 def generate(model: "LoadedModel", batch: TokenBatch, max_new_tokens: int) -> list[str]:
-    """Return the greedy continuation of each row, up to a stop token or `max_new_tokens` tokens.
-
-    Args:
-        model: The model to run.
-        batch: Padded on the left, without answers.
-        max_new_tokens: At least 1.
-    """
+    """Return the greedy continuation of each row, padded on the left, up to a stop token or the limit of at least 1."""
     import torch
 
     with torch.no_grad():

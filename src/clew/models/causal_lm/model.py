@@ -3,7 +3,7 @@
 import inspect
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -19,25 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedModel:
-    """A model ready to run.
+    """A model ready to run."""
 
-    Attributes:
-        network: Model of `transformers`, in evaluation mode.
-        tokenizer: Tokenizer of `transformers`.
-        width: Width of the token embeddings.
-        max_positions: Maximum number of tokens; 0 where unknown.
-        end_token: The token that ends an answer.
-        stop_tokens: All tokens that end generation.
-        forward_arguments: Argument names of the forward pass.
-    """
-
-    network: Any
-    tokenizer: Any
-    width: int
-    max_positions: int
-    end_token: int
-    stop_tokens: frozenset[int]
-    forward_arguments: frozenset[str]
+    network: Any  # model of `transformers`, in evaluation mode
+    tokenizer: Any  # tokenizer of `transformers`
+    width: int  # width of the token embeddings
+    max_positions: int  # maximum number of tokens; 0 where unknown
+    end_token: int  # the token that ends an answer
+    stop_tokens: frozenset[int]  # all tokens that end generation
+    forward_arguments: frozenset[str]  # argument names of the forward pass
 
     @property
     def fingerprint(self) -> str:
@@ -66,33 +56,16 @@ class LoadedModel:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class CausalModel:
-    """A model that `transformers` opens as a causal language model; only safetensors weights are read.
+    """A model that `transformers` opens as a causal language model; only safetensors weights are read."""
 
-    Args:
-        name: A folder, or a name on the hub, which is not asked while HF_HUB_OFFLINE is set.
-        device: Name of a torch device.
-        dtype: Name of a torch type, for the weights.
-        trainable: Whether the weights can be trained, for training a small model from scratch; else they are frozen.
-    """
-
-    def __init__(self, name: str, *, device: str = "cpu", dtype: str = "float32", trainable: bool = False) -> None:
-        self._name = name
-        self._device = device
-        self._dtype = dtype
-        self._trainable = trainable
-        self._loaded: LoadedModel | None = None
-        self._lock = threading.Lock()
-
-    @property
-    def name(self) -> str:
-        """The folder or name."""
-        return self._name
-
-    @property
-    def trainable(self) -> bool:
-        """Whether the weights can be trained."""
-        return self._trainable
+    name: str  # a folder, or a name on the hub, which is not asked while HF_HUB_OFFLINE is set
+    device: str = field(default="cpu", kw_only=True)
+    dtype: str = field(default="float32", kw_only=True)  # name of a torch type, for the weights
+    trainable: bool = field(default=False, kw_only=True)  # for training a small model from scratch; else frozen
+    _loaded: LoadedModel | None = field(default=None, init=False, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     @property
     def width(self) -> int:
@@ -101,27 +74,18 @@ class CausalModel:
 
     def parameters(self) -> "list[Parameter]":
         """Return the trainable weights, which loads the model; [] where they are frozen."""
-        return list(self.load().network.parameters()) if self._trainable else []
+        return list(self.load().network.parameters()) if self.trainable else []
 
     def load(self) -> LoadedModel:
-        """Return the model, opened once.
-
-        Raises:
-            InputError: `transformers` is not installed, or the device or type does not exist.
-            ProviderError: The model cannot be opened, or has no end token.
-        """
+        """Return the model, opened once; InputError: no `transformers`, device or type; ProviderError: otherwise."""
         with self._lock:
             if self._loaded is None:
-                self._loaded = _open_model(self._name, self._device, self._dtype)
-                self._loaded.network.requires_grad_(self._trainable)
+                self._loaded = _open_model(self.name, self.device, self.dtype)
+                self._loaded.network.requires_grad_(self.trainable)
             return self._loaded
 
     def save(self, folder: str | Path) -> None:
-        """Write weights and tokenizer to a folder that `CausalModel` can open.
-
-        Raises:
-            ProviderError: The folder cannot be written.
-        """
+        """Write weights and tokenizer to a folder that `CausalModel` can open, else raise a ProviderError."""
         loaded = self.load()
         try:
             Path(folder).mkdir(parents=True, exist_ok=True)  # transformers silently ignores the path of a file

@@ -5,8 +5,6 @@ random tokens of the vocabulary. Differs from the source: sampled from the whole
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +17,7 @@ if TYPE_CHECKING:
 
 
 def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
-    """Wrap a model in a `peft` model with new virtual tokens; the model is frozen.
-
-    Args:
-        model: Shared, not copied.
-        tokens: Number of virtual tokens, at least 1.
-        seed: Seed for the vocabulary tokens that they start as.
-
-    Raises:
-        InputError: `peft` is not installed.
-    """
+    """Wrap a shared, frozen model in a `peft` model whose virtual tokens start as random tokens; needs `peft`."""
     import torch
 
     vocabulary = model.network.get_input_embeddings().weight.detach()
@@ -39,9 +28,7 @@ def init_prompt_tuning(model: "LoadedModel", tokens: int, seed: int) -> Any:
 def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
     """Wrap a model in a `peft` model with the virtual tokens of a folder that `save_pretrained` wrote.
 
-    Raises:
-        InputError: `peft` is not installed.
-        ProviderError: The folder holds no virtual tokens in safetensors, or tokens of another width.
+    No `peft` is an InputError; no virtual tokens in safetensors, or those of another width, a ProviderError.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -64,15 +51,12 @@ def load_prompt_tuning(model: "LoadedModel", folder: str | Path) -> Any:
 
 
 def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
-    """Return a trainable `peft` model with given virtual tokens (tokens, width)."""
     import torch
 
     peft = _import_peft()
     config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=len(values))
-    with (
-        torch.random.fork_rng(devices=[]),
-        _ignore_future_warnings(),
-    ):  # of values that are replaced below
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():  # the values drawn are replaced below
+        warnings.simplefilter("ignore", FutureWarning)  # peft uses deprecated parts of transformers
         tuned = peft.get_peft_model(model.network, config)
     with torch.no_grad():
         soft_prompt_weight(tuned).copy_(values)
@@ -82,14 +66,6 @@ def _wrap_model(model: "LoadedModel", values: "Tensor") -> Any:
 def soft_prompt_weight(tuned: Any) -> Any:
     """Return the trainable virtual tokens of a `peft` model, (tokens, width)."""
     return tuned.prompt_encoder[tuned.active_adapter].embedding.weight
-
-
-@contextmanager
-def _ignore_future_warnings() -> Iterator[None]:
-    """Hide peft's uses of deprecated parts of transformers, which only peft can change."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        yield
 
 
 def _import_peft() -> Any:

@@ -15,30 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class LLMClientFactory:
-    """Opens language models by name.
+    """Opens language models by name."""
 
-    Attributes:
-        call_settings: Limits and options of calls; None for the defaults.
-        use_cache: Whether replies are stored, and stored replies are used.
-        budget: Shared by all models of the run.
-        prices: Prices of calls.
-    """
-
-    call_settings: "CallSettings | None" = None
-    use_cache: bool = True
-    budget: Budget = field(default_factory=Budget)
-    prices: Prices = field(default_factory=Prices)
+    call_settings: "CallSettings | None" = None  # limits and options of calls; None for the defaults
+    use_cache: bool = True  # whether replies are stored, and stored replies are used
+    budget: Budget = field(default_factory=Budget)  # shared by all models of the run
+    prices: Prices = field(default_factory=Prices)  # prices of calls
 
     def open(self, name: str, cache: Path) -> "ProviderModel":
-        """Return the model of a name.
-
-        Args:
-            name: `provider:model`.
-            cache: File of the reply cache.
-
-        Raises:
-            InputError: The provider is unknown, or a package or its key is missing.
-        """
+        """Return the model `provider:model`; an unknown provider or a missing package or key is an InputError."""
         from clew.models.llm.provider_model import ProviderModel
 
         replies = ReplyCache(cache) if self.use_cache else None

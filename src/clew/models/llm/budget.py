@@ -9,24 +9,16 @@ from clew.types import Usage
 
 @dataclass(slots=True)
 class Budget:
-    """Counts the usage of calls and admits no call that could exceed a limit.
+    """Counts the usage of calls and admits no call that could exceed a limit of at least 0.
 
-    A call reserves its maximum usage until it ends, so that concurrent calls cannot exceed a limit together.
-
-    Attributes:
-        max_tokens: Input and output tokens together; None for no limit.
-        max_cost: Cost in the currency of the price table; None for no limit.
-        spent: Usage so far. A request without a reply counts with its maximum, since a provider may charge it.
-        exceeded_message: Message of the error raised when a call no longer fitted; "" before that.
-
-    Raises:
-        InputError: A limit is below 0.
+    A call reserves its maximum usage until it ends, so that concurrent calls cannot exceed a limit together. A request
+    without a reply counts with its maximum, since a provider may charge it.
     """
 
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    spent: Usage = field(default_factory=Usage)
-    exceeded_message: str = ""
+    max_tokens: int | None = None  # input and output tokens together; None for no limit
+    max_cost: float | None = None  # cost in the currency of the price table; None for no limit
+    spent: Usage = field(default_factory=Usage)  # usage so far
+    exceeded_message: str = ""  # message of the error raised when a call no longer fitted; "" before that
     _reserved: Usage = field(default_factory=Usage, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -36,11 +28,7 @@ class Budget:
                 raise InputError(f"a budget of {limit} is below 0: give 0 or more")
 
     def admit(self, maximum: Usage) -> bool:
-        """Reserve the maximum usage of a call; return False where calls in progress have to end first.
-
-        Raises:
-            BudgetError: The call does not fit although no other call is in progress.
-        """
+        """Reserve a call's maximum, or return False until others end; a BudgetError where it can never fit."""
         with self._lock:
             if self._fits(self.spent + self._reserved + maximum):
                 self._reserved = self._reserved + maximum

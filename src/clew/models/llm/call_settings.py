@@ -10,31 +10,16 @@ from clew.models.llm.error_text import shorten_to_line
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """Limits and options of calls.
+    """Limits and options of calls; an InputError where one of them cannot be used."""
 
-    Attributes:
-        base_url: URL of a server that speaks the provider's protocol; "" for the provider's own.
-        max_concurrency: Maximum number of calls in progress at the same time.
-        attempts: Maximum number of requests for one reply while the server fails, limits the rate or is unreachable.
-        repairs: Number of times that a reply that does not fit its schema is sent back for correction.
-        timeout: Seconds for one reply.
-        reply_tokens: Maximum length of a reply.
-        temperature: Sampling temperature; 0 for the most likely words.
-        output: Place of the schema: "prompted", in the prompt, which every server takes, or "native", in a field of the
-            request.
-
-    Raises:
-        InputError: A number is too small, or the URL or the output mode is invalid.
-    """
-
-    base_url: str = ""
-    max_concurrency: int = 16
-    attempts: int = 5
-    repairs: int = 2
-    timeout: float = 120.0
-    reply_tokens: int = 2048
-    temperature: float = 0.0
-    output: str = "prompted"
+    base_url: str = ""  # URL of a server that speaks the provider's protocol; "" for the provider's own
+    max_concurrency: int = 16  # maximum number of calls in progress at the same time
+    attempts: int = 5  # requests for one reply while the server fails, limits the rate or is unreachable
+    repairs: int = 2  # number of times that a reply that does not fit its schema is sent back for correction
+    timeout: float = 120.0  # seconds for one reply
+    reply_tokens: int = 2048  # maximum length of a reply
+    temperature: float = 0.0  # sampling temperature; 0 for the most likely words
+    output: str = "prompted"  # the schema stands in the prompt, which every server takes; "native": in a field
 
     def __post_init__(self) -> None:
         small = [name for name in ("max_concurrency", "attempts", "reply_tokens") if getattr(self, name) < 1]

@@ -23,7 +23,6 @@ def shorten_to_line(text: str) -> str:
 
 
 def _body_message(body: object) -> str:
-    """Return the message in an error's body, which some servers nest under `error`."""
     inner = body.get("error", body) if isinstance(body, dict) else None
     return str(inner.get("message") or "") if isinstance(inner, dict) else ""
 

@@ -1,8 +1,4 @@
-"""An HTTP client that limits the size of responses and sends no provider credentials to other servers.
-
-The providers' packages send account, project and header values from the environment with every request. A server that
-is named by its URL gets none of them.
-"""
+"""An HTTP client that limits responses, and keeps from other servers what providers' packages send (accounts, keys)."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import final
@@ -11,23 +7,14 @@ import httpx2
 from pydantic_ai.models import create_async_httpx2_client
 
 _CONNECT_SECONDS = 10.0
-_PLAIN_HEADERS = {
-    "accept",
-    "accept-encoding",
-    "anthropic-version",
-    "connection",
-    "content-length",
-    "content-type",
-    "host",
-    "transfer-encoding",
-    "user-agent",
-}
+_PLAIN_HEADERS = frozenset(
+    "accept accept-encoding anthropic-version connection content-length content-type host transfer-encoding "  # noqa: SIM905
+    "user-agent".split()
+)
 
 
 @final
 class _BoundedStream(httpx2.AsyncByteStream):
-    """The bytes of a response, up to a limit."""
-
     def __init__(self, stream: httpx2.AsyncByteStream, max_bytes: int) -> None:
         self._stream = stream
         self._max_bytes = max_bytes
@@ -45,12 +32,10 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 
 def bounded_client(timeout: float, max_bytes: int, own_headers: Mapping[str, str] | None) -> httpx2.AsyncClient:
-    """Return a client.
+    """Return a client that waits `timeout` seconds for a byte.
 
-    Args:
-        timeout: Seconds without a byte.
-        max_bytes: Maximum size of one response. Compressed ones are refused: they can expand to any size.
-        own_headers: The only headers sent besides plain ones; None to send those of the provider's package.
+    Compressed responses are refused: they can expand to any size. `own_headers` are the only ones sent besides plain
+    ones; None sends those of the provider's package.
     """
 
     async def strip_headers(request: httpx2.Request) -> None:

@@ -4,29 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MILLION = 1_000_000
+# Low, so that token counts of Latin text are over- rather than underestimated (English has four to five).
 BYTES_PER_TOKEN = 3.0
-"""Low, so that token counts of Latin text are over- rather than underestimated (English has four to five)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Price lookup.
+    """Price lookup."""
 
-    Attributes:
-        table: Price of a million input tokens and of a million output tokens, by `provider:model`.
-    """
-
-    table: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    table: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # input, output price of a million, by model
 
     def cost(self, model: str, input_tokens: int, output_tokens: int, *, custom_server: bool = False) -> float | None:
-        """Return the price of a call; None where it is unknown.
-
-        Args:
-            model: `provider:model`.
-            input_tokens: Tokens in, counted by the provider.
-            output_tokens: Tokens out, counted by the provider.
-            custom_server: Whether the server is not the provider's own; the public table has no prices for those.
-        """
+        """Return the price of a call to `provider:model`, None where unknown; the public table has no custom server."""
         if model in self.table:
             price_in, price_out = self.table[model]
             return (price_in * input_tokens + price_out * output_tokens) / MILLION
@@ -42,10 +31,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def max_token_count(text: str) -> int:
-    """Return an upper bound on the tokens of a text: no tokenizer in use makes more tokens than bytes.
-
-    Digits and many scripts take one token per one or two bytes, which `estimate_tokens` does not cover.
-    """
+    """Return an upper bound on a text's tokens, its bytes: digits and many scripts take a token per byte or two."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 

@@ -16,24 +16,13 @@ from clew.models.llm.request import OnText
 from clew.models.llm.retrying import CallBatch, PendingCall, RetryingClient
 from clew.types import Failure, Prompt, Reply, Usage
 
+# Limit on the size of a response, streaming events and headers included.
 _BASE_REPLY_BYTES, _REPLY_BYTES_PER_TOKEN = 1 << 20, 1024
-"""Limit on the size of a response, streaming events and headers included."""
 
 
 @final
 class ProviderModel:
-    """A model of a provider.
-
-    Args:
-        name: `provider:model`.
-        settings: Limits and options of calls.
-        cache: Stored replies to earlier prompts; None to send every prompt.
-        budget: Limit on tokens and cost.
-        prices: Prices of calls.
-
-    Raises:
-        InputError: The provider is unknown, a package or its key is missing, or cost is limited and no price is known.
-    """
+    """A model `provider:model`; InputError: unknown provider, no package or key, or a limit on cost without a price."""
 
     def __init__(
         self,
@@ -43,7 +32,7 @@ class ProviderModel:
         budget: Budget | None = None,
         prices: Prices | None = None,
     ) -> None:
-        self._name = name
+        self.name = name
         self._settings = settings or CallSettings()
         self._cache = cache
         provider, _ = parse_model_name(name)
@@ -56,18 +45,10 @@ class ProviderModel:
                 f"cost is limited and no price of {name} is known: add it to clew.toml under [prices], or limit tokens"
             )
 
-    @property
-    def name(self) -> str:
-        """`provider:model`."""
-        return self._name
-
     def complete(self, prompts: Sequence[Prompt], on_text: OnText | None = None) -> list[Reply | Failure]:
-        """Return one result a prompt, in order (see `LanguageModel`).
-
-        Equal prompts are sent once; the first of them carries the usage.
-        """
+        """Return one result a prompt, in order; equal prompts are sent once, and the first of them has the usage."""
         fields = self._settings.cache_key_fields
-        keys = [call_key(self._name, prompt, fields) for prompt in prompts]
+        keys = [call_key(self.name, prompt, fields) for prompt in prompts]
         distinct = dict(zip(keys, prompts, strict=True))
         by_key: dict[str, Reply | Failure] = {} if self._cache is None else dict(self._cache.get_many(distinct))
         missing = [PendingCall(prompt, key, on_text) for key, prompt in distinct.items() if key not in by_key]
@@ -91,7 +72,7 @@ class ProviderModel:
         """Make all calls, at most `max_concurrency` at a time; an error that ends the batch cancels the rest."""
         s = self._settings
         max_bytes = _BASE_REPLY_BYTES + _REPLY_BYTES_PER_TOKEN * s.reply_tokens
-        async with open_provider(self._name, s.base_url, s.timeout, max_bytes) as model:
+        async with open_provider(self.name, s.base_url, s.timeout, max_bytes) as model:
             batch = CallBatch(model, asyncio.Semaphore(s.max_concurrency))
             tasks = [asyncio.create_task(self._run_call(batch, call)) for call in calls]
             try:
@@ -101,7 +82,6 @@ class ProviderModel:
                     task.cancel()
 
     async def _run_call(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
-        """Make one call and cache its reply; end the batch on errors that affect all calls."""
         async with batch.semaphore:
             try:
                 if batch.error is None:
@@ -116,11 +96,10 @@ class ProviderModel:
         if self._cache is None or isinstance(result, Failure):
             return
         try:
-            self._cache.put(call.key, self._name, call.prompt, result)
+            self._cache.put(call.key, self.name, call.prompt, result)
         except ProviderError as error:  # a reply that is paid for is returned all the same
             batch.end(error)
 
 
 def _without_usage(result: Reply | Failure) -> Reply | Failure:
-    """Return a result for a repeated prompt, which costs nothing."""
     return replace(result, usage=Usage()) if isinstance(result, Failure) else Reply(result.value, cached=True)

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 KEY_VARIABLES = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY", "ollama": ""}
+# Variable with the key of a server given by a base URL; providers' keys are never sent there.
 CUSTOM_KEY_VARIABLE = "CLEW_API_KEY"
-"""Variable with the key of a server given by a base URL; providers' keys are never sent there."""
-
 _KEY_HEADERS = {"anthropic": "x-api-key", "google": "x-goog-api-key"}
 _OLLAMA_URL = "http://localhost:11434/v1"
 _NO_KEY = "none"
@@ -23,11 +22,7 @@ _CLOSE_SECONDS = 2.0
 
 
 def parse_model_name(name: str) -> tuple[str, str]:
-    """Split `provider:model` into the two.
-
-    Raises:
-        InputError: The name has another form, or the provider is unknown.
-    """
+    """Split `provider:model` into the two; another form or an unknown provider is an InputError."""
     provider, _, model = name.partition(":")
     if provider not in KEY_VARIABLES or not model:
         raise InputError(
@@ -38,11 +33,7 @@ def parse_model_name(name: str) -> tuple[str, str]:
 
 
 def api_key(provider: str, base_url: str) -> str:
-    """Return the key to send.
-
-    Raises:
-        InputError: The provider needs a key, and the environment has none.
-    """
+    """Return the key to send; an InputError where the provider needs one and the environment has none."""
     if base_url or provider == "ollama":
         return os.environ.get(CUSTOM_KEY_VARIABLE) or _NO_KEY
     if not (key := os.environ.get(KEY_VARIABLES[provider])):
@@ -58,16 +49,10 @@ def check_installed() -> None:
 
 @asynccontextmanager
 async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int) -> "AsyncIterator[Model]":
-    """Yield a model; its connections belong to the running event loop and are closed on exit.
+    """Yield a model, whose connections belong to the running event loop; an unknown name or no key is an InputError.
 
-    Args:
-        name: `provider:model`.
-        base_url: URL of a server other than the provider's own; "" for that.
-        timeout: Seconds without a byte after which a request fails.
-        max_bytes: Maximum size of one response.
-
-    Raises:
-        InputError: The name is unknown, a key is missing, or a package is not installed.
+    A request fails after `timeout` seconds without a byte, or with a response of more than `max_bytes`; the base URL is
+    that of a server other than the provider's own, or "".
     """
     from anyio import move_on_after
 
@@ -79,19 +64,15 @@ async def open_provider(name: str, base_url: str, timeout: float, max_bytes: int
     own = bool(base_url) or provider == "ollama"
     client = bounded_client(timeout, max_bytes, only if own else None)
     try:
-        yield _open_model(provider, model, key, base_url, client)
+        try:
+            opened = _build_model(provider, model, key, base_url, client)
+        except ImportError as error:
+            message = f"{provider} needs a package that is not installed ({error})"
+            raise InputError(f"{message}: pip install 'clew[llm]'") from error
+        yield opened
     finally:
         with move_on_after(_CLOSE_SECONDS, shield=True):  # also when the calls were cancelled
             await client.aclose()
-
-
-def _open_model(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":
-    try:
-        return _build_model(provider, model, key, base_url, client)
-    except ImportError as error:
-        raise InputError(
-            f"{provider} needs a package that is not installed ({error}): pip install 'clew[llm]'"
-        ) from error
 
 
 def _build_model(provider: str, model: str, key: str, base_url: str, client: "httpx2.AsyncClient") -> "Model":

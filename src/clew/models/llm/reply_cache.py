@@ -1,8 +1,4 @@
-"""Cache of language model replies, keyed by the model, the prompt with its schema, and the settings.
-
-One SQLite file, safe for concurrent processes. Each reply is written when it arrives, so that a killed run pays for
-nothing twice.
-"""
+"""Cache of language model replies by all they depend on: an SQLite file for several processes, written one by one."""
 
 import json
 import sqlite3
@@ -41,11 +37,7 @@ class CachedReplies:
 
 
 class ReplyCache:
-    """Reply cache in one file.
-
-    Args:
-        path: Created with its folder when the first reply is stored.
-    """
+    """Reply cache in one file, which is created with its folder when the first reply is stored."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -9,19 +9,16 @@ from typing import Any, NoReturn
 from pydantic import BaseModel, ValidationError
 
 from clew.errors import ModelReplyError
+from clew.models.validation import replace_surrogates
 
+# Possible start of an object; braces in prose are followed by other characters.
 _OBJECT_START = re.compile(r'\{\s*["}]')
-"""Possible start of an object; braces in prose are followed by other characters."""
 _MAX_OBJECTS = 50
 _MAX_ERRORS, _MAX_ERROR_CHARACTERS = 5, 200
 
 
 def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
-    """Return the first object of a reply that fits the schema; text around it is ignored: prose, code fences, lists.
-
-    Raises:
-        ModelReplyError: No object fits. The message, which is sent back to the model, says what is wrong.
-    """
+    """Return the first object of a reply that fits the schema, whatever text is around it; else a ModelReplyError."""
     problem = ""
     for value in _iter_objects(text):
         try:
@@ -34,11 +31,7 @@ def parse_reply(text: str, schema: type[BaseModel]) -> BaseModel:
 
 
 def _iter_objects(text: str) -> Iterator[Any]:
-    """Yield the outermost objects of a text.
-
-    Raises:
-        ModelReplyError: An object is broken. Objects inside it are skipped: they are only parts of the reply.
-    """
+    """Yield the outermost objects; raise a ModelReplyError at a broken one, whose inner objects are parts of it."""
     decoder = JSONDecoder(parse_constant=_refuse_constant)
     start = 0
     for _ in range(_MAX_OBJECTS):
@@ -47,7 +40,7 @@ def _iter_objects(text: str) -> Iterator[Any]:
         try:
             value, start = decoder.raw_decode(text, found.start())
             # A lone surrogate, as an escape may produce it, can be neither stored nor sent.
-            value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+            value = json.loads(replace_surrogates(json.dumps(value, ensure_ascii=False)))
         except JSONDecodeError as error:
             raise ModelReplyError(f"the JSON is broken at character {error.pos}: {error.msg}") from error
         except RecursionError as error:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 OnText = Callable[[str], None]
 
-_RETRIED_STATUSES = (408, 409, 425, 429)
-"""Client errors (4xx) after which the same request may succeed."""
+_RETRIED_STATUSES = (408, 409, 425, 429)  # client errors (4xx) after which the same request may succeed
 _REPAIR_PROMPT = (  # sent to the model
     "The reply cannot be used: {problem}. Reply again, with the whole corrected JSON object and nothing else."
 )
@@ -28,11 +27,8 @@ _REPAIR_PROMPT = (  # sent to the model
 class NoReplyError(Exception):
     """A request got no reply; it never leaves `models.llm`.
 
-    Attributes:
-        retry_after: Seconds that the server asks to wait; None where it does not say.
-        unreachable: No connection was made.
-        final: A retry cannot succeed.
-        free: The server did no work that it could charge for.
+    `retry_after` is in seconds, None where the server names none; `unreachable`: no connection was made; `final`: no
+    retry can succeed; `free`: the server did no work that it could charge for.
     """
 
     def __init__(
@@ -62,14 +58,7 @@ def build_messages(prompt: "Prompt") -> "list[ModelMessage]":
 def build_repair_messages(
     first: "list[ModelMessage]", response: "ModelResponse", reply_text: str, problem: str
 ) -> "list[ModelMessage]":
-    """Return the first request, the reply, and a request to correct it.
-
-    Args:
-        first: Messages of the prompt.
-        response: The reply that cannot be used.
-        reply_text: The part of its text that is sent back.
-        problem: What is wrong with it, in words for the model.
-    """
+    """Return the first request, the part of the unusable reply to send back, and a request to correct the problem."""
     from pydantic_ai.messages import ModelRequest, TextPart
 
     reply = replace(response, parts=[TextPart(replace_surrogates(reply_text) or "(an empty reply)")])
@@ -81,12 +70,7 @@ def build_repair_messages(
 async def send_request(
     model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
 ) -> "ModelResponse":
-    """Send one request.
-
-    Raises:
-        NoReplyError: This request got no reply.
-        ProviderError: No request can get one: the key, the model or the quota is refused.
-    """
+    """Send one request; a NoReplyError says that it got no reply, a ProviderError that none can (key, model, quota)."""
     import httpx2
     from pydantic_ai.exceptions import (
         ModelAPIError,
@@ -122,7 +106,6 @@ async def send_request(
 async def _send(
     model: "Model", messages: "list[ModelMessage]", prompt: "Prompt", settings: "CallSettings", on_text: OnText | None
 ) -> "ModelResponse":
-    """Send one request; stream the reply where `on_text` is given."""
     from pydantic_ai.direct import model_request, model_request_stream
 
     limits, output = _model_settings(prompt, settings), _output_parameters(prompt, settings)

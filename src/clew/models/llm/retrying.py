@@ -31,20 +31,15 @@ if TYPE_CHECKING:
 
     from clew.models.llm.call_settings import CallSettings
 
-MAX_QUOTED_CHARACTERS = 2000
-"""Characters of a reply that a failure quotes, and that are sent back for correction."""
-
+MAX_QUOTED_CHARACTERS = 2000  # characters of a reply that a failure quotes, and that are sent back for correction
 _FIRST_WAIT, _MAX_WAIT = 1.0, 120.0  # seconds
-_MAX_CONSECUTIVE_FAILURES = 10
-"""Calls in a row that fail in all their attempts before the run gives up."""
+_MAX_CONSECUTIVE_FAILURES = 10  # calls in a row that fail in all their attempts before the run gives up
 _MAX_JITTER = 1.25  # factor on a pause, so that the calls do not all return at once
-_BUDGET_POLL_SECONDS = 0.05
-"""Seconds between two attempts to reserve budget that calls in progress may release."""
+_BUDGET_POLL_SECONDS = 0.05  # seconds between two attempts to reserve budget that calls in progress may release
+# Upper bound on the tokens of a request besides its texts: roles, and the instruction to reply in JSON.
 _OVERHEAD_TOKENS = 512
-"""Upper bound on the tokens of a request besides its texts: roles, and the instruction to reply in JSON."""
 _MAX_REPORTED_TOKENS = 10**12
-_MIN_SECRET_CHARACTERS = 8
-"""Length from which a key is removed from messages; shorter ones would match ordinary text."""
+_MIN_SECRET_CHARACTERS = 8  # length from which a key is removed from messages; shorter ones would match ordinary text
 
 
 @dataclass(slots=True)
@@ -80,41 +75,28 @@ class CallBatch:
 
 
 @final
+@dataclass(slots=True, eq=False)
 class RetryingClient:
-    """Completes calls, with as many requests each as its settings allow.
+    """Completes calls, with as many requests each as its settings allow; the API key `secret` is cut from messages."""
 
-    Args:
-        name: `provider:model`.
-        settings: Limits and options of calls.
-        secret: The API key, removed from all messages.
-        budget: Limit on tokens and cost.
-        prices: Prices of calls.
-    """
-
-    def __init__(self, name: str, settings: "CallSettings", secret: str, budget: Budget, prices: Prices) -> None:
-        self._name = name
-        self._settings = settings
-        self._secret = secret
-        self._budget = budget
-        self._prices = prices
-        self._resume_at = 0.0
-        self._server_reached = False
-        self._consecutive_failures = 0
+    name: str
+    settings: "CallSettings"
+    secret: str = field(repr=False)
+    budget: Budget
+    prices: Prices
+    _resume_at: float = 0.0
+    _server_reached: bool = False
+    _consecutive_failures: int = 0
 
     async def complete(self, batch: CallBatch, call: PendingCall) -> Reply | Failure:
-        """Return a reply that fits the schema; a failure after the allowed attempts and repairs.
-
-        Raises:
-            BudgetError: The budget is spent.
-            ProviderError: No call can succeed.
-        """
+        """Return a fitting reply, or a failure after all attempts and repairs; raise what ends all calls."""
         first = messages = build_messages(call.prompt)
         problem, text = "", ""
-        for _ in range(1 + self._settings.repairs):
+        for _ in range(1 + self.settings.repairs):
             try:
                 response = await self._request_with_retries(batch, messages, call)
             except NoReplyError as error:
-                return Failure(call.prompt.name, f"{self._name} did not answer: {self._redact(error)}", call.usage)
+                return Failure(call.prompt.name, f"{self.name} did not answer: {self._redact(error)}", call.usage)
             text = self._redact(response_text(response))
             if response.finish_reason == "content_filter":
                 problem = "its provider held it back"
@@ -124,18 +106,17 @@ class RetryingClient:
             except ModelReplyError as error:
                 cut = response.finish_reason == "length"
                 # The model is sent these words.
-                problem = f"it was cut off at {self._settings.reply_tokens} tokens; be brief" if cut else str(error)
+                problem = f"it was cut off at {self.settings.reply_tokens} tokens; be brief" if cut else str(error)
                 messages = build_repair_messages(first, response, text[:MAX_QUOTED_CHARACTERS], problem)
         quoted = text[:MAX_QUOTED_CHARACTERS] + (" ..." if len(text) > MAX_QUOTED_CHARACTERS else "")
-        reason = f"the reply of {self._name} cannot be used: {problem}; it was: {quoted}"
+        reason = f"the reply of {self.name} cannot be used: {problem}; it was: {quoted}"
         return Failure(call.prompt.name, reason, call.usage)
 
     async def _request_with_retries(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall
     ) -> "ModelResponse":
-        """Send a request until it is answered, a retry cannot help, or the attempts are used up."""
         last = NoReplyError("")
-        for attempt in range(self._settings.attempts):
+        for attempt in range(self.settings.attempts):
             await self._wait_until_resumed(batch)
             try:
                 return await self._request_once(batch, messages, call)
@@ -147,11 +128,11 @@ class RetryingClient:
         self._consecutive_failures += not last.final
         if self._consecutive_failures >= _MAX_CONSECUTIVE_FAILURES:
             raise ProviderError(
-                f"{self._name} failed {self._consecutive_failures} calls in a row, each {self._settings.attempts} times"
+                f"{self.name} failed {self._consecutive_failures} calls in a row, each {self.settings.attempts} times"
                 f" ({self._redact(last)}): run it again when the server works; finished replies are kept"
             )
         if last.unreachable:
-            server = self._redact(shorten_to_line(self._settings.base_url) or self._name)
+            server = self._redact(shorten_to_line(self.settings.base_url) or self.name)
             raise ProviderError(
                 f"{server} cannot be reached ({self._redact(last)}): check that it is running and that the URL is right"
             )
@@ -168,7 +149,7 @@ class RetryingClient:
         """Pause all calls for the time that the server asks for, else exponentially longer with each attempt."""
         if error.retry_after is not None and error.retry_after > _MAX_WAIT:
             raise ProviderError(
-                f"{self._name} asks to wait {error.retry_after:,.0f} s; Clew waits at most {_MAX_WAIT:,.0f} s "
+                f"{self.name} asks to wait {error.retry_after:,.0f} s; Clew waits at most {_MAX_WAIT:,.0f} s "
                 f"({self._redact(error)}): run it again then; finished replies are kept"
             )
         wait = error.retry_after or min(_FIRST_WAIT * 2**attempt, _MAX_WAIT)
@@ -177,14 +158,13 @@ class RetryingClient:
     async def _request_once(
         self, batch: CallBatch, messages: "list[ModelMessage]", call: PendingCall
     ) -> "ModelResponse":
-        """Send one request within the budget and record its usage."""
         maximum = self._max_usage(messages, call)
-        while not self._budget.admit(maximum):
+        while not self.budget.admit(maximum):
             await batch.sleep(_BUDGET_POLL_SECONDS)
         started = time.perf_counter()
         spent = lost = replace(maximum, calls=0)  # a request without a reply may be charged in full
         try:
-            response = await send_request(batch.model, messages, call.prompt, self._settings, call.on_text)
+            response = await send_request(batch.model, messages, call.prompt, self.settings, call.on_text)
             spent = self._actual_usage(response, messages, call, time.perf_counter() - started)
         except NoReplyError as error:
             spent = Usage() if error.free else lost
@@ -192,23 +172,21 @@ class RetryingClient:
             raise
         except ProviderError as error:
             spent = Usage()
-            raise ProviderError(f"{self._name} cannot be used: {self._redact(error)}") from None
+            raise ProviderError(f"{self.name} cannot be used: {self._redact(error)}") from None
         finally:
-            self._budget.settle(maximum, spent)
+            self.budget.settle(maximum, spent)
         self._server_reached = True
         self._consecutive_failures = 0
         call.usage = call.usage + spent
         return response
 
     def _max_usage(self, messages: "list[ModelMessage]", call: PendingCall) -> Usage:
-        """Return an upper bound on the usage of a request."""
-        tokens, reply = max_token_count(_request_text(messages, call)) + _OVERHEAD_TOKENS, self._settings.reply_tokens
+        tokens, reply = max_token_count(_request_text(messages, call)) + _OVERHEAD_TOKENS, self.settings.reply_tokens
         return Usage(0.0, 1, tokens, reply, self.cost(tokens, reply) or 0.0)
 
     def _actual_usage(
         self, response: "ModelResponse", messages: "list[ModelMessage]", call: PendingCall, seconds: float
     ) -> Usage:
-        """Return the usage that a response reports; estimated where the server reports no tokens."""
         counts = (response.usage.input_tokens, response.usage.output_tokens)
         tokens_in, tokens_out = (min(max(count, 0), _MAX_REPORTED_TOKENS) for count in counts)
         if not tokens_in + tokens_out:
@@ -218,14 +196,13 @@ class RetryingClient:
 
     def cost(self, tokens_in: int, tokens_out: int) -> float | None:
         """Return the price of a call; None where it is unknown."""
-        return self._prices.cost(self._name, tokens_in, tokens_out, custom_server=bool(self._settings.base_url))
+        return self.prices.cost(self.name, tokens_in, tokens_out, custom_server=bool(self.settings.base_url))
 
     def _redact(self, text: object) -> str:
         """Remove the API key, which a server may repeat, from a text."""
-        return str(text).replace(self._secret, "...") if len(self._secret) >= _MIN_SECRET_CHARACTERS else str(text)
+        return str(text).replace(self.secret, "...") if len(self.secret) >= _MIN_SECRET_CHARACTERS else str(text)
 
 
 def _request_text(messages: "list[ModelMessage]", call: PendingCall) -> str:
-    """Return all texts of a request, schema included."""
     parts = [str(getattr(part, "content", "")) for message in messages for part in message.parts]
     return "".join([call.prompt.instructions, str(call.prompt.reply.model_json_schema()), *parts])

@@ -13,8 +13,7 @@ from clew.models.llm.call_settings import CallSettings
 from clew.models.llm.prompts import path_answer, path_choice
 from clew.models.llm.prompts.path_answer import PathAnswer
 from clew.models.llm.prompts.path_choice import PathChoice
-from clew.models.llm.prompts.rendering import render_paths
-from clew.models.llm.prompts.template import Template
+from clew.models.llm.prompts.template import Template, render_paths
 from clew.models.llm.request import _model_settings
 from clew.types import Path, Prompt, Triple
 from tests.faults.model_server import Request, ServerReply, model_server
@@ -22,12 +21,12 @@ from tests.models.llm.model_calls import complete_one, open_model
 
 WITHOUT_LIMITS = {
     "cited_answer": "cited_answer",
-    "named_entities": "entity_extraction",
-    "names_and_triples": "joint_extraction",
     "proximal_triples": "proximal_triples",
     "sufficiency": "sufficiency",
     "thought": "chain_of_thought",
-    "triples": "triple_extraction",
+    "named_entities": "extraction",
+    "triples": "extraction",
+    "names_and_triples": "extraction",
 }
 PATHS = (
     (Triple("Ada", "spouse", "Bo"), Triple("Carl", "child", "Bo")),
@@ -117,7 +116,8 @@ def test_the_server_is_sent_the_limits() -> None:
 
 
 def templates() -> list[Template]:
-    modules = [importlib.import_module(f"clew.models.llm.prompts.{name}") for name in WITHOUT_LIMITS.values()]
+    names = dict.fromkeys(WITHOUT_LIMITS.values())
+    modules = [importlib.import_module(f"clew.models.llm.prompts.{name}") for name in names]
     return [value for module in modules for value in vars(module).values() if isinstance(value, Template)]
 
 

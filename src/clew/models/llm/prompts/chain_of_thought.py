@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.rendering import render_passages
-from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_passages, wrap_in_tag
 from clew.types import Passage, Prompt, Thought
 
 _MAX_CHARACTERS = 1000  # of a thought: it is used as a query

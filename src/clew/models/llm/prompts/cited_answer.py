@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from clew.models.llm.prompts.rendering import render_passages, render_path
-from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_passages, render_path, wrap_in_tag
 from clew.types import Passage, Path, Prompt
 
 _MAX_PATHS = 10

@@ -1,23 +1,16 @@
 """Cleaning of the names and triples in a model's reply: empty and overlong ones are dropped."""
 
-import re
 from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
-from clew.text.sanitize import to_single_line
+from clew.text.sanitize import has_surrogate, to_single_line
 
-MAX_NAME_CHARACTERS = 200
-"""Longer names are taken for sentences."""
-
-MAX_ITEMS = 300
-"""Names, or triples, of one passage: a model that fails to stop repeats itself."""
-
+MAX_NAME_CHARACTERS = 200  # longer names are taken for sentences
+MAX_ITEMS = 300  # names, or triples, of one passage: a model that fails to stop repeats itself
+# A triple in the schema of a reply: subject, relation, object.
 TripleStrings = Annotated[list[str], Field(min_length=3, max_length=3)]
-"""A triple in the schema of a reply: subject, relation, object."""
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -32,6 +25,5 @@ def clean_triples(triples: Sequence[Sequence[str]], limit: int = MAX_ITEMS) -> t
 
 
 def _clean_line(text: str) -> str:
-    """Return one line, or "" where it cannot be used."""
     line = to_single_line(text)
-    return "" if len(line) > MAX_NAME_CHARACTERS or _SURROGATE.search(line) else line
+    return "" if len(line) > MAX_NAME_CHARACTERS or has_surrogate(line) else line

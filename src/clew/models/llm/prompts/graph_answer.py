@@ -10,11 +10,6 @@ _QUESTION_TEMPLATE = "Question: {question}\nGive nothing but the answer, as shor
 
 
 def build_prompt(question: str, graph: str) -> str:
-    """Return the text that the answer continues.
-
-    Args:
-        question: Any string.
-        graph: Tables of the nodes and edges; "" leaves out the graph and its explanation.
-    """
+    """Return the text that the answer continues; a graph "" leaves out its tables of nodes and edges."""
     end = _QUESTION_TEMPLATE.replace("{question}", question.strip())
     return f"{_GRAPH_TEMPLATE.replace('{graph}', graph.strip())}\n{end}" if graph.strip() else end

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
-from clew.models.llm.prompts.rendering import render_paths
-from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_paths, wrap_in_tag
 from clew.types import Path, Prompt
 
 TEMPERATURE, REPLY_TOKENS = 0.01, 256

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from clew.models.llm.prompts.path_answer import REPLY_TOKENS, TEMPERATURE
-from clew.models.llm.prompts.rendering import render_paths
-from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_paths, wrap_in_tag
 from clew.types import Path, Prompt
 
 

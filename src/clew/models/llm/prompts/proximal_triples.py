@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from clew.models.llm.prompts.cleaning import TripleStrings, clean_triples
-from clew.models.llm.prompts.rendering import render_facts, render_passages
-from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_facts, render_passages, wrap_in_tag
 from clew.types import Fact, Passage, Prompt
 
-MAX_FACTS = 20
-"""Facts of one reply: the number the prompt asks for; further ones are dropped."""
+MAX_FACTS = 20  # facts of one reply: the number the prompt asks for; further ones are dropped
 
 
 class ProximalTriples(BaseModel):

@@ -6,8 +6,7 @@ Differs from the source: own wording; a passage that leads on to another counts;
 
 from pydantic import BaseModel, Field
 
-from clew.models.llm.prompts.rendering import render_passage
-from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_passage, wrap_in_tag
 from clew.types import Passage, Prompt
 
 REPLY_TOKENS = 128

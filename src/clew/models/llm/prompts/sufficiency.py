@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from clew.models.llm.prompts.rendering import render_facts
-from clew.models.llm.prompts.template import Template, wrap_in_tag
+from clew.models.llm.prompts.template import Template, render_facts, wrap_in_tag
 from clew.types import Fact, Prompt, SufficiencyDecision
 
 _MAX_CHARACTERS = 1000  # of a query: a retriever needs no more

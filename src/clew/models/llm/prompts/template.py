@@ -1,7 +1,11 @@
-"""Prompt templates: instructions and the schema of the reply, identified by a hash of both."""
+"""Prompt templates: instructions and the schema of the reply, identified by a hash of both; and parts of a content.
+
+Parts stand between tags that no text inside them can close.
+"""
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -9,7 +13,7 @@ from hashlib import blake2b
 from pydantic import BaseModel
 
 from clew.models.validation import replace_surrogates
-from clew.types import Prompt
+from clew.types import Fact, Passage, Path, Prompt, Triple
 
 _TAG_START = re.compile(
     r"<(?=/?(?:question|title|passage|names|noted-facts|searched|thoughts|connections|paths)\b)", re.IGNORECASE
@@ -18,21 +22,13 @@ _TAG_START = re.compile(
 
 @dataclass(frozen=True)
 class Template:
-    """A prompt without its content.
+    """A prompt without its content; `reply`'s docstring and field names are sent to the model and part of the hash."""
 
-    Attributes:
-        name: Name in the fingerprint.
-        instructions: Fixed text; nothing from a corpus or a user is ever inserted.
-        reply: Schema of the reply; its docstring and field names are sent to the model and are part of the hash.
-        reply_tokens: Maximum length of the reply; 0 for that of the call settings.
-        temperature: Sampling temperature; None for that of the call settings.
-    """
-
-    name: str
-    instructions: str
-    reply: type[BaseModel]
-    reply_tokens: int = 0
-    temperature: float | None = None
+    name: str  # name in the fingerprint
+    instructions: str  # fixed text; nothing from a corpus or a user is ever inserted
+    reply: type[BaseModel]  # schema of the reply
+    reply_tokens: int = 0  # maximum length of the reply; 0 for that of the call settings
+    temperature: float | None = None  # sampling temperature; None for that of the call settings
 
     @cached_property
     def fingerprint(self) -> str:
@@ -50,3 +46,39 @@ class Template:
 def wrap_in_tag(tag: str, text: str) -> str:
     """Return a text between tags; tags inside the text are broken up, so that it cannot close its own."""
     return f"<{tag}>\n{_TAG_START.sub('< ', text)}\n</{tag}>"
+
+
+def render_passages(passages: Sequence[Passage]) -> list[str]:
+    """Return the passages, titles first, in the tags `passage-1`, `passage-2`, ..."""
+    return [
+        wrap_in_tag(f"passage-{number}", f"{passage.title}\n{passage.text}" if passage.title else passage.text)
+        for number, passage in enumerate(passages, 1)
+    ]
+
+
+def render_passage(passage: Passage) -> str:
+    """Return a single passage: the title of its document, if it has one, and the text."""
+    title = f"{wrap_in_tag('title', passage.title)}\n" if passage.title else ""
+    return f"{title}{wrap_in_tag('passage', passage.text)}"
+
+
+def render_facts(facts: Sequence[Fact]) -> list[str]:
+    """Return the facts noted so far, one a line, as one part; [] without any."""
+    lines = "\n".join(map(_render_triple, facts))
+    return [wrap_in_tag("noted-facts", lines)] if lines else []
+
+
+def render_path(path: Path) -> str:
+    """Return the triples of a path, separated by semicolons."""
+    return "; ".join(map(_render_triple, path))
+
+
+def render_paths(paths: Sequence[Path]) -> str:
+    """Return numbered paths, one a line."""
+    # White space is collapsed: a line break in a name must not start what looks like another path.
+    lines = [" ".join(render_path(path).split()) for path in paths]
+    return wrap_in_tag("paths", "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1)))
+
+
+def _render_triple(triple: Triple | Fact) -> str:
+    return f"{triple.head} | {triple.relation} | {triple.tail}"

@@ -1,0 +1,44 @@
+"""Registries of names: what other packages add, and what they cannot take."""
+
+import logging
+from importlib.metadata import EntryPoint, EntryPoints
+
+import pytest
+
+from clew.errors import InputError
+from clew.indexing.extraction.registry import open_extractor
+from clew.plugins import registry
+from clew.plugins.registry import Registry
+
+
+def test_an_entry_point_with_a_built_in_name_is_ignored_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    points = [EntryPoint("plain", "their_package:PLAIN", "clew.toys"), EntryPoint("pure", "builtins:dict", "clew.toys")]
+    monkeypatch.setattr(registry, "_entry_points", lambda: EntryPoints(points))
+    toys = Registry("toy", "clew.toys", {"plain": "ours"}, str)
+    with caplog.at_level(logging.WARNING):
+        assert toys.entry("plain") == "ours"
+    (record,) = caplog.records
+    said = (
+        "the toy plain of their_package:PLAIN is ignored, since Clew has one of that name: give the entry point another"
+    )
+    assert record.getMessage() == said
+    assert list(toys) == ["plain", "pure"]
+    with pytest.raises(InputError, match=r"the entry point pure = builtins:dict of clew.toys is a type; wanted a clew"):
+        toys.entry("pure")
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("ruels", "rules"), ("publishd:a.jsonl", "published:FILE"), ("llm", "llm:PROVIDER:NAME"), ("Rules", "rules")],
+)
+def test_a_misspelt_extractor_gets_the_nearest_right_name(name: str, right: str) -> None:
+    choice = "choose rules, published:FILE or llm:PROVIDER:NAME"
+    with pytest.raises(InputError, match=rf"^no extractor is called '{name}'; did you mean {right}\? {choice}$"):
+        open_extractor(name)
+
+
+def test_a_name_like_none_gets_the_list_of_extractors() -> None:
+    with pytest.raises(InputError, match=r"^no extractor is called 'zzzz'; choose rules, published:FILE or llm"):
+        open_extractor("zzzz")
