@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "clew"
 # Lowest first. A unit (a folder or a file directly under src/clew) imports units of lower layers only, except where
 # SIDEWAYS says that units of one layer may import each other in one direction.
 LAYERS = (
-    {"types", "errors"},
+    {"types", "errors", "arrays"},
     {"text", "ranking", "protocols", "plugins"},
     {"graph", "models", "store"},
     {"query", "answering", "nn", "settings"},

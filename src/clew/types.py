@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from pydantic import BaseModel
 
-    FloatArray = NDArray[np.float32]
-    IntArray = NDArray[np.int32]
-    LongArray = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
+    from clew.arrays import BoolArray as BoolArray
+    from clew.arrays import FloatArray as FloatArray
+    from clew.arrays import IntArray as IntArray
+    from clew.arrays import LongArray as LongArray
 
 T = TypeVar("T")
 

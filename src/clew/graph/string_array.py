@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import LongArray
+from clew.arrays import LongArray
 
 
 class StringArray(Sequence[str]):
@@ -22,7 +20,7 @@ class StringArray(Sequence[str]):
 
     __slots__ = ("data", "offsets")
 
-    def __init__(self, data: "NDArray[np.uint8]", offsets: "LongArray") -> None:
+    def __init__(self, data: NDArray[np.uint8], offsets: LongArray) -> None:
         self.data = data
         self.offsets = offsets
 

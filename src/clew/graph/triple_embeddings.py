@@ -6,17 +6,14 @@ and nothing has to be encoded or stored per triple (figures: docs/benchmarks.md)
 """
 
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency
-
-if TYPE_CHECKING:
-    from clew.graph.paths.beam_search import PathScorer
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
-
+from clew.graph.paths.beam_search import PathScorer
 
 _BELOW_ANY_COSINE = np.float32(-2.0)
 _MAX_CELLS = 1 << 24  # similarities of names with texts in memory at once: 64 MiB
@@ -36,11 +33,11 @@ class TripleEmbeddings:
 
     def __init__(
         self,
-        triples: "IntArray",
-        names: "FloatArray",
-        relations: "FloatArray",
+        triples: IntArray,
+        names: FloatArray,
+        relations: FloatArray,
         triple_passages: Adjacency,
-        passages: "FloatArray",
+        passages: FloatArray,
     ) -> None:
         self._triples = triples
         self._names = names
@@ -48,7 +45,7 @@ class TripleEmbeddings:
         self._triple_passages = triple_passages
         self._passages = passages
 
-    def nearest_triples(self, vectors: "FloatArray", allowed: "BoolArray") -> "IntArray":
+    def nearest_triples(self, vectors: FloatArray, allowed: BoolArray) -> IntArray:
         """Return for each unit vector (n, d) the allowed triple of highest cosine, the first of a tie, -1 for none.
 
         Args:
@@ -64,13 +61,11 @@ class TripleEmbeddings:
         return nearest
 
     @cached_property
-    def _norms(self) -> "FloatArray":
+    def _norms(self) -> FloatArray:
         norms: FloatArray = _triple_norms(self._triples, self._names, self._relations)
         return norms
 
-    def path_scorer(
-        self, question: "FloatArray", context_weight: float, allowed: "BoolArray | None" = None
-    ) -> "PathScorer":
+    def path_scorer(self, question: FloatArray, context_weight: float, allowed: BoolArray | None = None) -> PathScorer:
         """Return the function that scores extensions of triple paths for a question.
 
         The score is (1 + (1 - c) a + c b) / 2, where a is the cosine of the question with the path, b the highest
@@ -84,7 +79,7 @@ class TripleEmbeddings:
         """
         allowed_passages = np.ones(len(self._passages), dtype=bool) if allowed is None else allowed
 
-        def score_paths(path: tuple[int, ...], extensions: "LongArray") -> "FloatArray":
+        def score_paths(path: tuple[int, ...], extensions: LongArray) -> FloatArray:
             return _score_extensions(  # type: ignore[no-any-return]
                 np.asarray(path, dtype=np.int64),
                 extensions,

@@ -9,21 +9,17 @@ et al. try several networks, and their nodes have no texts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import TransformerConv
 
+from clew.arrays import FloatArray, LongArray
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from clew.graph.subgraphs.textual_graph import GraphContext
-    from clew.types import FloatArray, LongArray
+from clew.graph.subgraphs.textual_graph import GraphContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class GraphToken(nn.Module):
             nn.Linear(width, 2 * width), nn.Sigmoid(), nn.Linear(2 * width, settings.tokens * settings.outputs)
         )
 
-    def forward(self, contexts: Sequence["GraphContext"]) -> "Tensor":
+    def forward(self, contexts: Sequence[GraphContext]) -> Tensor:
         """Return (n, tokens, outputs); a row depends on its own graph only, and an empty subgraph has tokens too.
 
         Args:
@@ -101,8 +97,8 @@ class GraphToken(nn.Module):
 
 
 def _collate(
-    module: GraphToken, contexts: Sequence["GraphContext"]
-) -> "tuple[FloatArray, LongArray, FloatArray, LongArray]":
+    module: GraphToken, contexts: Sequence[GraphContext]
+) -> tuple[FloatArray, LongArray, FloatArray, LongArray]:
     """Concatenate graphs into nodes (n, d), edges (2, m), relations (m, d) and the graph of each node (n,)."""
     width, start = module.settings.inputs, 0
     nodes = [np.zeros((0, width), np.float32)]

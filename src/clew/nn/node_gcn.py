@@ -12,16 +12,13 @@ them, and biases.
 """
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @final
@@ -47,7 +44,7 @@ class NodeGCN(nn.Module):
         widths = [input_width, *[width] * (layers - 1), 1]
         self.layers = nn.ModuleList(GCNConv(a, b, bias=bias) for a, b in pairwise(widths))
 
-    def forward(self, nodes: "Tensor", edges: "Tensor") -> "Tensor":
+    def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
         """Return importances (n,).
 
         Several graphs are batched by concatenating their nodes and offsetting their edges.
@@ -64,7 +61,7 @@ class NodeGCN(nn.Module):
         return hidden[:, 0]
 
 
-def edge_log_probabilities(node_log_probabilities: "Tensor", edges: "Tensor") -> "Tensor":
+def edge_log_probabilities(node_log_probabilities: Tensor, edges: Tensor) -> Tensor:
     """Return the log probabilities (m,) of edges: the products of those of their ends, normalised over the edges.
 
     Args:

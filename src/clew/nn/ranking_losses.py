@@ -4,18 +4,14 @@ Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Gen
 authors' code, which differ. Differs from the source: `listwise_loss` is in neither.
 """
 
-from typing import TYPE_CHECKING
-
 import torch
+from torch import Tensor
 from torch.nn import functional
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _EPSILON = 1e-10
 
 
-def binary_loss(logits: "Tensor", relevant: "Tensor", temperature: float | None = None) -> "Tensor":
+def binary_loss(logits: Tensor, relevant: Tensor, temperature: float | None = None) -> Tensor:
     """Return the cross-entropy of a question's nodes: the mean over the relevant ones plus the mean over the others.
 
     Args:
@@ -33,7 +29,7 @@ def binary_loss(logits: "Tensor", relevant: "Tensor", temperature: float | None 
     return losses[relevant].mean() + (weights * losses[~relevant]).sum()
 
 
-def ratio_loss(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) -> "Tensor":
+def ratio_loss(logits: Tensor, relevant: Tensor, *, as_paper: bool = False) -> Tensor:
     """Return the loss of the relevant nodes' share of the probability.
 
     Args:
@@ -47,7 +43,7 @@ def ratio_loss(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) 
     return -torch.log((scores[relevant] / scores.sum().clamp_min(_EPSILON)).clamp_min(_EPSILON)).mean()
 
 
-def listwise_loss(logits: "Tensor", relevant: "Tensor") -> "Tensor":
+def listwise_loss(logits: Tensor, relevant: Tensor) -> Tensor:
     """Return the mean of -log softmax over the relevant nodes, each among itself and the others.
 
     Relevant nodes do not compete with each other, so that the last passage of a path is raised like the first.

@@ -11,15 +11,12 @@ that the first samples are informed; a selection may end before the budget is sp
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from clew.nn.node_gcn import NodeGCN
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PRODUCT: Final = "product"
 SUM: Final = "sum"
@@ -38,11 +35,11 @@ class NodeBatch:
         graph_count: b.
     """
 
-    inputs: "Tensor"
-    edges: "Tensor"
-    cosines: "Tensor"
-    prior: "Tensor"
-    graph_of: "Tensor"
+    inputs: Tensor
+    edges: Tensor
+    cosines: Tensor
+    prior: Tensor
+    graph_of: Tensor
     graph_count: int
 
 
@@ -69,7 +66,7 @@ class SubgraphScorer(nn.Module):
             for parameter in self.gcn.layers[-1].parameters():
                 nn.init.zeros_(parameter)
 
-    def forward(self, batch: NodeBatch) -> "tuple[Tensor, Tensor]":
+    def forward(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
         """Return logits of the nodes (n,), and of ending each selection (b,), minus infinity where it may not end."""
         importance = self.gcn(batch.inputs, batch.edges)
         if self.combination == PRODUCT:
@@ -80,9 +77,7 @@ class SubgraphScorer(nn.Module):
         return scores, end
 
 
-def sample_without_replacement(
-    scores: "Tensor", end: "Tensor", budget: int, generator: "torch.Generator | None"
-) -> "Tensor":
+def sample_without_replacement(scores: Tensor, end: Tensor, budget: int, generator: torch.Generator | None) -> Tensor:
     """Return the indices (k,) of the selected nodes of one graph, in the order of sampling; at least one.
 
     Args:
@@ -101,7 +96,7 @@ def sample_without_replacement(
     return order[: max(1, int((perturbed[order] > ends).sum()))]
 
 
-def selection_log_probability(scores: "Tensor", end: "Tensor", order: "Tensor", budget: int) -> "Tensor":
+def selection_log_probability(scores: Tensor, end: Tensor, order: Tensor, budget: int) -> Tensor:
     """Return the log probability () of selecting nodes in an order, and no others.
 
     Args:

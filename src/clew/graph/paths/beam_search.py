@@ -10,15 +10,12 @@ path only as many extensions are kept as the beam is wide, which changes nothing
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.ranking import top_order
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 _SCORING_BATCH = 65_536  # extensions of one path scored at once: a hub may have a million
 
@@ -61,13 +58,13 @@ class TripleGraph:
         node_count: Number of nodes.
     """
 
-    def __init__(self, ends: "LongArray | IntArray", node_count: int) -> None:
+    def __init__(self, ends: LongArray | IntArray, node_count: int) -> None:
         positions = np.arange(len(ends), dtype=np.int64)
         both = np.concatenate([ends[:, 0], ends[:, 1]])
         self.ends = ends
         self.node_triples: Adjacency = build_adjacency(both, np.tile(positions, 2), np.ones(2 * len(ends)), node_count)
 
-    def neighbours(self, triple: int, max_node_triples: int) -> "LongArray":
+    def neighbours(self, triple: int, max_node_triples: int) -> LongArray:
         """Return the triples that share a node of at most `max_node_triples` with one, itself included, ascending."""
         rows = [self.node_triples.row(int(node)) for node in set(self.ends[triple].tolist())]
         usable = [row for row in rows if len(row) <= max_node_triples]
@@ -79,7 +76,7 @@ def diverse_beam_search(
     starts: Sequence[int],
     score_paths: PathScorer,
     settings: BeamSettings,
-    allowed: "BoolArray | None" = None,
+    allowed: BoolArray | None = None,
 ) -> list[Beam]:
     """Return the paths on the last beam, best first, ties by the positions of their triples.
 
@@ -109,10 +106,10 @@ def diverse_beam_search(
 def _extend_beam(
     graph: TripleGraph,
     beam: Beam,
-    used: "LongArray",
+    used: LongArray,
     score_paths: PathScorer,
     settings: BeamSettings,
-    allowed: "BoolArray | None",
+    allowed: BoolArray | None,
 ) -> list[Beam]:
     """Return the best extensions of a path, each discounted by its rank among them."""
     options = graph.neighbours(beam.triples[-1], settings.hub)

@@ -7,20 +7,17 @@ Source: Zhu et al., "Neural Bellman-Ford Networks" (2021), section 4.3, on paths
 Differs from the source: a walk may be shorter than the number of layers; the search is exact.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray, LongArray
+from clew.arrays import FloatArray, IntArray, LongArray
 
 
 def best_walks(
-    senders: "IntArray",
-    receivers: "IntArray",
-    importance: "FloatArray",
-    starts: "LongArray",
+    senders: IntArray,
+    receivers: IntArray,
+    importance: FloatArray,
+    starts: LongArray,
     target: int,
     max_walks: int,
 ) -> list[tuple[float, tuple[int, ...]]]:
@@ -51,7 +48,7 @@ def best_walks(
     return [(walk_scores[walk], walk) for walk in best]
 
 
-def _trace_edges(edges: "LongArray", slots: "LongArray", senders: "IntArray", node: int, slot: int) -> tuple[int, ...]:
+def _trace_edges(edges: LongArray, slots: LongArray, senders: IntArray, node: int, slot: int) -> tuple[int, ...]:
     walk: list[int] = []
     for layer in range(len(edges) - 1, 0, -1):
         edge = int(edges[layer, node, slot])

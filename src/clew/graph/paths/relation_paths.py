@@ -11,16 +11,13 @@ is missed.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.csr import run_starts
 from clew.graph.subgraphs.induced import LocalGraph
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray, LongArray
 
 MAX_EDGES = 400_000  # read for one level
 
@@ -39,28 +36,28 @@ class RelationPathLevel:
         truncated: Whether ends were left out.
     """
 
-    relation_paths: "IntArray"
-    indptr: "LongArray"
-    positions: "IntArray"
-    parents: "IntArray"
-    edges: "IntArray"
-    simple: "BoolArray"
+    relation_paths: IntArray
+    indptr: LongArray
+    positions: IntArray
+    parents: IntArray
+    edges: IntArray
+    simple: BoolArray
     truncated: bool = False
 
-    def ends(self, index: int) -> "LongArray":
+    def ends(self, index: int) -> LongArray:
         """Return the ends of a relation path: those of simple paths, or all if there are none."""
         first, last = int(self.indptr[index]), int(self.indptr[index + 1])
         simple = int(self.simple[first:last].sum())
         return np.arange(first, first + simple if simple else last)
 
 
-def relation_codes(local: LocalGraph, triples: "IntArray") -> "IntArray":
+def relation_codes(local: LocalGraph, triples: IntArray) -> IntArray:
     """Return the relation code (m,) of every edge of a local graph."""
     codes: IntArray = (2 * triples[local.edges >> 1, 1] + (local.edges & 1)).astype(np.int32)
     return codes
 
 
-def first_level(starts: "LongArray") -> RelationPathLevel:
+def first_level(starts: LongArray) -> RelationPathLevel:
     """Return the level of the empty relation path, which ends at the starts."""
     count = len(starts)
     return RelationPathLevel(
@@ -75,9 +72,9 @@ def first_level(starts: "LongArray") -> RelationPathLevel:
 
 def next_level(
     local: LocalGraph,
-    codes: "IntArray",
+    codes: IntArray,
     levels: list[RelationPathLevel],
-    selected: "LongArray",
+    selected: LongArray,
     max_ends: int,
     max_edges: int = MAX_EDGES,
 ) -> RelationPathLevel:
@@ -106,7 +103,7 @@ def next_level(
     return RelationPathLevel(extended, bounds, position, parent, edge, simple[order], bool(truncated))
 
 
-def trace_back(levels: list[RelationPathLevel], end: int) -> "tuple[IntArray, IntArray]":
+def trace_back(levels: list[RelationPathLevel], end: int) -> tuple[IntArray, IntArray]:
     """Return the positions (h + 1,) and edge codes (h,) of the path to an end of the last level."""
     positions: list[int] = []
     edges: list[int] = []
@@ -118,7 +115,7 @@ def trace_back(levels: list[RelationPathLevel], end: int) -> "tuple[IntArray, In
     return np.array(positions[::-1], dtype=np.int32), np.array(edges[::-1], dtype=np.int32)
 
 
-def _ancestors(levels: list[RelationPathLevel]) -> "IntArray":
+def _ancestors(levels: list[RelationPathLevel]) -> IntArray:
     """Return the positions (n, h + 1) on the path of every end of the last level."""
     ancestors = levels[0].positions[:, None]
     for level in levels[1:]:

@@ -10,26 +10,19 @@ Differs from the source: the number of edges is bounded, under which Dijkstra's 
 broken by fewer edges, then by smaller edges from the start on.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.paths.simple_paths import PathSet, entities_at
 from clew.graph.subgraphs.induced import LocalGraph
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
-
-    Costs = NDArray[np.float64]
-
 
 def shortest_paths(
-    local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, costs: "NDArray[np.floating] | None" = None
-) -> "tuple[PathSet, Costs]":
+    local: LocalGraph, starts: LongArray | IntArray, max_hops: int, costs: NDArray[np.floating] | None = None
+) -> tuple[PathSet, DoubleArray]:
     """Return a cheapest path of 1 to `max_hops` edges from any start to every other node that can be reached.
 
     Args:

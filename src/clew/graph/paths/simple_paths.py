@@ -8,16 +8,13 @@ prefix of the result of a larger one.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
-
-if TYPE_CHECKING:
-    from clew.types import IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,20 +27,20 @@ class PathSet:
         truncated: Whether there are more paths.
     """
 
-    nodes: "IntArray"
-    edges: "IntArray"
+    nodes: IntArray
+    edges: IntArray
     truncated: bool = False
 
     def __len__(self) -> int:
         return len(self.edges)
 
-    def lengths(self) -> "LongArray":
+    def lengths(self) -> LongArray:
         """Return the number of edges of every path, (P,)."""
         lengths: LongArray = (self.edges >= 0).sum(axis=1, dtype=np.int64)
         return lengths
 
 
-def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, max_paths: int) -> PathSet:
+def simple_paths(local: LocalGraph, starts: LongArray | IntArray, max_hops: int, max_paths: int) -> PathSet:
     """Return the simple paths of 1 to `max_hops` edges from the starts, by length, then round by round.
 
     Paths of length 0 are the starts in the given order; a path is extended by the edges of its end, ordered by the
@@ -78,7 +75,7 @@ def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", max_hops: in
     return PathSet(entities_at(local, all_positions), all_codes, bool(truncated))
 
 
-def entities_at(local: LocalGraph, positions: "IntArray") -> "IntArray":
+def entities_at(local: LocalGraph, positions: IntArray) -> IntArray:
     """Return the entities at some positions, -1 for negative positions."""
     if not len(local.nodes):
         return positions

@@ -11,17 +11,12 @@ never entered; a walk at a node without open (unblocked) neighbours ends there.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray
 from clew.graph.csr import Adjacency
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,18 +32,18 @@ class PushResult:
         residual: Probability that was not moved further; the sum of the exact values is higher by at most this.
     """
 
-    nodes: "IntArray"
-    values: "FloatArray"
-    open_weights: "NDArray[np.float64]"
-    slots: "IntArray"
+    nodes: IntArray
+    values: FloatArray
+    open_weights: DoubleArray
+    slots: IntArray
     residual: float
 
 
 def push_pagerank(
     graph: Adjacency,
-    restart: "tuple[IntArray, FloatArray]",
-    attraction: "FloatArray",
-    blocked: "NDArray[np.bool_]",
+    restart: tuple[IntArray, FloatArray],
+    attraction: FloatArray,
+    blocked: BoolArray,
     damping: float,
     epsilon: float,
 ) -> PushResult:

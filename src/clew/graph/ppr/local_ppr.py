@@ -12,20 +12,14 @@ its node, 1 - d, is added to its score; the sweep covers all nodes that push tou
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
-
-    Scores = NDArray[np.float64]
 
 DAMPING = 0.8
 EPSILON = 1e-5
@@ -45,18 +39,18 @@ class SweepCut:
             1 if it is undefined.
     """
 
-    scores: "Scores"
+    scores: DoubleArray
     size: int
     conductance: float
 
 
 def push_ppr(
     local: LocalGraph,
-    starts: "LongArray | IntArray",
-    weights: "NDArray[np.floating]",
+    starts: LongArray | IntArray,
+    weights: NDArray[np.floating],
     damping: float = DAMPING,
     epsilon: float = EPSILON,
-) -> "Scores":
+) -> DoubleArray:
     """Return approximate personalised PageRank (n,): too low by at most `epsilon` times the node's degree.
 
     Reads at most 1 / (epsilon (1 - damping)) edges and those of the starts, however large the graph. A start is always
@@ -82,12 +76,12 @@ def push_ppr(
 
 def random_walk_with_restart(
     local: LocalGraph,
-    starts: "LongArray | IntArray",
-    weights: "NDArray[np.floating]",
+    starts: LongArray | IntArray,
+    weights: NDArray[np.floating],
     damping: float = DAMPING,
     max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
-) -> "Scores":
+) -> DoubleArray:
     """Return personalised PageRank (n,) by power iteration over all edges.
 
     Args:
@@ -103,14 +97,14 @@ def random_walk_with_restart(
         InputError: A start is not in the graph, or a weight or the damping is out of range.
     """
     restart = _restart_vector(local, starts, weights, damping)
-    scores: Scores = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
+    scores: DoubleArray = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
     return scores
 
 
 def pagerank_nibble(
     local: LocalGraph,
-    starts: "LongArray | IntArray",
-    weights: "NDArray[np.floating]",
+    starts: LongArray | IntArray,
+    weights: NDArray[np.floating],
     damping: float = DAMPING,
     epsilon: float = EPSILON,
 ) -> SweepCut:
@@ -125,7 +119,7 @@ def pagerank_nibble(
     return SweepCut(scores, int(size), float(conductance))
 
 
-def best_positions(scores: "Scores", max_count: int) -> "LongArray":
+def best_positions(scores: DoubleArray, max_count: int) -> LongArray:
     """Return the positions of the `max_count` highest scores above 0, best first, ties by position."""
     if not 0 < max_count < np.count_nonzero(scores > 0.0):
         candidates = np.flatnonzero(scores > 0.0)
@@ -138,8 +132,8 @@ def best_positions(scores: "Scores", max_count: int) -> "LongArray":
 
 
 def _restart_vector(
-    local: LocalGraph, starts: "LongArray | IntArray", weights: "NDArray[np.floating]", damping: float
-) -> "Scores":
+    local: LocalGraph, starts: LongArray | IntArray, weights: NDArray[np.floating], damping: float
+) -> DoubleArray:
     if not 0.0 <= damping < 1.0:
         raise InputError(f"damping is {damping}: wanted at least 0 and less than 1, for example {DAMPING}")
     local.distinct_positions(starts)

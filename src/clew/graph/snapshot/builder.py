@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, run_starts
 from clew.graph.snapshot.imported_graph import (
     ImportedGraph,
@@ -20,11 +21,6 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
-
 
 @dataclass(frozen=True, slots=True)
 class PassageColumns:
@@ -37,7 +33,7 @@ class PassageColumns:
     metadata: Sequence[str]
     starts: Sequence[int]
     ends: Sequence[int]
-    vectors: "FloatArray"
+    vectors: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +112,7 @@ def build_snapshot(
     )
 
 
-def with_equivalences(snapshot: Snapshot, left: "IntArray", right: "IntArray", scores: "FloatArray") -> Snapshot:
+def with_equivalences(snapshot: Snapshot, left: IntArray, right: IntArray, scores: FloatArray) -> Snapshot:
     """Return the snapshot with edges between entities of nearly the same name.
 
     Args:
@@ -137,7 +133,7 @@ def most_frequent_form(surface_forms: Counter[str]) -> str:
 
 def _stated_triples(
     facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]
-) -> "LongArray":
+) -> LongArray:
     """Return (m, 4): numbers of head, relation and tail of each stated triple, and the passage that states it."""
     return np.array(
         [
@@ -149,7 +145,7 @@ def _stated_triples(
     ).reshape(-1, 4)
 
 
-def _merge_triples(stated: "LongArray", graph: "LongArray") -> "tuple[IntArray, Adjacency, BoolArray]":
+def _merge_triples(stated: LongArray, graph: LongArray) -> tuple[IntArray, Adjacency, BoolArray]:
     """Return the distinct triples (T, 3), the passages of each, and whether each is in the graph."""
     triples, row = distinct_rows(np.concatenate([stated[:, :3], graph]))
     passages = build_adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
@@ -172,7 +168,7 @@ def _mention_rows(facts: Sequence[PassageFacts], number: Mapping[str, int]) -> A
 
 def _name_table(
     names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: MergedPositions
-) -> "tuple[NDArray[np.uint64], IntArray]":
+) -> tuple[NDArray[np.uint64], IntArray]:
     """Return the sorted hashes of names, and the entity of each."""
     pairs = [(hash_, number[key]) for hash_, keys in names.items() for key in keys]
     hashes = np.concatenate([np.array([hash_ for hash_, _ in pairs], dtype=np.uint64), graph.name_hashes])

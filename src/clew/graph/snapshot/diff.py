@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import LongArray
 from clew.graph.snapshot.imported_graph import distinct_rows
 from clew.graph.snapshot.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from clew.types import LongArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +75,7 @@ def _diff_triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[
     return removed, added
 
 
-def _triple_numbers(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
+def _triple_numbers(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> LongArray:
     entity = np.array([entities[name] for name in s.entities], dtype=np.int64)
     relation = np.array([relations[name] for name in s.relations], dtype=np.int64)
     heads, relation_numbers, tails = s.triples.T

@@ -3,17 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import IntArray, LongArray
 from clew.graph.csr import run_starts
 from clew.graph.string_array import StringArray
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +27,10 @@ class ImportedGraph:
 
     keys: StringArray
     labels: StringArray
-    name_hashes: "NDArray[np.uint64]"
-    name_entities: "IntArray"
+    name_hashes: NDArray[np.uint64]
+    name_entities: IntArray
     relations: StringArray
-    triples: "IntArray"
+    triples: IntArray
 
 
 def empty_graph() -> ImportedGraph:
@@ -54,8 +50,8 @@ class MergedPositions:
     """
 
     count: int
-    first: "LongArray"
-    second: "LongArray"
+    first: LongArray
+    second: LongArray
 
 
 def merge_sorted(first: Sequence[str], second: Sequence[str]) -> MergedPositions:
@@ -84,7 +80,7 @@ def merge_texts(first: Sequence[str], second: StringArray, positions: MergedPosi
     return StringArray.pack(texts)
 
 
-def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], LongArray]":
+def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], LongArray]:
     """Return the distinct rows of a matrix (n, k) of non-negative values, sorted, and the index (n,) of each row."""
     keys = _pack_rows(rows)
     order = np.lexsort(keys[::-1])
@@ -94,7 +90,7 @@ def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], Lo
     return rows[order[first]], index
 
 
-def _pack_rows(rows: "NDArray[np.integer]") -> "list[LongArray]":
+def _pack_rows(rows: NDArray[np.integer]) -> list[LongArray]:
     """Pack the columns into few keys that sort as the rows do; sorting by one key is several times as fast."""
     keys = [np.zeros(len(rows), dtype=np.int64)]
     span = 1

@@ -8,20 +8,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
 from clew.types import Passage, Triple
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,23 +56,23 @@ class Snapshot:
     titles: StringArray
     texts: StringArray
     metadata: StringArray
-    starts: "LongArray"
-    ends: "LongArray"
-    title_entities: "IntArray"
+    starts: LongArray
+    ends: LongArray
+    title_entities: IntArray
     entities: StringArray
-    name_hashes: "NDArray[np.uint64]"
-    name_entities: "IntArray"
+    name_hashes: NDArray[np.uint64]
+    name_entities: IntArray
     relations: StringArray
-    triples: "IntArray"
-    imported: "BoolArray"
+    triples: IntArray
+    imported: BoolArray
     triple_passages: Adjacency
     passage_triples: Adjacency
     mentions: Adjacency
     mentioned_in: Adjacency
     equivalences: Adjacency
-    entity_nodes: "IntArray"
+    entity_nodes: IntArray
     walk: Adjacency
-    vectors: "FloatArray"
+    vectors: FloatArray
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""
@@ -94,12 +90,12 @@ class Snapshot:
         """Return the position of a passage in the index by its id."""
         return bisect_left(self.passage_ids, passage_id)
 
-    def passage_triple_positions(self, passage_ids: Iterable[str]) -> "LongArray":
+    def passage_triple_positions(self, passage_ids: Iterable[str]) -> LongArray:
         """Return the positions of the triples stated by some passages, ascending."""
         rows = [self.passage_triples.row(self.position(id_)) for id_ in passage_ids]
         return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
 
-    def stated_triple_mask(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
+    def stated_triple_mask(self, allowed: BoolArray) -> BoolArray:
         """Return which triples (T,) are in an imported graph or stated by an allowed passage (P,)."""
         if allowed.all():
             return np.ones(len(self.triples), dtype=bool)
@@ -110,14 +106,14 @@ class Snapshot:
             mask[nonempty] |= np.logical_or.reduceat(allowed[passages.indices], passages.indptr[nonempty])
         return mask
 
-    def triple(self, position: int, allowed: "NDArray[np.bool_] | None" = None) -> Triple:
+    def triple(self, position: int, allowed: BoolArray | None = None) -> Triple:
         """Return the triple at a position (0 to T - 1) with the ids of the `allowed` passages (P,) that state it."""
         head, relation, tail = (int(i) for i in self.triples[position])
         passages = self.triple_passages.row(position)
         ids = tuple(self.passage_ids[int(p)] for p in passages if allowed is None or allowed[p])
         return Triple(self.entities[head], self.relations[relation], self.entities[tail], ids)
 
-    def entities_with_key(self, key_hash: int) -> "IntArray":
+    def entities_with_key(self, key_hash: int) -> IntArray:
         """Return the entities with a name whose key has this hash, ascending."""
         wanted = np.uint64(key_hash)
         first = int(self.name_hashes.searchsorted(wanted, side="left"))
@@ -127,13 +123,13 @@ class Snapshot:
         last = int(self.name_hashes.searchsorted(wanted, side="right"))
         return self.name_entities[first:last]
 
-    def entities_with_name(self, name: str) -> "IntArray":
+    def entities_with_name(self, name: str) -> IntArray:
         """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
         matches = self.entities_with_key(key_hash(name_key(name)))
         exact = [entity for entity in matches if self.entities[int(entity)] == name.strip()]
         return np.array(exact, dtype=np.int32) if exact else matches
 
-    def title_mask(self, entities: "IntArray") -> "NDArray[np.bool_]":
+    def title_mask(self, entities: IntArray) -> BoolArray:
         """Return for each entity whether it is the title of a document."""
         passages = self.mentioned_in
         return np.array([(self.title_entities[passages.row(int(e))] == e).any() for e in entities], dtype=bool)
@@ -152,7 +148,7 @@ def load_snapshot(folder: Path) -> Snapshot:
         IndexFormatError: A file is missing or damaged.
     """
 
-    def load(name: str) -> "NDArray[np.generic]":
+    def load(name: str) -> NDArray[np.generic]:
         try:
             # An empty array cannot be mapped; reading it costs nothing.
             path = folder / f"{name}.npy"
@@ -178,7 +174,7 @@ _PARTS: dict[object, tuple[str, ...]] = {
 }
 
 
-def _named_arrays(snapshot: Snapshot) -> "Iterator[tuple[str, NDArray[np.generic]]]":
+def _named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield every array of a snapshot with the name of its file, without suffix."""
     for field in fields(Snapshot):
         value = getattr(snapshot, field.name)

@@ -6,17 +6,13 @@ it mentions, in both directions. Equivalent names are not joined: that leads fro
 (docs/decisions.md).
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from clew.arrays import IntArray
 from clew.graph.csr import Adjacency, build_adjacency
 
-if TYPE_CHECKING:
-    from clew.types import IntArray
 
-
-def entity_nodes(title_entities: "IntArray", mentioned_in: Adjacency) -> "IntArray":
+def entity_nodes(title_entities: IntArray, mentioned_in: Adjacency) -> IntArray:
     """Return the node (E,) of every entity: a passage's position, or P and above for a node of its own.
 
     Args:
@@ -37,7 +33,7 @@ def entity_nodes(title_entities: "IntArray", mentioned_in: Adjacency) -> "IntArr
     return nodes.astype(np.int32)
 
 
-def walk_graph(nodes: "IntArray", mentions: Adjacency) -> Adjacency:
+def walk_graph(nodes: IntArray, mentions: Adjacency) -> Adjacency:
     """Return the edges between nodes in both directions, without loops.
 
     Args:

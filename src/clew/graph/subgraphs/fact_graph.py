@@ -6,15 +6,12 @@ not merged.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray, LongArray
 
 MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits
 
@@ -32,9 +29,9 @@ class FactGraph:
             then code.
     """
 
-    indptr: "LongArray"
-    neighbours: "IntArray"
-    edges: "IntArray"
+    indptr: LongArray
+    neighbours: IntArray
+    edges: IntArray
 
     @property
     def entity_count(self) -> int:
@@ -42,12 +39,12 @@ class FactGraph:
         return len(self.indptr) - 1
 
     @property
-    def arrays(self) -> "tuple[LongArray, IntArray, IntArray]":
+    def arrays(self) -> tuple[LongArray, IntArray, IntArray]:
         """The three arrays, as the compiled functions take them."""
         return self.indptr, self.neighbours, self.edges
 
 
-def fact_graph(triples: "IntArray", entity_count: int) -> FactGraph:
+def fact_graph(triples: IntArray, entity_count: int) -> FactGraph:
     """Return the graph of some triples, in time linear in their number.
 
     Args:
@@ -66,21 +63,21 @@ def fact_graph(triples: "IntArray", entity_count: int) -> FactGraph:
     return FactGraph(*symmetric_rows(heads, tails, codes, entity_count))
 
 
-def check_range(values: "LongArray | IntArray", count: int, subject: str, advice: str) -> None:
+def check_range(values: LongArray | IntArray, count: int, subject: str, advice: str) -> None:
     """Raise InputError if a value is not from 0 to `count` - 1."""
     if len(values) and not 0 <= int(values.min()) <= int(values.max()) < count:
         seen = int(values.min()) if values.min() < 0 else int(values.max())
         raise InputError(f"{subject} {seen}: wanted 0 to {count - 1}; {advice}")
 
 
-def blocked_mask(blocked_triples: "BoolArray | None") -> "BoolArray":
+def blocked_mask(blocked_triples: BoolArray | None) -> BoolArray:
     """Return a mask for the compiled functions, which take an empty one for None."""
     return np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples
 
 
 def symmetric_rows(
-    sources: "IntArray", targets: "IntArray", codes: "IntArray", row_count: int
-) -> "tuple[LongArray, IntArray, IntArray]":
+    sources: IntArray, targets: IntArray, codes: IntArray, row_count: int
+) -> tuple[LongArray, IntArray, IntArray]:
     """Return edges and their reverse edges as rows sorted by neighbour, then code.
 
     Args:

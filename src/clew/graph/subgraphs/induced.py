@@ -4,17 +4,14 @@ If the best entities are given first, every search in the local graph visits the
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 from clew.graph.subgraphs.k_hop import Neighbourhood
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray, LongArray
 
 LOOKUP_COST = 4  # one step of a binary search in a long row costs as much as reading this many edges
 
@@ -30,16 +27,16 @@ class LocalGraph:
         edges: (m,) codes, as in `FactGraph`. Rows are sorted by neighbour, then code.
     """
 
-    nodes: "IntArray"
-    indptr: "LongArray"
-    neighbours: "IntArray"
-    edges: "IntArray"
+    nodes: IntArray
+    indptr: LongArray
+    neighbours: IntArray
+    edges: IntArray
 
-    def degrees(self) -> "LongArray":
+    def degrees(self) -> LongArray:
         """Return the number of edges of every position, (n,)."""
         return np.diff(self.indptr)
 
-    def positions(self, entities: "IntArray") -> "LongArray":
+    def positions(self, entities: IntArray) -> LongArray:
         """Return the position (s,) of each entity, -1 for one that is not in the graph."""
         if not len(self.nodes):
             return np.full(len(entities), -1, dtype=np.int64)
@@ -48,7 +45,7 @@ class LocalGraph:
         positions: LongArray = np.where(self.nodes[candidates] == entities, candidates, -1)
         return positions
 
-    def distinct_positions(self, starts: "LongArray | IntArray") -> "LongArray":
+    def distinct_positions(self, starts: LongArray | IntArray) -> LongArray:
         """Return positions in the given order, without duplicates.
 
         Raises:
@@ -60,7 +57,7 @@ class LocalGraph:
         return distinct
 
 
-def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray | None" = None) -> LocalGraph:
+def local_graph(graph: FactGraph, nodes: IntArray, blocked_triples: BoolArray | None = None) -> LocalGraph:
     """Return the graph induced by some entities, in the given order.
 
     An edge is found from its end of lower degree; a long row is not read but searched for the nodes of still higher
@@ -88,7 +85,7 @@ def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray
     return LocalGraph(entities, *symmetric_rows(sources, targets, codes, len(entities)))
 
 
-def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "BoolArray | None" = None) -> LocalGraph:
+def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: BoolArray | None = None) -> LocalGraph:
     """Return the graph of the edges that were read to find a neighbourhood, in both directions.
 
     Unless the neighbourhood is truncated, the graph contains every walk from the starts of at most as many edges as it
@@ -106,7 +103,7 @@ def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "
     return LocalGraph(nodes, *symmetric_rows(sources, targets, codes, len(nodes)))
 
 
-def filter_edges(local: LocalGraph, mask: "BoolArray") -> LocalGraph:
+def filter_edges(local: LocalGraph, mask: BoolArray) -> LocalGraph:
     """Return the graph with all nodes and the edges where a mask (m,) is true.
 
     The mask should have the same value for both directions of a fact: the entity rankings depend on it.

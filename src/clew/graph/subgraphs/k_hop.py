@@ -7,18 +7,14 @@ since their neighbours have little in common.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, IntArray, LongArray
 
 MAX_HOPS = 127
 
@@ -34,14 +30,14 @@ class Neighbourhood:
         truncated_nodes: Number of expanded nodes of which not all edges were read; 0 if nothing was cut.
     """
 
-    nodes: "IntArray"
-    hops: "NDArray[np.int8]"
-    edges_read: "LongArray"
+    nodes: IntArray
+    hops: NDArray[np.int8]
+    edges_read: LongArray
     truncated_nodes: int
 
 
 def neighbourhood(
-    graph: FactGraph, starts: "IntArray", hops: int, max_edges: int, blocked_triples: "BoolArray | None" = None
+    graph: FactGraph, starts: IntArray, hops: int, max_edges: int, blocked_triples: BoolArray | None = None
 ) -> Neighbourhood:
     """Return the entities within some hops of the starts.
 
@@ -79,7 +75,7 @@ def neighbourhood(
     return Neighbourhood(np.concatenate(levels), distances, np.concatenate(edges_read), truncated_nodes)
 
 
-def _edge_quotas(degrees: "LongArray", budget: int) -> "LongArray":
+def _edge_quotas(degrees: LongArray, budget: int) -> LongArray:
     """Return how many edges of each node to read within a budget: nodes of few edges first, ties by position."""
     if int(degrees.sum()) <= budget:
         return degrees

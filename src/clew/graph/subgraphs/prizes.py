@@ -14,27 +14,20 @@ the source does not do.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import build_adjacency
 from clew.graph.subgraphs.pcst import prize_collecting_tree
 from clew.graph.subgraphs.textual_graph import Subgraph
 from clew.ranking import top_order
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, IntArray, LongArray
-
-    Prizes = NDArray[np.float64]
-
 EDGE_COST = 0.5
 _MIN_DECREASE = 0.01  # c: minimum relative decrease from the prize of one value to the next
 
 
-def node_prizes(similarity: "FloatArray", k: int) -> "Prizes":
+def node_prizes(similarity: FloatArray, k: int) -> DoubleArray:
     """Return prizes (n,): k for the most similar node, then descending to 1, 0 for the others; ties by position.
 
     Args:
@@ -48,7 +41,7 @@ def node_prizes(similarity: "FloatArray", k: int) -> "Prizes":
     return prizes
 
 
-def edge_prizes(similarity: "FloatArray", k: int) -> "Prizes":
+def edge_prizes(similarity: FloatArray, k: int) -> DoubleArray:
     """Return prizes (m,): those of the highest k distinct values of similarity, each shared by its edges.
 
     Args:
@@ -65,7 +58,7 @@ def edge_prizes(similarity: "FloatArray", k: int) -> "Prizes":
     return np.asarray(shares[value_of_edge], dtype=np.float64)
 
 
-def edge_cost(prizes: "Prizes", cost: float = EDGE_COST) -> float:
+def edge_cost(prizes: DoubleArray, cost: float = EDGE_COST) -> float:
     """Return the cost of an edge, lowered where no edge would be worth it.
 
     Args:
@@ -76,7 +69,7 @@ def edge_cost(prizes: "Prizes", cost: float = EDGE_COST) -> float:
     return min(cost, highest * (1.0 - _MIN_DECREASE / 2)) if highest > 0.0 else cost
 
 
-def prize_tree(edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", cost: float = EDGE_COST) -> Subgraph:
+def prize_tree(edges: IntArray, node_prize: DoubleArray, edge_prize: DoubleArray, cost: float = EDGE_COST) -> Subgraph:
     """Return the prize-collecting tree: connected, or all nodes of a graph without edges.
 
     Args:
@@ -104,7 +97,7 @@ def prize_tree(edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", co
 
 
 def prune_to_budget(
-    tree: Subgraph, edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", budget: int
+    tree: Subgraph, edges: IntArray, node_prize: DoubleArray, edge_prize: DoubleArray, budget: int
 ) -> Subgraph:
     """Remove the leaves of least prize from a tree, one by one, until it has at most `budget` nodes.
 
@@ -139,7 +132,7 @@ def prune_to_budget(
     return _edges_between(np.array(sorted(forest), dtype=np.int32), tree.edges, edges)
 
 
-def grow_to_budget(subgraph: Subgraph, edges: "IntArray", similarity: "FloatArray", budget: int) -> Subgraph:
+def grow_to_budget(subgraph: Subgraph, edges: IntArray, similarity: FloatArray, budget: int) -> Subgraph:
     """Add the most similar neighbours to a subgraph, one by one, until it has `budget` nodes or no more neighbours.
 
     Neighbours of added nodes count as neighbours. Added nodes come with all their edges to the subgraph.
@@ -177,7 +170,7 @@ def grow_to_budget(subgraph: Subgraph, edges: "IntArray", similarity: "FloatArra
     return _edges_between(np.flatnonzero(inside).astype(np.int32), candidates, edges)
 
 
-def _maximum_spanning_forest(tree: Subgraph, edges: "IntArray", edge_prize: "Prizes") -> dict[int, dict[int, float]]:
+def _maximum_spanning_forest(tree: Subgraph, edges: IntArray, edge_prize: DoubleArray) -> dict[int, dict[int, float]]:
     """Return for each node its neighbours in the spanning forest of highest prizes, and the prizes of these edges."""
     parents = {node: node for node in tree.nodes.tolist()}
 
@@ -195,6 +188,6 @@ def _maximum_spanning_forest(tree: Subgraph, edges: "IntArray", edge_prize: "Pri
     return forest
 
 
-def _edges_between(nodes: "IntArray", candidates: "IntArray | LongArray", edges: "IntArray") -> Subgraph:
+def _edges_between(nodes: IntArray, candidates: IntArray | LongArray, edges: IntArray) -> Subgraph:
     """Return a subgraph of the nodes and of the candidate edges that join two of them."""
     return Subgraph(nodes, np.asarray(candidates, dtype=np.int32)[np.isin(edges[candidates], nodes).all(axis=1)])

@@ -7,12 +7,10 @@ Differs from the source: cells are quoted as in CSV, so a text with a comma, quo
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray
+from clew.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +24,7 @@ class TextualGraph:
     """
 
     nodes: Sequence[str]
-    edges: "IntArray"
+    edges: IntArray
     relations: Sequence[str]
 
 
@@ -39,8 +37,8 @@ class Subgraph:
         edges: (e,) positions of edges between these nodes, ascending.
     """
 
-    nodes: "IntArray"
-    edges: "IntArray"
+    nodes: IntArray
+    edges: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,9 +53,9 @@ class EncodedGraph:
     """
 
     graph: TextualGraph
-    node_vectors: "FloatArray"
-    relation_vectors: "FloatArray"
-    edge_relations: "IntArray"
+    node_vectors: FloatArray
+    relation_vectors: FloatArray
+    edge_relations: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,9 +71,9 @@ class GraphQuery:
     """
 
     graph: EncodedGraph
-    question_vector: "FloatArray"
-    topics: "IntArray"
-    relation_relevance: "FloatArray | None" = None
+    question_vector: FloatArray
+    topics: IntArray
+    relation_relevance: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +91,7 @@ class GraphContext:
     text: str
 
 
-def induced_subgraph(graph: TextualGraph, nodes: "IntArray | Sequence[int]") -> Subgraph:
+def induced_subgraph(graph: TextualGraph, nodes: IntArray | Sequence[int]) -> Subgraph:
     """Return the distinct nodes and all edges between them.
 
     Args:

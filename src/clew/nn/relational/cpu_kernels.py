@@ -3,26 +3,20 @@
 bfloat16 rows are read as the upper halves of float32 numbers; sums are float32.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from numba import get_num_threads, njit, prange
+from numpy.typing import NDArray
+from torch import Tensor
 
-from clew.nn.relational.graph import FIRST, PRODUCT
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from clew.nn.relational.graph import GroupedEdges, RelationalGraph
+from clew.nn.relational.graph import FIRST, PRODUCT, GroupedEdges, RelationalGraph
 
 # With fewer products one thread is faster; and a search must not start numba's threads, which compete with torch's.
 _MIN_PARALLEL_PRODUCTS = 32_000_000
 _CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other threads idle
 
 
-def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", right: "Tensor", kind: int) -> "Tensor":
+def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: Tensor, kind: int) -> Tensor:
     """Return for each group of edges the weighted sum of their terms, (groups, d).
 
     Args:
@@ -49,8 +43,8 @@ def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", r
 
 
 def edge_inner_products(
-    graph: "RelationalGraph", gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
-) -> "Tensor":
+    graph: RelationalGraph, gradients: Tensor, nodes: Tensor, relations: Tensor, product: bool
+) -> Tensor:
     """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
 
     Args:
@@ -67,17 +61,17 @@ def edge_inner_products(
     return torch.from_numpy(out)
 
 
-def _to_numpy(rows: "Tensor") -> "NDArray[np.generic]":
+def _to_numpy(rows: Tensor) -> NDArray[np.generic]:
     # numba has no bfloat16: its bits are passed as integers.
     plain = rows.detach()
     return plain.view(torch.int16).numpy().view(np.uint16) if rows.dtype == torch.bfloat16 else plain.numpy()
 
 
-def _weights_to_numpy(weights: "Tensor | None") -> "NDArray[np.float32]":
+def _weights_to_numpy(weights: Tensor | None) -> NDArray[np.float32]:
     return np.zeros(0, dtype=np.float32) if weights is None else weights.detach().contiguous().numpy()
 
 
-def _chunk_bounds(indptr: "NDArray[np.int64]", parts: int) -> "NDArray[np.int64]":
+def _chunk_bounds(indptr: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
     """Return the rows at which to cut, so that the parts have about equally many edges."""
     targets = np.linspace(0, indptr[-1], parts + 1)
     bounds = np.searchsorted(indptr, targets[1:-1])

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PRODUCT, SUM, FIRST = 0, 1, 2
 """Terms that a kernel sums: the product of two rows, their sum, or the first row alone."""
@@ -27,10 +25,10 @@ class GroupedEdges:
         second: (m,) likewise for the right operand.
     """
 
-    indptr: "Tensor"
-    order: "Tensor"
-    first: "Tensor"
-    second: "Tensor"
+    indptr: Tensor
+    order: Tensor
+    first: Tensor
+    second: Tensor
 
 
 @final
@@ -49,7 +47,7 @@ class RelationalGraph:
         InputError: The lengths differ, or an index is out of range.
     """
 
-    def __init__(self, edges: "tuple[Tensor, Tensor, Tensor]", node_count: int, relation_count: int) -> None:
+    def __init__(self, edges: tuple[Tensor, Tensor, Tensor], node_count: int, relation_count: int) -> None:
         senders, relations, receivers = edges
         _check_edges(senders, relations, receivers, node_count, relation_count)
         keys = [ends.cpu().numpy() for ends in (relations, senders, receivers)]
@@ -63,7 +61,7 @@ class RelationalGraph:
         """Number of edges, m."""
         return len(self.order)
 
-    def to(self, device: "torch.device | str") -> "RelationalGraph":
+    def to(self, device: torch.device | str) -> "RelationalGraph":
         """Return the graph on another device."""
         if self.order.device == torch.device(device):
             return self
@@ -89,21 +87,19 @@ class RelationalGraph:
         return GroupedEdges(_indptr(self.relations, self.relation_count), order, self.receivers, self.senders)
 
     @cached_property
-    def inverse_degrees(self) -> "Tensor":
+    def inverse_degrees(self) -> Tensor:
         """For each edge, 1 / the number of edges of its receiver, (m,)."""
         degrees = self.by_receiver.indptr.diff().clamp_min(1)
         return (1.0 / degrees.to(torch.float32))[self.receivers]
 
 
-def _indptr(ends: "Tensor", count: int) -> "Tensor":
+def _indptr(ends: Tensor, count: int) -> Tensor:
     starts = torch.zeros(count + 1, dtype=torch.int64, device=ends.device)
     torch.cumsum(torch.bincount(ends, minlength=count), dim=0, out=starts[1:])
     return starts
 
 
-def _check_edges(
-    senders: "Tensor", relations: "Tensor", receivers: "Tensor", node_count: int, relation_count: int
-) -> None:
+def _check_edges(senders: Tensor, relations: Tensor, receivers: Tensor, node_count: int, relation_count: int) -> None:
     shapes = [tuple(ends.shape) for ends in (senders, relations, receivers)]
     if len(set(shapes)) != 1 or len(shapes[0]) != 1:
         raise InputError(f"senders, relations and receivers have shapes {shapes}; wanted three rows of equal length")
