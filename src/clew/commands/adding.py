@@ -17,23 +17,14 @@ from clew.types import Document, Failure, Progress, Usage
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Documents to add to an index, and how they are read.
+    """Documents to add to an index, and how they are read."""
 
-    Attributes:
-        location: Of the index.
-        documents: Read once; none to try failed passages again.
-        create: Whether the index may be created.
-        extractor: For a new index; None for that of the settings.
-        llm_factory: Opens language models.
-        retry_failed: Whether passages at which the extractor failed are extracted again.
-    """
-
-    location: str
-    documents: Iterator[Document | Failure]
-    create: bool
-    extractor: str | None
-    llm_factory: LLMClientFactory
-    retry_failed: bool
+    location: str  # of the index
+    documents: Iterator[Document | Failure]  # read once; none to try failed passages again
+    create: bool  # whether the index may be created
+    extractor: str | None  # for a new index; None for that of the settings
+    llm_factory: LLMClientFactory  # opens language models
+    retry_failed: bool  # whether passages at which the extractor failed are extracted again
 
     @classmethod
     def read(

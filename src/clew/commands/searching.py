@@ -19,17 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpenSearch:
-    """An open index, and what the options say of the search in it.
+    """An open index, and what the options say of the search in it."""
 
-    Attributes:
-        index: The index.
-        name: The retriever in its text form, with its settings.
-        options: As they were given.
-    """
-
-    index: Index
-    name: str
-    options: "SearchOptions"
+    index: Index  # the index
+    name: str  # the retriever in its text form, with its settings
+    options: "SearchOptions"  # as they were given
 
     @classmethod
     def open(cls, location: str, options: "SearchOptions", progress: Progress) -> Self:

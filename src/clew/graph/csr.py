@@ -11,17 +11,11 @@ from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
-    """Weighted rows: row i has the neighbours `indices[indptr[i]:indptr[i + 1]]`, ascending.
+    """Weighted rows: row i has the neighbours `indices[indptr[i]:indptr[i + 1]]`, ascending."""
 
-    Attributes:
-        indptr: (row_count + 1,).
-        indices: (edges,).
-        weights: (edges,), positive.
-    """
-
-    indptr: LongArray
-    indices: IntArray
-    weights: FloatArray
+    indptr: LongArray  # (row_count + 1,)
+    indices: IntArray  # (edges,)
+    weights: FloatArray  # (edges,), positive
 
     @property
     def row_count(self) -> int:
@@ -56,14 +50,7 @@ def build_adjacency(
     weights: NDArray[np.floating] | Iterable[float],
     row_count: int,
 ) -> Adjacency:
-    """Sort pairs into rows; of equal pairs the one of the highest weight stays.
-
-    Args:
-        rows: (edges,) row of each pair, below `row_count`.
-        columns: (edges,) the neighbour.
-        weights: (edges,).
-        row_count: The number of rows.
-    """
+    """Sort pairs (edges,) of a row below `row_count` and a neighbour; of equal pairs the highest weight stays."""
     row = np.asarray(rows, dtype=np.int64)
     column = np.asarray(columns, dtype=np.int64)
     weight = np.asarray(weights, dtype=np.float32)

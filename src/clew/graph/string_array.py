@@ -11,12 +11,7 @@ from clew.arrays import LongArray
 
 
 class StringArray(Sequence[str]):
-    """Immutable strings: their concatenated UTF-8 bytes and the offset of each.
-
-    Args:
-        data: (bytes,) uint8, all strings concatenated.
-        offsets: (n + 1,) int64; string i is `data[offsets[i]:offsets[i + 1]]`.
-    """
+    """Immutable strings, concatenated as UTF-8 bytes; string i is `data[offsets[i]:offsets[i + 1]]`."""
 
     __slots__ = ("data", "offsets")
 

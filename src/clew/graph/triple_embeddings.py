@@ -21,14 +21,9 @@ _MAX_CELLS = 1 << 24  # similarities of names with texts in memory at once: 64 M
 
 @final
 class TripleEmbeddings:
-    """Embeddings of an index's triples: T triples, E names, R relations, P passages, width d.
+    """Embeddings of an index's triples (T, 3), from unit rows: names (E, d), relations (R, d) and passages (P, d).
 
-    Args:
-        triples: (T, 3) head, relation, tail.
-        names: (E, d) unit rows.
-        relations: (R, d) unit rows.
-        triple_passages: T rows, the passages that state each triple.
-        passages: (P, d) unit rows.
+    `triple_passages` has T rows, the passages that state each triple.
     """
 
     def __init__(
@@ -46,12 +41,7 @@ class TripleEmbeddings:
         self._passages = passages
 
     def nearest_triples(self, vectors: FloatArray, allowed: BoolArray) -> IntArray:
-        """Return for each unit vector (n, d) the allowed triple of highest cosine, the first of a tie, -1 for none.
-
-        Args:
-            vectors: (n, d) unit rows.
-            allowed: (T,) triples that may be returned.
-        """
+        """Return for each unit vector (n, d) the allowed (T,) triple of highest cosine, ties by position; -1 for none."""
         nearest = np.full(len(vectors), -1, dtype=np.int32)
         batch_size = max(1, _MAX_CELLS // max(len(self._names), 1))
         for start in range(0, len(vectors), batch_size):
@@ -66,16 +56,11 @@ class TripleEmbeddings:
         return norms
 
     def path_scorer(self, question: FloatArray, context_weight: float, allowed: BoolArray | None = None) -> PathScorer:
-        """Return the function that scores extensions of triple paths for a question.
+        """Return the function that scores extensions of triple paths for a question, a unit vector (d,).
 
         The score is (1 + (1 - c) a + c b) / 2, where a is the cosine of the question with the path, b the highest
-        cosine with a passage that states the last triple, and c the context weight; c is 0 for a triple that no
-        passage states because it comes from an imported graph.
-
-        Args:
-            question: (d,) unit vector.
-            context_weight: 0 to 1; 0 scores the triples alone, as GeAR does.
-            allowed: (P,) passages that may state a triple; None for all.
+        cosine with an allowed passage (P,) that states the last triple, and c the context weight, 0 to 1; 0 scores the
+        triples alone, as GeAR does. c is 0 for a triple that no passage states because it comes from an imported graph.
         """
         allowed_passages = np.ones(len(self._passages), dtype=bool) if allowed is None else allowed
 

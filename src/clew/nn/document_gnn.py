@@ -41,28 +41,18 @@ _GAT_HEADS = 8  # as in the source's table 5
 class DocumentGNNSettings:
     """Shape of a network.
 
-    Attributes:
-        text: Width of the embeddings of passages and questions; 0 where only numbers are read.
-        numbers: Number of numeric features of a passage; 0 where only its embedding is read, as in the source.
-        edges: Number of features of an edge.
-        network: One of `NETWORKS`.
-        width: Width of a passage's state.
-        layers: Number of layers.
-        dropout: Dropout rate of states in training.
-        edge_update: Whether edge features are updated between the layers; `g-rag` only.
-
     Raises:
         InputError: A value is invalid.
     """
 
-    text: int
-    numbers: int = 0
-    edges: int = 2
-    network: str = "relational"
-    width: int = 64
-    layers: int = 2
-    dropout: float = 0.1
-    edge_update: bool = True
+    text: int  # width of the embeddings of passages and questions; 0 where only numbers are read
+    numbers: int = 0  # number of numeric features of a passage; 0 where only its embedding is read, as in the source
+    edges: int = 2  # number of features of an edge
+    network: str = "relational"  # one of `NETWORKS`
+    width: int = 64  # width of a passage's state
+    layers: int = 2  # number of layers
+    dropout: float = 0.1  # dropout rate of states in training
+    edge_update: bool = True  # whether edge features are updated between the layers; `g-rag` only
 
     def __post_init__(self) -> None:
         if self.network not in NETWORKS:
@@ -85,21 +75,13 @@ class DocumentGNNSettings:
 @final
 @dataclass(frozen=True, slots=True)
 class DocumentBatch:
-    """b questions with their passages, padded with zeros to n.
+    """b questions with their passages, padded with zeros to n."""
 
-    Attributes:
-        vectors: (b, n, text) embeddings of passages.
-        numbers: (b, n, numbers) numeric features of passages.
-        edges: (b, n, n, l) features of the edge from the second passage to the first; 0 where there is none.
-        questions: (b, text) embeddings of questions.
-        present: (b, n) bool, False for padding.
-    """
-
-    vectors: Tensor
-    numbers: Tensor
-    edges: Tensor
-    questions: Tensor
-    present: Tensor
+    vectors: Tensor  # (b, n, text) embeddings of passages
+    numbers: Tensor  # (b, n, numbers) numeric features of passages
+    edges: Tensor  # (b, n, n, l) features of the edge from the second passage to the first; 0 where there is none
+    questions: Tensor  # (b, text) embeddings of questions
+    present: Tensor  # (b, n) bool, False for padding
 
     def to(self, device: torch.device) -> "DocumentBatch":
         """Return the batch on a device."""
@@ -108,11 +90,7 @@ class DocumentBatch:
 
 
 class DocumentGNN(nn.Module):
-    """Scores passages; initial weights come from torch's global generator, which the caller seeds.
-
-    Args:
-        settings: Shape of the network.
-    """
+    """Scores passages; initial weights come from torch's global generator, which the caller seeds."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()

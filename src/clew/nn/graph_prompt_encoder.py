@@ -26,27 +26,17 @@ from clew.graph.subgraphs.textual_graph import GraphContext
 class GraphTokenSettings:
     """Shape of a `GraphToken`.
 
-    Attributes:
-        inputs: Width of the embeddings of nodes and relations.
-        outputs: Width of the reader's token embeddings.
-        width: Width of the hidden layers; a multiple of `heads`.
-        layers: Number of layers.
-        heads: Number of attention heads.
-        tokens: Number of tokens per graph.
-        pool: The nodes and edges that are read and averaged: the selected "part" (G-Retriever), or the "whole" graph
-            (GraphToken).
-
     Raises:
         InputError: A number is below 1, or `width` is not a multiple of `heads`.
     """
 
-    inputs: int
-    outputs: int
-    width: int = 1024
+    inputs: int  # width of the embeddings of nodes and relations
+    outputs: int  # width of the reader's token embeddings
+    width: int = 1024  # of the hidden layers; a multiple of `heads`
     layers: int = 4
-    heads: int = 4
-    tokens: int = 1
-    pool: Literal["part", "whole"] = "part"
+    heads: int = 4  # number of attention heads
+    tokens: int = 1  # per graph
+    pool: Literal["part", "whole"] = "part"  # nodes and edges averaged: the selected (G-Retriever), or all (GraphToken)
 
     def __post_init__(self) -> None:
         numbers = (self.inputs, self.outputs, self.width, self.layers, self.heads, self.tokens)
@@ -55,11 +45,7 @@ class GraphTokenSettings:
 
 
 class GraphToken(nn.Module):
-    """Computes the soft tokens of graphs; initial weights come from torch's global generator, which the caller seeds.
-
-    Args:
-        settings: Shape of the module.
-    """
+    """Computes the soft tokens of graphs; initial weights come from torch's global generator: the caller seeds it."""
 
     def __init__(self, settings: GraphTokenSettings) -> None:
         super().__init__()
@@ -77,11 +63,8 @@ class GraphToken(nn.Module):
     def forward(self, contexts: Sequence[GraphContext]) -> Tensor:
         """Return (n, tokens, outputs); a row depends on its own graph only, and an empty subgraph has tokens too.
 
-        Args:
-            contexts: n graphs with embeddings of width `inputs`.
-
         Raises:
-            InputError: Embeddings have another width.
+            InputError: Embeddings do not have the width `inputs`.
         """
         device = next(self.parameters()).device
         nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _collate(self, contexts))

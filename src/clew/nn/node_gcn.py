@@ -25,11 +25,7 @@ from clew.errors import InputError
 class NodeGCN(nn.Module):
     """Importance of nodes in a graph whose edges are read in both directions.
 
-    Args:
-        input_width: Width of the nodes' embeddings.
-        width: Width of the hidden layers.
-        layers: At least 2; the last returns one number per node.
-        bias: Whether layers have a bias; the source's have none.
+    There are at least 2 layers, of which the last returns one number per node; the source's have no bias.
 
     Raises:
         InputError: `layers` is below 2, or a width below 1.
@@ -45,13 +41,10 @@ class NodeGCN(nn.Module):
         self.layers = nn.ModuleList(GCNConv(a, b, bias=bias) for a, b in pairwise(widths))
 
     def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
-        """Return importances (n,).
+        """Return importances (n,) from embeddings of nodes (n, input_width) and edges (m, 2), int64 indices of nodes.
 
-        Several graphs are batched by concatenating their nodes and offsetting their edges.
-
-        Args:
-            nodes: (n, input_width).
-            edges: (m, 2) int64 indices of nodes; self-loops are ignored, since every node has one of weight 1.
+        Self-loops are ignored, since every node has one of weight 1. Several graphs are batched by concatenating their
+        nodes and offsetting their edges.
         """
         forward = edges[edges[:, 0] != edges[:, 1]].T
         both = torch.cat([forward, forward.flip(0)], dim=1)
@@ -62,10 +55,7 @@ class NodeGCN(nn.Module):
 
 
 def edge_log_probabilities(node_log_probabilities: Tensor, edges: Tensor) -> Tensor:
-    """Return the log probabilities (m,) of edges: the products of those of their ends, normalised over the edges.
-
-    Args:
-        node_log_probabilities: (n,).
-        edges: (m, 2) int64 indices of nodes.
+    """Return log probabilities (m,) of edges (m, 2): the products of those of their ends (n,), normalised over the
+    edges.
     """
     return torch.log_softmax(node_log_probabilities[edges].sum(dim=1), 0)

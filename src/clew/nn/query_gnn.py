@@ -26,28 +26,16 @@ _CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large 
 @final
 @dataclass(frozen=True, slots=True)
 class QueryGNNSettings:
-    """Shape of a model.
+    """Shape of a model."""
 
-    Attributes:
-        width: Width of a node's state.
-        text_width: Width of question and relation embeddings.
-        layers: Number of layers.
-        features: Number of node features beside the seed weight; 0 for the published model.
-        prior: Whether the scores start from given ones.
-        learned_inverse: Whether the inverse of a relation is computed from the relation by a learned scale and shift;
-            else it has an embedding of its own.
-        message: "distmult" or "transe".
-        aggregate: "sum" or "mean".
-    """
-
-    width: int = 512
-    text_width: int = 768
+    width: int = 512  # of a node's state
+    text_width: int = 768  # of question and relation embeddings
     layers: int = 6
-    features: int = 0
-    prior: bool = False
-    learned_inverse: bool = False
-    message: str = "distmult"
-    aggregate: str = "sum"
+    features: int = 0  # number of node features beside the seed weight; 0 for the published model
+    prior: bool = False  # whether the scores start from given ones
+    learned_inverse: bool = False  # an inverse is its relation, scaled and shifted; else it has its own embedding
+    message: str = "distmult"  # or "transe"
+    aggregate: str = "sum"  # or "mean"
 
 
 class _Layer(nn.Module):
@@ -100,11 +88,7 @@ class _EntityModel(nn.Module):
 
 
 class QueryGNN(nn.Module):
-    """The model; its modules have the names of published checkpoints.
-
-    Args:
-        settings: Shape of the model.
-    """
+    """The model; its modules have the names of published checkpoints."""
 
     def __init__(self, settings: QueryGNNSettings) -> None:
         super().__init__()
@@ -134,11 +118,7 @@ class QueryGNN(nn.Module):
         return torch.stack([layer.project(start) for layer in self.entity_model.typed_layers()], dim=1)
 
     def project_inverses(self, projected: Tensor) -> Tensor:
-        """Return the projections (R, layers, width) of the inverses of relations, with `learned_inverse`.
-
-        Raises:
-            InputError: The model has no learned inverse.
-        """
+        """Return the projections (R, layers, width) of inverse relations; raise InputError without `learned_inverse`."""
         if not self.settings.learned_inverse:
             raise InputError("this model has no learned inverse: give it embeddings of the inverse relations' texts")
         return projected * self.inverse_scale + self.inverse_shift

@@ -26,20 +26,14 @@ that a discount always lowers a score."""
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """Settings of the beam search.
+    """Settings of the beam search."""
 
-    Attributes:
-        width: Number of paths kept after each step.
-        length: Maximum number of triples in a path.
-        gamma: The score of the n-th best extension of a path, from 0, is multiplied by exp(-min(n, gamma) / gamma);
-            infinite or 0 for no discount.
-        hub: Maximum number of triples of a node through which a path continues: a hub joins unrelated triples.
-    """
-
-    width: int = 10
-    length: int = 3
-    gamma: float = 2.0
-    hub: int = 256
+    width: int = 10  # number of paths kept after each step
+    length: int = 3  # maximum number of triples in a path
+    gamma: float = (
+        2.0  # n-th best extension of a path, from 0: times exp(-min(n, gamma) / gamma); inf or 0: no discount
+    )
+    hub: int = 256  # maximum number of triples of a node through which a path continues: a hub joins unrelated triples
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +45,7 @@ class Beam:
 
 
 class TripleGraph:
-    """Triples as a graph: two are neighbours if they share a node.
-
-    Args:
-        ends: (T, 2) the nodes of each triple's head and tail.
-        node_count: Number of nodes.
-    """
+    """Triples, by their heads and tails (T, 2) among the nodes, as a graph: two are neighbours if they share a node."""
 
     def __init__(self, ends: LongArray | IntArray, node_count: int) -> None:
         positions = np.arange(len(ends), dtype=np.int64)
@@ -80,12 +69,8 @@ def diverse_beam_search(
 ) -> list[Beam]:
     """Return the paths on the last beam, best first, ties by the positions of their triples.
 
-    Args:
-        graph: The triples.
-        starts: Triples to start from; duplicates are ignored.
-        score_paths: Scores all extensions of a path at once.
-        settings: Width, length and diversity.
-        allowed: (T,) triples that may be on a path; None for all.
+    `starts` may repeat triples; `score_paths` scores all extensions of a path at once; `allowed` (T,) are the triples
+    that may be on a path, None for all.
     """
     first = np.unique(np.asarray(list(starts), dtype=np.int64))
     if allowed is not None:

@@ -23,16 +23,8 @@ def best_walks(
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return the distinct walks of at least one edge to a node with the highest importance, best first.
 
-    Args:
-        senders: (m,) sender of each edge.
-        receivers: (m,) receiver of each edge.
-        importance: (layers, m).
-        starts: (s,) nodes where a walk may begin.
-        target: Node where the walks end.
-        max_walks: Maximum number of walks.
-
-    Returns:
-        The score of each walk, and its edges in order.
+    Edges lead from `senders` (m,) to `receivers` (m,) and have an `importance` (layers, m); a walk may begin at any of
+    `starts` (s,). A walk is returned as its score and its edges in order.
     """
     size = 1 + int(max(senders.max(initial=-1), receivers.max(initial=-1), starts.max(initial=-1), target))
     width = max_walks * (len(importance) + 1)  # a walk takes several slots that differ in the layers where it stays

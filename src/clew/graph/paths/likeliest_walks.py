@@ -32,13 +32,9 @@ def likeliest_walks(
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return for each target the probability of the likeliest walk to it and its nodes, the start first.
 
-    Args:
-        graph: n nodes.
-        push_result: Result of `push_pagerank` for the same graph, restart, attraction and damping.
-        restart: Distinct nodes (s,) and their probabilities (s,).
-        attraction: (n,) positive.
-        damping: Probability of another step.
-        targets: Nodes; a target that is not reached within eight steps gets probability 0 and no nodes.
+    `push_result` is that of `push_pagerank` for the same graph of n nodes, restart (distinct nodes (s,) and their
+    probabilities (s,)), positive attraction (n,) and damping. A target that is not reached within eight steps gets
+    probability 0 and no nodes.
     """
     pushed = push_result.nodes, push_result.slots, push_result.open_weights
     starts = restart[0].astype(np.int32), restart[1].astype(np.float64)

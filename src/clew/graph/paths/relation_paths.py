@@ -24,25 +24,15 @@ MAX_EDGES = 400_000  # read for one level
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationPathLevel:
-    """The C relation paths of one length h and their n ends.
+    """The C relation paths of one length h and their n ends."""
 
-    Attributes:
-        relation_paths: (C, h) relation codes: twice the relation, plus 1 if walked from tail to head; sorted.
-        indptr: (C + 1,) where the ends of each relation path begin: simple ones first, then by position in the graph.
-        positions: (n,) position of each end in the graph.
-        parents: (n,) index in the previous level of the end from which it was reached.
-        edges: (n,) edge code of the last step.
-        simple: (n,) whether its path visits no entity twice.
-        truncated: Whether ends were left out.
-    """
-
-    relation_paths: IntArray
-    indptr: LongArray
-    positions: IntArray
-    parents: IntArray
-    edges: IntArray
-    simple: BoolArray
-    truncated: bool = False
+    relation_paths: IntArray  # (C, h) codes: twice the relation, plus 1 if walked from tail to head; sorted
+    indptr: LongArray  # (C + 1,) where the ends of each relation path begin: simple ones first, then by position
+    positions: IntArray  # (n,) position of each end in the graph
+    parents: IntArray  # (n,) index in the previous level of the end from which it was reached
+    edges: IntArray  # (n,) edge code of the last step
+    simple: BoolArray  # (n,) whether its path visits no entity twice
+    truncated: bool = False  # whether ends were left out
 
     def ends(self, index: int) -> LongArray:
         """Return the ends of a relation path: those of simple paths, or all if there are none."""
@@ -84,7 +74,7 @@ def next_level(
         local: The graph; its nodes best first, so that the best ends stay where some are left out.
         codes: (m,) relation codes of its edges.
         levels: All levels so far, from the empty relation path on.
-        selected: Which relation paths of the last level to extend; the first stay where `max_edges` is reached.
+        selected: Which relation paths of the last level to extend; the first stay where `max_edges` are read.
         max_ends: Maximum number of ends from which a relation path is extended.
         max_edges: Maximum number of edges that are read.
     """

@@ -25,14 +25,8 @@ def shortest_paths(
 ) -> tuple[PathSet, DoubleArray]:
     """Return a cheapest path of 1 to `max_hops` edges from any start to every other node that can be reached.
 
-    Args:
-        local: n nodes, m edges.
-        starts: (s,) positions.
-        max_hops: Maximum number of edges of a path.
-        costs: (m,) cost of each edge, positive; None for 1 each.
-
-    Returns:
-        The paths, ordered by cost, then number of edges, then position of the end; and their costs (P,).
+    `starts` (s,) are positions; `costs` (m,) are those of the edges, positive, None for 1 each. The paths are ordered
+    by cost, then number of edges, then position of the end, and come with their costs (P,).
 
     Raises:
         InputError: A start is not in the graph, `max_hops` is negative, or not every edge has one positive cost.

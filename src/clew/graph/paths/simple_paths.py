@@ -19,17 +19,11 @@ from clew.graph.subgraphs.induced import LocalGraph
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSet:
-    """P paths of at most `max_hops` edges.
+    """P paths of at most `max_hops` edges."""
 
-    Attributes:
-        nodes: (P, max_hops + 1) the entities on each path from its start on, padded with -1.
-        edges: (P, max_hops) the codes of its edges, as in `FactGraph`, padded with -1.
-        truncated: Whether there are more paths.
-    """
-
-    nodes: IntArray
-    edges: IntArray
-    truncated: bool = False
+    nodes: IntArray  # (P, max_hops + 1) the entities on each path from its start on, padded with -1
+    edges: IntArray  # (P, max_hops) the codes of its edges, as in `FactGraph`, padded with -1
+    truncated: bool = False  # whether there are more paths
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -41,16 +35,11 @@ class PathSet:
 
 
 def simple_paths(local: LocalGraph, starts: LongArray | IntArray, max_hops: int, max_paths: int) -> PathSet:
-    """Return the simple paths of 1 to `max_hops` edges from the starts, by length, then round by round.
+    """Return the simple paths of 1 to `max_hops` edges from some positions (s,), by length, then round by round.
 
-    Paths of length 0 are the starts in the given order; a path is extended by the edges of its end, ordered by the
-    position of the neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at hubs too.
-
-    Args:
-        local: The graph; neighbours at low positions are taken first.
-        starts: (s,) positions; duplicates are ignored.
-        max_hops: Maximum number of edges of a path.
-        max_paths: Maximum number of paths.
+    Paths of length 0 are the starts in the given order, without duplicates; a path is extended by the edges of its end,
+    ordered by the position of the neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at
+    hubs too.
 
     Raises:
         InputError: A start is not in the graph, or `max_hops` or `max_paths` is negative.

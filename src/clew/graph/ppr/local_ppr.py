@@ -29,19 +29,11 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SweepCut:
-    """A ranking by score per degree, and its prefix of least conductance.
+    """A ranking by score per degree, and its prefix of least conductance."""
 
-    Attributes:
-        scores: (n,) score divided by degree.
-        size: Length of the prefix of the ranking (ties by position) of least conductance; if none has a conductance,
-            the number of nodes with a score.
-        conductance: Edges that leave the prefix, divided by its volume or by that of its complement if that is less;
-            1 if it is undefined.
-    """
-
-    scores: DoubleArray
-    size: int
-    conductance: float
+    scores: DoubleArray  # (n,) score divided by degree
+    size: int  # length of the prefix, ties by position; the number of nodes with a score if none has a conductance
+    conductance: float  # edges that leave the prefix / the lesser volume of it and its complement; 1 if undefined
 
 
 def push_ppr(
@@ -82,19 +74,10 @@ def random_walk_with_restart(
     max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> DoubleArray:
-    """Return personalised PageRank (n,) by power iteration over all edges.
+    """Return personalised PageRank (n,) by power iteration over all edges; arguments and errors as of `push_ppr`.
 
-    Args:
-        local: n nodes.
-        starts: (s,) positions.
-        weights: (s,) at least 0; scaled to a sum of 1.
-        damping: Probability of another step, in [0, 1).
-        max_iterations: Maximum number of iterations.
-        tolerance: Stop when the sum of the changes of all scores is at most this; the sum of their errors is then at
-            most damping / (1 - damping) times this.
-
-    Raises:
-        InputError: A start is not in the graph, or a weight or the damping is out of range.
+    Stops when the sum of the changes of all scores is at most `tolerance`: the sum of their errors is then at most
+    damping / (1 - damping) times that.
     """
     restart = _restart_vector(local, starts, weights, damping)
     scores: DoubleArray = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
@@ -108,10 +91,7 @@ def pagerank_nibble(
     damping: float = DAMPING,
     epsilon: float = EPSILON,
 ) -> SweepCut:
-    """Rank nodes by personalised PageRank per degree, and find the prefix of least conductance.
-
-    Takes the arguments of `push_ppr` and raises the same errors.
-    """
+    """Rank nodes by `push_ppr` per degree, and find the prefix of least conductance; arguments and errors are its."""
     degrees = np.maximum(local.degrees(), 1)
     scores = push_ppr(local, starts, weights, damping, epsilon) / degrees
     order = best_positions(scores, len(scores))

@@ -17,10 +17,7 @@ MAX_STEPS = 200
 def power_iteration(graph: Adjacency, restart: DoubleArray, damping: float) -> DoubleArray:
     """Return the stationary distribution (n,) of a walk that restarts with probability 1 - `damping` at each step.
 
-    Args:
-        graph: n nodes, any positive weights.
-        restart: (n,) sums to 1.
-        damping: Probability of another step, in [0, 1).
+    `graph` has n nodes and positive weights; `restart` (n,) sums to 1.
     """
     n = graph.row_count
     matrix = sparse.csr_array((graph.weights.astype(np.float64), graph.indices, graph.indptr), shape=(n, n))

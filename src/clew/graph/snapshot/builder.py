@@ -38,17 +38,11 @@ class PassageColumns:
 
 @dataclass(frozen=True, slots=True)
 class PassageFacts:
-    """The facts of one passage, by entity keys.
+    """The facts of one passage, by entity keys."""
 
-    Attributes:
-        title: Key of the entity that the title names, "" for none.
-        mentions: (key, weight) of every mentioned entity.
-        triples: (head key, relation text, tail key) of every stated triple.
-    """
-
-    title: str
-    mentions: Sequence[tuple[str, float]]
-    triples: Sequence[tuple[str, str, str]]
+    title: str  # key of the entity that the title names, "" for none
+    mentions: Sequence[tuple[str, float]]  # (key, weight) of every mentioned entity
+    triples: Sequence[tuple[str, str, str]]  # (head key, relation text, tail key) of every stated triple
 
 
 def build_snapshot(
@@ -113,14 +107,7 @@ def build_snapshot(
 
 
 def with_equivalences(snapshot: Snapshot, left: IntArray, right: IntArray, scores: FloatArray) -> Snapshot:
-    """Return the snapshot with edges between entities of nearly the same name.
-
-    Args:
-        snapshot: Result of `build_snapshot`.
-        left: (m,) one entity of each pair.
-        right: (m,) the other entity.
-        scores: (m,) cosine of their names.
-    """
+    """Return a snapshot with edges between m pairs of entities of nearly the same name, weighted by their cosines."""
     both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
     equivalences = build_adjacency(*both, len(snapshot.entities))
     return replace(snapshot, equivalences=equivalences)

@@ -12,17 +12,11 @@ from clew.graph.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDiff:
-    """Differences between an old and a new snapshot.
+    """Differences between an old and a new snapshot."""
 
-    Attributes:
-        added: Names that only the new snapshot has, by kind: passages, entities, triples.
-        removed: Names that only the old snapshot has, by kind.
-        changed: Ids of passages in both whose title, text, metadata or character span differs.
-    """
-
-    added: dict[str, tuple[str, ...]]
-    removed: dict[str, tuple[str, ...]]
-    changed: tuple[str, ...]
+    added: dict[str, tuple[str, ...]]  # names that only the new snapshot has, by kind: passages, entities, triples
+    removed: dict[str, tuple[str, ...]]  # names that only the old snapshot has, by kind
+    changed: tuple[str, ...]  # ids of passages in both whose title, text, metadata or character span differs
 
     @property
     def is_empty(self) -> bool:
@@ -57,10 +51,7 @@ def _passage_columns(s: Snapshot) -> dict[str, tuple[object, ...]]:
 
 
 def _diff_triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the triples that only the old snapshot has, and those that only the new one has, as text.
-
-    There may be millions, so they are compared as numbers and only the differences are formatted.
-    """
+    """Return the triples that only the old and only the new snapshot has; of millions only these become text."""
     entities = sorted({*old.entities, *new.entities})
     relations = sorted({*old.relations, *new.relations})
     numbers = {name: i for i, name in enumerate(entities)}, {name: i for i, name in enumerate(relations)}

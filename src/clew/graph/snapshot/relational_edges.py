@@ -23,21 +23,13 @@ EQUIVALENT_RELATION = "equivalent"  # as published, so that published checkpoint
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationalEdges:
-    """Directed edges grouped by receiver: n nodes, m edges, R relations.
+    """Directed edges grouped by receiver: n nodes, m edges, R relations."""
 
-    Attributes:
-        indptr: (n + 1,) where the edges of each receiver begin.
-        senders: (m,) ascending within a receiver.
-        relations: (m,) below R for a relation, R and above for the inverse of relation minus R.
-        triples: (m,) the triple of an edge, -1 for a mention or an equivalence.
-        relation_count: R; the last two are `MENTIONS_RELATION` and `EQUIVALENT_RELATION`.
-    """
-
-    indptr: LongArray
-    senders: IntArray
-    relations: IntArray
-    triples: IntArray
-    relation_count: int
+    indptr: LongArray  # (n + 1,) where the edges of each receiver begin
+    senders: IntArray  # (m,) ascending within a receiver
+    relations: IntArray  # (m,) below R for a relation, R and above for the inverse of relation minus R
+    triples: IntArray  # (m,) the triple of an edge, -1 for a mention or an equivalence
+    relation_count: int  # R; the last two are `MENTIONS_RELATION` and `EQUIVALENT_RELATION`
 
     @property
     def node_count(self) -> int:
@@ -128,14 +120,9 @@ def _build_edges(
 
 
 def induced_edges(edges: RelationalEdges, nodes: IntArray) -> tuple[IntArray, IntArray, LongArray]:
-    """Return the edges between some nodes, in the order of the full graph.
+    """Return the edges between some nodes (n,), distinct and ascending, in the order of the full graph.
 
-    Args:
-        edges: The full graph.
-        nodes: (n,) distinct, ascending.
-
-    Returns:
-        Senders (m,) and receivers (m,) as positions in `nodes`, and positions (m,) in `edges`.
+    These are senders (m,) and receivers (m,) as positions in `nodes`, and positions (m,) in `edges`.
     """
     induced: tuple[IntArray, IntArray, LongArray] = _select_induced(edges.indptr, edges.senders, nodes.astype(np.int32))
     return induced

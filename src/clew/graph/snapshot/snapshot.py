@@ -25,54 +25,30 @@ class Snapshot:
     """Passages, entities and triples of an index: P passages, E entities, T triples, embedding width d.
 
     The names of the fields are names of files on disk.
-
-    Attributes:
-        passage_ids: P, sorted.
-        document_ids: P, the document of each passage.
-        titles: P.
-        texts: P.
-        metadata: P, JSON objects.
-        starts: (P,) start of the passage in its document, in characters.
-        ends: (P,) end of the passage in its document, in characters.
-        title_entities: (P,) the entity named by the passage's title, -1 for none.
-        entities: E names in their most frequent form, ordered by key.
-        name_hashes: (N,) sorted hashes of all name keys (see `clew.text.normalization.key_hash`).
-        name_entities: (N,) the entity of each hash; an ambiguous name has several entries.
-        relations: Relation texts, sorted.
-        triples: (T, 3) head entity, relation, tail entity; sorted.
-        imported: (T,) whether a triple is in an imported graph; passages may state it too.
-        triple_passages: T rows, the passages that state a triple; none for one that is only imported.
-        passage_triples: P rows, the triples a passage states.
-        mentions: P rows, the entities a passage mentions or is titled by; weight below 1 where a name is ambiguous.
-        mentioned_in: E rows, the passages of an entity.
-        equivalences: E rows, entities with nearly the same name; weight = cosine.
-        entity_nodes: (E,) the node of each entity in `walk`; nodes below P are passages.
-        walk: The graph of the random walk (see `clew.graph.snapshot.walk_graph`).
-        vectors: (P, d) unit rows, (P, 0) without an encoder.
     """
 
-    passage_ids: StringArray
-    document_ids: StringArray
-    titles: StringArray
-    texts: StringArray
-    metadata: StringArray
-    starts: LongArray
-    ends: LongArray
-    title_entities: IntArray
-    entities: StringArray
-    name_hashes: NDArray[np.uint64]
-    name_entities: IntArray
-    relations: StringArray
-    triples: IntArray
-    imported: BoolArray
-    triple_passages: Adjacency
-    passage_triples: Adjacency
-    mentions: Adjacency
-    mentioned_in: Adjacency
-    equivalences: Adjacency
-    entity_nodes: IntArray
-    walk: Adjacency
-    vectors: FloatArray
+    passage_ids: StringArray  # P, sorted
+    document_ids: StringArray  # P, the document of each passage
+    titles: StringArray  # P
+    texts: StringArray  # P
+    metadata: StringArray  # P, JSON objects
+    starts: LongArray  # (P,) start of the passage in its document, in characters
+    ends: LongArray  # (P,) end of the passage in its document, in characters
+    title_entities: IntArray  # (P,) the entity named by the passage's title, -1 for none
+    entities: StringArray  # E names in their most frequent form, ordered by key
+    name_hashes: NDArray[np.uint64]  # (N,) sorted hashes of all name keys (see `clew.text.normalization.key_hash`)
+    name_entities: IntArray  # (N,) the entity of each hash; an ambiguous name has several entries
+    relations: StringArray  # relation texts, sorted
+    triples: IntArray  # (T, 3) head entity, relation, tail entity; sorted
+    imported: BoolArray  # (T,) whether a triple is in an imported graph; passages may state it too
+    triple_passages: Adjacency  # T rows, the passages that state a triple; none for one that is only imported
+    passage_triples: Adjacency  # P rows, the triples a passage states
+    mentions: Adjacency  # P rows, the entities in a passage or its title; weight below 1 where a name is ambiguous
+    mentioned_in: Adjacency  # E rows, the passages of an entity
+    equivalences: Adjacency  # E rows, entities with nearly the same name; weight = cosine
+    entity_nodes: IntArray  # (E,) the node of each entity in `walk`; nodes below P are passages
+    walk: Adjacency  # the graph of the random walk (see `clew.graph.snapshot.walk_graph`)
+    vectors: FloatArray  # (P, d) unit rows, (P, 0) without an encoder
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""

@@ -15,9 +15,7 @@ from clew.graph.csr import Adjacency, build_adjacency
 def entity_nodes(title_entities: IntArray, mentioned_in: Adjacency) -> IntArray:
     """Return the node (E,) of every entity: a passage's position, or P and above for a node of its own.
 
-    Args:
-        title_entities: (P,) the entity that titles a passage, -1 for none.
-        mentioned_in: E rows of passages.
+    `title_entities` (P,) is the entity that titles a passage, -1 for none; `mentioned_in` has E rows of passages.
     """
     count = mentioned_in.row_count
     titled = np.flatnonzero(title_entities >= 0)
@@ -34,12 +32,7 @@ def entity_nodes(title_entities: IntArray, mentioned_in: Adjacency) -> IntArray:
 
 
 def walk_graph(nodes: IntArray, mentions: Adjacency) -> Adjacency:
-    """Return the edges between nodes in both directions, without loops.
-
-    Args:
-        nodes: (E,) from `entity_nodes`.
-        mentions: P rows of entities, weighted.
-    """
+    """Return the edges between `entity_nodes` (E,) in both directions, without loops, from P rows of mentions."""
     passages, entities = mentions.row_indices(), nodes[mentions.indices].astype(np.int64)
     proper = passages != entities
     passages, entities, weights = passages[proper], entities[proper], np.tile(mentions.weights[proper], 2)

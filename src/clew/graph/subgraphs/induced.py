@@ -18,19 +18,12 @@ LOOKUP_COST = 4  # one step of a binary search in a long row costs as much as re
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalGraph:
-    """n nodes and the m edges between them, in both directions.
+    """n nodes and the m edges between them, in both directions."""
 
-    Attributes:
-        nodes: (n,) the entity at each position.
-        indptr: (n + 1,) where the edges of each position begin.
-        neighbours: (m,) target position of each edge.
-        edges: (m,) codes, as in `FactGraph`. Rows are sorted by neighbour, then code.
-    """
-
-    nodes: IntArray
-    indptr: LongArray
-    neighbours: IntArray
-    edges: IntArray
+    nodes: IntArray  # (n,) the entity at each position
+    indptr: LongArray  # (n + 1,) where the edges of each position begin
+    neighbours: IntArray  # (m,) target position of each edge
+    edges: IntArray  # (m,) codes, as in `FactGraph`. Rows are sorted by neighbour, then code.
 
     def degrees(self) -> LongArray:
         """Return the number of edges of every position, (n,)."""
@@ -46,11 +39,7 @@ class LocalGraph:
         return positions
 
     def distinct_positions(self, starts: LongArray | IntArray) -> LongArray:
-        """Return positions in the given order, without duplicates.
-
-        Raises:
-            InputError: One is not a position of this graph.
-        """
+        """Return positions in the given order, without duplicates; raise InputError if one is not in this graph."""
         positions = np.asarray(starts, dtype=np.int64)
         check_range(positions, len(self.nodes), "a start has position", "leave out entities that are not in the graph")
         distinct: LongArray = positions[np.sort(np.unique(positions, return_index=True)[1])]
@@ -58,15 +47,10 @@ class LocalGraph:
 
 
 def local_graph(graph: FactGraph, nodes: IntArray, blocked_triples: BoolArray | None = None) -> LocalGraph:
-    """Return the graph induced by some entities, in the given order.
+    """Return the graph induced by entities (n,), in the given order, without the `blocked_triples` (T,).
 
     An edge is found from its end of lower degree; a long row is not read but searched for the nodes of still higher
     degree.
-
-    Args:
-        graph: The facts.
-        nodes: (n,) distinct entities.
-        blocked_triples: (T,) triples that may not be used.
 
     Raises:
         InputError: A node is given twice or is not an entity of the graph.
@@ -90,12 +74,8 @@ def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: B
 
     Unless the neighbourhood is truncated, the graph contains every walk from the starts of at most as many edges as it
     has hops; the induced graph additionally has edges between two of the farthest nodes. The graph has at most twice
-    the edges that were read, whereas the induced graph is bounded only by the full graph.
-
-    Args:
-        graph: The facts.
-        explored: n entities of this graph.
-        blocked_triples: (T,) triples that may not be used, the same as for the neighbourhood.
+    the edges that were read, whereas the induced graph is bounded only by the full graph. `blocked_triples` (T,) have
+    to be those of the neighbourhood.
     """
     blocked, nodes = blocked_mask(blocked_triples), explored.nodes
     positions = np.empty(graph.entity_count, dtype=np.int32)

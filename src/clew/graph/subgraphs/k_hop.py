@@ -21,38 +21,24 @@ MAX_HOPS = 127
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbourhood:
-    """Entities ordered by their distance from the nearest start, then by id.
+    """Entities ordered by their distance from the nearest start, then by id."""
 
-    Attributes:
-        nodes: (n,) distinct; the starts come first.
-        hops: (n,) distance of each node.
-        edges_read: (n,) number of edges of each node that were read, from its first one on.
-        truncated_nodes: Number of expanded nodes of which not all edges were read; 0 if nothing was cut.
-    """
-
-    nodes: IntArray
-    hops: NDArray[np.int8]
-    edges_read: LongArray
-    truncated_nodes: int
+    nodes: IntArray  # (n,) distinct; the starts come first
+    hops: NDArray[np.int8]  # (n,) distance of each node
+    edges_read: LongArray  # (n,) number of edges of each node that were read, from its first one on
+    truncated_nodes: int  # number of expanded nodes of which not all edges were read; 0 if nothing was cut
 
 
 def neighbourhood(
     graph: FactGraph, starts: IntArray, hops: int, max_edges: int, blocked_triples: BoolArray | None = None
 ) -> Neighbourhood:
-    """Return the entities within some hops of the starts.
+    """Return the entities within some hops of the starts (s,), without the `blocked_triples` (T,).
 
-    Levels are finished in order. In the level where the bound is reached, nodes of few edges come first, ties by id;
-    the node that does not fit is expanded by its first edges.
-
-    Args:
-        graph: The facts.
-        starts: (s,) entities.
-        hops: Maximum distance, 0 to 127.
-        max_edges: Maximum number of edges to read.
-        blocked_triples: (T,) triples that may not be used.
+    Levels are finished in order. In the level where the bound of edges that are read is reached, nodes of few edges
+    come first, ties by id; the node that does not fit is expanded by its first edges.
 
     Raises:
-        InputError: A start is not an entity of the graph, or `hops` or `max_edges` is out of range.
+        InputError: A start is not an entity of the graph, `hops` is not 0 to 127, or `max_edges` is negative.
     """
     level = np.unique(np.asarray(starts, dtype=np.int32))
     check_range(level, graph.entity_count, "a start of the search is entity", "take entities of this graph")

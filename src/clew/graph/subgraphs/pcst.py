@@ -28,12 +28,8 @@ def prize_collecting_tree(
     """Return the nodes and the edges of a tree, both ascending.
 
     The costs of its edges plus the prizes of all other nodes are at most twice the minimum. Of simultaneous events a
-    deactivation comes before a merger, and each in order of position.
-
-    Args:
-        edges: (m, 2) positions of nodes; loops are never taken.
-        prizes: (n,) at least 0.
-        costs: (m,) at least 0.
+    deactivation comes before a merger, and each in order of position. `edges` (m, 2) are positions of nodes, and loops
+    are never taken; `prizes` (n,) and `costs` (m,) are at least 0.
     """
     if not len(prizes):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

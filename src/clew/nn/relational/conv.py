@@ -33,10 +33,10 @@ def relational_conv(
     message: str = "distmult",
     aggregate: str = "sum",
 ) -> Tensor:
-    """Return the aggregated messages of each node, (n, d).
+    """Return the aggregated messages of each node, (n, d), of a graph of n nodes, m edges and r relations.
 
     Args:
-        graph: n nodes, m edges, r relations.
+        graph: The edges.
         nodes: States (n, d), float32 or bfloat16.
         relations: Vectors (r, d) of the same type.
         weights: (m,) float32, in the graph's order of edges; None for 1.

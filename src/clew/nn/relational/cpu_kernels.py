@@ -19,12 +19,9 @@ _CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other th
 def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: Tensor, kind: int) -> Tensor:
     """Return for each group of edges the weighted sum of their terms, (groups, d).
 
-    Args:
-        edges: m edges in groups.
-        weights: (m,) float32, or None for 1.
-        left: Rows (., d) that `edges.first` indexes, float32 or bfloat16.
-        right: Rows (., d) that `edges.second` indexes, of the same type.
-        kind: `PRODUCT`, `SUM` or `FIRST`: the term of an edge, from its left and its right row.
+    Weights are (m,) float32, or None for 1; `edges.first` indexes the rows (., d) of `left`, `edges.second` those of
+    `right`, both float32 or bfloat16; `kind` is `PRODUCT`, `SUM` or `FIRST`: an edge's term, from its left and its
+    right row.
     """
     width, count = left.shape[1], len(edges.indptr) - 1
     out = np.zeros((count, width), dtype=np.float32)
@@ -45,14 +42,10 @@ def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: 
 def edge_inner_products(
     graph: RelationalGraph, gradients: Tensor, nodes: Tensor, relations: Tensor, product: bool
 ) -> Tensor:
-    """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
+    """Return for each edge the inner product of its message with the gradient (n, d) of its receiver, (m,).
 
-    Args:
-        graph: n nodes, m edges, r relations.
-        gradients: (n, d) float32 or bfloat16.
-        nodes: States (n, d) of the same type.
-        relations: Vectors (r, d) of the same type.
-        product: Whether a message is the product of state and relation; else their sum.
+    Gradients, states (n, d) and vectors of relations (r, d) are all float32 or bfloat16. A message is the `product` of
+    state and relation, or else their sum.
     """
     out = np.zeros(graph.edge_count, dtype=np.float32)
     ends = (graph.receivers.numpy(), graph.senders.numpy(), graph.relations.numpy())

@@ -16,32 +16,19 @@ PRODUCT, SUM, FIRST = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class GroupedEdges:
-    """The m edges of a graph grouped by one of their ends, in CSR form; a kernel computes one row per group.
+    """The m edges of a graph grouped by one of their ends, in CSR form; a kernel computes one row per group."""
 
-    Attributes:
-        indptr: (groups + 1,) first position of each group in `order`.
-        order: (m,) number of each edge in the graph.
-        first: (m,) for each edge of the graph, the end by which its left operand is looked up.
-        second: (m,) likewise for the right operand.
-    """
-
-    indptr: Tensor
-    order: Tensor
-    first: Tensor
-    second: Tensor
+    indptr: Tensor  # (groups + 1,) first position of each group in `order`
+    order: Tensor  # (m,) number of each edge in the graph
+    first: Tensor  # (m,) for each edge of the graph, the end by which its left operand is looked up
+    second: Tensor  # (m,) likewise for the right operand
 
 
 @final
 class RelationalGraph:
-    """The edges of a graph, sorted once.
+    """The m edges of a graph, given as senders, relations and receivers (m,) of int64; sorted once.
 
-    Args:
-        edges: Senders, relations and receivers, three rows (m,) of int64.
-        node_count: Number of nodes.
-        relation_count: Number of relations.
-
-    Attributes:
-        order: (m,) index of each edge in the argument; the edges are stored by receiver, sender and relation.
+    `order` (m,) is the index of each edge in the argument; the edges are stored by receiver, sender and relation.
 
     Raises:
         InputError: The lengths differ, or an index is out of range.
