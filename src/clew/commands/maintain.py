@@ -17,8 +17,7 @@ from clew.store.verify import verify as find_problems
 
 
 def remove(
-    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")],
-    index: IndexOption,
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")], index: IndexOption
 ) -> None:
     """Remove documents and imported graphs, and all that was extracted from them."""
     report = open_index(index).remove(list(ids))

@@ -12,21 +12,17 @@ from clew.errors import InputError
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WhereOption = Annotated[
-    str | None,
-    typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'."),
+    str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")
 ]
 PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
 ModelOption = Annotated[
-    str | None,
-    typer.Option(help="Language model that writes the answer: openai:NAME, anthropic:, google: or ollama:."),
+    str | None, typer.Option(help="Language model that writes the answer: openai:NAME, anthropic:, google: or ollama:.")
 ]
 FeedbackOption = Annotated[
-    Path | None,
-    typer.Option(help="Log for the path that a model's answer names, for clew train router."),
+    Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
 ]
 EncoderOption = Annotated[
-    str | None,
-    typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index."),
+    str | None, typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index.")
 ]
 
 
@@ -39,7 +35,7 @@ class RetrieverOptions:
         typer.Option(
             help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear, "
             "ircot, reranked or routed; gcn-subgraph, steiner, frag, frag-simple or frag-complex for paths; "
-            "settings after a colon.",
+            "settings after a colon."
         ),
     ] = None
     base: Annotated[

@@ -41,7 +41,7 @@ class TripleEmbeddings:
         self._passages = passages
 
     def nearest_triples(self, vectors: FloatArray, allowed: BoolArray) -> IntArray:
-        """Return for each unit vector (n, d) the allowed (T,) triple of highest cosine, ties by position; -1 for none."""
+        """Return for each unit vector (n, d) the allowed triple (T,) of highest cosine, the first of a tie, or -1."""
         nearest = np.full(len(vectors), -1, dtype=np.int32)
         batch_size = max(1, _MAX_CELLS // max(len(self._names), 1))
         for start in range(0, len(vectors), batch_size):

@@ -55,7 +55,5 @@ class NodeGCN(nn.Module):
 
 
 def edge_log_probabilities(node_log_probabilities: Tensor, edges: Tensor) -> Tensor:
-    """Return log probabilities (m,) of edges (m, 2): the products of those of their ends (n,), normalised over the
-    edges.
-    """
+    """Return log probabilities (m,) of edges (m, 2): the products of those of their ends (n,), normalised over them."""
     return torch.log_softmax(node_log_probabilities[edges].sum(dim=1), 0)

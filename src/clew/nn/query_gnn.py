@@ -118,7 +118,7 @@ class QueryGNN(nn.Module):
         return torch.stack([layer.project(start) for layer in self.entity_model.typed_layers()], dim=1)
 
     def project_inverses(self, projected: Tensor) -> Tensor:
-        """Return the projections (R, layers, width) of inverse relations; raise InputError without `learned_inverse`."""
+        """Return the projections (R, layers, width) of inverse relations; InputError without `learned_inverse`."""
         if not self.settings.learned_inverse:
             raise InputError("this model has no learned inverse: give it embeddings of the inverse relations' texts")
         return projected * self.inverse_scale + self.inverse_shift

@@ -69,8 +69,7 @@ class SubgraphScorer(nn.Module):
 
 
 def sample_without_replacement(scores: Tensor, end: Tensor, budget: int, generator: torch.Generator | None) -> Tensor:
-    """Return the indices (k,) of the selected nodes of one graph, in the order of sampling: at least one, at most
-    `budget`.
+    """Return the indices (k,) of the selected nodes of one graph, in the order of sampling: 1 to `budget`.
 
     `scores` are logits (n,) of the nodes, `end` is that of ending the selection (); without a generator the most likely
     entry is taken at every step.

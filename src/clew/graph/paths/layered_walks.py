@@ -14,12 +14,7 @@ from clew.arrays import FloatArray, IntArray, LongArray
 
 
 def best_walks(
-    senders: IntArray,
-    receivers: IntArray,
-    importance: FloatArray,
-    starts: LongArray,
-    target: int,
-    max_walks: int,
+    senders: IntArray, receivers: IntArray, importance: FloatArray, starts: LongArray, target: int, max_walks: int
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return the distinct walks of at least one edge to a node with the highest importance, best first.
 

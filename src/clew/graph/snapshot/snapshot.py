@@ -144,10 +144,7 @@ def load_snapshot(folder: Path) -> Snapshot:
     return Snapshot(**values)  # type: ignore[arg-type]
 
 
-_PARTS: dict[object, tuple[str, ...]] = {
-    StringArray: ("data", "offsets"),
-    Adjacency: ("indptr", "indices", "weights"),
-}
+_PARTS: dict[object, tuple[str, ...]] = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}
 
 
 def _named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
