@@ -117,7 +117,6 @@ def _compare_selected(
 
 
 def _print_selections(report: Mapping[str, Any]) -> None:
-    """Print one line per selection, with the interval of each of its measures."""
     budget = f"budget {report['budget']} nodes, {report['seeds']} seeds"
     print(f"{report['questions']} questions, {report['learned_from']} to learn from, {budget}")
     selections = report["selections"]

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, JsonFlag
 from clew.commands.output import print_json
 from clew.commands.reports import print_difference, print_stats
 from clew.graph.snapshot.diff import diff_snapshots
+from clew.index import open as open_index
 from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
 from clew.store.passage_table import PassageTable
 from clew.store.verify import repair as repair_index

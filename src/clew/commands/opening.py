@@ -17,7 +17,7 @@ from clew.retrievers.registry import RERANKED
 from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
-from clew.types import Progress, ignore_progress
+from clew.types import Progress
 
 BASE_OPTIONS = {
     "gear": ("base", "reader", "steps"),
@@ -32,13 +32,6 @@ RERANKING_OPTIONS = ("rerank", "rerank_depth")
 """The same, of every retriever of passages."""
 
 
-def open_index(
-    location: str, progress: Progress = ignore_progress, llm_factory: LLMClientFactory | None = None
-) -> Index:
-    """Open an index."""
-    return indexes.open(location, progress, llm_factory)
-
-
 def open_or_create(
     location: str,
     extractor: str | None,
@@ -48,12 +41,9 @@ def open_or_create(
     *,
     create: bool,
 ) -> Index:
-    """Open an index, or, with `create`, create it if there is none.
+    """Open an index made with this encoder, if one is given, or, with `create`, create it if there is none.
 
-    The extractor is for a new index, the encoder too, or the one that it was made with; None for those of the settings.
-
-    Raises:
-        InputError: The index was made with another encoder.
+    The extractor is for a new index; None stands for that of the settings, as of the encoder.
     """
     if not create or open_dataset(locate(location)) is not None:
         opened = indexes.open(location, progress, llm_factory)
@@ -69,11 +59,7 @@ def open_or_create(
 
 
 def make_llm_factory(options: LLMOptions) -> LLMClientFactory:
-    """Return a factory of clients with these options, and with the settings for those that are not given.
-
-    Raises:
-        InputError: A budget is below 0.
-    """
+    """Return a factory of clients with these options, else those of the settings; refuse a budget below 0."""
     for name, limit in (("--max-cost", options.max_cost), ("--max-tokens", options.max_tokens)):
         if limit is not None and limit < 0:
             raise InputError(f"{name} is {limit:g}: give a budget of 0 or more")
@@ -84,30 +70,15 @@ def make_llm_factory(options: LLMOptions) -> LLMClientFactory:
     return load_settings().model_copy(update=changes).make_llm_factory()
 
 
-def retriever_name(options: RetrieverOptions, index: Index) -> str:
-    """Return the one retriever in its text form, with its settings; by default that of `clew.toml`.
-
-    Raises:
-        InputError: There is none of that name, or it does not take a setting that is given.
-    """
-    return _add_settings(options, index, [_retriever_text(options)])[0]
-
-
-def retriever_names(options: RetrieverOptions, index: Index) -> list[str]:
-    """Return the retrievers of a list separated by commas in their text form, each with the settings that it takes.
+def retriever_names(options: RetrieverOptions, index: Index, *, several: bool) -> list[str]:
+    """Return the retriever, or the `several` separated by commas, in text form, each with the settings that it takes.
 
     Raises:
         InputError: There is none of a name, or none of them takes a setting that is given.
     """
-    return _add_settings(options, index, split_list(_retriever_text(options)))
-
-
-def _retriever_text(options: RetrieverOptions) -> str:
-    return load_settings().retriever if options.retriever is None else options.retriever
-
-
-def _add_settings(options: RetrieverOptions, index: Index, names: Sequence[str]) -> list[str]:
+    text = load_settings().retriever if options.retriever is None else options.retriever
     settings = {name: value for name, value in asdict(options).items() if name != "retriever"}
+    names = split_list(text) if several else [text]
     return add_options([str(index.resolve_retriever(name)) for name in names], settings)
 
 

@@ -69,11 +69,7 @@ class LLMOptions:
 
 
 def check_folder(option: str, folder: Path) -> None:
-    """Refuse a folder that cannot be written, before time is spent on its content.
-
-    Raises:
-        InputError: It is a file, lies below one, or does not take a file.
-    """
+    """Refuse a folder that is a file, lies below one, or does not take a file, before time is spent on its content."""
     existing = next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
     if not existing.is_dir():
         fault = "which is a file" if existing == folder else f"which lies below the file {existing}"
@@ -87,15 +83,7 @@ def check_folder(option: str, folder: Path) -> None:
 
 
 def check_file(name: str, path: Path) -> None:
-    """Refuse a path that cannot be a file, before time is spent on its content.
-
-    Args:
-        name: What the message calls the path: an option.
-        path: Of the file, which may exist.
-
-    Raises:
-        InputError: It is a folder or lies below a file.
-    """
+    """Refuse a path that is a folder or lies below a file, before time is spent on it; the message calls it `name`."""
     if path.is_dir():
         raise InputError(f"{name} is {str(path)!r}, which is a folder: name a file in it")
     if any(parent.is_file() for parent in path.parents):

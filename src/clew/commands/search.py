@@ -98,10 +98,11 @@ def ask(
 
 def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str]":
     """Open an index; return it and the retriever that the options name, in its text form, with its settings."""
-    from clew.commands.opening import make_llm_factory, open_index, retriever_name
+    from clew.commands.opening import make_llm_factory, retriever_names
+    from clew.index import open as open_index
 
     opened = open_index(location, progress, make_llm_factory(options.llm))
-    return opened, retriever_name(options.retriever, opened)
+    return opened, retriever_names(options.retriever, opened, several=False)[0]
 
 
 def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":

@@ -5,6 +5,7 @@ sum of its triples' embeddings. For an encoder that averages over words this is 
 and nothing has to be encoded or stored per triple (figures: docs/benchmarks.md).
 """
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
@@ -20,39 +21,29 @@ _MAX_CELLS = 1 << 24  # similarities of names with texts in memory at once: 64 M
 
 
 @final
+@dataclass(frozen=True, eq=False)
 class TripleEmbeddings:
-    """Embeddings of an index's triples (T, 3), from unit rows: names (E, d), relations (R, d) and passages (P, d).
+    """Embeddings of an index's triples: T triples, E names, R relations, P passages, width d."""
 
-    `triple_passages` has T rows, the passages that state each triple.
-    """
-
-    def __init__(
-        self,
-        triples: IntArray,
-        names: FloatArray,
-        relations: FloatArray,
-        triple_passages: Adjacency,
-        passages: FloatArray,
-    ) -> None:
-        self._triples = triples
-        self._names = names
-        self._relations = relations
-        self._triple_passages = triple_passages
-        self._passages = passages
+    triples: IntArray  # (T, 3) head, relation, tail
+    names: FloatArray  # (E, d) unit rows
+    relations: FloatArray  # (R, d) unit rows
+    triple_passages: Adjacency  # T rows, the passages that state each triple
+    passages: FloatArray  # (P, d) unit rows
 
     def nearest_triples(self, vectors: FloatArray, allowed: BoolArray) -> IntArray:
         """Return for each unit vector (n, d) the allowed triple (T,) of highest cosine, the first of a tie, or -1."""
         nearest = np.full(len(vectors), -1, dtype=np.int32)
-        batch_size = max(1, _MAX_CELLS // max(len(self._names), 1))
+        batch_size = max(1, _MAX_CELLS // max(len(self.names), 1))
         for start in range(0, len(vectors), batch_size):
             batch = vectors[start : start + batch_size]
-            similarities = (batch @ self._names.T, batch @ self._relations.T)
-            nearest[start : start + batch_size] = _nearest_triples(self._triples, *similarities, self._norms, allowed)
+            similarities = (batch @ self.names.T, batch @ self.relations.T)
+            nearest[start : start + batch_size] = _nearest_triples(self.triples, *similarities, self._norms, allowed)
         return nearest
 
     @cached_property
     def _norms(self) -> FloatArray:
-        norms: FloatArray = _triple_norms(self._triples, self._names, self._relations)
+        norms: FloatArray = _triple_norms(self.triples, self.names, self.relations)
         return norms
 
     def path_scorer(self, question: FloatArray, context_weight: float, allowed: BoolArray | None = None) -> PathScorer:
@@ -62,7 +53,7 @@ class TripleEmbeddings:
         cosine with an allowed passage (P,) that states the last triple, and c the context weight, 0 to 1; 0 scores the
         triples alone, as GeAR does. c is 0 for a triple that no passage states because it comes from an imported graph.
         """
-        allowed_passages = np.ones(len(self._passages), dtype=bool) if allowed is None else allowed
+        allowed_passages = np.ones(len(self.passages), dtype=bool) if allowed is None else allowed
 
         def score_paths(path: tuple[int, ...], extensions: LongArray) -> FloatArray:
             return _score_extensions(  # type: ignore[no-any-return]
@@ -70,12 +61,12 @@ class TripleEmbeddings:
                 extensions,
                 question,
                 context_weight,
-                self._triples,
-                self._names,
-                self._relations,
-                self._triple_passages.indptr,
-                self._triple_passages.indices,
-                self._passages,
+                self.triples,
+                self.names,
+                self.relations,
+                self.triple_passages.indptr,
+                self.triple_passages.indices,
+                self.passages,
                 allowed_passages,
             )
 

@@ -39,11 +39,7 @@ _GAT_HEADS = 8  # as in the source's table 5
 @final
 @dataclass(frozen=True, slots=True)
 class DocumentGNNSettings:
-    """Shape of a network.
-
-    Raises:
-        InputError: A value is invalid.
-    """
+    """Shape of a network; invalid values are an InputError."""
 
     text: int  # width of the embeddings of passages and questions; 0 where only numbers are read
     numbers: int = 0  # number of numeric features of a passage; 0 where only its embedding is read, as in the source

@@ -24,11 +24,7 @@ from clew.graph.subgraphs.textual_graph import GraphContext
 
 @dataclass(frozen=True, slots=True)
 class GraphTokenSettings:
-    """Shape of a `GraphToken`.
-
-    Raises:
-        InputError: A number is below 1, or `width` is not a multiple of `heads`.
-    """
+    """Shape of a `GraphToken`; a number below 1, or a width that is no multiple of `heads`, is an InputError."""
 
     inputs: int  # width of the embeddings of nodes and relations
     outputs: int  # width of the reader's token embeddings
@@ -63,8 +59,7 @@ class GraphToken(nn.Module):
     def forward(self, contexts: Sequence[GraphContext]) -> Tensor:
         """Return (n, tokens, outputs); a row depends on its own graph only, and an empty subgraph has tokens too.
 
-        Raises:
-            InputError: Embeddings do not have the width `inputs`.
+        Embeddings of another width than `inputs` are an InputError.
         """
         device = next(self.parameters()).device
         nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _collate(self, contexts))

@@ -25,10 +25,8 @@ from clew.errors import InputError
 class NodeGCN(nn.Module):
     """Importance of nodes in a graph whose edges are read in both directions.
 
-    There are at least 2 layers, of which the last returns one number per node; the source's have no bias.
-
-    Raises:
-        InputError: `layers` is below 2, or a width below 1.
+    There are 2 `layers` or more, the last returns one number per node, and the source's have no bias. Fewer layers, or
+    a width below 1, are an InputError.
     """
 
     def __init__(self, input_width: int, width: int = 64, layers: int = 2, *, bias: bool = False) -> None:

@@ -45,10 +45,6 @@ class _Layer(nn.Module):
         self.linear = nn.Linear(2 * width, width)
         self.relation_projection = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
 
-    def project(self, relations: Tensor) -> Tensor:
-        vectors: Tensor = self.relation_projection(relations)
-        return vectors
-
     def forward(self, states: Tensor, messages: Tensor, boundary: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             return self._update(states, messages + boundary)
@@ -115,7 +111,7 @@ class QueryGNN(nn.Module):
         It depends on neither question nor graph, so callers compute it once.
         """
         start = self.rel_mlp(vectors)
-        return torch.stack([layer.project(start) for layer in self.entity_model.typed_layers()], dim=1)
+        return torch.stack([layer.relation_projection(start) for layer in self.entity_model.typed_layers()], dim=1)
 
     def project_inverses(self, projected: Tensor) -> Tensor:
         """Return the projections (R, layers, width) of inverse relations; InputError without `learned_inverse`."""

@@ -156,7 +156,6 @@ def _mention_rows(facts: Sequence[PassageFacts], number: Mapping[str, int]) -> A
 def _name_table(
     names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: MergedPositions
 ) -> tuple[NDArray[np.uint64], IntArray]:
-    """Return the sorted hashes of names, and the entity of each."""
     pairs = [(hash_, number[key]) for hash_, keys in names.items() for key in keys]
     hashes = np.concatenate([np.array([hash_ for hash_, _ in pairs], dtype=np.uint64), graph.name_hashes])
     own = np.array([entity_ for _, entity_ in pairs], dtype=np.int64)

@@ -164,16 +164,11 @@ def _explored_edges(indptr, neighbours, edges, blocked, nodes, edges_read, posit
             # An edge read from both ends is taken from the first.
             if target < position and edges_read[target] > 0:
                 end = indptr[other] + edges_read[target]
-                if end == indptr[other + 1] or _is_before(node, edges[entry] ^ 1, neighbours[end], edges[end]):
+                if end == indptr[other + 1] or (node, edges[entry] ^ 1) < (neighbours[end], edges[end]):
                     continue
             sources[count], targets[count], codes[count] = position, target, edges[entry]
             count += 1
     return sources[:count], targets[:count], codes[:count]
-
-
-@njit(cache=True, nogil=True)
-def _is_before(node, code, other_node, other_code):  # type: ignore[no-untyped-def]
-    return node < other_node or (node == other_node and code < other_code)
 
 
 @njit(cache=True, nogil=True)

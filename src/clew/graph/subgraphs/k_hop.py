@@ -46,7 +46,7 @@ def neighbourhood(
         raise InputError(f"{hops} hops over {max_edges} edges: wanted 0 to {MAX_HOPS} hops, and 0 or more edges")
     blocked = blocked_mask(blocked_triples)
     visited_bits = np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8)
-    _mark_visited(visited_bits, level)
+    np.bitwise_or.at(visited_bits, level >> 3, (1 << (level & 7)).astype(np.uint8))
     levels, edges_read, truncated_nodes = [level], [], 0
     for _ in range(hops):
         degrees = graph.indptr[level.astype(np.int64) + 1] - graph.indptr[level]
@@ -70,12 +70,6 @@ def _edge_quotas(degrees: LongArray, budget: int) -> LongArray:
     quotas = np.zeros_like(degrees)
     quotas[order] = np.clip(budget - before, 0, degrees[order])
     return quotas
-
-
-@njit(cache=True, nogil=True)
-def _mark_visited(bits, nodes):  # type: ignore[no-untyped-def]
-    for node in nodes:
-        bits[node >> 3] |= 1 << (node & 7)
 
 
 # One bit per entity: with a byte, a graph of millions would not fit into the processor's cache.

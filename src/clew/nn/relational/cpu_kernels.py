@@ -27,7 +27,8 @@ def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: 
     out = np.zeros((count, width), dtype=np.float32)
     indptr, order = edges.indptr.numpy(), edges.order.numpy()
     ends = edges.first.numpy(), edges.second.numpy()
-    rows = _weights_to_numpy(weights), _to_numpy(left), _to_numpy(right)
+    factors = np.zeros(0, dtype=np.float32) if weights is None else weights.detach().contiguous().numpy()
+    rows = factors, _to_numpy(left), _to_numpy(right)
     halves = left.dtype == torch.bfloat16
     if len(order) * width < _MIN_PARALLEL_PRODUCTS:
         sum_rows = _sum_rows_bfloat16 if halves else _sum_rows
@@ -58,10 +59,6 @@ def _to_numpy(rows: Tensor) -> NDArray[np.generic]:
     # numba has no bfloat16: its bits are passed as integers.
     plain = rows.detach()
     return plain.view(torch.int16).numpy().view(np.uint16) if rows.dtype == torch.bfloat16 else plain.numpy()
-
-
-def _weights_to_numpy(weights: Tensor | None) -> NDArray[np.float32]:
-    return np.zeros(0, dtype=np.float32) if weights is None else weights.detach().contiguous().numpy()
 
 
 def _chunk_bounds(indptr: NDArray[np.int64], parts: int) -> NDArray[np.int64]:

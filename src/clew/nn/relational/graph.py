@@ -90,11 +90,10 @@ def _check_edges(senders: Tensor, relations: Tensor, receivers: Tensor, node_cou
     shapes = [tuple(ends.shape) for ends in (senders, relations, receivers)]
     if len(set(shapes)) != 1 or len(shapes[0]) != 1:
         raise InputError(f"senders, relations and receivers have shapes {shapes}; wanted three rows of equal length")
-    nodes, kinds = node_count, relation_count
     for name, ends, limit in (
-        ("sender", senders, nodes),
-        ("relation", relations, kinds),
-        ("receiver", receivers, nodes),
+        ("sender", senders, node_count),
+        ("relation", relations, relation_count),
+        ("receiver", receivers, node_count),
     ):
         if ends.dtype != torch.int64:
             raise InputError(f"the {name}s are {ends.dtype}; wanted torch.int64")
