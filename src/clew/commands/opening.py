@@ -41,9 +41,9 @@ def open_or_create(
     *,
     create: bool,
 ) -> Index:
-    """Open an index made with this encoder, if one is given, or, with `create`, create it if there is none.
+    """Open an index, or, with `create`, create it with an extractor and encoder if there is none.
 
-    The extractor is for a new index; None stands for that of the settings, as of the encoder.
+    An existing index of another encoder is an InputError. None stands for the extractor or encoder of the settings.
     """
     if not create or open_dataset(locate(location)) is not None:
         opened = indexes.open(location, progress, llm_factory)

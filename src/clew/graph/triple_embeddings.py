@@ -54,21 +54,12 @@ class TripleEmbeddings:
         triples alone, as GeAR does. c is 0 for a triple that no passage states because it comes from an imported graph.
         """
         allowed_passages = np.ones(len(self.passages), dtype=bool) if allowed is None else allowed
+        stated_in = self.triple_passages.indptr, self.triple_passages.indices
+        tables = self.triples, self.names, self.relations, *stated_in, self.passages, allowed_passages
 
         def score_paths(path: tuple[int, ...], extensions: LongArray) -> FloatArray:
-            return _score_extensions(  # type: ignore[no-any-return]
-                np.asarray(path, dtype=np.int64),
-                extensions,
-                question,
-                context_weight,
-                self.triples,
-                self.names,
-                self.relations,
-                self.triple_passages.indptr,
-                self.triple_passages.indices,
-                self.passages,
-                allowed_passages,
-            )
+            triples = np.asarray(path, dtype=np.int64)
+            return _score_extensions(triples, extensions, question, context_weight, *tables)  # type: ignore[no-any-return]
 
         return score_paths
 
