@@ -92,11 +92,6 @@ class StreamingAnswer:
         self.shown = text
 
 
-def streaming_answer() -> StreamingAnswer | None:
-    """Return a printer of the growing answer; None if standard output is no terminal."""
-    return StreamingAnswer() if sys.stdout.isatty() else None
-
-
 def print_answer(answer: Answer, stream: StreamingAnswer | None = None) -> None:
     """Print an answer that `stream` has not shown yet, its citations, other candidates and paths.
 
@@ -142,11 +137,9 @@ def _passage_json(scored: Scored[Passage]) -> dict[str, Any]:
 
 
 def _format_path(path: Path) -> str:
-    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{_format_sources(t.passages)}" for t in path)
-
-
-def _format_sources(passages: Sequence[str]) -> str:
-    return f"  ({', '.join(passages)})" if passages else ""  # no passage states what an imported graph alone holds
+    # No passage states what an imported graph alone holds.
+    sources = [f"  ({', '.join(t.passages)})" if t.passages else "" for t in path]
+    return "\n    ".join(f"{t.head} --[{t.relation}]--> {t.tail}{s}" for t, s in zip(path, sources, strict=True))
 
 
 def _print_notes(notes: tuple[str, ...]) -> None:

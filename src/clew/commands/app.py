@@ -28,20 +28,14 @@ COMMANDS = {
         "compare:compare",
         "Compare ways of selecting subgraphs: the same questions, reader and budget; accuracy, gold, tokens, time.",
     ),
-    "retrievers": (
-        "retrievers:retrievers",
-        "List the retrievers and what each needs, or print the settings of one.",
-    ),
+    "retrievers": ("retrievers:retrievers", "List the retrievers and what each needs, or print the settings of one."),
     "stats": ("maintain:stats", "Print what an index holds and the settings it was made with."),
     "diff": (
         "maintain:diff",
         "Compare the passages, entities and triples of two indexes; exit 0 for equal, 1 for different.",
     ),
     "remove": ("maintain:remove", "Remove documents and imported graphs, and all that was extracted from them."),
-    "verify": (
-        "maintain:verify",
-        "Read every row and every derived file and check them; exit 1 when damage is found.",
-    ),
+    "verify": ("maintain:verify", "Read every row and every derived file and check them; exit 1 when damage is found."),
     "repair": (
         "maintain:repair",
         "Repair a damaged index: drop derived files, return to what can be read, and list what was lost.",

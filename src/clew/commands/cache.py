@@ -5,14 +5,13 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, JsonFlag
-from clew.commands.output import print_json
-from clew.commands.reports import print_cached_replies
+from clew.commands.output import format_usage, print_json, print_line
+from clew.index import open as open_index
 from clew.models.llm.reply_cache import ReplyCache
 from clew.store.location import reply_cache_path
 
-SECONDS_PER_DAY = 86400.0
+_SECONDS_PER_DAY = 86400.0
 
 
 def list_replies(index: IndexOption, json_: JsonFlag = False) -> None:
@@ -20,8 +19,11 @@ def list_replies(index: IndexOption, json_: JsonFlag = False) -> None:
     entries = _open_reply_cache(index).summarize()
     if json_:
         print_json([asdict(entry) for entry in entries])
-    else:
-        print_cached_replies(entries)
+        return
+    for entry in entries:
+        print_line(f"{entry.model}  {entry.prompt}: {format_usage(entry.usage)}")
+    if not entries:
+        print_line("no replies are stored")
 
 
 def prune(
@@ -30,7 +32,7 @@ def prune(
     days: Annotated[float, typer.Option(min=0.0, help="Only replies older than this.")] = 0.0,
 ) -> None:
     """Drop stored replies; what was extracted from them stays in the index."""
-    print(f"dropped {_open_reply_cache(index).prune(days * SECONDS_PER_DAY, model)} replies")
+    print(f"dropped {_open_reply_cache(index).prune(days * _SECONDS_PER_DAY, model)} replies")
 
 
 def _open_reply_cache(location: str) -> ReplyCache:

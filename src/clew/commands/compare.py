@@ -1,21 +1,26 @@
 """`clew compare`."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clew.commands.options import JsonFlag, check_folder
-from clew.commands.output import print_json
+from clew.commands.output import print_json, print_note
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Without
 from clew.commands.reports import print_comparisons
 from clew.commands.train_subgraph import DEFAULT_ENCODER, GraphEncoderOption, SplitOption, note_truncated
-from clew.training.data.graph_sources import GraphQuestionSource
-from clew.training.recipes.records import ReaderSettings, SelectionRecipe
+from clew.errors import InputError
+from clew.training.data.graph_sources import GraphQuestionSource, load_comparison_splits
+from clew.training.recipes.records import LOCAL_READER, ReaderSettings, SelectionRecipe
+
+if TYPE_CHECKING:
+    from clew.evaluation.reports import SelectionReport
+    from clew.types import Progress
 
 _SIZES = ("nodes", "tokens", "select_ms", "read_ms", "train_seconds")
 _DECIMALS = {"accuracy": 3, "gold": 3, "loss": 3} | dict.fromkeys(_SIZES, 1)
@@ -57,14 +62,12 @@ class CompareOptions:
 
 def compare(options: CompareOptions) -> None:
     """Compare ways of selecting subgraphs: the same questions, reader and budget; accuracy, gold, tokens, time."""
-    from clew.commands.comparing import compare_selected, selected_names
-
-    names = selected_names(options.select, options.reader)
+    names = _selected_names(options.select, options.reader)
     options.source.check(options.split)
     if options.runs is not None:
         check_folder("--runs", options.runs)
     with progress_on_stderr() as progress, tempfile.TemporaryDirectory() as scratch:
-        report = compare_selected(options, names, options.runs or Path(scratch), progress).to_json()
+        report = _compare_selected(options, names, options.runs or Path(scratch), progress).to_json()
     if options.json_:
         print_json(report)
         return
@@ -74,8 +77,46 @@ def compare(options: CompareOptions) -> None:
     print_comparisons(report)
 
 
+def _selected_names(select: str | None, reader: ReaderSettings) -> list[str]:
+    """Return the names of the selections to compare, by default all that the reader can read, but steiner-fill."""
+    from clew.evaluation.compare_subgraphs import OWN_READER_SELECTIONS, SELECTIONS, check_selection_names
+
+    is_local = reader.name == LOCAL_READER
+    if select is None:
+        known = SELECTIONS if is_local else (*SELECTIONS, *OWN_READER_SELECTIONS)
+        return [name for name in known if name != "steiner-fill"]
+    names = [name.strip() for name in select.split(",") if name.strip()]
+    check_selection_names(names)
+    if is_local and (lacking := [name for name in names if name in OWN_READER_SELECTIONS]):
+        raise InputError(f"{lacking[0]} reads graph tokens: give --reader FOLDER with a causal language model")
+    return names
+
+
+def _compare_selected(
+    options: CompareOptions, names: Sequence[str], runs: Path, progress: "Progress"
+) -> "SelectionReport":
+    from clew.evaluation.compare_subgraphs import ComparisonConfig, compare_selections
+    from clew.models.encoders.registry import open_encoder
+    from clew.training.recipes.graph_readers import open_model, reader_factory, token_reader_factories
+
+    # First what can fail at once: a language model or an encoder that cannot be opened.
+    model, encoder = open_model(options.reader), open_encoder(options.encoder)
+    splits = load_comparison_splits(
+        options.source, options.split, options.test, options.test_split, encoder, progress, print_note
+    )
+    config = ComparisonConfig(
+        splits.train,
+        splits.validation,
+        splits.test,
+        reader_factory(options.reader, model, encoder, splits.train, splits.choices),
+        encoder,
+        options.recipe.feedback.budget,
+        token_reader_factories(options.reader, model, encoder),
+    )
+    return compare_selections(config, names, range(options.seeds), options.recipe, runs, progress)
+
+
 def _print_selections(report: Mapping[str, Any]) -> None:
-    """Print one line per selection, with the interval of each of its measures."""
     budget = f"budget {report['budget']} nodes, {report['seeds']} seeds"
     print(f"{report['questions']} questions, {report['learned_from']} to learn from, {budget}")
     selections = report["selections"]

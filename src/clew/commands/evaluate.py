@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.opening import make_llm_factory, open_index, retriever_names
+from clew.commands.opening import make_llm_factory, retriever_names
 from clew.commands.options import (
     FeedbackOption,
     IndexOption,
@@ -25,6 +25,7 @@ from clew.datasets.loaders import load_corpus, load_questions
 from clew.errors import BudgetError, InputError
 from clew.evaluation.evaluate_kgqa import are_graph_questions, evaluate_path_retrievers
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
+from clew.index import open as open_index
 from clew.retrievers.registry import parse_retriever
 from clew.settings import load_settings
 
@@ -63,7 +64,7 @@ def evaluate(index: IndexOption, options: EvaluationOptions) -> None:
     with progress_on_stderr() as progress:
         opened = open_index(index, progress, make_llm_factory(options.llm))
         cutoffs = _parse_cutoffs(options.cutoffs)
-        names = retriever_names(options.retrievers, opened)
+        names = retriever_names(options.retrievers, opened, several=True)
         model = load_settings().model if options.model is None else options.model
         answerer = opened.answerer(model, parse_retriever(names[0])) if options.answer else None
         if feedback is not None and answerer is None:
@@ -103,7 +104,6 @@ def corpus(path: Annotated[Path, typer.Argument(help="HotpotQA, MuSiQue, 2Wiki, 
 
 
 def _parse_cutoffs(text: str) -> list[int]:
-    """Return sorted cut-offs from a list separated by commas."""
     try:
         cutoffs = [int(part) for part in text.split(",")]
     except ValueError as error:

@@ -7,9 +7,9 @@ import typer
 
 from clew.commands.opening import make_llm_factory, open_or_create
 from clew.commands.options import EncoderOption, IndexOption, JsonFlag, LLMOptions
-from clew.commands.output import print_json
+from clew.commands.output import print_json, print_line
 from clew.commands.progress import progress_on_stderr
-from clew.commands.reports import print_graph_report, print_graphs
+from clew.commands.reports import print_graph_report
 from clew.indexing.kg_formats.files import graph_file
 from clew.indexing.kg_import import clean_graph_name
 from clew.store.kg_shards import stored_graphs
@@ -61,8 +61,11 @@ def import_graph(
 
 def list_graphs(index: IndexOption, json_: JsonFlag = False) -> None:
     """Print the graphs of an index, with the numbers of their triples, names and parts."""
-    graphs = [asdict(graph) for graph in stored_graphs(PassageTable.open(index).iter_shards(["metadata"]))]
+    graphs = stored_graphs(PassageTable.open(index).iter_shards(["metadata"]))
     if json_:
-        print_json(graphs)
-    else:
-        print_graphs(graphs)
+        print_json([asdict(graph) for graph in graphs])
+        return
+    for graph in graphs:
+        print_line(f"{graph.name}: {graph.triples:,} triples, {graph.names:,} names, {graph.parts:,} parts")
+    if not graphs:
+        print_line("no graph was imported")

@@ -27,16 +27,28 @@ def index(
     llm: LLMOptions,
 ) -> None:
     """Add documents to an index, creating it if there is none; unchanged documents cost nothing."""
-    from clew.commands.adding import Addition
+    from clew.commands.opening import make_llm_factory, open_or_create
+    from clew.index import AUTO
+    from clew.indexing.cost_estimate import estimate_indexing
+    from clew.indexing.sources.reader import read_documents
+    from clew.settings import load_settings
 
     if not paths and not retry_failed:
         raise InputError("no paths to read: give files or folders, or - for standard input (see clew index --help)")
-    request = Addition.read(index, paths or (), extractor, llm, retry_failed=retry_failed)
+    documents = read_documents(paths) if paths else iter(())  # refuses a missing path before an index is created
+    llm_factory = make_llm_factory(llm)
     if estimate:
-        print_estimate(request.estimate())
+        settings = load_settings()
+        print_estimate(
+            estimate_indexing(index, documents, extractor, llm_factory, retry_failed=retry_failed, defaults=settings)
+        )
         return
     with progress_on_stderr() as progress:
-        report, rows, spent = request.add(encoder, progress)
-    print_report(report, rows, spent)
+        opened = open_or_create(index, extractor, encoder, progress, llm_factory, create=bool(paths))
+        report = opened.add(documents, extractor, retry_failed=retry_failed)
+        rows = opened.table.count_rows()
+        if rows and report.passages == rows:  # a new index; for another one the first search builds what is missing
+            opened.retriever(AUTO, paths=0)
+    print_report(report, rows, opened.llm_factory.budget.spent)
     if report.stop_error is not None:
         raise report.stop_error

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.opening import open_index
 from clew.commands.options import IndexOption, JsonFlag
 from clew.commands.output import print_json
 from clew.commands.reports import print_difference, print_stats
 from clew.graph.snapshot.diff import diff_snapshots
+from clew.index import open as open_index
 from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
 from clew.store.passage_table import PassageTable
 from clew.store.verify import repair as repair_index
@@ -17,8 +17,7 @@ from clew.store.verify import verify as find_problems
 
 
 def remove(
-    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")],
-    index: IndexOption,
+    ids: Annotated[list[str], typer.Argument(help="Ids of documents, names of imported graphs.")], index: IndexOption
 ) -> None:
     """Remove documents and imported graphs, and all that was extracted from them."""
     report = open_index(index).remove(list(ids))

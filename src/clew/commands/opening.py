@@ -3,28 +3,33 @@
 Search and index import this module when they are called, so that their help does not wait for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from clew import index as indexes
 from clew.commands.options import LLMOptions, RetrieverOptions
-from clew.commands.specs import add_options
 from clew.errors import InputError
 from clew.index import Index
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
-from clew.plugins.spec import split_list
+from clew.plugins.spec import split_list, split_settings
+from clew.retrievers.registry import RERANKED
 from clew.settings import load_settings
 from clew.store.dataset import open_dataset
 from clew.store.location import locate
-from clew.types import Progress, ignore_progress
+from clew.types import Progress
 
+BASE_OPTIONS = {
+    "gear": ("base", "reader", "steps"),
+    "ircot": ("base", "reader", "steps"),
+    "naive-ge": ("base",),
+    RERANKED: ("base",),
+    "sync-ge": ("base", "reader"),
+}
+"""Settings with an option of their own, by retriever."""
 
-def open_index(
-    location: str, progress: Progress = ignore_progress, llm_factory: LLMClientFactory | None = None
-) -> Index:
-    """Open an index."""
-    return indexes.open(location, progress, llm_factory)
+RERANKING_OPTIONS = ("rerank", "rerank_depth")
+"""The same, of every retriever of passages."""
 
 
 def open_or_create(
@@ -36,18 +41,9 @@ def open_or_create(
     *,
     create: bool,
 ) -> Index:
-    """Open an index, or create it if there is none.
+    """Open an index, or, with `create`, create it with an extractor and encoder if there is none.
 
-    Args:
-        location: Of the index.
-        extractor: For a new index; None for that of the settings.
-        encoder: For a new index, or the one that it was made with; None for that of the settings.
-        progress: Callback of the index.
-        llm_factory: Opens its language models.
-        create: Whether it may be created.
-
-    Raises:
-        InputError: The index was made with another encoder.
+    An existing index of another encoder is an InputError. None stands for the extractor or encoder of the settings.
     """
     if not create or open_dataset(locate(location)) is not None:
         opened = indexes.open(location, progress, llm_factory)
@@ -63,11 +59,7 @@ def open_or_create(
 
 
 def make_llm_factory(options: LLMOptions) -> LLMClientFactory:
-    """Return a factory of clients with these options, and with the settings for those that are not given.
-
-    Raises:
-        InputError: A budget is below 0.
-    """
+    """Return a factory of clients with these options, else those of the settings; refuse a budget below 0."""
     for name, limit in (("--max-cost", options.max_cost), ("--max-tokens", options.max_tokens)):
         if limit is not None and limit < 0:
             raise InputError(f"{name} is {limit:g}: give a budget of 0 or more")
@@ -78,28 +70,51 @@ def make_llm_factory(options: LLMOptions) -> LLMClientFactory:
     return load_settings().model_copy(update=changes).make_llm_factory()
 
 
-def retriever_name(options: RetrieverOptions, index: Index) -> str:
-    """Return the one retriever in its text form, with its settings; by default that of `clew.toml`.
-
-    Raises:
-        InputError: There is none of that name, or it does not take a setting that is given.
-    """
-    return _add_settings(options, index, [_retriever_text(options)])[0]
-
-
-def retriever_names(options: RetrieverOptions, index: Index) -> list[str]:
-    """Return the retrievers of a list separated by commas in their text form, each with the settings that it takes.
+def retriever_names(options: RetrieverOptions, index: Index, *, several: bool) -> list[str]:
+    """Return the retriever, or the `several` separated by commas, in text form, each with the settings that it takes.
 
     Raises:
         InputError: There is none of a name, or none of them takes a setting that is given.
     """
-    return _add_settings(options, index, split_list(_retriever_text(options)))
-
-
-def _retriever_text(options: RetrieverOptions) -> str:
-    return load_settings().retriever if options.retriever is None else options.retriever
-
-
-def _add_settings(options: RetrieverOptions, index: Index, names: Sequence[str]) -> list[str]:
+    text = load_settings().retriever if options.retriever is None else options.retriever
     settings = {name: value for name, value in asdict(options).items() if name != "retriever"}
+    names = split_list(text) if several else [text]
     return add_options([str(index.resolve_retriever(name)) for name in names], settings)
+
+
+def add_options(texts: Sequence[str], given: Mapping[str, str | int | None]) -> list[str]:
+    """Return retrievers, `NAME` or `NAME:setting=value,...`, with those of the given options that each of them takes.
+
+    Raises:
+        InputError: No retriever takes an option that is given (is not None), or a value has a comma.
+    """
+    stated = {setting: value for setting, value in given.items() if value is not None}
+    for setting, value in stated.items():
+        if "," in str(value):
+            raise InputError(
+                f"{_option_name(setting)} is {value!r}, and a comma ends a setting: give one without a comma"
+            )
+    accepted = [(*RERANKING_OPTIONS, *BASE_OPTIONS.get(text.partition(":")[0], ())) for text in texts]
+    taken = [{name: value for name, value in stated.items() if name in names} for names in accepted]
+    for setting in stated:
+        if not any(setting in settings for settings in taken):
+            able = ", ".join(name for name, settings in BASE_OPTIONS.items() if setting in settings)
+            raise InputError(
+                f"{_option_name(setting)} is for the retrievers {able}, not {', '.join(texts)}; leave it out"
+            )
+    return [_append_settings(text, settings) for text, settings in zip(texts, taken, strict=True)]
+
+
+def _append_settings(text: str, given: Mapping[str, str | int | None]) -> str:
+    name, _, settings = text.partition(":")
+    stated = split_settings(settings, name)
+    if twice := next((setting for setting in given if setting in stated), ""):
+        raise InputError(
+            f"{text} has a setting {twice!r} of its own, and {_option_name(twice)} is given too: leave one out"
+        )
+    joined = ",".join(part for part in (settings, *(f"{key}={value}" for key, value in given.items())) if part)
+    return f"{name}:{joined}" if joined else name
+
+
+def _option_name(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"

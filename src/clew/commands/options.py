@@ -12,21 +12,17 @@ from clew.errors import InputError
 IndexOption = Annotated[str, typer.Option("--index", help="The index: a folder, or s3://bucket/prefix.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 WhereOption = Annotated[
-    str | None,
-    typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'."),
+    str | None, typer.Option(help="Only passages whose metadata meet a condition: year >= 1990 AND lang = 'en'.")
 ]
 PathsOption = Annotated[int, typer.Option(help="Paths per passage, for gfm; each costs milliseconds.")]
 ModelOption = Annotated[
-    str | None,
-    typer.Option(help="Language model that writes the answer: openai:NAME, anthropic:, google: or ollama:."),
+    str | None, typer.Option(help="Language model that writes the answer: openai:NAME, anthropic:, google: or ollama:.")
 ]
 FeedbackOption = Annotated[
-    Path | None,
-    typer.Option(help="Log for the path that a model's answer names, for clew train router."),
+    Path | None, typer.Option(help="Log for the path that a model's answer names, for clew train router.")
 ]
 EncoderOption = Annotated[
-    str | None,
-    typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index."),
+    str | None, typer.Option(help="all-MiniLM-L6-v2, hashing, none, or a sentence-transformers name; for a new index.")
 ]
 
 
@@ -39,7 +35,7 @@ class RetrieverOptions:
         typer.Option(
             help="gfm, pagerank, bm25, dense, fused, title-links, entity-graph, hipporag2, naive-ge, sync-ge, gear, "
             "ircot, reranked or routed; gcn-subgraph, steiner, frag, frag-simple or frag-complex for paths; "
-            "settings after a colon.",
+            "settings after a colon."
         ),
     ] = None
     base: Annotated[
@@ -73,11 +69,7 @@ class LLMOptions:
 
 
 def check_folder(option: str, folder: Path) -> None:
-    """Refuse a folder that cannot be written, before time is spent on its content.
-
-    Raises:
-        InputError: It is a file, lies below one, or does not take a file.
-    """
+    """Refuse a folder that is a file, lies below one, or does not take a file, before time is spent on its content."""
     existing = next((place for place in (folder, *folder.absolute().parents) if place.exists()), folder)
     if not existing.is_dir():
         fault = "which is a file" if existing == folder else f"which lies below the file {existing}"
@@ -91,15 +83,7 @@ def check_folder(option: str, folder: Path) -> None:
 
 
 def check_file(name: str, path: Path) -> None:
-    """Refuse a path that cannot be a file, before time is spent on its content.
-
-    Args:
-        name: What the message calls the path: an option.
-        path: Of the file, which may exist.
-
-    Raises:
-        InputError: It is a folder or lies below a file.
-    """
+    """Refuse a path that is a folder or lies below a file, before time is spent on it; the message calls it `name`."""
     if path.is_dir():
         raise InputError(f"{name} is {str(path)!r}, which is a folder: name a file in it")
     if any(parent.is_file() for parent in path.parents):

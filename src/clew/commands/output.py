@@ -43,10 +43,6 @@ def print_json(value: Any) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON document, replacing the file whole.
-
-    Raises:
-        ProviderError: The file cannot be written.
-    """
+    """Write a JSON document, replacing the file whole; raise ProviderError if it cannot be written."""
     with atomic_file(path) as temporary:
         temporary.write_text(json.dumps(value, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

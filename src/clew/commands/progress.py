@@ -3,18 +3,16 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from clew.commands.output import print_warning
-
-if TYPE_CHECKING:
-    from clew.types import Progress
+from clew.types import Progress
 
 _SECONDS_PER_LINE = 10.0
 
 
 @contextmanager
-def progress_on_stderr() -> Iterator["Progress"]:
+def progress_on_stderr() -> Iterator[Progress]:
     """Yield a callback that shows a stage, what is done, the rate and the time left."""
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -44,7 +42,7 @@ def progress_on_stderr() -> Iterator["Progress"]:
         yield show
 
 
-def _progress_lines() -> "Progress":
+def _progress_lines() -> Progress:
     started: dict[str, float] = {}
     last = printed = time.monotonic()
 

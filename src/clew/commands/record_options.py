@@ -76,8 +76,7 @@ class _Record:
 def expand_records(command: Command) -> Command:
     """Return a function for Typer with an option for each field of the records that a command takes.
 
-    Raises:
-        TypeError: Two options have the same name.
+    Two options of the same name are a TypeError.
     """
     hints = get_type_hints(command, include_extras=True)
     records: list[_Record] = []
@@ -150,7 +149,6 @@ def _option(field: str, hint: Any, default: Any) -> _Option | None:
 
 
 def _unpack(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type and what it is annotated with."""
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     return kind, tuple(notes)
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from clew.commands.output import format_usage, print_line, print_usage, print_warning
+from clew.commands.output import print_line, print_usage, print_warning
 from clew.types import Usage
 
 if TYPE_CHECKING:
@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from clew.indexing.index_stats import IndexStats
     from clew.indexing.kg_import import GraphReport
     from clew.indexing.pipeline import IndexingReport
-    from clew.models.llm.reply_cache import CachedReplies
 
 _MODEL_MEASURES = ("calls", "tokens", "cost", "answer_calls", "answer_tokens", "answer_cost", "failed", "unsupported")
 _MAX_FAILURES = 20
 
 
-def print_report(report: "IndexingReport", passages: int, spent: Usage = Usage()) -> None:  # noqa: B008 - it cannot change
+def print_report(report: "IndexingReport", passages: int, spent: Usage) -> None:
     """Print the counts of an indexing run, its usage of language models, and its failures."""
     counts = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed"
@@ -48,14 +47,6 @@ def print_graph_report(report: "GraphReport", entities: int, triples: int) -> No
         print_warning(f"... and {report.malformed - len(report.faults):,} more")
 
 
-def print_graphs(graphs: Sequence[Mapping[str, Any]]) -> None:
-    """Print imported graphs, a line each."""
-    for graph in graphs:
-        print_line(f"{graph['name']}: {graph['triples']:,} triples, {graph['names']:,} names, {graph['parts']:,} parts")
-    if not graphs:
-        print_line("no graph was imported")
-
-
 def print_estimate(estimate: "CostEstimate") -> None:
     """Print the estimated cost of indexing, and the files that cannot be read."""
     unchanged = f", {estimate.unchanged:,} unchanged" if estimate.unchanged else ""
@@ -71,14 +62,6 @@ def print_estimate(estimate: "CostEstimate") -> None:
         print_line(f"time      {_format_duration(estimate.seconds)}, {estimate.max_concurrency} calls at once")
     for failure in estimate.failures[:_MAX_FAILURES]:
         print_warning(f"failed: {failure.item}: {failure.reason}")
-
-
-def print_cached_replies(entries: "Sequence[CachedReplies]") -> None:
-    """Print the stored replies of language models, a line for each model and prompt."""
-    for entry in entries:
-        print_line(f"{entry.model}  {entry.prompt}: {format_usage(entry.usage)}")
-    if not entries:
-        print_line("no replies are stored")
 
 
 def print_stats(stats: "IndexStats") -> None:

@@ -1,17 +1,18 @@
-"""`clew search` and `clew ask`."""
+"""`clew search` and `clew ask`; what opens an index is imported when they are called."""
 
+import sys
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.commands.answers import (
+    StreamingAnswer,
     answer_json,
     evidence_json,
     print_answer,
     print_evidence,
     print_steps,
-    streaming_answer,
 )
 from clew.commands.options import (
     FeedbackOption,
@@ -25,6 +26,11 @@ from clew.commands.options import (
 )
 from clew.commands.output import print_json
 from clew.commands.progress import progress_on_stderr
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.index import Index
+    from clew.types import Evidence, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +52,11 @@ class SearchOptions:
 
 def search(question: str, index: IndexOption, options: SearchOptions) -> None:
     """Find the passages that together answer a question, and the paths that join them."""
-    from clew.commands.searching import OpenSearch
-
     with progress_on_stderr() as progress:
-        opened = OpenSearch.open(index, options, progress)
-        evidence = opened.search(question)
+        opened, retriever = _open_index(index, options, progress)
+        evidence = _find_evidence(opened, retriever, question, options)
     if options.json_:
-        print_json(evidence_json(question, opened.name, evidence))
+        print_json(evidence_json(question, retriever, evidence))
         return
     print_evidence(evidence)
     if options.trace:
@@ -67,21 +71,43 @@ def ask(
     feedback: FeedbackOption = None,
 ) -> None:
     """Answer a question with quoted, cited sentences; without a language model none is made up."""
-    from clew.commands.searching import OpenSearch
+    from clew.answering.feedback_log import log_answer
+    from clew.retrievers.registry import parse_retriever
+    from clew.settings import load_settings
 
     with progress_on_stderr() as progress:
-        opened = OpenSearch.open(index, options, progress)
-        answerer = opened.answerer(model, feedback)
-        evidence = opened.search(question)
-    stream = None if options.json_ else streaming_answer()
+        opened, retriever = _open_index(index, options, progress)
+        writer = load_settings().model if model is None else model
+        if feedback is not None and not writer:
+            raise InputError("--feedback notes the path that a language model names: give --model too")
+        answerer = opened.answerer(writer, parse_retriever(retriever))
+        evidence = _find_evidence(opened, retriever, question, options)
+    stream = StreamingAnswer() if sys.stdout.isatty() and not options.json_ else None
     answer = answerer.answer([question], [evidence], stream)[0]
     if feedback is not None:
-        opened.log_answer(feedback, question, answer)
+        log_answer(feedback, question, options.topic or (), answer)
     if options.json_:
-        print_json(answer_json(question, opened.name, answer))
+        print_json(answer_json(question, retriever, answer))
     else:
         print_answer(answer, stream)
         if options.trace:
             print_steps(evidence.steps)
     if answer.failure and answer.failure.run_error:
         raise answer.failure.run_error
+
+
+def _open_index(location: str, options: SearchOptions, progress: "Progress") -> "tuple[Index, str]":
+    """Open an index; return it and the retriever that the options name, in its text form, with its settings."""
+    from clew.commands.opening import make_llm_factory, retriever_names
+    from clew.index import open as open_index
+
+    opened = open_index(location, progress, make_llm_factory(options.llm))
+    return opened, retriever_names(options.retriever, opened, several=False)[0]
+
+
+def _find_evidence(opened: "Index", retriever: str, question: str, options: SearchOptions) -> "Evidence":
+    from clew.retrievers.registry import parse_retriever
+    from clew.settings import load_settings
+
+    k = load_settings().k if options.k is None else options.k
+    return opened.search(question, k, parse_retriever(retriever), options.where, options.paths, options.topic or ())

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.opening import open_index
 from clew.commands.options import check_folder
 from clew.commands.progress import progress_on_stderr
 from clew.errors import InputError
 from clew.index import Index
+from clew.index import open as open_index
 from clew.retrievers.frag.hop_predictor import TERMS, WORDS
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.fitting.hop_predictor import FEEDBACK_RECIPE, HopRecipe

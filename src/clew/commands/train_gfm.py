@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from clew.commands.opening import open_index
 from clew.commands.options import IndexOption
 from clew.commands.progress import progress_on_stderr
 from clew.commands.record_options import Only
+from clew.index import open as open_index
 from clew.training.recipes.records import ADAPTATION, GFMRecipe
 from clew.types import ignore_progress
 

@@ -2,29 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adjacency:
-    """Weighted rows: row i has the neighbours `indices[indptr[i]:indptr[i + 1]]`, ascending.
+    """Weighted rows: row i has the neighbours `indices[indptr[i]:indptr[i + 1]]`, ascending."""
 
-    Attributes:
-        indptr: (row_count + 1,).
-        indices: (edges,).
-        weights: (edges,), positive.
-    """
-
-    indptr: "LongArray"
-    indices: "IntArray"
-    weights: "FloatArray"
+    indptr: LongArray  # (row_count + 1,)
+    indices: IntArray  # (edges,)
+    weights: FloatArray  # (edges,), positive
 
     @property
     def row_count(self) -> int:
@@ -32,19 +23,19 @@ class Adjacency:
         return len(self.indptr) - 1
 
     @property
-    def arrays(self) -> "tuple[LongArray, IntArray, FloatArray]":
+    def arrays(self) -> tuple[LongArray, IntArray, FloatArray]:
         """The three arrays, as the compiled functions take them."""
         return self.indptr, self.indices, self.weights
 
-    def row(self, index: int) -> "IntArray":
+    def row(self, index: int) -> IntArray:
         """Return the neighbours of one row, ascending."""
         return self.indices[self.indptr[index] : self.indptr[index + 1]]
 
-    def degrees(self) -> "LongArray":
+    def degrees(self) -> LongArray:
         """Return the number of neighbours of every row, (row_count,)."""
         return np.diff(self.indptr)
 
-    def row_indices(self) -> "LongArray":
+    def row_indices(self) -> LongArray:
         """Return the row of every entry, (edges,)."""
         return np.repeat(np.arange(self.row_count, dtype=np.int64), self.degrees())
 
@@ -54,19 +45,12 @@ class Adjacency:
 
 
 def build_adjacency(
-    rows: "NDArray[np.integer] | Iterable[int]",
-    columns: "NDArray[np.integer] | Iterable[int]",
-    weights: "NDArray[np.floating] | Iterable[float]",
+    rows: NDArray[np.integer] | Iterable[int],
+    columns: NDArray[np.integer] | Iterable[int],
+    weights: NDArray[np.floating] | Iterable[float],
     row_count: int,
 ) -> Adjacency:
-    """Sort pairs into rows; of equal pairs the one of the highest weight stays.
-
-    Args:
-        rows: (edges,) row of each pair, below `row_count`.
-        columns: (edges,) the neighbour.
-        weights: (edges,).
-        row_count: The number of rows.
-    """
+    """Sort pairs (edges,) of a row below `row_count` and a neighbour; of equal pairs the highest weight stays."""
     row = np.asarray(rows, dtype=np.int64)
     column = np.asarray(columns, dtype=np.int64)
     weight = np.asarray(weights, dtype=np.float32)
@@ -76,14 +60,14 @@ def build_adjacency(
     return Adjacency(row_pointers(row[first], row_count), column[first].astype(np.int32), weight[first])
 
 
-def row_pointers(rows: "NDArray[np.integer]", row_count: int) -> "LongArray":
+def row_pointers(rows: NDArray[np.integer], row_count: int) -> LongArray:
     """Return where each row begins (row_count + 1,) once entries with these row numbers, in any order, are sorted."""
     indptr = np.zeros(row_count + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=row_count), out=indptr[1:])
     return indptr
 
 
-def run_starts(*keys: "NDArray[np.integer]") -> "BoolArray":
+def run_starts(*keys: NDArray[np.integer]) -> BoolArray:
     """Return which entries (n,) of sorted key columns, each (n,), differ from the entry before."""
     starts = np.ones(len(keys[0]), dtype=bool)
     starts[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)

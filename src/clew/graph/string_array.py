@@ -2,27 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import LongArray
+from clew.arrays import LongArray
 
 
 class StringArray(Sequence[str]):
-    """Immutable strings: their concatenated UTF-8 bytes and the offset of each.
-
-    Args:
-        data: (bytes,) uint8, all strings concatenated.
-        offsets: (n + 1,) int64; string i is `data[offsets[i]:offsets[i + 1]]`.
-    """
+    """Immutable strings, concatenated as UTF-8 bytes; string i is `data[offsets[i]:offsets[i + 1]]`."""
 
     __slots__ = ("data", "offsets")
 
-    def __init__(self, data: "NDArray[np.uint8]", offsets: "LongArray") -> None:
+    def __init__(self, data: NDArray[np.uint8], offsets: LongArray) -> None:
         self.data = data
         self.offsets = offsets
 

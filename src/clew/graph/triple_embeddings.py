@@ -5,99 +5,61 @@ sum of its triples' embeddings. For an encoder that averages over words this is 
 and nothing has to be encoded or stored per triple (figures: docs/benchmarks.md).
 """
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency
-
-if TYPE_CHECKING:
-    from clew.graph.paths.beam_search import PathScorer
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
-
+from clew.graph.paths.beam_search import PathScorer
 
 _BELOW_ANY_COSINE = np.float32(-2.0)
 _MAX_CELLS = 1 << 24  # similarities of names with texts in memory at once: 64 MiB
 
 
 @final
+@dataclass(frozen=True, eq=False)
 class TripleEmbeddings:
-    """Embeddings of an index's triples: T triples, E names, R relations, P passages, width d.
+    """Embeddings of an index's triples: T triples, E names, R relations, P passages, width d."""
 
-    Args:
-        triples: (T, 3) head, relation, tail.
-        names: (E, d) unit rows.
-        relations: (R, d) unit rows.
-        triple_passages: T rows, the passages that state each triple.
-        passages: (P, d) unit rows.
-    """
+    triples: IntArray  # (T, 3) head, relation, tail
+    names: FloatArray  # (E, d) unit rows
+    relations: FloatArray  # (R, d) unit rows
+    triple_passages: Adjacency  # T rows, the passages that state each triple
+    passages: FloatArray  # (P, d) unit rows
 
-    def __init__(
-        self,
-        triples: "IntArray",
-        names: "FloatArray",
-        relations: "FloatArray",
-        triple_passages: Adjacency,
-        passages: "FloatArray",
-    ) -> None:
-        self._triples = triples
-        self._names = names
-        self._relations = relations
-        self._triple_passages = triple_passages
-        self._passages = passages
-
-    def nearest_triples(self, vectors: "FloatArray", allowed: "BoolArray") -> "IntArray":
-        """Return for each unit vector (n, d) the allowed triple of highest cosine, the first of a tie, -1 for none.
-
-        Args:
-            vectors: (n, d) unit rows.
-            allowed: (T,) triples that may be returned.
-        """
+    def nearest_triples(self, vectors: FloatArray, allowed: BoolArray) -> IntArray:
+        """Return for each unit vector (n, d) the allowed triple (T,) of highest cosine, the first of a tie, or -1."""
         nearest = np.full(len(vectors), -1, dtype=np.int32)
-        batch_size = max(1, _MAX_CELLS // max(len(self._names), 1))
+        batch_size = max(1, _MAX_CELLS // max(len(self.names), 1))
         for start in range(0, len(vectors), batch_size):
             batch = vectors[start : start + batch_size]
-            similarities = (batch @ self._names.T, batch @ self._relations.T)
-            nearest[start : start + batch_size] = _nearest_triples(self._triples, *similarities, self._norms, allowed)
+            similarities = (batch @ self.names.T, batch @ self.relations.T)
+            nearest[start : start + batch_size] = _nearest_triples(self.triples, *similarities, self._norms, allowed)
         return nearest
 
     @cached_property
-    def _norms(self) -> "FloatArray":
-        norms: FloatArray = _triple_norms(self._triples, self._names, self._relations)
+    def _norms(self) -> FloatArray:
+        norms: FloatArray = _triple_norms(self.triples, self.names, self.relations)
         return norms
 
-    def path_scorer(
-        self, question: "FloatArray", context_weight: float, allowed: "BoolArray | None" = None
-    ) -> "PathScorer":
-        """Return the function that scores extensions of triple paths for a question.
+    def path_scorer(self, question: FloatArray, context_weight: float, allowed: BoolArray | None = None) -> PathScorer:
+        """Return the function that scores extensions of triple paths for a question, a unit vector (d,).
 
         The score is (1 + (1 - c) a + c b) / 2, where a is the cosine of the question with the path, b the highest
-        cosine with a passage that states the last triple, and c the context weight; c is 0 for a triple that no
-        passage states because it comes from an imported graph.
-
-        Args:
-            question: (d,) unit vector.
-            context_weight: 0 to 1; 0 scores the triples alone, as GeAR does.
-            allowed: (P,) passages that may state a triple; None for all.
+        cosine with an allowed passage (P,) that states the last triple, and c the context weight, 0 to 1; 0 scores the
+        triples alone, as GeAR does. c is 0 for a triple that no passage states because it comes from an imported graph.
         """
-        allowed_passages = np.ones(len(self._passages), dtype=bool) if allowed is None else allowed
+        allowed_passages = np.ones(len(self.passages), dtype=bool) if allowed is None else allowed
+        stated_in = self.triple_passages.indptr, self.triple_passages.indices
+        tables = self.triples, self.names, self.relations, *stated_in, self.passages, allowed_passages
 
-        def score_paths(path: tuple[int, ...], extensions: "LongArray") -> "FloatArray":
-            return _score_extensions(  # type: ignore[no-any-return]
-                np.asarray(path, dtype=np.int64),
-                extensions,
-                question,
-                context_weight,
-                self._triples,
-                self._names,
-                self._relations,
-                self._triple_passages.indptr,
-                self._triple_passages.indices,
-                self._passages,
-                allowed_passages,
-            )
+        def score_paths(path: tuple[int, ...], extensions: LongArray) -> FloatArray:
+            triples = np.asarray(path, dtype=np.int64)
+            return _score_extensions(triples, extensions, question, context_weight, *tables)  # type: ignore[no-any-return]
 
         return score_paths
 

@@ -19,16 +19,13 @@ samples an order, and stops at a passage's last neighbour, where PyTorch Geometr
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 NETWORKS = ("relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp")
 """Layer types: ours, the source's, four of PyTorch Geometric's, and one without messages."""
@@ -42,30 +39,16 @@ _GAT_HEADS = 8  # as in the source's table 5
 @final
 @dataclass(frozen=True, slots=True)
 class DocumentGNNSettings:
-    """Shape of a network.
+    """Shape of a network; invalid values are an InputError."""
 
-    Attributes:
-        text: Width of the embeddings of passages and questions; 0 where only numbers are read.
-        numbers: Number of numeric features of a passage; 0 where only its embedding is read, as in the source.
-        edges: Number of features of an edge.
-        network: One of `NETWORKS`.
-        width: Width of a passage's state.
-        layers: Number of layers.
-        dropout: Dropout rate of states in training.
-        edge_update: Whether edge features are updated between the layers; `g-rag` only.
-
-    Raises:
-        InputError: A value is invalid.
-    """
-
-    text: int
-    numbers: int = 0
-    edges: int = 2
-    network: str = "relational"
-    width: int = 64
-    layers: int = 2
-    dropout: float = 0.1
-    edge_update: bool = True
+    text: int  # width of the embeddings of passages and questions; 0 where only numbers are read
+    numbers: int = 0  # number of numeric features of a passage; 0 where only its embedding is read, as in the source
+    edges: int = 2  # number of features of an edge
+    network: str = "relational"  # one of `NETWORKS`
+    width: int = 64  # width of a passage's state
+    layers: int = 2  # number of layers
+    dropout: float = 0.1  # dropout rate of states in training
+    edge_update: bool = True  # whether edge features are updated between the layers; `g-rag` only
 
     def __post_init__(self) -> None:
         if self.network not in NETWORKS:
@@ -88,21 +71,13 @@ class DocumentGNNSettings:
 @final
 @dataclass(frozen=True, slots=True)
 class DocumentBatch:
-    """b questions with their passages, padded with zeros to n.
+    """b questions with their passages, padded with zeros to n."""
 
-    Attributes:
-        vectors: (b, n, text) embeddings of passages.
-        numbers: (b, n, numbers) numeric features of passages.
-        edges: (b, n, n, l) features of the edge from the second passage to the first; 0 where there is none.
-        questions: (b, text) embeddings of questions.
-        present: (b, n) bool, False for padding.
-    """
-
-    vectors: "Tensor"
-    numbers: "Tensor"
-    edges: "Tensor"
-    questions: "Tensor"
-    present: "Tensor"
+    vectors: Tensor  # (b, n, text) embeddings of passages
+    numbers: Tensor  # (b, n, numbers) numeric features of passages
+    edges: Tensor  # (b, n, n, l) features of the edge from the second passage to the first; 0 where there is none
+    questions: Tensor  # (b, text) embeddings of questions
+    present: Tensor  # (b, n) bool, False for padding
 
     def to(self, device: torch.device) -> "DocumentBatch":
         """Return the batch on a device."""
@@ -111,11 +86,7 @@ class DocumentBatch:
 
 
 class DocumentGNN(nn.Module):
-    """Scores passages; initial weights come from torch's global generator, which the caller seeds.
-
-    Args:
-        settings: Shape of the network.
-    """
+    """Scores passages; initial weights come from torch's global generator, which the caller seeds."""
 
     def __init__(self, settings: DocumentGNNSettings) -> None:
         super().__init__()
@@ -134,7 +105,7 @@ class DocumentGNN(nn.Module):
         last = replace(settings, edge_update=False)  # no layer follows that would read the updated edges
         self.layers = nn.ModuleList(layer_class(each) for each in [settings] * (settings.layers - 1) + [last])
 
-    def forward(self, batch: DocumentBatch) -> "Tensor":
+    def forward(self, batch: DocumentBatch) -> Tensor:
         """Return scores (b, n); those of padding are undefined.
 
         A question's scores depend on its own passages only and are equivariant to their order, except for `sage`, which
@@ -147,7 +118,7 @@ class DocumentGNN(nn.Module):
             states, edges = layer(states, edges)
         return self._score(states, batch)
 
-    def _initial_states(self, batch: DocumentBatch) -> "Tensor":
+    def _initial_states(self, batch: DocumentBatch) -> Tensor:
         parts: list[Tensor] = []
         if self.settings.text:
             parts.append(self.text_projection(self._scale(batch.vectors)))
@@ -155,11 +126,11 @@ class DocumentGNN(nn.Module):
             parts.append(functional.relu(self.number_projection(batch.numbers)))
         return torch.stack(parts).sum(0)
 
-    def _scale(self, vectors: "Tensor") -> "Tensor":
+    def _scale(self, vectors: Tensor) -> Tensor:
         """Scale unit vectors to entries of about 1 where they are the only input; beside numbers they stay small."""
         return vectors if self.settings.numbers else vectors * math.sqrt(self.settings.text)
 
-    def _score(self, states: "Tensor", batch: DocumentBatch) -> "Tensor":
+    def _score(self, states: Tensor, batch: DocumentBatch) -> Tensor:
         scores = torch.zeros_like(states[..., 0])
         if self.settings.text:
             question = self.question_projection(self._scale(batch.questions))
@@ -169,7 +140,7 @@ class DocumentGNN(nn.Module):
         return scores
 
 
-def normalize_edges(edges: "Tensor") -> "Tensor":
+def normalize_edges(edges: Tensor) -> Tensor:
     """Divide edge features (b, n, n, l) by the square roots of their sums over each of the two passage dimensions."""
     sums = edges.sum(1, keepdim=True).clamp_min(1e-9) * edges.sum(2, keepdim=True).clamp_min(1e-9)
     return edges / sums.sqrt()
@@ -185,7 +156,7 @@ class _GRAGLayer(nn.Module):
         self.edge_update = nn.Linear(2 * settings.edges, settings.edges) if settings.edge_update else None
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
+    def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         adjacent = (edges > 0).any(-1)
         degree = adjacent.sum(-1, keepdim=True).clamp_min(1)
         messages = (edges.sum(-1) * adjacent) @ states / degree
@@ -208,7 +179,7 @@ class _RelationalLayer(nn.Module):
         self.layer_norm = nn.LayerNorm(settings.width)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
+    def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         messages = self.heard(states).view(*states.shape[:2], edges.shape[-1], states.shape[-1])
         shares = edges / edges.abs().sum(2, keepdim=True).clamp_min(1e-6)
         mixed = self.own(states) + torch.einsum("bijl,bjlw->biw", shares, messages)
@@ -224,7 +195,7 @@ class _MLPLayer(nn.Module):
         self.layer_norm = nn.LayerNorm(settings.width)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
+    def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         return states + self.dropout(functional.relu(self.layer_norm(self.own(states)))), edges
 
 
@@ -236,7 +207,7 @@ class _GeometricLayer(nn.Module):
         self.convolution = _build_convolution(settings.network, settings.width)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def forward(self, states: "Tensor", edges: "Tensor") -> "tuple[Tensor, Tensor]":
+    def forward(self, states: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         adjacent = (edges > 0).any(-1)
         question, receiver, sender = adjacent.nonzero(as_tuple=True)  # sorted by receiver, as the LSTM requires
         size = states.shape[1]
@@ -245,7 +216,7 @@ class _GeometricLayer(nn.Module):
         return self.dropout(functional.relu(updated)), edges
 
 
-def _init_near_identity(weight: "Tensor") -> None:
+def _init_near_identity(weight: Tensor) -> None:
     """Move initial weights (width, width) near the identity, so that the layer starts by preserving states."""
     with torch.no_grad():
         weight.mul_(0.3).add_(torch.eye(len(weight)))
@@ -258,13 +229,13 @@ def _lstm_aggregation(width: int) -> Any:
     class LastStateLSTM(LSTMAggregation):  # type: ignore[misc]
         def forward(
             self,
-            x: "Tensor",
-            index: "Tensor",
+            x: Tensor,
+            index: Tensor,
             ptr: Any = None,
             dim_size: int | None = None,
             dim: int = -2,
             max_num_elements: int | None = None,
-        ) -> "Tensor":
+        ) -> Tensor:
             rows, mask = self.to_dense_batch(x, index, ptr, dim_size, dim, max_num_elements=max_num_elements)
             if not rows.shape[1]:
                 return x.new_zeros(len(rows), self.out_channels)

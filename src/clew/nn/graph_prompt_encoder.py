@@ -9,48 +9,30 @@ et al. try several networks, and their nodes have no texts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 from torch_geometric.nn import TransformerConv
 
+from clew.arrays import FloatArray, LongArray
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from clew.graph.subgraphs.textual_graph import GraphContext
-    from clew.types import FloatArray, LongArray
+from clew.graph.subgraphs.textual_graph import GraphContext
 
 
 @dataclass(frozen=True, slots=True)
 class GraphTokenSettings:
-    """Shape of a `GraphToken`.
+    """Shape of a `GraphToken`; a number below 1, or a width that is no multiple of `heads`, is an InputError."""
 
-    Attributes:
-        inputs: Width of the embeddings of nodes and relations.
-        outputs: Width of the reader's token embeddings.
-        width: Width of the hidden layers; a multiple of `heads`.
-        layers: Number of layers.
-        heads: Number of attention heads.
-        tokens: Number of tokens per graph.
-        pool: The nodes and edges that are read and averaged: the selected "part" (G-Retriever), or the "whole" graph
-            (GraphToken).
-
-    Raises:
-        InputError: A number is below 1, or `width` is not a multiple of `heads`.
-    """
-
-    inputs: int
-    outputs: int
-    width: int = 1024
+    inputs: int  # width of the embeddings of nodes and relations
+    outputs: int  # width of the reader's token embeddings
+    width: int = 1024  # of the hidden layers; a multiple of `heads`
     layers: int = 4
-    heads: int = 4
-    tokens: int = 1
-    pool: Literal["part", "whole"] = "part"
+    heads: int = 4  # number of attention heads
+    tokens: int = 1  # per graph
+    pool: Literal["part", "whole"] = "part"  # nodes and edges averaged: the selected (G-Retriever), or all (GraphToken)
 
     def __post_init__(self) -> None:
         numbers = (self.inputs, self.outputs, self.width, self.layers, self.heads, self.tokens)
@@ -59,11 +41,7 @@ class GraphTokenSettings:
 
 
 class GraphToken(nn.Module):
-    """Computes the soft tokens of graphs; initial weights come from torch's global generator, which the caller seeds.
-
-    Args:
-        settings: Shape of the module.
-    """
+    """Computes the soft tokens of graphs; initial weights come from torch's global generator: the caller seeds it."""
 
     def __init__(self, settings: GraphTokenSettings) -> None:
         super().__init__()
@@ -78,14 +56,10 @@ class GraphToken(nn.Module):
             nn.Linear(width, 2 * width), nn.Sigmoid(), nn.Linear(2 * width, settings.tokens * settings.outputs)
         )
 
-    def forward(self, contexts: Sequence["GraphContext"]) -> "Tensor":
+    def forward(self, contexts: Sequence[GraphContext]) -> Tensor:
         """Return (n, tokens, outputs); a row depends on its own graph only, and an empty subgraph has tokens too.
 
-        Args:
-            contexts: n graphs with embeddings of width `inputs`.
-
-        Raises:
-            InputError: Embeddings have another width.
+        Embeddings of another width than `inputs` are an InputError.
         """
         device = next(self.parameters()).device
         nodes, edges, relations, owners = (torch.from_numpy(array).to(device) for array in _collate(self, contexts))
@@ -101,8 +75,8 @@ class GraphToken(nn.Module):
 
 
 def _collate(
-    module: GraphToken, contexts: Sequence["GraphContext"]
-) -> "tuple[FloatArray, LongArray, FloatArray, LongArray]":
+    module: GraphToken, contexts: Sequence[GraphContext]
+) -> tuple[FloatArray, LongArray, FloatArray, LongArray]:
     """Concatenate graphs into nodes (n, d), edges (2, m), relations (m, d) and the graph of each node (n,)."""
     width, start = module.settings.inputs, 0
     nodes = [np.zeros((0, width), np.float32)]

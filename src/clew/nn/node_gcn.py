@@ -12,30 +12,21 @@ them, and biases.
 """
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch_geometric.nn import GCNConv
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 @final
 class NodeGCN(nn.Module):
     """Importance of nodes in a graph whose edges are read in both directions.
 
-    Args:
-        input_width: Width of the nodes' embeddings.
-        width: Width of the hidden layers.
-        layers: At least 2; the last returns one number per node.
-        bias: Whether layers have a bias; the source's have none.
-
-    Raises:
-        InputError: `layers` is below 2, or a width below 1.
+    There are 2 `layers` or more, the last returns one number per node, and the source's have no bias. Fewer layers, or
+    a width below 1, are an InputError.
     """
 
     def __init__(self, input_width: int, width: int = 64, layers: int = 2, *, bias: bool = False) -> None:
@@ -47,14 +38,11 @@ class NodeGCN(nn.Module):
         widths = [input_width, *[width] * (layers - 1), 1]
         self.layers = nn.ModuleList(GCNConv(a, b, bias=bias) for a, b in pairwise(widths))
 
-    def forward(self, nodes: "Tensor", edges: "Tensor") -> "Tensor":
-        """Return importances (n,).
+    def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
+        """Return importances (n,) from embeddings of nodes (n, input_width) and edges (m, 2), int64 indices of nodes.
 
-        Several graphs are batched by concatenating their nodes and offsetting their edges.
-
-        Args:
-            nodes: (n, input_width).
-            edges: (m, 2) int64 indices of nodes; self-loops are ignored, since every node has one of weight 1.
+        Self-loops are ignored, since every node has one of weight 1. Several graphs are batched by concatenating their
+        nodes and offsetting their edges.
         """
         forward = edges[edges[:, 0] != edges[:, 1]].T
         both = torch.cat([forward, forward.flip(0)], dim=1)
@@ -64,11 +52,6 @@ class NodeGCN(nn.Module):
         return hidden[:, 0]
 
 
-def edge_log_probabilities(node_log_probabilities: "Tensor", edges: "Tensor") -> "Tensor":
-    """Return the log probabilities (m,) of edges: the products of those of their ends, normalised over the edges.
-
-    Args:
-        node_log_probabilities: (n,).
-        edges: (m, 2) int64 indices of nodes.
-    """
+def edge_log_probabilities(node_log_probabilities: Tensor, edges: Tensor) -> Tensor:
+    """Return log probabilities (m,) of edges (m, 2): the products of those of their ends (n,), normalised over them."""
     return torch.log_softmax(node_log_probabilities[edges].sum(dim=1), 0)

@@ -10,19 +10,15 @@ Differs from the source: the four options; `forward` returns logits, without the
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.errors import InputError
 from clew.nn.relational.conv import relational_conv
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from clew.nn.relational.graph import RelationalGraph
+from clew.nn.relational.graph import RelationalGraph
 
 _CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
 
@@ -30,28 +26,16 @@ _CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large 
 @final
 @dataclass(frozen=True, slots=True)
 class QueryGNNSettings:
-    """Shape of a model.
+    """Shape of a model."""
 
-    Attributes:
-        width: Width of a node's state.
-        text_width: Width of question and relation embeddings.
-        layers: Number of layers.
-        features: Number of node features beside the seed weight; 0 for the published model.
-        prior: Whether the scores start from given ones.
-        learned_inverse: Whether the inverse of a relation is computed from the relation by a learned scale and shift;
-            else it has an embedding of its own.
-        message: "distmult" or "transe".
-        aggregate: "sum" or "mean".
-    """
-
-    width: int = 512
-    text_width: int = 768
+    width: int = 512  # of a node's state
+    text_width: int = 768  # of question and relation embeddings
     layers: int = 6
-    features: int = 0
-    prior: bool = False
-    learned_inverse: bool = False
-    message: str = "distmult"
-    aggregate: str = "sum"
+    features: int = 0  # number of node features beside the seed weight; 0 for the published model
+    prior: bool = False  # whether the scores start from given ones
+    learned_inverse: bool = False  # an inverse is its relation, scaled and shifted; else it has its own embedding
+    message: str = "distmult"  # or "transe"
+    aggregate: str = "sum"  # or "mean"
 
 
 class _Layer(nn.Module):
@@ -61,11 +45,7 @@ class _Layer(nn.Module):
         self.linear = nn.Linear(2 * width, width)
         self.relation_projection = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
 
-    def project(self, relations: "Tensor") -> "Tensor":
-        vectors: Tensor = self.relation_projection(relations)
-        return vectors
-
-    def forward(self, states: "Tensor", messages: "Tensor", boundary: "Tensor") -> "Tensor":
+    def forward(self, states: Tensor, messages: Tensor, boundary: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             return self._update(states, messages + boundary)
         for start in range(0, len(states), _CHUNK_ROWS):
@@ -73,7 +53,7 @@ class _Layer(nn.Module):
             messages[chunk] = self._update(states[chunk], messages[chunk].add_(boundary[chunk]))
         return messages
 
-    def _update(self, states: "Tensor", messages: "Tensor") -> "Tensor":
+    def _update(self, states: Tensor, messages: Tensor) -> Tensor:
         weight = self.linear.weight
         width = states.shape[1]
         # Two products instead of one of the concatenation, which is never materialised.
@@ -89,7 +69,7 @@ class _EntityModel(nn.Module):
         self.layers = nn.ModuleList([_Layer(width) for _ in range(settings.layers)])
         self.mlp = nn.Sequential(nn.Linear(2 * width, 2 * width), nn.ReLU(), nn.Linear(2 * width, 1))
 
-    def score(self, states: "Tensor", questions: "Tensor") -> "Tensor":
+    def score(self, states: Tensor, questions: Tensor) -> Tensor:
         if torch.is_grad_enabled():
             scores: Tensor = self.mlp(torch.cat([states, questions], dim=1))[:, 0]
             return scores
@@ -97,18 +77,14 @@ class _EntityModel(nn.Module):
         rows = [self.mlp(torch.cat([states[chunk], questions[chunk]], dim=1))[:, 0] for chunk in chunks]
         return torch.cat(rows) if rows else states.new_zeros(0)
 
-    def typed_layers(self) -> "Iterator[_Layer]":
+    def typed_layers(self) -> Iterator[_Layer]:
         for layer in self.layers:
             assert isinstance(layer, _Layer)
             yield layer
 
 
 class QueryGNN(nn.Module):
-    """The model; its modules have the names of published checkpoints.
-
-    Args:
-        settings: Shape of the model.
-    """
+    """The model; its modules have the names of published checkpoints."""
 
     def __init__(self, settings: QueryGNNSettings) -> None:
         super().__init__()
@@ -129,35 +105,31 @@ class QueryGNN(nn.Module):
             for parameter in last.parameters():
                 nn.init.zeros_(parameter)
 
-    def project_relations(self, vectors: "Tensor") -> "Tensor":
+    def project_relations(self, vectors: Tensor) -> Tensor:
         """Return the vector of each relation at each layer, (R, layers, width), from text embeddings (R, t).
 
         It depends on neither question nor graph, so callers compute it once.
         """
         start = self.rel_mlp(vectors)
-        return torch.stack([layer.project(start) for layer in self.entity_model.typed_layers()], dim=1)
+        return torch.stack([layer.relation_projection(start) for layer in self.entity_model.typed_layers()], dim=1)
 
-    def project_inverses(self, projected: "Tensor") -> "Tensor":
-        """Return the projections (R, layers, width) of the inverses of relations, with `learned_inverse`.
-
-        Raises:
-            InputError: The model has no learned inverse.
-        """
+    def project_inverses(self, projected: Tensor) -> Tensor:
+        """Return the projections (R, layers, width) of inverse relations; InputError without `learned_inverse`."""
         if not self.settings.learned_inverse:
             raise InputError("this model has no learned inverse: give it embeddings of the inverse relations' texts")
         return projected * self.inverse_scale + self.inverse_shift
 
     def forward(
         self,
-        graph: "RelationalGraph",
-        relations: "Tensor",
-        questions: "Tensor",
-        owners: "Tensor",
-        seeds: "Tensor",
-        features: "Tensor | None" = None,
-        prior: "Tensor | None" = None,
-        edge_weights: "Sequence[Tensor] | None" = None,
-    ) -> "Tensor":
+        graph: RelationalGraph,
+        relations: Tensor,
+        questions: Tensor,
+        owners: Tensor,
+        seeds: Tensor,
+        features: Tensor | None = None,
+        prior: Tensor | None = None,
+        edge_weights: Sequence[Tensor] | None = None,
+    ) -> Tensor:
         """Return a logit for each node, (n,).
 
         Args:

@@ -1,28 +1,21 @@
-"""Losses for rankings of nodes.
+"""Losses for rankings of nodes, by logits (n,) and which nodes are relevant (n,), at least one of each kind.
 
 Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation" (2025), section 3.2.2, and the
 authors' code, which differ. Differs from the source: `listwise_loss` is in neither.
 """
 
-from typing import TYPE_CHECKING
-
 import torch
+from torch import Tensor
 from torch.nn import functional
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 _EPSILON = 1e-10
 
 
-def binary_loss(logits: "Tensor", relevant: "Tensor", temperature: float | None = None) -> "Tensor":
+def binary_loss(logits: Tensor, relevant: Tensor, temperature: float | None = None) -> Tensor:
     """Return the cross-entropy of a question's nodes: the mean over the relevant ones plus the mean over the others.
 
-    Args:
-        logits: (n,).
-        relevant: (n,) bool; at least one of each kind.
-        temperature: Weights the others by their softmax at this temperature, as the authors' code does (0.2); None
-            weights them equally, as the paper does.
+    A `temperature` weights the others by their softmax at it, as the authors' code does (0.2); None weights them
+    equally, as the paper does.
     """
     losses = functional.binary_cross_entropy_with_logits(logits, relevant.to(logits.dtype), reduction="none")
     others = logits[~relevant]
@@ -33,13 +26,10 @@ def binary_loss(logits: "Tensor", relevant: "Tensor", temperature: float | None 
     return losses[relevant].mean() + (weights * losses[~relevant]).sum()
 
 
-def ratio_loss(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) -> "Tensor":
-    """Return the loss of the relevant nodes' share of the probability.
+def ratio_loss(logits: Tensor, relevant: Tensor, *, as_paper: bool = False) -> Tensor:
+    """Return the loss of the relevant nodes' share of the probability: the code's mean of -log(p / sum of all p).
 
-    Args:
-        logits: (n,).
-        relevant: (n,) bool; at least one of each kind.
-        as_paper: Minus the mean of p / sum of the others' p; else the code's mean of -log(p / sum of all p).
+    With `as_paper` it is minus the mean of p / sum of the others' p.
     """
     scores = torch.sigmoid(logits)
     if as_paper:
@@ -47,14 +37,10 @@ def ratio_loss(logits: "Tensor", relevant: "Tensor", *, as_paper: bool = False) 
     return -torch.log((scores[relevant] / scores.sum().clamp_min(_EPSILON)).clamp_min(_EPSILON)).mean()
 
 
-def listwise_loss(logits: "Tensor", relevant: "Tensor") -> "Tensor":
+def listwise_loss(logits: Tensor, relevant: Tensor) -> Tensor:
     """Return the mean of -log softmax over the relevant nodes, each among itself and the others.
 
     Relevant nodes do not compete with each other, so that the last passage of a path is raised like the first.
-
-    Args:
-        logits: (n,).
-        relevant: (n,) bool; at least one of each kind.
     """
     others = torch.logsumexp(logits[~relevant], dim=0)
     return (torch.logaddexp(logits[relevant], others) - logits[relevant]).mean()

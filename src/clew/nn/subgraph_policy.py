@@ -11,15 +11,12 @@ that the first samples are informed; a selection may end before the budget is sp
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from clew.nn.node_gcn import NodeGCN
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PRODUCT: Final = "product"
 SUM: Final = "sum"
@@ -27,23 +24,14 @@ SUM: Final = "sum"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeBatch:
-    """b question graphs, concatenated to n nodes and m edges.
+    """b question graphs, concatenated to n nodes and m edges."""
 
-    Attributes:
-        inputs: (n, f) features of the nodes.
-        edges: (m, 2) int64 indices of nodes.
-        cosines: (n,) cosines with the question of the node's graph.
-        prior: (n,) log share of a random walk from the question at the node.
-        graph_of: (n,) int64 index of the node's graph, ascending.
-        graph_count: b.
-    """
-
-    inputs: "Tensor"
-    edges: "Tensor"
-    cosines: "Tensor"
-    prior: "Tensor"
-    graph_of: "Tensor"
-    graph_count: int
+    inputs: Tensor  # (n, f) features of the nodes
+    edges: Tensor  # (m, 2) int64 indices of nodes
+    cosines: Tensor  # (n,) cosines with the question of the node's graph
+    prior: Tensor  # (n,) log share of a random walk from the question at the node
+    graph_of: Tensor  # (n,) int64 index of the node's graph, ascending
+    graph_count: int  # b
 
 
 @final
@@ -69,7 +57,7 @@ class SubgraphScorer(nn.Module):
             for parameter in self.gcn.layers[-1].parameters():
                 nn.init.zeros_(parameter)
 
-    def forward(self, batch: NodeBatch) -> "tuple[Tensor, Tensor]":
+    def forward(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
         """Return logits of the nodes (n,), and of ending each selection (b,), minus infinity where it may not end."""
         importance = self.gcn(batch.inputs, batch.edges)
         if self.combination == PRODUCT:
@@ -80,16 +68,11 @@ class SubgraphScorer(nn.Module):
         return scores, end
 
 
-def sample_without_replacement(
-    scores: "Tensor", end: "Tensor", budget: int, generator: "torch.Generator | None"
-) -> "Tensor":
-    """Return the indices (k,) of the selected nodes of one graph, in the order of sampling; at least one.
+def sample_without_replacement(scores: Tensor, end: Tensor, budget: int, generator: torch.Generator | None) -> Tensor:
+    """Return the indices (k,) of the selected nodes of one graph, in the order of sampling: 1 to `budget`.
 
-    Args:
-        scores: Logits (n,) of the nodes.
-        end: Logit () of ending the selection.
-        budget: Maximum number of nodes.
-        generator: Source of randomness; None takes the most likely entry at every step.
+    `scores` are logits (n,) of the nodes, `end` is that of ending the selection (); without a generator the most likely
+    entry is taken at every step.
     """
     perturbed, ends = scores.detach(), end.detach()
     if generator is not None:
@@ -101,14 +84,11 @@ def sample_without_replacement(
     return order[: max(1, int((perturbed[order] > ends).sum()))]
 
 
-def selection_log_probability(scores: "Tensor", end: "Tensor", order: "Tensor", budget: int) -> "Tensor":
-    """Return the log probability () of selecting nodes in an order, and no others.
+def selection_log_probability(scores: Tensor, end: Tensor, order: Tensor, budget: int) -> Tensor:
+    """Return the log probability () of selecting nodes in an order (k,) of distinct indices, and no others.
 
-    Args:
-        scores: Logits (n,) of the nodes of one graph.
-        end: Logit () of ending the selection, possible after the first node.
-        order: (k,) distinct indices.
-        budget: Maximum number of nodes, at least k.
+    `scores` are logits (n,) of the nodes of one graph, `end` is that of ending the selection, possible after the first
+    node; `budget` is the maximum number of nodes, at least k.
     """
     remaining = torch.ones(len(scores), dtype=torch.bool, device=scores.device)
     remaining[order] = False

@@ -332,7 +332,7 @@ def test_weights_of_another_encoder_are_refused_where_vectors_are_read(
 
 
 def test_by_the_command_line(data: Path, prepared: Path) -> None:
-    options = ("--base", "bm25", "--pool", "8", "--width", "8", "--epochs", "1", "--validate", data)
+    options = ("--base", "bm25", "--rerank-depth", "8", "--width", "8", "--epochs", "1", "--validate", data)
     done = run_clew("train", "reranker", "--data", data, "--out", prepared, *options)
     assert done.code == 0, done
     lines = done.out.splitlines()
@@ -428,7 +428,7 @@ def test_few_steps_warm_up_and_are_averaged_over_fewer(data: Path, prepared: Pat
         (("--base", "bm25,bm25"), "each once"),
         (("--network", "transformer"), "'transformer' is not one of 'relational'"),
         (("--network", "gat", "--width", "12"), "multiple of 8"),
-        (("--pool", "1"), "'--pool': Input should be greater than or equal to 2"),
+        (("--rerank-depth", "1"), "'--rerank-depth': Input should be greater than or equal to 2"),
         (("--loss", "hinge"), "'hinge' is not one of 'set'"),
         (("--temperature", "0"), "above 0"),
         (("--graph", "pages"), "'pages' is not one of 'index', 'amr'"),

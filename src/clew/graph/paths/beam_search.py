@@ -10,15 +10,12 @@ path only as many extensions are kept as the beam is wide, which changes nothing
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency
 from clew.ranking import top_order
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 _SCORING_BATCH = 65_536  # extensions of one path scored at once: a hub may have a million
 
@@ -29,20 +26,14 @@ that a discount always lowers a score."""
 
 @dataclass(frozen=True, slots=True)
 class BeamSettings:
-    """Settings of the beam search.
+    """Settings of the beam search."""
 
-    Attributes:
-        width: Number of paths kept after each step.
-        length: Maximum number of triples in a path.
-        gamma: The score of the n-th best extension of a path, from 0, is multiplied by exp(-min(n, gamma) / gamma);
-            infinite or 0 for no discount.
-        hub: Maximum number of triples of a node through which a path continues: a hub joins unrelated triples.
-    """
-
-    width: int = 10
-    length: int = 3
-    gamma: float = 2.0
-    hub: int = 256
+    width: int = 10  # number of paths kept after each step
+    length: int = 3  # maximum number of triples in a path
+    gamma: float = (
+        2.0  # n-th best extension of a path, from 0: times exp(-min(n, gamma) / gamma); inf or 0: no discount
+    )
+    hub: int = 256  # maximum number of triples of a node through which a path continues: a hub joins unrelated triples
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +45,15 @@ class Beam:
 
 
 class TripleGraph:
-    """Triples as a graph: two are neighbours if they share a node.
+    """Triples, by their heads and tails (T, 2) among the nodes, as a graph: two are neighbours if they share a node."""
 
-    Args:
-        ends: (T, 2) the nodes of each triple's head and tail.
-        node_count: Number of nodes.
-    """
-
-    def __init__(self, ends: "LongArray | IntArray", node_count: int) -> None:
+    def __init__(self, ends: LongArray | IntArray, node_count: int) -> None:
         positions = np.arange(len(ends), dtype=np.int64)
         both = np.concatenate([ends[:, 0], ends[:, 1]])
         self.ends = ends
         self.node_triples: Adjacency = build_adjacency(both, np.tile(positions, 2), np.ones(2 * len(ends)), node_count)
 
-    def neighbours(self, triple: int, max_node_triples: int) -> "LongArray":
+    def neighbours(self, triple: int, max_node_triples: int) -> LongArray:
         """Return the triples that share a node of at most `max_node_triples` with one, itself included, ascending."""
         rows = [self.node_triples.row(int(node)) for node in set(self.ends[triple].tolist())]
         usable = [row for row in rows if len(row) <= max_node_triples]
@@ -79,16 +65,12 @@ def diverse_beam_search(
     starts: Sequence[int],
     score_paths: PathScorer,
     settings: BeamSettings,
-    allowed: "BoolArray | None" = None,
+    allowed: BoolArray | None = None,
 ) -> list[Beam]:
     """Return the paths on the last beam, best first, ties by the positions of their triples.
 
-    Args:
-        graph: The triples.
-        starts: Triples to start from; duplicates are ignored.
-        score_paths: Scores all extensions of a path at once.
-        settings: Width, length and diversity.
-        allowed: (T,) triples that may be on a path; None for all.
+    `starts` may repeat triples; `score_paths` scores all extensions of a path at once; `allowed` (T,) are the triples
+    that may be on a path, None for all.
     """
     first = np.unique(np.asarray(list(starts), dtype=np.int64))
     if allowed is not None:
@@ -109,10 +91,10 @@ def diverse_beam_search(
 def _extend_beam(
     graph: TripleGraph,
     beam: Beam,
-    used: "LongArray",
+    used: LongArray,
     score_paths: PathScorer,
     settings: BeamSettings,
-    allowed: "BoolArray | None",
+    allowed: BoolArray | None,
 ) -> list[Beam]:
     """Return the best extensions of a path, each discounted by its rank among them."""
     options = graph.neighbours(beam.triples[-1], settings.hub)

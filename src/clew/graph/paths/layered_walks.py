@@ -7,35 +7,19 @@ Source: Zhu et al., "Neural Bellman-Ford Networks" (2021), section 4.3, on paths
 Differs from the source: a walk may be shorter than the number of layers; the search is exact.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from clew.types import FloatArray, IntArray, LongArray
+from clew.arrays import FloatArray, IntArray, LongArray
 
 
 def best_walks(
-    senders: "IntArray",
-    receivers: "IntArray",
-    importance: "FloatArray",
-    starts: "LongArray",
-    target: int,
-    max_walks: int,
+    senders: IntArray, receivers: IntArray, importance: FloatArray, starts: LongArray, target: int, max_walks: int
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return the distinct walks of at least one edge to a node with the highest importance, best first.
 
-    Args:
-        senders: (m,) sender of each edge.
-        receivers: (m,) receiver of each edge.
-        importance: (layers, m).
-        starts: (s,) nodes where a walk may begin.
-        target: Node where the walks end.
-        max_walks: Maximum number of walks.
-
-    Returns:
-        The score of each walk, and its edges in order.
+    Edges lead from `senders` (m,) to `receivers` (m,) and have an `importance` (layers, m); a walk may begin at any of
+    `starts` (s,). A walk is returned as its score and its edges in order.
     """
     size = 1 + int(max(senders.max(initial=-1), receivers.max(initial=-1), starts.max(initial=-1), target))
     width = max_walks * (len(importance) + 1)  # a walk takes several slots that differ in the layers where it stays
@@ -51,7 +35,7 @@ def best_walks(
     return [(walk_scores[walk], walk) for walk in best]
 
 
-def _trace_edges(edges: "LongArray", slots: "LongArray", senders: "IntArray", node: int, slot: int) -> tuple[int, ...]:
+def _trace_edges(edges: LongArray, slots: LongArray, senders: IntArray, node: int, slot: int) -> tuple[int, ...]:
     walk: list[int] = []
     for layer in range(len(edges) - 1, 0, -1):
         edge = int(edges[layer, node, slot])

@@ -8,18 +8,14 @@ Differs from the source: several starts, each with its own cost; stops when all 
 """
 
 import heapq
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import FloatArray, IntArray
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import PushResult
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clew.types import FloatArray, IntArray
 
 # A node with more neighbours is a hub: its edges explain nothing, and reading them all takes long.
 _MAX_DEGREE = 512
@@ -29,20 +25,16 @@ _MAX_STEPS = 8
 def likeliest_walks(
     graph: Adjacency,
     push_result: PushResult,
-    restart: "tuple[IntArray, FloatArray]",
-    attraction: "FloatArray",
+    restart: tuple[IntArray, FloatArray],
+    attraction: FloatArray,
     damping: float,
-    targets: "Sequence[int]",
+    targets: Sequence[int],
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return for each target the probability of the likeliest walk to it and its nodes, the start first.
 
-    Args:
-        graph: n nodes.
-        push_result: Result of `push_pagerank` for the same graph, restart, attraction and damping.
-        restart: Distinct nodes (s,) and their probabilities (s,).
-        attraction: (n,) positive.
-        damping: Probability of another step.
-        targets: Nodes; a target that is not reached within eight steps gets probability 0 and no nodes.
+    `push_result` is that of `push_pagerank` for the same graph of n nodes, restart (distinct nodes (s,) and their
+    probabilities (s,)), positive attraction (n,) and damping. A target that is not reached within eight steps gets
+    probability 0 and no nodes.
     """
     pushed = push_result.nodes, push_result.slots, push_result.open_weights
     starts = restart[0].astype(np.int32), restart[1].astype(np.float64)
@@ -58,7 +50,7 @@ def likeliest_walks(
     return walks
 
 
-def _trace_back(position: int, previous: "IntArray") -> list[int]:
+def _trace_back(position: int, previous: IntArray) -> list[int]:
     positions = []
     while position >= 0:
         positions.append(position)

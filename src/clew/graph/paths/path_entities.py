@@ -6,11 +6,9 @@ from clew.types import Path
 
 
 def path_entities(path: Path, topics: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the entities of a path in the order in which it visits them.
+    """Return the entities of a path, of at least one triple, in the order in which it visits them.
 
-    Args:
-        path: At least one triple, each sharing an entity with the one before it.
-        topics: Names of likely starts; they decide the direction where the triples leave it open.
+    `topics` are names of likely starts, which decide the direction where the triples leave it open.
     """
     from_head, from_tail = _follow_path(path, path[0].head), _follow_path(path, path[0].tail)
     if from_head is None or from_tail is None:

@@ -11,56 +11,43 @@ is missed.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.csr import run_starts
 from clew.graph.subgraphs.induced import LocalGraph
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray, LongArray
 
 MAX_EDGES = 400_000  # read for one level
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationPathLevel:
-    """The C relation paths of one length h and their n ends.
+    """The C relation paths of one length h and their n ends."""
 
-    Attributes:
-        relation_paths: (C, h) relation codes: twice the relation, plus 1 if walked from tail to head; sorted.
-        indptr: (C + 1,) where the ends of each relation path begin: simple ones first, then by position in the graph.
-        positions: (n,) position of each end in the graph.
-        parents: (n,) index in the previous level of the end from which it was reached.
-        edges: (n,) edge code of the last step.
-        simple: (n,) whether its path visits no entity twice.
-        truncated: Whether ends were left out.
-    """
+    relation_paths: IntArray  # (C, h) codes: twice the relation, plus 1 if walked from tail to head; sorted
+    indptr: LongArray  # (C + 1,) where the ends of each relation path begin: simple ones first, then by position
+    positions: IntArray  # (n,) position of each end in the graph
+    parents: IntArray  # (n,) index in the previous level of the end from which it was reached
+    edges: IntArray  # (n,) edge code of the last step
+    simple: BoolArray  # (n,) whether its path visits no entity twice
+    truncated: bool = False  # whether ends were left out
 
-    relation_paths: "IntArray"
-    indptr: "LongArray"
-    positions: "IntArray"
-    parents: "IntArray"
-    edges: "IntArray"
-    simple: "BoolArray"
-    truncated: bool = False
-
-    def ends(self, index: int) -> "LongArray":
+    def ends(self, index: int) -> LongArray:
         """Return the ends of a relation path: those of simple paths, or all if there are none."""
         first, last = int(self.indptr[index]), int(self.indptr[index + 1])
         simple = int(self.simple[first:last].sum())
         return np.arange(first, first + simple if simple else last)
 
 
-def relation_codes(local: LocalGraph, triples: "IntArray") -> "IntArray":
+def relation_codes(local: LocalGraph, triples: IntArray) -> IntArray:
     """Return the relation code (m,) of every edge of a local graph."""
     codes: IntArray = (2 * triples[local.edges >> 1, 1] + (local.edges & 1)).astype(np.int32)
     return codes
 
 
-def first_level(starts: "LongArray") -> RelationPathLevel:
+def first_level(starts: LongArray) -> RelationPathLevel:
     """Return the level of the empty relation path, which ends at the starts."""
     count = len(starts)
     return RelationPathLevel(
@@ -75,9 +62,9 @@ def first_level(starts: "LongArray") -> RelationPathLevel:
 
 def next_level(
     local: LocalGraph,
-    codes: "IntArray",
+    codes: IntArray,
     levels: list[RelationPathLevel],
-    selected: "LongArray",
+    selected: LongArray,
     max_ends: int,
     max_edges: int = MAX_EDGES,
 ) -> RelationPathLevel:
@@ -87,7 +74,7 @@ def next_level(
         local: The graph; its nodes best first, so that the best ends stay where some are left out.
         codes: (m,) relation codes of its edges.
         levels: All levels so far, from the empty relation path on.
-        selected: Which relation paths of the last level to extend; the first stay where `max_edges` is reached.
+        selected: Which relation paths of the last level to extend; the first stay where `max_edges` are read.
         max_ends: Maximum number of ends from which a relation path is extended.
         max_edges: Maximum number of edges that are read.
     """
@@ -106,7 +93,7 @@ def next_level(
     return RelationPathLevel(extended, bounds, position, parent, edge, simple[order], bool(truncated))
 
 
-def trace_back(levels: list[RelationPathLevel], end: int) -> "tuple[IntArray, IntArray]":
+def trace_back(levels: list[RelationPathLevel], end: int) -> tuple[IntArray, IntArray]:
     """Return the positions (h + 1,) and edge codes (h,) of the path to an end of the last level."""
     positions: list[int] = []
     edges: list[int] = []
@@ -118,7 +105,7 @@ def trace_back(levels: list[RelationPathLevel], end: int) -> "tuple[IntArray, In
     return np.array(positions[::-1], dtype=np.int32), np.array(edges[::-1], dtype=np.int32)
 
 
-def _ancestors(levels: list[RelationPathLevel]) -> "IntArray":
+def _ancestors(levels: list[RelationPathLevel]) -> IntArray:
     """Return the positions (n, h + 1) on the path of every end of the last level."""
     ancestors = levels[0].positions[:, None]
     for level in levels[1:]:

@@ -10,36 +10,23 @@ Differs from the source: the number of edges is bounded, under which Dijkstra's 
 broken by fewer edges, then by smaller edges from the start on.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.paths.simple_paths import PathSet, entities_at
 from clew.graph.subgraphs.induced import LocalGraph
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
-
-    Costs = NDArray[np.float64]
-
 
 def shortest_paths(
-    local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, costs: "NDArray[np.floating] | None" = None
-) -> "tuple[PathSet, Costs]":
+    local: LocalGraph, starts: LongArray | IntArray, max_hops: int, costs: NDArray[np.floating] | None = None
+) -> tuple[PathSet, DoubleArray]:
     """Return a cheapest path of 1 to `max_hops` edges from any start to every other node that can be reached.
 
-    Args:
-        local: n nodes, m edges.
-        starts: (s,) positions.
-        max_hops: Maximum number of edges of a path.
-        costs: (m,) cost of each edge, positive; None for 1 each.
-
-    Returns:
-        The paths, ordered by cost, then number of edges, then position of the end; and their costs (P,).
+    `starts` (s,) are positions; `costs` (m,) are those of the edges, positive, None for 1 each. The paths are ordered
+    by cost, then number of edges, then position of the end, and come with their costs (P,).
 
     Raises:
         InputError: A start is not in the graph, `max_hops` is negative, or not every edge has one positive cost.

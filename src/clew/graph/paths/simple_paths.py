@@ -8,52 +8,38 @@ prefix of the result of a larger one.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
-
-if TYPE_CHECKING:
-    from clew.types import IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSet:
-    """P paths of at most `max_hops` edges.
+    """P paths of at most `max_hops` edges."""
 
-    Attributes:
-        nodes: (P, max_hops + 1) the entities on each path from its start on, padded with -1.
-        edges: (P, max_hops) the codes of its edges, as in `FactGraph`, padded with -1.
-        truncated: Whether there are more paths.
-    """
-
-    nodes: "IntArray"
-    edges: "IntArray"
-    truncated: bool = False
+    nodes: IntArray  # (P, max_hops + 1) the entities on each path from its start on, padded with -1
+    edges: IntArray  # (P, max_hops) the codes of its edges, as in `FactGraph`, padded with -1
+    truncated: bool = False  # whether there are more paths
 
     def __len__(self) -> int:
         return len(self.edges)
 
-    def lengths(self) -> "LongArray":
+    def lengths(self) -> LongArray:
         """Return the number of edges of every path, (P,)."""
         lengths: LongArray = (self.edges >= 0).sum(axis=1, dtype=np.int64)
         return lengths
 
 
-def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", max_hops: int, max_paths: int) -> PathSet:
-    """Return the simple paths of 1 to `max_hops` edges from the starts, by length, then round by round.
+def simple_paths(local: LocalGraph, starts: LongArray | IntArray, max_hops: int, max_paths: int) -> PathSet:
+    """Return the simple paths of 1 to `max_hops` edges from some positions (s,), by length, then round by round.
 
-    Paths of length 0 are the starts in the given order; a path is extended by the edges of its end, ordered by the
-    position of the neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at hubs too.
-
-    Args:
-        local: The graph; neighbours at low positions are taken first.
-        starts: (s,) positions; duplicates are ignored.
-        max_hops: Maximum number of edges of a path.
-        max_paths: Maximum number of paths.
+    Paths of length 0 are the starts in the given order, without duplicates; a path is extended by the edges of its end,
+    ordered by the position of the neighbour, then edge. Time and memory are bounded by `max_paths` and `max_hops`, at
+    hubs too.
 
     Raises:
         InputError: A start is not in the graph, or `max_hops` or `max_paths` is negative.
@@ -78,7 +64,7 @@ def simple_paths(local: LocalGraph, starts: "LongArray | IntArray", max_hops: in
     return PathSet(entities_at(local, all_positions), all_codes, bool(truncated))
 
 
-def entities_at(local: LocalGraph, positions: "IntArray") -> "IntArray":
+def entities_at(local: LocalGraph, positions: IntArray) -> IntArray:
     """Return the entities at some positions, -1 for negative positions."""
     if not len(local.nodes):
         return positions

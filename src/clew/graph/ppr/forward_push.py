@@ -11,44 +11,30 @@ never entered; a walk at a node without open (unblocked) neighbours ends there.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray
 from clew.graph.csr import Adjacency
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PushResult:
-    """Result of a forward push.
+    """Result of a forward push, which touched m nodes."""
 
-    Attributes:
-        nodes: (m,) the nodes touched, ascending.
-        values: (m,) the probability that the walk ends there.
-        open_weights: (m,) the sum of weight times attraction over the open neighbours of each expanded node, 0 for
-            the others.
-        slots: (n,) the position in `nodes` of each node of the graph plus one, 0 if it was not touched.
-        residual: Probability that was not moved further; the sum of the exact values is higher by at most this.
-    """
-
-    nodes: "IntArray"
-    values: "FloatArray"
-    open_weights: "NDArray[np.float64]"
-    slots: "IntArray"
-    residual: float
+    nodes: IntArray  # (m,) ascending
+    values: FloatArray  # (m,) the probability that the walk ends there
+    open_weights: DoubleArray  # (m,) sum of weight times attraction over an expanded node's open neighbours, else 0
+    slots: IntArray  # (n,) the position in `nodes` of each node of the graph plus one, 0 if it was not touched
+    residual: float  # probability that was not moved further; the sum of the exact values is higher by at most this
 
 
 def push_pagerank(
     graph: Adjacency,
-    restart: "tuple[IntArray, FloatArray]",
-    attraction: "FloatArray",
-    blocked: "NDArray[np.bool_]",
+    restart: tuple[IntArray, FloatArray],
+    attraction: FloatArray,
+    blocked: BoolArray,
     damping: float,
     epsilon: float,
 ) -> PushResult:

@@ -12,20 +12,14 @@ its node, 1 - d, is added to its score; the sweep covers all nodes that push tou
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
-
-    Scores = NDArray[np.float64]
 
 DAMPING = 0.8
 EPSILON = 1e-5
@@ -35,28 +29,20 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SweepCut:
-    """A ranking by score per degree, and its prefix of least conductance.
+    """A ranking by score per degree, and its prefix of least conductance."""
 
-    Attributes:
-        scores: (n,) score divided by degree.
-        size: Length of the prefix of the ranking (ties by position) of least conductance; if none has a conductance,
-            the number of nodes with a score.
-        conductance: Edges that leave the prefix, divided by its volume or by that of its complement if that is less;
-            1 if it is undefined.
-    """
-
-    scores: "Scores"
-    size: int
-    conductance: float
+    scores: DoubleArray  # (n,) score divided by degree
+    size: int  # length of the prefix, ties by position; the number of nodes with a score if none has a conductance
+    conductance: float  # edges that leave the prefix / the lesser volume of it and its complement; 1 if undefined
 
 
 def push_ppr(
     local: LocalGraph,
-    starts: "LongArray | IntArray",
-    weights: "NDArray[np.floating]",
+    starts: LongArray | IntArray,
+    weights: NDArray[np.floating],
     damping: float = DAMPING,
     epsilon: float = EPSILON,
-) -> "Scores":
+) -> DoubleArray:
     """Return approximate personalised PageRank (n,): too low by at most `epsilon` times the node's degree.
 
     Reads at most 1 / (epsilon (1 - damping)) edges and those of the starts, however large the graph. A start is always
@@ -82,42 +68,30 @@ def push_ppr(
 
 def random_walk_with_restart(
     local: LocalGraph,
-    starts: "LongArray | IntArray",
-    weights: "NDArray[np.floating]",
+    starts: LongArray | IntArray,
+    weights: NDArray[np.floating],
     damping: float = DAMPING,
     max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
-) -> "Scores":
-    """Return personalised PageRank (n,) by power iteration over all edges.
+) -> DoubleArray:
+    """Return personalised PageRank (n,) by power iteration over all edges; arguments and errors as of `push_ppr`.
 
-    Args:
-        local: n nodes.
-        starts: (s,) positions.
-        weights: (s,) at least 0; scaled to a sum of 1.
-        damping: Probability of another step, in [0, 1).
-        max_iterations: Maximum number of iterations.
-        tolerance: Stop when the sum of the changes of all scores is at most this; the sum of their errors is then at
-            most damping / (1 - damping) times this.
-
-    Raises:
-        InputError: A start is not in the graph, or a weight or the damping is out of range.
+    Stops when the sum of the changes of all scores is at most `tolerance`: the sum of their errors is then at most
+    damping / (1 - damping) times that.
     """
     restart = _restart_vector(local, starts, weights, damping)
-    scores: Scores = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
+    scores: DoubleArray = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
     return scores
 
 
 def pagerank_nibble(
     local: LocalGraph,
-    starts: "LongArray | IntArray",
-    weights: "NDArray[np.floating]",
+    starts: LongArray | IntArray,
+    weights: NDArray[np.floating],
     damping: float = DAMPING,
     epsilon: float = EPSILON,
 ) -> SweepCut:
-    """Rank nodes by personalised PageRank per degree, and find the prefix of least conductance.
-
-    Takes the arguments of `push_ppr` and raises the same errors.
-    """
+    """Rank nodes by `push_ppr` per degree, and find the prefix of least conductance; arguments and errors are its."""
     degrees = np.maximum(local.degrees(), 1)
     scores = push_ppr(local, starts, weights, damping, epsilon) / degrees
     order = best_positions(scores, len(scores))
@@ -125,7 +99,7 @@ def pagerank_nibble(
     return SweepCut(scores, int(size), float(conductance))
 
 
-def best_positions(scores: "Scores", max_count: int) -> "LongArray":
+def best_positions(scores: DoubleArray, max_count: int) -> LongArray:
     """Return the positions of the `max_count` highest scores above 0, best first, ties by position."""
     if not 0 < max_count < np.count_nonzero(scores > 0.0):
         candidates = np.flatnonzero(scores > 0.0)
@@ -138,8 +112,8 @@ def best_positions(scores: "Scores", max_count: int) -> "LongArray":
 
 
 def _restart_vector(
-    local: LocalGraph, starts: "LongArray | IntArray", weights: "NDArray[np.floating]", damping: float
-) -> "Scores":
+    local: LocalGraph, starts: LongArray | IntArray, weights: NDArray[np.floating], damping: float
+) -> DoubleArray:
     if not 0.0 <= damping < 1.0:
         raise InputError(f"damping is {damping}: wanted at least 0 and less than 1, for example {DAMPING}")
     local.distinct_positions(starts)

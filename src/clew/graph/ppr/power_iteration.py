@@ -4,33 +4,24 @@ Source: Page et al., "The PageRank Citation Ranking" (1999). Differs from the so
 its walk back to the restart.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import sparse
 
+from clew.arrays import DoubleArray, FloatArray, LongArray
 from clew.graph.csr import Adjacency
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, LongArray
 
 TOLERANCE = 1e-9
 MAX_STEPS = 200
 
 
-def power_iteration(graph: Adjacency, restart: "NDArray[np.float64]", damping: float) -> "NDArray[np.float64]":
+def power_iteration(graph: Adjacency, restart: DoubleArray, damping: float) -> DoubleArray:
     """Return the stationary distribution (n,) of a walk that restarts with probability 1 - `damping` at each step.
 
-    Args:
-        graph: n nodes, any positive weights.
-        restart: (n,) sums to 1.
-        damping: Probability of another step, in [0, 1).
+    `graph` has n nodes and positive weights; `restart` (n,) sums to 1.
     """
     n = graph.row_count
     matrix = sparse.csr_array((graph.weights.astype(np.float64), graph.indices, graph.indptr), shape=(n, n))
-    out: NDArray[np.float64] = np.asarray(matrix.sum(axis=1)).ravel()
+    out: DoubleArray = np.asarray(matrix.sum(axis=1)).ravel()
     dangling = out == 0
     scale = np.where(dangling, 0.0, 1.0 / np.where(dangling, 1.0, out))
     backward = matrix.T.tocsr()
@@ -45,7 +36,7 @@ def power_iteration(graph: Adjacency, restart: "NDArray[np.float64]", damping: f
     return values
 
 
-def summed_adjacency(rows: "LongArray", columns: "LongArray", weights: "FloatArray", row_count: int) -> Adjacency:
+def summed_adjacency(rows: LongArray, columns: LongArray, weights: FloatArray, row_count: int) -> Adjacency:
     """Sort pairs into `row_count` rows, adding up the weights of equal pairs."""
     matrix = sparse.coo_array((weights.astype(np.float64), (rows, columns)), shape=(row_count, row_count)).tocsr()
     matrix.sum_duplicates()

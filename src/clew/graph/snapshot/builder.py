@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import Adjacency, build_adjacency, run_starts
 from clew.graph.snapshot.imported_graph import (
     ImportedGraph,
@@ -20,11 +21,6 @@ from clew.graph.snapshot.snapshot import Snapshot
 from clew.graph.snapshot.walk_graph import entity_nodes, walk_graph
 from clew.graph.string_array import StringArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
-
 
 @dataclass(frozen=True, slots=True)
 class PassageColumns:
@@ -37,22 +33,16 @@ class PassageColumns:
     metadata: Sequence[str]
     starts: Sequence[int]
     ends: Sequence[int]
-    vectors: "FloatArray"
+    vectors: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class PassageFacts:
-    """The facts of one passage, by entity keys.
+    """The facts of one passage, by entity keys."""
 
-    Attributes:
-        title: Key of the entity that the title names, "" for none.
-        mentions: (key, weight) of every mentioned entity.
-        triples: (head key, relation text, tail key) of every stated triple.
-    """
-
-    title: str
-    mentions: Sequence[tuple[str, float]]
-    triples: Sequence[tuple[str, str, str]]
+    title: str  # key of the entity that the title names, "" for none
+    mentions: Sequence[tuple[str, float]]  # (key, weight) of every mentioned entity
+    triples: Sequence[tuple[str, str, str]]  # (head key, relation text, tail key) of every stated triple
 
 
 def build_snapshot(
@@ -116,15 +106,8 @@ def build_snapshot(
     )
 
 
-def with_equivalences(snapshot: Snapshot, left: "IntArray", right: "IntArray", scores: "FloatArray") -> Snapshot:
-    """Return the snapshot with edges between entities of nearly the same name.
-
-    Args:
-        snapshot: Result of `build_snapshot`.
-        left: (m,) one entity of each pair.
-        right: (m,) the other entity.
-        scores: (m,) cosine of their names.
-    """
+def with_equivalences(snapshot: Snapshot, left: IntArray, right: IntArray, scores: FloatArray) -> Snapshot:
+    """Return a snapshot with edges between m pairs of entities of nearly the same name, weighted by their cosines."""
     both = np.concatenate([left, right]), np.concatenate([right, left]), np.concatenate([scores, scores])
     equivalences = build_adjacency(*both, len(snapshot.entities))
     return replace(snapshot, equivalences=equivalences)
@@ -137,7 +120,7 @@ def most_frequent_form(surface_forms: Counter[str]) -> str:
 
 def _stated_triples(
     facts: Sequence[PassageFacts], number: Mapping[str, int], relations: Mapping[str, int]
-) -> "LongArray":
+) -> LongArray:
     """Return (m, 4): numbers of head, relation and tail of each stated triple, and the passage that states it."""
     return np.array(
         [
@@ -149,7 +132,7 @@ def _stated_triples(
     ).reshape(-1, 4)
 
 
-def _merge_triples(stated: "LongArray", graph: "LongArray") -> "tuple[IntArray, Adjacency, BoolArray]":
+def _merge_triples(stated: LongArray, graph: LongArray) -> tuple[IntArray, Adjacency, BoolArray]:
     """Return the distinct triples (T, 3), the passages of each, and whether each is in the graph."""
     triples, row = distinct_rows(np.concatenate([stated[:, :3], graph]))
     passages = build_adjacency(row[: len(stated)], stated[:, 3], np.ones(len(stated)), len(triples))
@@ -172,8 +155,7 @@ def _mention_rows(facts: Sequence[PassageFacts], number: Mapping[str, int]) -> A
 
 def _name_table(
     names: Mapping[int, Sequence[str]], number: Mapping[str, int], graph: ImportedGraph, entity: MergedPositions
-) -> "tuple[NDArray[np.uint64], IntArray]":
-    """Return the sorted hashes of names, and the entity of each."""
+) -> tuple[NDArray[np.uint64], IntArray]:
     pairs = [(hash_, number[key]) for hash_, keys in names.items() for key in keys]
     hashes = np.concatenate([np.array([hash_ for hash_, _ in pairs], dtype=np.uint64), graph.name_hashes])
     own = np.array([entity_ for _, entity_ in pairs], dtype=np.int64)

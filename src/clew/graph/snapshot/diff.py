@@ -2,30 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import LongArray
 from clew.graph.snapshot.imported_graph import distinct_rows
 from clew.graph.snapshot.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from clew.types import LongArray
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDiff:
-    """Differences between an old and a new snapshot.
+    """Differences between an old and a new snapshot."""
 
-    Attributes:
-        added: Names that only the new snapshot has, by kind: passages, entities, triples.
-        removed: Names that only the old snapshot has, by kind.
-        changed: Ids of passages in both whose title, text, metadata or character span differs.
-    """
-
-    added: dict[str, tuple[str, ...]]
-    removed: dict[str, tuple[str, ...]]
-    changed: tuple[str, ...]
+    added: dict[str, tuple[str, ...]]  # names that only the new snapshot has, by kind: passages, entities, triples
+    removed: dict[str, tuple[str, ...]]  # names that only the old snapshot has, by kind
+    changed: tuple[str, ...]  # ids of passages in both whose title, text, metadata or character span differs
 
     @property
     def is_empty(self) -> bool:
@@ -60,10 +51,7 @@ def _passage_columns(s: Snapshot) -> dict[str, tuple[object, ...]]:
 
 
 def _diff_triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the triples that only the old snapshot has, and those that only the new one has, as text.
-
-    There may be millions, so they are compared as numbers and only the differences are formatted.
-    """
+    """Return the triples that only the old and only the new snapshot has; of millions only these become text."""
     entities = sorted({*old.entities, *new.entities})
     relations = sorted({*old.relations, *new.relations})
     numbers = {name: i for i, name in enumerate(entities)}, {name: i for i, name in enumerate(relations)}
@@ -78,7 +66,7 @@ def _diff_triples(old: Snapshot, new: Snapshot) -> tuple[tuple[str, ...], tuple[
     return removed, added
 
 
-def _triple_numbers(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> "LongArray":
+def _triple_numbers(s: Snapshot, entities: Mapping[str, int], relations: Mapping[str, int]) -> LongArray:
     entity = np.array([entities[name] for name in s.entities], dtype=np.int64)
     relation = np.array([relations[name] for name in s.relations], dtype=np.int64)
     heads, relation_numbers, tails = s.triples.T

@@ -3,38 +3,25 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import IntArray, LongArray
 from clew.graph.csr import run_starts
 from clew.graph.string_array import StringArray
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImportedGraph:
-    """All imported graphs of an index together: n entities, t triples.
+    """All imported graphs of an index together: n entities, t triples."""
 
-    Attributes:
-        keys: n, sorted, distinct; an entity of the passages with the same key is the same entity.
-        labels: n, the displayed names.
-        name_hashes: (m,) hashes of the entities' name keys (see `clew.text.normalization.key_hash`), in any order.
-        name_entities: (m,) the entity of each hash.
-        relations: Texts, sorted, distinct.
-        triples: (t, 3) head, relation and tail as positions in `keys` and `relations`; sorted, distinct.
-    """
-
-    keys: StringArray
-    labels: StringArray
-    name_hashes: "NDArray[np.uint64]"
-    name_entities: "IntArray"
-    relations: StringArray
-    triples: "IntArray"
+    keys: StringArray  # n, sorted, distinct; an entity of the passages with the same key is the same entity
+    labels: StringArray  # n, the displayed names
+    name_hashes: NDArray[np.uint64]  # (m,) `clew.text.normalization.key_hash` of the entities' name keys, in any order
+    name_entities: IntArray  # (m,) the entity of each hash
+    relations: StringArray  # texts, sorted, distinct
+    triples: IntArray  # (t, 3) head, relation, tail: positions in `keys` and `relations`; sorted, distinct
 
 
 def empty_graph() -> ImportedGraph:
@@ -45,25 +32,17 @@ def empty_graph() -> ImportedGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedPositions:
-    """Positions of the texts of two sorted lists in their sorted union.
+    """Positions of the texts of two sorted lists in their sorted union."""
 
-    Attributes:
-        count: Size of the union.
-        first: (a,) positions of the first list's texts.
-        second: (b,) positions of the second list's texts.
-    """
-
-    count: int
-    first: "LongArray"
-    second: "LongArray"
+    count: int  # size of the union
+    first: LongArray  # (a,) positions of the first list's texts
+    second: LongArray  # (b,) positions of the second list's texts
 
 
 def merge_sorted(first: Sequence[str], second: Sequence[str]) -> MergedPositions:
     """Return the positions of the texts of two lists, each sorted and distinct, in their sorted union.
 
-    Args:
-        first: Should be the shorter list: each of its texts is searched for in the other one.
-        second: Any sequence.
+    The first should be the shorter one: each of its texts is searched for in the other.
     """
     found = [bisect_left(second, text) for text in first]
     new = np.array([p == len(second) or second[p] != text for p, text in zip(found, first, strict=True)], bool)
@@ -84,7 +63,7 @@ def merge_texts(first: Sequence[str], second: StringArray, positions: MergedPosi
     return StringArray.pack(texts)
 
 
-def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], LongArray]":
+def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.integer], LongArray]:
     """Return the distinct rows of a matrix (n, k) of non-negative values, sorted, and the index (n,) of each row."""
     keys = _pack_rows(rows)
     order = np.lexsort(keys[::-1])
@@ -94,7 +73,7 @@ def distinct_rows(rows: "NDArray[np.integer]") -> "tuple[NDArray[np.integer], Lo
     return rows[order[first]], index
 
 
-def _pack_rows(rows: "NDArray[np.integer]") -> "list[LongArray]":
+def _pack_rows(rows: NDArray[np.integer]) -> list[LongArray]:
     """Pack the columns into few keys that sort as the rows do; sorting by one key is several times as fast."""
     keys = [np.zeros(len(rows), dtype=np.int64)]
     span = 1

@@ -9,16 +9,13 @@ Differs from the source: passages may be nodes; an entity that is a passage's ti
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.graph.csr import row_pointers, run_starts
 from clew.graph.snapshot.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray, LongArray
 
 MENTIONS_RELATION = "mentions"
 EQUIVALENT_RELATION = "equivalent"  # as published, so that published checkpoints apply
@@ -26,21 +23,13 @@ EQUIVALENT_RELATION = "equivalent"  # as published, so that published checkpoint
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationalEdges:
-    """Directed edges grouped by receiver: n nodes, m edges, R relations.
+    """Directed edges grouped by receiver: n nodes, m edges, R relations."""
 
-    Attributes:
-        indptr: (n + 1,) where the edges of each receiver begin.
-        senders: (m,) ascending within a receiver.
-        relations: (m,) below R for a relation, R and above for the inverse of relation minus R.
-        triples: (m,) the triple of an edge, -1 for a mention or an equivalence.
-        relation_count: R; the last two are `MENTIONS_RELATION` and `EQUIVALENT_RELATION`.
-    """
-
-    indptr: "LongArray"
-    senders: "IntArray"
-    relations: "IntArray"
-    triples: "IntArray"
-    relation_count: int
+    indptr: LongArray  # (n + 1,) where the edges of each receiver begin
+    senders: IntArray  # (m,) ascending within a receiver
+    relations: IntArray  # (m,) below R for a relation, R and above for the inverse of relation minus R
+    triples: IntArray  # (m,) the triple of an edge, -1 for a mention or an equivalence
+    relation_count: int  # R; the last two are `MENTIONS_RELATION` and `EQUIVALENT_RELATION`
 
     @property
     def node_count(self) -> int:
@@ -59,9 +48,7 @@ def inverse_text(relation: str) -> str:
     return f"inverse_{relation}"
 
 
-def stated_edge_mask(
-    edges: RelationalEdges, positions: "LongArray", snapshot: Snapshot, allowed: "BoolArray"
-) -> "BoolArray":
+def stated_edge_mask(edges: RelationalEdges, positions: LongArray, snapshot: Snapshot, allowed: BoolArray) -> BoolArray:
     """Return for the edges at some positions (m,) whether they are stated by an allowed passage (P,).
 
     Mentions, equivalences and triples of an imported graph are always stated.
@@ -97,14 +84,14 @@ def entity_graph(snapshot: Snapshot) -> RelationalEdges:
     return _build_edges(snapshot, ends, pairs, len(snapshot.relations) + 1, len(snapshot.entities))
 
 
-def _pair_keys(one: "LongArray", other: "LongArray") -> "LongArray":
+def _pair_keys(one: LongArray, other: LongArray) -> LongArray:
     return (one << 32) | other
 
 
 def _build_edges(
     snapshot: Snapshot,
-    triple_ends: "tuple[LongArray, LongArray]",
-    other_ends: "tuple[LongArray, LongArray]",
+    triple_ends: tuple[LongArray, LongArray],
+    other_ends: tuple[LongArray, LongArray],
     other_relation: int,
     node_count: int,
 ) -> RelationalEdges:
@@ -132,15 +119,10 @@ def _build_edges(
     )
 
 
-def induced_edges(edges: RelationalEdges, nodes: "IntArray") -> "tuple[IntArray, IntArray, LongArray]":
-    """Return the edges between some nodes, in the order of the full graph.
+def induced_edges(edges: RelationalEdges, nodes: IntArray) -> tuple[IntArray, IntArray, LongArray]:
+    """Return the edges between some nodes (n,), distinct and ascending, in the order of the full graph.
 
-    Args:
-        edges: The full graph.
-        nodes: (n,) distinct, ascending.
-
-    Returns:
-        Senders (m,) and receivers (m,) as positions in `nodes`, and positions (m,) in `edges`.
+    These are senders (m,) and receivers (m,) as positions in `nodes`, and positions (m,) in `edges`.
     """
     induced: tuple[IntArray, IntArray, LongArray] = _select_induced(edges.indptr, edges.senders, nodes.astype(np.int32))
     return induced

@@ -8,20 +8,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
 from clew.errors import IndexFormatError
 from clew.graph.csr import Adjacency
 from clew.graph.string_array import StringArray
 from clew.text.normalization import key_hash, name_key
 from clew.types import Passage, Triple
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, FloatArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,54 +25,30 @@ class Snapshot:
     """Passages, entities and triples of an index: P passages, E entities, T triples, embedding width d.
 
     The names of the fields are names of files on disk.
-
-    Attributes:
-        passage_ids: P, sorted.
-        document_ids: P, the document of each passage.
-        titles: P.
-        texts: P.
-        metadata: P, JSON objects.
-        starts: (P,) start of the passage in its document, in characters.
-        ends: (P,) end of the passage in its document, in characters.
-        title_entities: (P,) the entity named by the passage's title, -1 for none.
-        entities: E names in their most frequent form, ordered by key.
-        name_hashes: (N,) sorted hashes of all name keys (see `clew.text.normalization.key_hash`).
-        name_entities: (N,) the entity of each hash; an ambiguous name has several entries.
-        relations: Relation texts, sorted.
-        triples: (T, 3) head entity, relation, tail entity; sorted.
-        imported: (T,) whether a triple is in an imported graph; passages may state it too.
-        triple_passages: T rows, the passages that state a triple; none for one that is only imported.
-        passage_triples: P rows, the triples a passage states.
-        mentions: P rows, the entities a passage mentions or is titled by; weight below 1 where a name is ambiguous.
-        mentioned_in: E rows, the passages of an entity.
-        equivalences: E rows, entities with nearly the same name; weight = cosine.
-        entity_nodes: (E,) the node of each entity in `walk`; nodes below P are passages.
-        walk: The graph of the random walk (see `clew.graph.snapshot.walk_graph`).
-        vectors: (P, d) unit rows, (P, 0) without an encoder.
     """
 
-    passage_ids: StringArray
-    document_ids: StringArray
-    titles: StringArray
-    texts: StringArray
-    metadata: StringArray
-    starts: "LongArray"
-    ends: "LongArray"
-    title_entities: "IntArray"
-    entities: StringArray
-    name_hashes: "NDArray[np.uint64]"
-    name_entities: "IntArray"
-    relations: StringArray
-    triples: "IntArray"
-    imported: "BoolArray"
-    triple_passages: Adjacency
-    passage_triples: Adjacency
-    mentions: Adjacency
-    mentioned_in: Adjacency
-    equivalences: Adjacency
-    entity_nodes: "IntArray"
-    walk: Adjacency
-    vectors: "FloatArray"
+    passage_ids: StringArray  # P, sorted
+    document_ids: StringArray  # P, the document of each passage
+    titles: StringArray  # P
+    texts: StringArray  # P
+    metadata: StringArray  # P, JSON objects
+    starts: LongArray  # (P,) start of the passage in its document, in characters
+    ends: LongArray  # (P,) end of the passage in its document, in characters
+    title_entities: IntArray  # (P,) the entity named by the passage's title, -1 for none
+    entities: StringArray  # E names in their most frequent form, ordered by key
+    name_hashes: NDArray[np.uint64]  # (N,) sorted hashes of all name keys (see `clew.text.normalization.key_hash`)
+    name_entities: IntArray  # (N,) the entity of each hash; an ambiguous name has several entries
+    relations: StringArray  # relation texts, sorted
+    triples: IntArray  # (T, 3) head entity, relation, tail entity; sorted
+    imported: BoolArray  # (T,) whether a triple is in an imported graph; passages may state it too
+    triple_passages: Adjacency  # T rows, the passages that state a triple; none for one that is only imported
+    passage_triples: Adjacency  # P rows, the triples a passage states
+    mentions: Adjacency  # P rows, the entities in a passage or its title; weight below 1 where a name is ambiguous
+    mentioned_in: Adjacency  # E rows, the passages of an entity
+    equivalences: Adjacency  # E rows, entities with nearly the same name; weight = cosine
+    entity_nodes: IntArray  # (E,) the node of each entity in `walk`; nodes below P are passages
+    walk: Adjacency  # the graph of the random walk (see `clew.graph.snapshot.walk_graph`)
+    vectors: FloatArray  # (P, d) unit rows, (P, 0) without an encoder
 
     def passage(self, position: int) -> Passage:
         """Return the passage at a position (0 to P - 1)."""
@@ -94,12 +66,12 @@ class Snapshot:
         """Return the position of a passage in the index by its id."""
         return bisect_left(self.passage_ids, passage_id)
 
-    def passage_triple_positions(self, passage_ids: Iterable[str]) -> "LongArray":
+    def passage_triple_positions(self, passage_ids: Iterable[str]) -> LongArray:
         """Return the positions of the triples stated by some passages, ascending."""
         rows = [self.passage_triples.row(self.position(id_)) for id_ in passage_ids]
         return np.unique(np.concatenate(rows)).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
 
-    def stated_triple_mask(self, allowed: "NDArray[np.bool_]") -> "NDArray[np.bool_]":
+    def stated_triple_mask(self, allowed: BoolArray) -> BoolArray:
         """Return which triples (T,) are in an imported graph or stated by an allowed passage (P,)."""
         if allowed.all():
             return np.ones(len(self.triples), dtype=bool)
@@ -110,14 +82,14 @@ class Snapshot:
             mask[nonempty] |= np.logical_or.reduceat(allowed[passages.indices], passages.indptr[nonempty])
         return mask
 
-    def triple(self, position: int, allowed: "NDArray[np.bool_] | None" = None) -> Triple:
+    def triple(self, position: int, allowed: BoolArray | None = None) -> Triple:
         """Return the triple at a position (0 to T - 1) with the ids of the `allowed` passages (P,) that state it."""
         head, relation, tail = (int(i) for i in self.triples[position])
         passages = self.triple_passages.row(position)
         ids = tuple(self.passage_ids[int(p)] for p in passages if allowed is None or allowed[p])
         return Triple(self.entities[head], self.relations[relation], self.entities[tail], ids)
 
-    def entities_with_key(self, key_hash: int) -> "IntArray":
+    def entities_with_key(self, key_hash: int) -> IntArray:
         """Return the entities with a name whose key has this hash, ascending."""
         wanted = np.uint64(key_hash)
         first = int(self.name_hashes.searchsorted(wanted, side="left"))
@@ -127,13 +99,13 @@ class Snapshot:
         last = int(self.name_hashes.searchsorted(wanted, side="right"))
         return self.name_entities[first:last]
 
-    def entities_with_name(self, name: str) -> "IntArray":
+    def entities_with_name(self, name: str) -> IntArray:
         """Return the entities with a name, ascending; only those displayed exactly so if there are any."""
         matches = self.entities_with_key(key_hash(name_key(name)))
         exact = [entity for entity in matches if self.entities[int(entity)] == name.strip()]
         return np.array(exact, dtype=np.int32) if exact else matches
 
-    def title_mask(self, entities: "IntArray") -> "NDArray[np.bool_]":
+    def title_mask(self, entities: IntArray) -> BoolArray:
         """Return for each entity whether it is the title of a document."""
         passages = self.mentioned_in
         return np.array([(self.title_entities[passages.row(int(e))] == e).any() for e in entities], dtype=bool)
@@ -152,7 +124,7 @@ def load_snapshot(folder: Path) -> Snapshot:
         IndexFormatError: A file is missing or damaged.
     """
 
-    def load(name: str) -> "NDArray[np.generic]":
+    def load(name: str) -> NDArray[np.generic]:
         try:
             # An empty array cannot be mapped; reading it costs nothing.
             path = folder / f"{name}.npy"
@@ -172,13 +144,10 @@ def load_snapshot(folder: Path) -> Snapshot:
     return Snapshot(**values)  # type: ignore[arg-type]
 
 
-_PARTS: dict[object, tuple[str, ...]] = {
-    StringArray: ("data", "offsets"),
-    Adjacency: ("indptr", "indices", "weights"),
-}
+_PARTS: dict[object, tuple[str, ...]] = {StringArray: ("data", "offsets"), Adjacency: ("indptr", "indices", "weights")}
 
 
-def _named_arrays(snapshot: Snapshot) -> "Iterator[tuple[str, NDArray[np.generic]]]":
+def _named_arrays(snapshot: Snapshot) -> Iterator[tuple[str, NDArray[np.generic]]]:
     """Yield every array of a snapshot with the name of its file, without suffix."""
     for field in fields(Snapshot):
         value = getattr(snapshot, field.name)

@@ -6,22 +6,16 @@ it mentions, in both directions. Equivalent names are not joined: that leads fro
 (docs/decisions.md).
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from clew.arrays import IntArray
 from clew.graph.csr import Adjacency, build_adjacency
 
-if TYPE_CHECKING:
-    from clew.types import IntArray
 
-
-def entity_nodes(title_entities: "IntArray", mentioned_in: Adjacency) -> "IntArray":
+def entity_nodes(title_entities: IntArray, mentioned_in: Adjacency) -> IntArray:
     """Return the node (E,) of every entity: a passage's position, or P and above for a node of its own.
 
-    Args:
-        title_entities: (P,) the entity that titles a passage, -1 for none.
-        mentioned_in: E rows of passages.
+    `title_entities` (P,) is the entity that titles a passage, -1 for none; `mentioned_in` has E rows of passages.
     """
     count = mentioned_in.row_count
     titled = np.flatnonzero(title_entities >= 0)
@@ -37,13 +31,8 @@ def entity_nodes(title_entities: "IntArray", mentioned_in: Adjacency) -> "IntArr
     return nodes.astype(np.int32)
 
 
-def walk_graph(nodes: "IntArray", mentions: Adjacency) -> Adjacency:
-    """Return the edges between nodes in both directions, without loops.
-
-    Args:
-        nodes: (E,) from `entity_nodes`.
-        mentions: P rows of entities, weighted.
-    """
+def walk_graph(nodes: IntArray, mentions: Adjacency) -> Adjacency:
+    """Return the edges between `entity_nodes` (E,) in both directions, without loops, from P rows of mentions."""
     passages, entities = mentions.row_indices(), nodes[mentions.indices].astype(np.int64)
     proper = passages != entities
     passages, entities, weights = passages[proper], entities[proper], np.tile(mentions.weights[proper], 2)

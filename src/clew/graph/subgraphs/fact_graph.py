@@ -6,35 +6,23 @@ not merged.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray, LongArray
 
 MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FactGraph:
-    """E entities and the m edges that leave them.
+    """E entities and the m edges that leave them: a fact is an edge from each end, or one edge if both are equal."""
 
-    Every fact is an edge from each of its ends; a fact whose ends are equal is a single edge.
-
-    Attributes:
-        indptr: (E + 1,) where the edges of each entity begin.
-        neighbours: (m,) target of each edge.
-        edges: (m,) code of each edge: 2 * triple, plus 1 if it leads from tail to head. Rows are sorted by neighbour,
-            then code.
-    """
-
-    indptr: "LongArray"
-    neighbours: "IntArray"
-    edges: "IntArray"
+    indptr: LongArray  # (E + 1,) where the edges of each entity begin
+    neighbours: IntArray  # (m,) target of each edge; rows are sorted by it, then by code
+    edges: IntArray  # (m,) code of each edge: 2 * triple, plus 1 if it leads from tail to head
 
     @property
     def entity_count(self) -> int:
@@ -42,20 +30,16 @@ class FactGraph:
         return len(self.indptr) - 1
 
     @property
-    def arrays(self) -> "tuple[LongArray, IntArray, IntArray]":
+    def arrays(self) -> tuple[LongArray, IntArray, IntArray]:
         """The three arrays, as the compiled functions take them."""
         return self.indptr, self.neighbours, self.edges
 
 
-def fact_graph(triples: "IntArray", entity_count: int) -> FactGraph:
-    """Return the graph of some triples, in time linear in their number.
-
-    Args:
-        triples: (T, 3) head, relation, tail; several between two entities are parallel edges.
-        entity_count: Number of entities, E.
+def fact_graph(triples: IntArray, entity_count: int) -> FactGraph:
+    """Return the graph of triples (T, 3), in linear time; several between two entities are parallel edges.
 
     Raises:
-        InputError: A head or tail is not below E, or there are too many triples.
+        InputError: A head or tail is not below `entity_count`, or there are too many triples.
     """
     if len(triples) > MAX_TRIPLES:
         raise InputError(f"the graph has {len(triples):,} triples: at most {MAX_TRIPLES:,} fit; leave some out")
@@ -66,32 +50,26 @@ def fact_graph(triples: "IntArray", entity_count: int) -> FactGraph:
     return FactGraph(*symmetric_rows(heads, tails, codes, entity_count))
 
 
-def check_range(values: "LongArray | IntArray", count: int, subject: str, advice: str) -> None:
+def check_range(values: LongArray | IntArray, count: int, subject: str, advice: str) -> None:
     """Raise InputError if a value is not from 0 to `count` - 1."""
     if len(values) and not 0 <= int(values.min()) <= int(values.max()) < count:
         seen = int(values.min()) if values.min() < 0 else int(values.max())
         raise InputError(f"{subject} {seen}: wanted 0 to {count - 1}; {advice}")
 
 
-def blocked_mask(blocked_triples: "BoolArray | None") -> "BoolArray":
+def blocked_mask(blocked_triples: BoolArray | None) -> BoolArray:
     """Return a mask for the compiled functions, which take an empty one for None."""
     return np.zeros(0, dtype=np.bool_) if blocked_triples is None else blocked_triples
 
 
 def symmetric_rows(
-    sources: "IntArray", targets: "IntArray", codes: "IntArray", row_count: int
-) -> "tuple[LongArray, IntArray, IntArray]":
+    sources: IntArray, targets: IntArray, codes: IntArray, row_count: int
+) -> tuple[LongArray, IntArray, IntArray]:
     """Return edges and their reverse edges as rows sorted by neighbour, then code.
 
-    Args:
-        sources: (e,) below `row_count`.
-        targets: (e,) below `row_count`.
-        codes: (e,) at least 0, ascending among those that join the same two nodes; the code of the reverse edge
-            differs in the last bit.
-        row_count: Number of rows.
-
-    Returns:
-        Row pointers (row_count + 1,), neighbours (m,) and codes (m,).
+    `sources` (e,) and `targets` (e,) are below `row_count`; `codes` (e,) are at least 0, ascending among those that
+    join the same two nodes, and differ from that of the reverse edge in the last bit. Returned are row pointers
+    (row_count + 1,), neighbours (m,) and codes (m,).
     """
     indptr = np.zeros(row_count + 1, dtype=np.int64)
     _count_rows(sources, targets, indptr)

@@ -4,42 +4,32 @@ If the best entities are given first, every search in the local graph visits the
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 from clew.graph.subgraphs.k_hop import Neighbourhood
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, IntArray, LongArray
 
 LOOKUP_COST = 4  # one step of a binary search in a long row costs as much as reading this many edges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalGraph:
-    """n nodes and the m edges between them, in both directions.
+    """n nodes and the m edges between them, in both directions."""
 
-    Attributes:
-        nodes: (n,) the entity at each position.
-        indptr: (n + 1,) where the edges of each position begin.
-        neighbours: (m,) target position of each edge.
-        edges: (m,) codes, as in `FactGraph`. Rows are sorted by neighbour, then code.
-    """
+    nodes: IntArray  # (n,) the entity at each position
+    indptr: LongArray  # (n + 1,) where the edges of each position begin
+    neighbours: IntArray  # (m,) target position of each edge
+    edges: IntArray  # (m,) codes, as in `FactGraph`. Rows are sorted by neighbour, then code.
 
-    nodes: "IntArray"
-    indptr: "LongArray"
-    neighbours: "IntArray"
-    edges: "IntArray"
-
-    def degrees(self) -> "LongArray":
+    def degrees(self) -> LongArray:
         """Return the number of edges of every position, (n,)."""
         return np.diff(self.indptr)
 
-    def positions(self, entities: "IntArray") -> "LongArray":
+    def positions(self, entities: IntArray) -> LongArray:
         """Return the position (s,) of each entity, -1 for one that is not in the graph."""
         if not len(self.nodes):
             return np.full(len(entities), -1, dtype=np.int64)
@@ -48,28 +38,19 @@ class LocalGraph:
         positions: LongArray = np.where(self.nodes[candidates] == entities, candidates, -1)
         return positions
 
-    def distinct_positions(self, starts: "LongArray | IntArray") -> "LongArray":
-        """Return positions in the given order, without duplicates.
-
-        Raises:
-            InputError: One is not a position of this graph.
-        """
+    def distinct_positions(self, starts: LongArray | IntArray) -> LongArray:
+        """Return positions in the given order, without duplicates; raise InputError if one is not in this graph."""
         positions = np.asarray(starts, dtype=np.int64)
         check_range(positions, len(self.nodes), "a start has position", "leave out entities that are not in the graph")
         distinct: LongArray = positions[np.sort(np.unique(positions, return_index=True)[1])]
         return distinct
 
 
-def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray | None" = None) -> LocalGraph:
-    """Return the graph induced by some entities, in the given order.
+def local_graph(graph: FactGraph, nodes: IntArray, blocked_triples: BoolArray | None = None) -> LocalGraph:
+    """Return the graph induced by entities (n,), in the given order, without the `blocked_triples` (T,).
 
     An edge is found from its end of lower degree; a long row is not read but searched for the nodes of still higher
     degree.
-
-    Args:
-        graph: The facts.
-        nodes: (n,) distinct entities.
-        blocked_triples: (T,) triples that may not be used.
 
     Raises:
         InputError: A node is given twice or is not an entity of the graph.
@@ -88,17 +69,13 @@ def local_graph(graph: FactGraph, nodes: "IntArray", blocked_triples: "BoolArray
     return LocalGraph(entities, *symmetric_rows(sources, targets, codes, len(entities)))
 
 
-def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "BoolArray | None" = None) -> LocalGraph:
+def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: BoolArray | None = None) -> LocalGraph:
     """Return the graph of the edges that were read to find a neighbourhood, in both directions.
 
     Unless the neighbourhood is truncated, the graph contains every walk from the starts of at most as many edges as it
     has hops; the induced graph additionally has edges between two of the farthest nodes. The graph has at most twice
-    the edges that were read, whereas the induced graph is bounded only by the full graph.
-
-    Args:
-        graph: The facts.
-        explored: n entities of this graph.
-        blocked_triples: (T,) triples that may not be used, the same as for the neighbourhood.
+    the edges that were read, whereas the induced graph is bounded only by the full graph. `blocked_triples` (T,) have
+    to be those of the neighbourhood.
     """
     blocked, nodes = blocked_mask(blocked_triples), explored.nodes
     positions = np.empty(graph.entity_count, dtype=np.int32)
@@ -106,7 +83,7 @@ def explored_graph(graph: FactGraph, explored: Neighbourhood, blocked_triples: "
     return LocalGraph(nodes, *symmetric_rows(sources, targets, codes, len(nodes)))
 
 
-def filter_edges(local: LocalGraph, mask: "BoolArray") -> LocalGraph:
+def filter_edges(local: LocalGraph, mask: BoolArray) -> LocalGraph:
     """Return the graph with all nodes and the edges where a mask (m,) is true.
 
     The mask should have the same value for both directions of a fact: the entity rankings depend on it.
@@ -187,16 +164,11 @@ def _explored_edges(indptr, neighbours, edges, blocked, nodes, edges_read, posit
             # An edge read from both ends is taken from the first.
             if target < position and edges_read[target] > 0:
                 end = indptr[other] + edges_read[target]
-                if end == indptr[other + 1] or _is_before(node, edges[entry] ^ 1, neighbours[end], edges[end]):
+                if end == indptr[other + 1] or (node, edges[entry] ^ 1) < (neighbours[end], edges[end]):
                     continue
             sources[count], targets[count], codes[count] = position, target, edges[entry]
             count += 1
     return sources[:count], targets[:count], codes[:count]
-
-
-@njit(cache=True, nogil=True)
-def _is_before(node, code, other_node, other_code):  # type: ignore[no-untyped-def]
-    return node < other_node or (node == other_node and code < other_code)
 
 
 @njit(cache=True, nogil=True)

@@ -7,56 +7,38 @@ since their neighbours have little in common.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from clew.arrays import BoolArray, IntArray, LongArray
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import BoolArray, IntArray, LongArray
 
 MAX_HOPS = 127
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbourhood:
-    """Entities ordered by their distance from the nearest start, then by id.
+    """Entities ordered by their distance from the nearest start, then by id."""
 
-    Attributes:
-        nodes: (n,) distinct; the starts come first.
-        hops: (n,) distance of each node.
-        edges_read: (n,) number of edges of each node that were read, from its first one on.
-        truncated_nodes: Number of expanded nodes of which not all edges were read; 0 if nothing was cut.
-    """
-
-    nodes: "IntArray"
-    hops: "NDArray[np.int8]"
-    edges_read: "LongArray"
-    truncated_nodes: int
+    nodes: IntArray  # (n,) distinct; the starts come first
+    hops: NDArray[np.int8]  # (n,) distance of each node
+    edges_read: LongArray  # (n,) number of edges of each node that were read, from its first one on
+    truncated_nodes: int  # number of expanded nodes of which not all edges were read; 0 if nothing was cut
 
 
 def neighbourhood(
-    graph: FactGraph, starts: "IntArray", hops: int, max_edges: int, blocked_triples: "BoolArray | None" = None
+    graph: FactGraph, starts: IntArray, hops: int, max_edges: int, blocked_triples: BoolArray | None = None
 ) -> Neighbourhood:
-    """Return the entities within some hops of the starts.
+    """Return the entities within some hops of the starts (s,), without the `blocked_triples` (T,).
 
-    Levels are finished in order. In the level where the bound is reached, nodes of few edges come first, ties by id;
-    the node that does not fit is expanded by its first edges.
-
-    Args:
-        graph: The facts.
-        starts: (s,) entities.
-        hops: Maximum distance, 0 to 127.
-        max_edges: Maximum number of edges to read.
-        blocked_triples: (T,) triples that may not be used.
+    Levels are finished in order. In the level where the bound of edges that are read is reached, nodes of few edges
+    come first, ties by id; the node that does not fit is expanded by its first edges.
 
     Raises:
-        InputError: A start is not an entity of the graph, or `hops` or `max_edges` is out of range.
+        InputError: A start is not an entity of the graph, `hops` is not 0 to 127, or `max_edges` is negative.
     """
     level = np.unique(np.asarray(starts, dtype=np.int32))
     check_range(level, graph.entity_count, "a start of the search is entity", "take entities of this graph")
@@ -64,7 +46,7 @@ def neighbourhood(
         raise InputError(f"{hops} hops over {max_edges} edges: wanted 0 to {MAX_HOPS} hops, and 0 or more edges")
     blocked = blocked_mask(blocked_triples)
     visited_bits = np.zeros(graph.entity_count // 8 + 1, dtype=np.uint8)
-    _mark_visited(visited_bits, level)
+    np.bitwise_or.at(visited_bits, level >> 3, (1 << (level & 7)).astype(np.uint8))
     levels, edges_read, truncated_nodes = [level], [], 0
     for _ in range(hops):
         degrees = graph.indptr[level.astype(np.int64) + 1] - graph.indptr[level]
@@ -79,7 +61,7 @@ def neighbourhood(
     return Neighbourhood(np.concatenate(levels), distances, np.concatenate(edges_read), truncated_nodes)
 
 
-def _edge_quotas(degrees: "LongArray", budget: int) -> "LongArray":
+def _edge_quotas(degrees: LongArray, budget: int) -> LongArray:
     """Return how many edges of each node to read within a budget: nodes of few edges first, ties by position."""
     if int(degrees.sum()) <= budget:
         return degrees
@@ -88,12 +70,6 @@ def _edge_quotas(degrees: "LongArray", budget: int) -> "LongArray":
     quotas = np.zeros_like(degrees)
     quotas[order] = np.clip(budget - before, 0, degrees[order])
     return quotas
-
-
-@njit(cache=True, nogil=True)
-def _mark_visited(bits, nodes):  # type: ignore[no-untyped-def]
-    for node in nodes:
-        bits[node >> 3] |= 1 << (node & 7)
 
 
 # One bit per entity: with a byte, a graph of millions would not fit into the processor's cache.

@@ -12,35 +12,24 @@ per component; each event visits all nodes, which is cheap for graphs of some th
 """
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
+from clew.arrays import DoubleArray, IntArray, LongArray
 from clew.graph.csr import row_pointers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import IntArray, LongArray
-
-    Amounts = NDArray[np.float64]
 
 _TIME_TOLERANCE = 1e-9  # times that differ by less are equal
 
 
 def prize_collecting_tree(
-    edges: "IntArray | LongArray", prizes: "Amounts", costs: "Amounts"
-) -> "tuple[LongArray, LongArray]":
+    edges: IntArray | LongArray, prizes: DoubleArray, costs: DoubleArray
+) -> tuple[LongArray, LongArray]:
     """Return the nodes and the edges of a tree, both ascending.
 
     The costs of its edges plus the prizes of all other nodes are at most twice the minimum. Of simultaneous events a
-    deactivation comes before a merger, and each in order of position.
-
-    Args:
-        edges: (m, 2) positions of nodes; loops are never taken.
-        prizes: (n,) at least 0.
-        costs: (m,) at least 0.
+    deactivation comes before a merger, and each in order of position. `edges` (m, 2) are positions of nodes, and loops
+    are never taken; `prizes` (n,) and `costs` (m,) are at least 0.
     """
     if not len(prizes):
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

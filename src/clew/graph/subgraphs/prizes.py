@@ -14,33 +14,21 @@ the source does not do.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray
 from clew.graph.csr import build_adjacency
 from clew.graph.subgraphs.pcst import prize_collecting_tree
 from clew.graph.subgraphs.textual_graph import Subgraph
 from clew.ranking import top_order
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, IntArray, LongArray
-
-    Prizes = NDArray[np.float64]
-
 EDGE_COST = 0.5
 _MIN_DECREASE = 0.01  # c: minimum relative decrease from the prize of one value to the next
 
 
-def node_prizes(similarity: "FloatArray", k: int) -> "Prizes":
-    """Return prizes (n,): k for the most similar node, then descending to 1, 0 for the others; ties by position.
-
-    Args:
-        similarity: (n,).
-        k: Number of nodes with a prize; 0 for none.
-    """
+def node_prizes(similarity: FloatArray, k: int) -> DoubleArray:
+    """Return prizes by similarity (n,): k for the highest, then descending to 1, 0 for the others; ties by position."""
     prizes = np.zeros(len(similarity))
     if k > 0 and len(similarity):
         best = top_order(similarity, k)
@@ -48,13 +36,8 @@ def node_prizes(similarity: "FloatArray", k: int) -> "Prizes":
     return prizes
 
 
-def edge_prizes(similarity: "FloatArray", k: int) -> "Prizes":
-    """Return prizes (m,): those of the highest k distinct values of similarity, each shared by its edges.
-
-    Args:
-        similarity: (m,); equal texts have equal values.
-        k: Number of values with a prize; 0 for none.
-    """
+def edge_prizes(similarity: FloatArray, k: int) -> DoubleArray:
+    """Return prizes (m,): those of the highest k distinct values of similarity (m,), each shared by its edges."""
     values, value_of_edge, edge_counts = np.unique(similarity, return_inverse=True, return_counts=True)
     k = min(k, len(values))
     shares, limit = np.zeros(len(values)), float(k)
@@ -65,25 +48,17 @@ def edge_prizes(similarity: "FloatArray", k: int) -> "Prizes":
     return np.asarray(shares[value_of_edge], dtype=np.float64)
 
 
-def edge_cost(prizes: "Prizes", cost: float = EDGE_COST) -> float:
-    """Return the cost of an edge, lowered where no edge would be worth it.
-
-    Args:
-        prizes: (m,) prizes of edges.
-        cost: Cost of an edge before it is lowered.
-    """
+def edge_cost(prizes: DoubleArray, cost: float = EDGE_COST) -> float:
+    """Return the cost of an edge, lowered where no edge would be worth it by the prizes (m,)."""
     highest = float(prizes.max(initial=0.0))
     return min(cost, highest * (1.0 - _MIN_DECREASE / 2)) if highest > 0.0 else cost
 
 
-def prize_tree(edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", cost: float = EDGE_COST) -> Subgraph:
+def prize_tree(edges: IntArray, node_prize: DoubleArray, edge_prize: DoubleArray, cost: float = EDGE_COST) -> Subgraph:
     """Return the prize-collecting tree: connected, or all nodes of a graph without edges.
 
-    Args:
-        edges: (m, 2) positions of nodes.
-        node_prize: (n,) prizes, at least 0.
-        edge_prize: (m,) prizes, at least 0.
-        cost: Cost of an edge before it is lowered.
+    `edges` (m, 2) are positions of nodes; prizes (n,) and (m,) are at least 0; `cost` is that of an edge before it is
+    lowered.
     """
     n = len(node_prize)
     if not len(edges):
@@ -104,19 +79,13 @@ def prize_tree(edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", co
 
 
 def prune_to_budget(
-    tree: Subgraph, edges: "IntArray", node_prize: "Prizes", edge_prize: "Prizes", budget: int
+    tree: Subgraph, edges: IntArray, node_prize: DoubleArray, edge_prize: DoubleArray, budget: int
 ) -> Subgraph:
-    """Remove the leaves of least prize from a tree, one by one, until it has at most `budget` nodes.
+    """Remove the leaves of least prize from a tree, one by one, until it has at most `budget` nodes, 1 or more.
 
-    The prize of a leaf includes that of its edge; of equal leaves the later one goes first. In a subgraph with cycles
-    the edges outside a maximum spanning forest do not count.
-
-    Args:
-        tree: A subgraph, connected or not; its components stay connected.
-        edges: (m, 2) edges of the graph.
-        node_prize: (n,) prizes.
-        edge_prize: (m,) prizes.
-        budget: Maximum number of nodes, at least 1.
+    The prize of a leaf includes that of its edge; of equal leaves the later one goes first. A subgraph of several
+    components is pruned too, and they stay connected; in one with cycles the edges outside a maximum spanning forest do
+    not count. `edges` are (m, 2), prizes (n,) and (m,).
     """
     if len(tree.nodes) <= budget:
         return tree
@@ -139,16 +108,11 @@ def prune_to_budget(
     return _edges_between(np.array(sorted(forest), dtype=np.int32), tree.edges, edges)
 
 
-def grow_to_budget(subgraph: Subgraph, edges: "IntArray", similarity: "FloatArray", budget: int) -> Subgraph:
+def grow_to_budget(subgraph: Subgraph, edges: IntArray, similarity: FloatArray, budget: int) -> Subgraph:
     """Add the most similar neighbours to a subgraph, one by one, until it has `budget` nodes or no more neighbours.
 
-    Neighbours of added nodes count as neighbours. Added nodes come with all their edges to the subgraph.
-
-    Args:
-        subgraph: The subgraph to extend.
-        edges: (m, 2) edges of the graph.
-        similarity: (n,) similarity of its nodes; ties by position.
-        budget: Number of nodes.
+    Neighbours of added nodes count as neighbours. Added nodes come with all their edges (of m, 2) to the subgraph. Of
+    equal similarities (n,) the first comes first.
     """
     if len(subgraph.nodes) >= budget or not len(edges):
         return subgraph
@@ -177,7 +141,7 @@ def grow_to_budget(subgraph: Subgraph, edges: "IntArray", similarity: "FloatArra
     return _edges_between(np.flatnonzero(inside).astype(np.int32), candidates, edges)
 
 
-def _maximum_spanning_forest(tree: Subgraph, edges: "IntArray", edge_prize: "Prizes") -> dict[int, dict[int, float]]:
+def _maximum_spanning_forest(tree: Subgraph, edges: IntArray, edge_prize: DoubleArray) -> dict[int, dict[int, float]]:
     """Return for each node its neighbours in the spanning forest of highest prizes, and the prizes of these edges."""
     parents = {node: node for node in tree.nodes.tolist()}
 
@@ -195,6 +159,6 @@ def _maximum_spanning_forest(tree: Subgraph, edges: "IntArray", edge_prize: "Pri
     return forest
 
 
-def _edges_between(nodes: "IntArray", candidates: "IntArray | LongArray", edges: "IntArray") -> Subgraph:
+def _edges_between(nodes: IntArray, candidates: IntArray | LongArray, edges: IntArray) -> Subgraph:
     """Return a subgraph of the nodes and of the candidate edges that join two of them."""
     return Subgraph(nodes, np.asarray(candidates, dtype=np.int32)[np.isin(edges[candidates], nodes).all(axis=1)])

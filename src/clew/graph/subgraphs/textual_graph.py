@@ -7,99 +7,62 @@ Differs from the source: cells are quoted as in CSV, so a text with a comma, quo
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray, IntArray
+from clew.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextualGraph:
-    """Nodes and edges with texts; parallel edges and loops are allowed.
+    """Nodes and edges with texts; parallel edges and loops are allowed."""
 
-    Attributes:
-        nodes: (n,) texts.
-        edges: (m, 2) positions of source and target among the nodes.
-        relations: (m,) texts.
-    """
-
-    nodes: Sequence[str]
-    edges: "IntArray"
-    relations: Sequence[str]
+    nodes: Sequence[str]  # (n,) texts
+    edges: IntArray  # (m, 2) positions of source and target among the nodes
+    relations: Sequence[str]  # (m,) texts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subgraph:
-    """A subgraph of a textual graph.
+    """A subgraph of a textual graph."""
 
-    Attributes:
-        nodes: (k,) positions of nodes, ascending.
-        edges: (e,) positions of edges between these nodes, ascending.
-    """
-
-    nodes: "IntArray"
-    edges: "IntArray"
+    nodes: IntArray  # (k,) positions of nodes, ascending
+    edges: IntArray  # (e,) positions of edges between these nodes, ascending
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedGraph:
-    """A textual graph with the embeddings of its texts.
-
-    Attributes:
-        graph: The textual graph.
-        node_vectors: (n, d) unit rows of the node texts.
-        relation_vectors: (r, d) unit rows of the distinct relation texts.
-        edge_relations: (m,) row of each edge in `relation_vectors`.
-    """
+    """A textual graph with the embeddings of its texts."""
 
     graph: TextualGraph
-    node_vectors: "FloatArray"
-    relation_vectors: "FloatArray"
-    edge_relations: "IntArray"
+    node_vectors: FloatArray  # (n, d) unit rows of the node texts
+    relation_vectors: FloatArray  # (r, d) unit rows of the distinct relation texts
+    edge_relations: IntArray  # (m,) row of each edge in `relation_vectors`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphQuery:
-    """A question about an encoded graph.
-
-    Attributes:
-        graph: The graph with embeddings.
-        question_vector: (d,) unit vector of the question, without the names of its topics.
-        topics: (t,) positions of the nodes that the question names; may be empty.
-        relation_relevance: (r,) highest relevance of a word of the question to each distinct relation, relative to the
-            other relations; None if only the embedding of the full question is known.
-    """
+    """A question about an encoded graph."""
 
     graph: EncodedGraph
-    question_vector: "FloatArray"
-    topics: "IntArray"
-    relation_relevance: "FloatArray | None" = None
+    question_vector: FloatArray  # (d,) unit vector of the question, without the names of its topics
+    topics: IntArray  # (t,) positions of the nodes that the question names; may be empty
+    # (r,) highest relevance of a word of the question to each distinct relation, relative to the other relations; None
+    # if only the embedding of the full question is known.
+    relation_relevance: FloatArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphContext:
-    """The context that a reader gets with a question.
-
-    Attributes:
-        query: The question and its graph, as embeddings.
-        subgraph: The selected subgraph.
-        text: The text of the subgraph.
-    """
+    """The context that a reader gets with a question."""
 
     query: GraphQuery
     subgraph: Subgraph
     text: str
 
 
-def induced_subgraph(graph: TextualGraph, nodes: "IntArray | Sequence[int]") -> Subgraph:
-    """Return the distinct nodes and all edges between them.
-
-    Args:
-        graph: Any textual graph.
-        nodes: Positions, in any order.
-    """
+def induced_subgraph(graph: TextualGraph, nodes: IntArray | Sequence[int]) -> Subgraph:
+    """Return the distinct nodes at some positions, in any order, and all edges between them."""
     selected = np.unique(np.asarray(nodes, dtype=np.int32))
     inside: BoolArray = np.zeros(len(graph.nodes), dtype=np.bool_)
     inside[selected] = True

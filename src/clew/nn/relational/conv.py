@@ -11,16 +11,14 @@ Differs from the source: a weight on every edge, whose gradient explains a score
 """
 
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from clew.errors import InputError
 from clew.nn.relational.graph import FIRST, PRODUCT, SUM, RelationalGraph
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 MESSAGES = ("distmult", "transe")
 AGGREGATES = ("sum", "mean")
@@ -28,17 +26,17 @@ AGGREGATES = ("sum", "mean")
 
 def relational_conv(
     graph: RelationalGraph,
-    nodes: "Tensor",
-    relations: "Tensor",
-    weights: "Tensor | None" = None,
+    nodes: Tensor,
+    relations: Tensor,
+    weights: Tensor | None = None,
     *,
     message: str = "distmult",
     aggregate: str = "sum",
-) -> "Tensor":
-    """Return the aggregated messages of each node, (n, d).
+) -> Tensor:
+    """Return the aggregated messages of each node, (n, d), of a graph of n nodes, m edges and r relations.
 
     Args:
-        graph: n nodes, m edges, r relations.
+        graph: The edges.
         nodes: States (n, d), float32 or bfloat16.
         relations: Vectors (r, d) of the same type.
         weights: (m,) float32, in the graph's order of edges; None for 1.
@@ -61,12 +59,12 @@ class _FusedConv(torch.autograd.Function):
     def forward(
         context: Any,
         graph: RelationalGraph,
-        nodes: "Tensor",
-        relations: "Tensor",
-        weights: "Tensor | None",
-        scale: "Tensor | None",
+        nodes: Tensor,
+        relations: Tensor,
+        weights: Tensor | None,
+        scale: Tensor | None,
         message: str,
-    ) -> "Tensor":
+    ) -> Tensor:
         nodes, relations = nodes.contiguous(), relations.contiguous()
         context.graph, context.message, context.scale = graph, message, scale
         context.save_for_backward(nodes, relations, weights)
@@ -77,7 +75,7 @@ class _FusedConv(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(context: Any, *gradients: "Tensor") -> "tuple[Tensor | None, ...]":
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         graph: RelationalGraph = context.graph
         nodes, relations, weights = context.saved_tensors
         gradient = gradients[0].to(nodes.dtype).contiguous()
@@ -95,13 +93,13 @@ class _FusedConv(torch.autograd.Function):
         return None, to_nodes, to_relations, to_weights, None, None
 
 
-def _scale_weights(weights: "Tensor | None", scale: "Tensor | None") -> "Tensor | None":
+def _scale_weights(weights: Tensor | None, scale: Tensor | None) -> Tensor | None:
     if weights is None or scale is None:
         return weights if scale is None else scale
     return weights * scale
 
 
-def _kernels(tensor: "Tensor") -> ModuleType:
+def _kernels(tensor: Tensor) -> ModuleType:
     """Return the kernels for the device of a tensor; those of the other device are not loaded."""
     if tensor.is_cuda:
         from clew.nn.relational import cuda_kernels
@@ -112,7 +110,7 @@ def _kernels(tensor: "Tensor") -> ModuleType:
     return cpu_kernels
 
 
-def _check_tensors(graph: RelationalGraph, nodes: "Tensor", relations: "Tensor", weights: "Tensor | None") -> None:
+def _check_tensors(graph: RelationalGraph, nodes: Tensor, relations: Tensor, weights: Tensor | None) -> None:
     if nodes.dtype not in (torch.float32, torch.bfloat16) or relations.dtype != nodes.dtype:
         raise InputError(f"states are {nodes.dtype}, relations {relations.dtype}; wanted both float32 or both bfloat16")
     wanted = (graph.node_count, graph.relation_count)

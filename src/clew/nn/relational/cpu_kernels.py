@@ -3,40 +3,32 @@
 bfloat16 rows are read as the upper halves of float32 numbers; sums are float32.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from numba import get_num_threads, njit, prange
+from numpy.typing import NDArray
+from torch import Tensor
 
-from clew.nn.relational.graph import FIRST, PRODUCT
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from torch import Tensor
-
-    from clew.nn.relational.graph import GroupedEdges, RelationalGraph
+from clew.nn.relational.graph import FIRST, PRODUCT, GroupedEdges, RelationalGraph
 
 # With fewer products one thread is faster; and a search must not start numba's threads, which compete with torch's.
 _MIN_PARALLEL_PRODUCTS = 32_000_000
 _CHUNKS_PER_THREAD = 8  # so that a hub in one chunk does not leave the other threads idle
 
 
-def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", right: "Tensor", kind: int) -> "Tensor":
+def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: Tensor, kind: int) -> Tensor:
     """Return for each group of edges the weighted sum of their terms, (groups, d).
 
-    Args:
-        edges: m edges in groups.
-        weights: (m,) float32, or None for 1.
-        left: Rows (., d) that `edges.first` indexes, float32 or bfloat16.
-        right: Rows (., d) that `edges.second` indexes, of the same type.
-        kind: `PRODUCT`, `SUM` or `FIRST`: the term of an edge, from its left and its right row.
+    Weights are (m,) float32, or None for 1; `edges.first` indexes the rows (., d) of `left`, `edges.second` those of
+    `right`, both float32 or bfloat16; `kind` is `PRODUCT`, `SUM` or `FIRST`: an edge's term, from its left and its
+    right row.
     """
     width, count = left.shape[1], len(edges.indptr) - 1
     out = np.zeros((count, width), dtype=np.float32)
     indptr, order = edges.indptr.numpy(), edges.order.numpy()
     ends = edges.first.numpy(), edges.second.numpy()
-    rows = _weights_to_numpy(weights), _to_numpy(left), _to_numpy(right)
+    factors = np.zeros(0, dtype=np.float32) if weights is None else weights.detach().contiguous().numpy()
+    rows = factors, _to_numpy(left), _to_numpy(right)
     halves = left.dtype == torch.bfloat16
     if len(order) * width < _MIN_PARALLEL_PRODUCTS:
         sum_rows = _sum_rows_bfloat16 if halves else _sum_rows
@@ -49,16 +41,12 @@ def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", r
 
 
 def edge_inner_products(
-    graph: "RelationalGraph", gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
-) -> "Tensor":
-    """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
+    graph: RelationalGraph, gradients: Tensor, nodes: Tensor, relations: Tensor, product: bool
+) -> Tensor:
+    """Return for each edge the inner product of its message with the gradient (n, d) of its receiver, (m,).
 
-    Args:
-        graph: n nodes, m edges, r relations.
-        gradients: (n, d) float32 or bfloat16.
-        nodes: States (n, d) of the same type.
-        relations: Vectors (r, d) of the same type.
-        product: Whether a message is the product of state and relation; else their sum.
+    Gradients, states (n, d) and vectors of relations (r, d) are all float32 or bfloat16. A message is the `product` of
+    state and relation, or else their sum.
     """
     out = np.zeros(graph.edge_count, dtype=np.float32)
     ends = (graph.receivers.numpy(), graph.senders.numpy(), graph.relations.numpy())
@@ -67,17 +55,13 @@ def edge_inner_products(
     return torch.from_numpy(out)
 
 
-def _to_numpy(rows: "Tensor") -> "NDArray[np.generic]":
+def _to_numpy(rows: Tensor) -> NDArray[np.generic]:
     # numba has no bfloat16: its bits are passed as integers.
     plain = rows.detach()
     return plain.view(torch.int16).numpy().view(np.uint16) if rows.dtype == torch.bfloat16 else plain.numpy()
 
 
-def _weights_to_numpy(weights: "Tensor | None") -> "NDArray[np.float32]":
-    return np.zeros(0, dtype=np.float32) if weights is None else weights.detach().contiguous().numpy()
-
-
-def _chunk_bounds(indptr: "NDArray[np.int64]", parts: int) -> "NDArray[np.int64]":
+def _chunk_bounds(indptr: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
     """Return the rows at which to cut, so that the parts have about equally many edges."""
     targets = np.linspace(0, indptr[-1], parts + 1)
     bounds = np.searchsorted(indptr, targets[1:-1])

@@ -4,19 +4,15 @@ One program sums a block of columns of one row, edge by edge, in float32 and wit
 depend on the schedule.
 """
 
-from typing import TYPE_CHECKING
-
 import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from clew.nn.relational.graph import GroupedEdges, RelationalGraph
+from clew.nn.relational.graph import GroupedEdges, RelationalGraph
 
 
-def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", right: "Tensor", kind: int) -> "Tensor":
+def propagate(edges: GroupedEdges, weights: Tensor | None, left: Tensor, right: Tensor, kind: int) -> Tensor:
     """Return for each group of edges the weighted sum of their terms; see `cpu_kernels.propagate`."""
     width, count = left.shape[1], len(edges.indptr) - 1
     out = torch.zeros((count, width), dtype=torch.float32, device=left.device)
@@ -29,8 +25,8 @@ def propagate(edges: "GroupedEdges", weights: "Tensor | None", left: "Tensor", r
 
 
 def edge_inner_products(
-    graph: "RelationalGraph", gradients: "Tensor", nodes: "Tensor", relations: "Tensor", product: bool
-) -> "Tensor":
+    graph: RelationalGraph, gradients: Tensor, nodes: Tensor, relations: Tensor, product: bool
+) -> Tensor:
     """Return for each edge the inner product of its message with a gradient; see `cpu_kernels.edge_inner_products`."""
     out = torch.zeros(graph.edge_count, dtype=torch.float32, device=gradients.device)
     width = gradients.shape[1]

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from clew.errors import InputError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PRODUCT, SUM, FIRST = 0, 1, 2
 """Terms that a kernel sums: the product of two rows, their sum, or the first row alone."""
@@ -18,38 +16,25 @@ PRODUCT, SUM, FIRST = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class GroupedEdges:
-    """The m edges of a graph grouped by one of their ends, in CSR form; a kernel computes one row per group.
+    """The m edges of a graph grouped by one of their ends, in CSR form; a kernel computes one row per group."""
 
-    Attributes:
-        indptr: (groups + 1,) first position of each group in `order`.
-        order: (m,) number of each edge in the graph.
-        first: (m,) for each edge of the graph, the end by which its left operand is looked up.
-        second: (m,) likewise for the right operand.
-    """
-
-    indptr: "Tensor"
-    order: "Tensor"
-    first: "Tensor"
-    second: "Tensor"
+    indptr: Tensor  # (groups + 1,) first position of each group in `order`
+    order: Tensor  # (m,) number of each edge in the graph
+    first: Tensor  # (m,) for each edge of the graph, the end by which its left operand is looked up
+    second: Tensor  # (m,) likewise for the right operand
 
 
 @final
 class RelationalGraph:
-    """The edges of a graph, sorted once.
+    """The m edges of a graph, given as senders, relations and receivers (m,) of int64; sorted once.
 
-    Args:
-        edges: Senders, relations and receivers, three rows (m,) of int64.
-        node_count: Number of nodes.
-        relation_count: Number of relations.
-
-    Attributes:
-        order: (m,) index of each edge in the argument; the edges are stored by receiver, sender and relation.
+    `order` (m,) is the index of each edge in the argument; the edges are stored by receiver, sender and relation.
 
     Raises:
         InputError: The lengths differ, or an index is out of range.
     """
 
-    def __init__(self, edges: "tuple[Tensor, Tensor, Tensor]", node_count: int, relation_count: int) -> None:
+    def __init__(self, edges: tuple[Tensor, Tensor, Tensor], node_count: int, relation_count: int) -> None:
         senders, relations, receivers = edges
         _check_edges(senders, relations, receivers, node_count, relation_count)
         keys = [ends.cpu().numpy() for ends in (relations, senders, receivers)]
@@ -63,7 +48,7 @@ class RelationalGraph:
         """Number of edges, m."""
         return len(self.order)
 
-    def to(self, device: "torch.device | str") -> "RelationalGraph":
+    def to(self, device: torch.device | str) -> "RelationalGraph":
         """Return the graph on another device."""
         if self.order.device == torch.device(device):
             return self
@@ -89,29 +74,26 @@ class RelationalGraph:
         return GroupedEdges(_indptr(self.relations, self.relation_count), order, self.receivers, self.senders)
 
     @cached_property
-    def inverse_degrees(self) -> "Tensor":
+    def inverse_degrees(self) -> Tensor:
         """For each edge, 1 / the number of edges of its receiver, (m,)."""
         degrees = self.by_receiver.indptr.diff().clamp_min(1)
         return (1.0 / degrees.to(torch.float32))[self.receivers]
 
 
-def _indptr(ends: "Tensor", count: int) -> "Tensor":
+def _indptr(ends: Tensor, count: int) -> Tensor:
     starts = torch.zeros(count + 1, dtype=torch.int64, device=ends.device)
     torch.cumsum(torch.bincount(ends, minlength=count), dim=0, out=starts[1:])
     return starts
 
 
-def _check_edges(
-    senders: "Tensor", relations: "Tensor", receivers: "Tensor", node_count: int, relation_count: int
-) -> None:
+def _check_edges(senders: Tensor, relations: Tensor, receivers: Tensor, node_count: int, relation_count: int) -> None:
     shapes = [tuple(ends.shape) for ends in (senders, relations, receivers)]
     if len(set(shapes)) != 1 or len(shapes[0]) != 1:
         raise InputError(f"senders, relations and receivers have shapes {shapes}; wanted three rows of equal length")
-    nodes, kinds = node_count, relation_count
     for name, ends, limit in (
-        ("sender", senders, nodes),
-        ("relation", relations, kinds),
-        ("receiver", receivers, nodes),
+        ("sender", senders, node_count),
+        ("relation", relations, relation_count),
+        ("receiver", receivers, node_count),
     ):
         if ends.dtype != torch.int64:
             raise InputError(f"the {name}s are {ends.dtype}; wanted torch.int64")

@@ -105,7 +105,7 @@ class RerankRecipe:
     width: Annotated[int, Field(ge=1, description="Width of a passage's state.")] = 64
     layers: Annotated[int, Field(ge=1, description="Message-passing steps.")] = 2
     dropout: Annotated[float, Field(ge=0, lt=1, description="Share of a state that is dropped in training.")] = 0.1
-    pool: Annotated[int, Field(ge=2, description="Passages per question.")] = 100
+    pool: Annotated[int, Field(ge=2, alias="rerank_depth", description="Passages per question.")] = 100
     loss: RerankLoss = field(default_factory=RerankLoss)
     loop: Recipe = field(default_factory=lambda: Recipe(epochs=4))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clew.commands.specs import add_options
+from clew.commands.opening import add_options
 from clew.errors import InputError
 
 
