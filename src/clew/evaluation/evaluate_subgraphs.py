@@ -11,8 +11,7 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, build_context
 from clew.retrievers.subgraph.selectors import SubgraphSelector
 from clew.text.normalization import name_key
-from clew.training.data.graph_questions import EncodedQuestion
-from clew.training.objectives.subgraph_feedback import lowest_losses
+from clew.training.data.graph_questions import EncodedQuestion, lowest_losses
 
 if TYPE_CHECKING:
     from clew.types import DoubleArray

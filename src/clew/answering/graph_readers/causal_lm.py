@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from clew.models.causal_lm.model import CausalModel, LoadedModel
     from clew.types import FloatArray
 
+    Examples = tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]  # questions, contexts, answers
+
 MAX_CONTEXT_TOKENS, MAX_NEW_TOKENS = 512, 32  # the authors' code
 BATCH_SIZE = 8
 
@@ -131,7 +133,7 @@ class CausalReader:
         answer_ids = [(*model.tokenize(answer), model.end_token) for answer in answers]
         side: PaddingSide = "left" if model.tokenizer.padding_side == "left" else "right"
         losses = torch.zeros(len(questions), device=model.network.device)
-        for places, batch in self._batches(model, questions, contexts, answer_ids, soft_tokens, side):
+        for places, batch in self._batches(model, (questions, contexts, answer_ids), soft_tokens, side):
             losses = losses.index_put((torch.tensor(places, device=losses.device),), answer_losses(model, batch))
         return losses
 
@@ -148,7 +150,7 @@ class CausalReader:
         answers = [""] * len(questions)
         no_answers: list[tuple[int, ...]] = [()] * len(questions)
         with torch.no_grad():
-            for places, batch in self._batches(model, questions, contexts, no_answers, soft_tokens, "left"):
+            for places, batch in self._batches(model, (questions, contexts, no_answers), soft_tokens, "left"):
                 for place, text in zip(places, generate(model, batch, self._max_new_tokens), strict=True):
                     answers[place] = text
         return answers
@@ -165,35 +167,24 @@ class CausalReader:
         return texts
 
     def _batches(
-        self,
-        model: "LoadedModel",
-        questions: Sequence[str],
-        contexts: Sequence["GraphContext"],
-        answer_ids: Sequence[tuple[int, ...]],
-        soft_tokens: "SoftTokenEncoder | None",
-        side: PaddingSide,
+        self, model: "LoadedModel", examples: "Examples", soft_tokens: "SoftTokenEncoder | None", side: PaddingSide
     ) -> Iterator[tuple[list[int], TokenBatch]]:
         """Yield batches with the places of their rows, longest first: rows of similar length need little padding."""
-        rows = self._build_rows(model, questions, contexts, answer_ids)
+        questions, contexts, answer_ids = examples
+        rows = self._build_rows(model, examples)
         order = sorted(range(len(rows)), key=lambda place: (-len(rows[place]), place))
         for start in range(0, len(order), self._batch_size):
             places = order[start : start + self._batch_size]
-            examples = _take(questions, places), _take(contexts, places), _take(answer_ids, places)
-            yield places, self._collate(model, _take(rows, places), examples, soft_tokens, side)
+            batch = _take(questions, places), _take(contexts, places), _take(answer_ids, places)
+            yield places, self._collate(model, _take(rows, places), batch, soft_tokens, side)
 
-    def _build_rows(
-        self,
-        model: "LoadedModel",
-        questions: Sequence[str],
-        contexts: Sequence["GraphContext"],
-        answer_ids: Sequence[tuple[int, ...]],
-        reserved: int = 0,
-    ) -> list[TokenizedExample]:
+    def _build_rows(self, model: "LoadedModel", examples: "Examples", reserved: int = 0) -> list[TokenizedExample]:
         """Return prompts with answer tokens, shortened so that `reserved` more tokens and an answer fit the model.
 
         At least `max_new_tokens` are left for the answer, so that loss and generation see the same prompt.
         """
         rows = []
+        questions, contexts, answer_ids = examples
         texts = self._context_texts(questions, contexts)
         for question, text, answer in zip(questions, texts, answer_ids, strict=True):
             needed = reserved + max(self._max_new_tokens, len(answer))
@@ -204,7 +195,7 @@ class CausalReader:
         self,
         model: "LoadedModel",
         rows: Sequence[TokenizedExample],
-        examples: "tuple[Sequence[str], Sequence[GraphContext], Sequence[tuple[int, ...]]]",
+        examples: "Examples",
         soft_tokens: "SoftTokenEncoder | None",
         side: PaddingSide,
     ) -> TokenBatch:
@@ -217,7 +208,7 @@ class CausalReader:
             )
         prefix_length = 0 if prefix is None else prefix.shape[1]
         if prefix_length and model.max_positions:
-            rows = self._build_rows(model, *examples, prefix_length)
+            rows = self._build_rows(model, examples, prefix_length)
         longest = prefix_length + max(len(row.prompt) + max(self._max_new_tokens, len(row.answer)) for row in rows)
         if model.max_positions and longest > model.max_positions:
             raise InputError(

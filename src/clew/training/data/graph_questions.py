@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.answering.graph_readers.protocols import GraphReader
 from clew.datasets.graph_datasets import (
     TOPIC_SEPARATOR,
     GraphDataset,
@@ -22,12 +23,14 @@ from clew.errors import InputError
 from clew.index import Index
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.encoding import GraphEncoder
+from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.retriever import SubgraphRetriever, SubgraphSettings
 from clew.retrievers.subgraph.selectors import WholeGraph
 from clew.types import Progress
 
 if TYPE_CHECKING:
-    from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphQuery, TextualGraph
+    from clew.graph.subgraphs.textual_graph import EncodedGraph, GraphContext, GraphQuery, TextualGraph
+    from clew.types import FloatArray
 
 Note = Callable[[str], None]
 
@@ -169,3 +172,22 @@ def train_test_split(
     graphs = LazyGraphs(len(questions), lambda number: questions[number].question_graph.graph.graph)
     first, second = split_dataset(GraphDataset(graphs, numbered), share, seed)
     return [questions[q.graph] for q in first.questions], [questions[q.graph] for q in second.questions]
+
+
+def reader_inputs(
+    examples: Sequence[EncodedQuestion], contexts: Sequence["GraphContext"]
+) -> tuple[list[str], list["GraphContext"], list[str]]:
+    """Return the question, context and answer of every answer of every example."""
+    return (
+        [one.question.text for one in examples for _ in one.question.answers],
+        [context for one, context in zip(examples, contexts, strict=True) for _ in one.question.answers],
+        [answer for one in examples for answer in one.question.answers],
+    )
+
+
+def lowest_losses(
+    reader: GraphReader, examples: Sequence[EncodedQuestion], contexts: Sequence["GraphContext"]
+) -> "FloatArray":
+    """Return a reader's lowest loss (n,) among the answers of each question, given its context."""
+    losses = reader.loss(*reader_inputs(examples, contexts))
+    return np.minimum.reduceat(losses, node_offsets([len(one.question.answers) for one in examples])[:-1])

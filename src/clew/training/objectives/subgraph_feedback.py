@@ -28,17 +28,15 @@ from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, TextualGraph, build_context, induced_subgraph
 from clew.nn.node_gcn import edge_log_probabilities
 from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
-from clew.retrievers.subgraph.gcn_features import node_offsets
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import make_node_batch
-from clew.training.data.graph_questions import EncodedQuestion
+from clew.training.data.graph_questions import EncodedQuestion, lowest_losses, reader_inputs
 from clew.training.hyperparameters import FeedbackRecipe
 from clew.training.trainable_parameters import SelectorAndReader, as_trainable, swap_parameters
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from clew.types import FloatArray
 
 POLICY: Final = "policy"
 PAPER: Final = "paper"
@@ -153,7 +151,7 @@ class SubgraphFeedback:
         """Return the same losses (n,), with gradients if the reader is trained."""
         if self._trainable is None or not trainable:
             return torch.from_numpy(lowest_losses(self._reader, examples, contexts))
-        losses = self._trainable.losses(*_reader_inputs(examples, contexts)).float().cpu()
+        losses = self._trainable.losses(*reader_inputs(examples, contexts)).float().cpu()
         by_example = torch.split(losses, [len(one.question.answers) for one in examples])
         return torch.stack([own.min() for own in by_example])
 
@@ -162,14 +160,6 @@ class SubgraphFeedback:
         if self._trainable is None or not isinstance(model, SelectorAndReader):
             return nullcontext()
         return swap_parameters(self._trainable.parameters(), model.reader)
-
-
-def lowest_losses(
-    reader: GraphReader, examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
-) -> "FloatArray":
-    """Return a reader's lowest loss (n,) among the answers of each question, given its context."""
-    losses = reader.loss(*_reader_inputs(examples, contexts))
-    return np.minimum.reduceat(losses, node_offsets([len(one.question.answers) for one in examples])[:-1])
 
 
 def reinforce_loss(
@@ -214,14 +204,3 @@ def paper_loss(
 
 def _selected_context(example: EncodedQuestion, order: "Tensor") -> GraphContext:
     return build_context(example.question_graph, induced_subgraph(example.question_graph.graph.graph, order.tolist()))
-
-
-def _reader_inputs(
-    examples: Sequence[EncodedQuestion], contexts: Sequence[GraphContext]
-) -> tuple[list[str], list[GraphContext], list[str]]:
-    """Return the question, context and answer of every answer of every example."""
-    return (
-        [one.question.text for one in examples for _ in one.question.answers],
-        [context for one, context in zip(examples, contexts, strict=True) for _ in one.question.answers],
-        [answer for one in examples for answer in one.question.answers],
-    )
