@@ -15,7 +15,7 @@ import numpy as np
 
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import simple_paths
-from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
+from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.fact_graph import FactGraph, fact_graph
 from clew.graph.subgraphs.induced import explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
@@ -116,7 +116,6 @@ def time_steps(graph: FactGraph, topic: np.ndarray, hops: int) -> tuple[dict[str
     times["**whole**"] = sum(times.values())
     costs = 1.0 + local.edges % 7
     run_timed("(shortest paths, costs)", lambda r: len(r[0]), lambda: shortest_paths(local, topical, hops, costs))
-    run_timed("(nibble instead)", lambda r: r.size, lambda: pagerank_nibble(wide, start, even))
     run_timed("(restart instead)", np.count_nonzero, lambda: random_walk_with_restart(wide, start, even))
     return times, sizes
 

@@ -93,10 +93,3 @@ def cheapest_walks(
         if nodes[-1] not in starts and candidate < best.get(nodes[-1], (float("inf"), 0, (), ())):
             best[nodes[-1]] = candidate
     return best
-
-
-def conductance(rows: Sequence[Sequence[Step]], inside: set[int]) -> float | None:
-    """Return the edges that leave a set divided by the smaller volume of it and its complement; None if that is 0."""
-    ends = [(node in inside, other in inside) for node, row in enumerate(rows) for other, _ in row]
-    smaller = min(sum(one for one, _ in ends), sum(not one for one, _ in ends))
-    return sum(one and not other for one, other in ends) / smaller if smaller else None

@@ -1,4 +1,4 @@
-"""Local PageRank: push within its error bound, the exact walk, and the sweep cut against all prefixes."""
+"""Local PageRank: push within its error bound, and the exact walk."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
+from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.fact_graph import fact_graph
 from clew.graph.subgraphs.induced import LocalGraph, filter_edges, local_graph
 from tests.graph.fact_graphs import FactSet, fact_sets, rows
-from tests.oracles import facts as oracle
 from tests.oracles.pagerank import exact_pagerank
 
 if TYPE_CHECKING:
@@ -97,30 +96,6 @@ def _count_parallel_edges(graph: "nx.MultiDiGraph") -> "nx.DiGraph":
     return simple
 
 
-@settings(deadline=None, max_examples=200)
-@given(ppr_problems(), st.sampled_from([1e-2, 1e-4]))
-def test_the_sweep_cuts_where_conductance_is_least(a: PPRProblem, epsilon: float) -> None:
-    found = pagerank_nibble(a.local, a.starts, a.weights, a.damping, epsilon)
-    scores = push_ppr(a.local, a.starts, a.weights, a.damping, epsilon)
-    degrees = np.maximum(a.local.degrees(), 1)
-    assert found.scores.tolist() == (scores / degrees).tolist()
-    order = sorted(np.flatnonzero(scores > 0).tolist(), key=lambda node: (-found.scores[node], node))
-    cuts = {size: oracle.conductance(rows(a.local), set(order[:size])) for size in range(1, len(order) + 1)}
-    known = {size: value for size, value in cuts.items() if value is not None}
-    best = min(known, key=lambda size: (known[size], size)) if known else len(order)
-    assert (found.size, found.conductance) == (best, known.get(best, 1.0))
-
-
-def test_a_cluster_is_cut_off_at_its_only_edge_outside() -> None:
-    cluster = [(one, 0, other) for one in range(5) for other in range(one)]
-    other = [(one + 5, 0, two + 5) for one, _, two in cluster]
-    graph = fact_graph(np.array([*cluster, *other, (4, 1, 5)], dtype=np.int32), 10)
-    local = local_graph(graph, np.arange(10, dtype=np.int32))
-    found = pagerank_nibble(local, np.array([0]), np.ones(1))
-    assert sorted(best_positions(found.scores, found.size).tolist()) == [0, 1, 2, 3, 4]
-    assert found.conductance == 1 / 21
-
-
 def test_a_node_without_edges_keeps_its_mass_and_parallel_edges_count() -> None:
     graph = fact_graph(np.array([(0, 0, 1), (1, 1, 0), (0, 2, 1), (0, 0, 2)], dtype=np.int32), 4)
     local = local_graph(graph, np.arange(4, dtype=np.int32))
@@ -146,7 +121,6 @@ def test_scores_are_zero_without_starts() -> None:
     for graph in (local, empty):
         assert not push_ppr(graph, none, np.zeros(0)).any()
         assert not random_walk_with_restart(graph, none, np.zeros(0)).any()
-        assert pagerank_nibble(graph, none, np.zeros(0)).size == 0
     assert not push_ppr(local, np.array([0]), np.zeros(1)).any()
 
 
@@ -168,4 +142,4 @@ def test_invalid_numbers_are_rejected() -> None:
             random_walk_with_restart(local, start, one, damping)
     for weights, message in ((np.array([-1.0]), "weight -1"), (np.array([np.nan]), "weight nan"), (np.ones(2), "2 we")):
         with pytest.raises(InputError, match=message):
-            pagerank_nibble(local, start, weights)
+            push_ppr(local, start, weights)

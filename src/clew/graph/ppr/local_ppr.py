@@ -1,4 +1,4 @@
-"""Personalised PageRank on a local graph, by forward push or power iteration, and the sweep cut.
+"""Personalised PageRank on a local graph, by forward push or power iteration.
 
 The walk starts at a node sampled from s, the starts by their weights. At each step it continues with probability d, the
 damping, along one of the edges of its node, all equally likely: several facts between two nodes are several edges, a
@@ -6,12 +6,10 @@ fact of a node with itself is one. At a node without edges it ends. The score p 
 walk ends there: p = (1 - d) s + d p A / degree for a node with edges, all incoming probability for one without.
 
 Source: Haveliwala, "Topic-sensitive PageRank" (2002) for the walk; Andersen, Chung and Lang, "Local graph partitioning
-using PageRank vectors" (2006) for forward push and the sweep.
+using PageRank vectors" (2006) for forward push.
 Differs from the source: no lazy steps, so that d is the usual damping; the part of the residual that is sure to end at
-its node, 1 - d, is added to its score; the sweep covers all nodes that push touched, without a bound on their volume.
+its node, 1 - d, is added to its score.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -25,15 +23,6 @@ DAMPING = 0.8
 EPSILON = 1e-5
 MAX_ITERATIONS = 1000
 TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SweepCut:
-    """A ranking by score per degree, and its prefix of least conductance."""
-
-    scores: DoubleArray  # (n,) score divided by degree
-    size: int  # length of the prefix, ties by position; the number of nodes with a score if none has a conductance
-    conductance: float  # edges that leave the prefix / the lesser volume of it and its complement; 1 if undefined
 
 
 def push_ppr(
@@ -82,21 +71,6 @@ def random_walk_with_restart(
     restart = _restart_vector(local, starts, weights, damping)
     scores: DoubleArray = _iterate(local.indptr, local.neighbours, restart, damping, max_iterations, tolerance)
     return scores
-
-
-def pagerank_nibble(
-    local: LocalGraph,
-    starts: LongArray | IntArray,
-    weights: NDArray[np.floating],
-    damping: float = DAMPING,
-    epsilon: float = EPSILON,
-) -> SweepCut:
-    """Rank nodes by `push_ppr` per degree, and find the prefix of least conductance; arguments and errors are its."""
-    degrees = np.maximum(local.degrees(), 1)
-    scores = push_ppr(local, starts, weights, damping, epsilon) / degrees
-    order = best_positions(scores, len(scores))
-    size, conductance = _sweep_cut(local.indptr, local.neighbours, order)
-    return SweepCut(scores, int(size), float(conductance))
 
 
 def best_positions(scores: DoubleArray, max_count: int) -> LongArray:
@@ -187,21 +161,3 @@ def _iterate(indptr, neighbours, restart, damping, iterations, tolerance):  # ty
         if change <= tolerance:
             break
     return values
-
-
-@njit(cache=True, nogil=True)
-def _sweep_cut(indptr, neighbours, order):  # type: ignore[no-untyped-def]
-    inside = np.zeros(len(indptr) - 1, dtype=np.bool_)
-    volume, leaving = 0, 0
-    size, least = len(order), 2.0
-    for i in range(len(order)):
-        node = order[i]
-        inside[node] = True
-        volume += indptr[node + 1] - indptr[node]
-        for entry in range(indptr[node], indptr[node + 1]):
-            if neighbours[entry] != node:
-                leaving += -1 if inside[neighbours[entry]] else 1
-        smaller = min(volume, len(neighbours) - volume)
-        if smaller > 0 and leaving / smaller < least:
-            size, least = i + 1, leaving / smaller
-    return size, min(least, 1.0)

@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.arrays import BoolArray, FloatArray, IntArray
 from clew.graph.paths.relation_paths import relation_codes
-from clew.graph.ppr.local_ppr import best_positions, pagerank_nibble, push_ppr, random_walk_with_restart
+from clew.graph.ppr.local_ppr import best_positions, push_ppr, random_walk_with_restart
 from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import LocalGraph, explored_graph, filter_edges, local_graph
 from clew.graph.subgraphs.k_hop import Neighbourhood, neighbourhood
@@ -141,12 +141,10 @@ class FragRetriever(PathRetriever[SearchTrace]):
         around = explored_graph(graph, near, blocked_triples)
         positions = around.positions(starts)
         weights = np.full(len(positions), 1.0 / len(positions))
-        if self.settings.entity_ranker == "nibble":
-            scores = pagerank_nibble(around, positions, weights, self.settings.damping).scores
-        elif self.settings.entity_ranker == "rwr":
-            scores = random_walk_with_restart(around, positions, weights, self.settings.damping)
-        else:
-            scores = push_ppr(around, positions, weights, self.settings.damping)
+        rank = random_walk_with_restart if self.settings.entity_ranker == "rwr" else push_ppr
+        scores = rank(around, positions, weights, self.settings.damping)
+        if self.settings.entity_ranker == "nibble":  # the order of PageRank-Nibble's sweep
+            scores = scores / np.maximum(around.degrees(), 1)
         best = around.nodes[best_positions(scores, self.settings.entities)]
         first = np.unique(starts)
         return np.concatenate([first, best[~np.isin(best, first)]]).astype(np.int32)
