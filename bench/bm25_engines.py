@@ -11,8 +11,8 @@ import lance
 import numpy as np
 import pyarrow as pa
 
+from clew.arrays import top_order
 from clew.datasets.loaders import load_questions
-from clew.ranking import top_order
 from clew.text.bm25 import BM25Index
 from workbench import BENCHMARKS, DATA, WORK, describe_machine, load_records, print_table
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from clew import index as indexes
+from clew.arrays import top_order
 from clew.datasets.loaders import load_questions
-from clew.ranking import top_order
 from clew.retrievers.gfm.weights import load_weights
 from clew.store.pretrained import PRETRAINED_FOLDER
 from clew.training.data.gfm_examples import FORMS, GFMExamples, make_examples

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "clew"
 # SIDEWAYS says that units of one layer may import each other in one direction.
 LAYERS = (
     {"types", "errors", "arrays"},
-    {"text", "ranking", "protocols", "plugins"},
+    {"text", "protocols", "plugins"},
     {"graph", "models", "store"},
     {"query", "answering", "nn", "settings"},
     {"indexing"},
@@ -32,12 +32,12 @@ LAYERS = (
     {"commands", "server", "integrations"},
     {"__main__"},
 )
-SIDEWAYS = {("answering", "query"), ("answering", "nn")}
+SIDEWAYS = {("arrays", "errors"), ("answering", "query"), ("answering", "nn")}
 TOP = "__init__"  # the package's face: lazily imports `index` and what stands below it
 
 FORBIDDEN = {
     "text": {"models", "store", "settings"},
-    "ranking": {"models", "store", "settings"},
+    "arrays": {"types"},
     "graph": {"models", "store", "settings"},
     "nn": {"models", "store", "settings"},
     "types": {"*"},

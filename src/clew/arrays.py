@@ -1,9 +1,20 @@
-"""Types of numpy arrays, for modules that import numpy anyway."""
+"""Types of numpy arrays, and the order of scores: the one place where ties are broken.
 
+A ranking breaks ties by position (or by id), so it is the same on every machine. A metric that must not depend on the
+order of ties uses the optimistic and the pessimistic rank of a tied item.
+
+Source of the ranks: Berrendorf et al., "On the ambiguity of rank-based evaluation of entity alignment or link
+prediction methods" (2020), section 3.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from clew.errors import InputError
 
 FloatArray = NDArray[np.float32]
 DoubleArray = NDArray[np.float64]
@@ -12,3 +23,84 @@ Scores = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int32]
 LongArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+_BLOCK_COUNT = 32
+
+
+def top_order(scores: Scores, k: int) -> LongArray:
+    """Return the positions (min(k, n),) of the `k` highest scores (n,), best first, equal scores by position.
+
+    It takes time linear in n. Minus infinity ranks last. Raises InputError where a score is NaN, `scores` is not
+    one-dimensional, or `k` is below 1.
+    """
+    _check_scores(scores)
+    if k < 1:
+        raise InputError(f"k is {k}: wanted at least 1")
+    if k >= len(scores):
+        return np.argsort(-scores, kind="stable").astype(np.int64)
+    if len(scores) > _BLOCK_COUNT * _BLOCK_COUNT * k:
+        candidates = _candidate_positions(scores, k)
+        if len(candidates) < len(scores) // 2:
+            return candidates[top_order(scores[candidates], k)]
+    lowest = np.partition(scores, len(scores) - k)[len(scores) - k]
+    above = np.flatnonzero(scores > lowest)
+    # A partition alone would select arbitrary members of the tie at the k-th score instead of the first ones.
+    tied = np.flatnonzero(scores == lowest)[: k - len(above)]
+    best = np.concatenate([above, tied])
+    return best[np.argsort(-scores[best], kind="stable")].astype(np.int64)
+
+
+def ranking(scores: Scores, ids: Sequence[str]) -> LongArray:
+    """Return the positions (n,) ordered by score, best first, equal scores by id.
+
+    Raises InputError where a score is NaN, or the numbers of ids and scores differ.
+    """
+    _check_scores(scores)
+    if len(ids) != len(scores):
+        raise InputError(f"{len(ids)} ids for {len(scores)} scores: wanted one id per score")
+    by_id = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
+    return by_id[np.argsort(-scores[by_id], kind="stable")]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The ranks of n items, from 1, under several conventions for ties."""
+
+    optimistic: LongArray  # (n,) with the item first in its tie
+    pessimistic: LongArray  # (n,) with the item last in its tie
+
+    @classmethod
+    def from_scores(cls, scores: Scores) -> "Ranks":
+        """Rank every item of `scores` (n,); a higher score is better; raises InputError where a score is NaN."""
+        _check_scores(scores)
+        ascending = np.sort(scores)
+        at_most = np.searchsorted(ascending, scores, side="right")
+        below = np.searchsorted(ascending, scores, side="left")
+        return cls((len(scores) - at_most + 1).astype(np.int64), (len(scores) - below).astype(np.int64))
+
+    @property
+    def tie_sizes(self) -> LongArray:
+        """The number of items (n,) with the same score, the item itself included."""
+        return self.pessimistic - self.optimistic + 1
+
+
+def _candidate_positions(scores: Scores, k: int) -> LongArray:
+    """Return the positions, ascending, that can be among the `k` best: scores of at least the k-th best block maximum.
+
+    One pass over the scores; finding the k-th score among all of them takes ten times as long.
+    """
+    whole = len(scores) - len(scores) % _BLOCK_COUNT
+    # Strided blocks, so that the maxima are computed elementwise.
+    best = np.concatenate([scores[:whole].reshape(_BLOCK_COUNT, -1).max(axis=0), scores[whole:]])
+    return np.flatnonzero(scores >= np.partition(best, len(best) - k)[len(best) - k])
+
+
+def _check_scores(scores: Scores) -> None:
+    if scores.ndim != 1:
+        raise InputError(f"scores have shape {scores.shape}: wanted (n,), one score per item")
+    missing = np.flatnonzero(np.isnan(scores))
+    if len(missing):
+        raise InputError(
+            f"the score at position {missing[0]} is NaN ({len(missing)} of {len(scores)} are), which has no rank: "
+            "look for a division by zero or a zero vector where the scores are computed"
+        )

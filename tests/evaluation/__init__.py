@@ -1,1 +1,1 @@
-"""Tests of clew.evaluation and clew.ranking."""
+"""Tests of clew.evaluation and clew.arrays."""

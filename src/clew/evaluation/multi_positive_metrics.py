@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.arrays import Ranks
 from clew.datasets.relevance import creditable_id
 from clew.errors import InputError
-from clew.ranking import Ranks
 
 if TYPE_CHECKING:
     from clew.types import DoubleArray

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.arrays import BoolArray, FloatArray, IntArray, top_order
 from clew.graph.ppr.forward_push import PushResult, push_pagerank
 from clew.query.linking import LinkedQuestion, describe_links, link_question
 from clew.query.scope import Scope
-from clew.ranking import top_order
 from clew.text.bm25 import BM25Index
 
 NO_MATCH = "the question names nothing in the index and shares no word with it"

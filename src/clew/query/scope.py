@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray
+from clew.arrays import BoolArray, FloatArray, top_order
 from clew.errors import InputError
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.filters import parse_filter
-from clew.ranking import top_order
 from clew.types import Filter, Passage, Scored
 
 

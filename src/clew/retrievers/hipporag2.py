@@ -16,14 +16,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray
+from clew.arrays import BoolArray, FloatArray, top_order
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.power_iteration import power_iteration, summed_adjacency
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.scope import Scope
-from clew.ranking import top_order
 from clew.retrievers.dense import Dense, DenseRetriever, build_dense
 from clew.retrievers.evidence import check_k, empty_question_evidence, make_evidence
 from clew.retrievers.walk_paths import mention_triple

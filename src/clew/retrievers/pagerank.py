@@ -7,13 +7,12 @@ import time
 from collections.abc import Sequence
 from typing import ClassVar
 
-from clew.arrays import BoolArray
+from clew.arrays import BoolArray, top_order
 from clew.graph.paths.likeliest_walks import likeliest_walks
 from clew.plugins.records import SettingsRecord
 from clew.query.context import IndexContext
 from clew.query.graph_walk import NO_MATCH, GraphWalk, GraphWalkConfig, QuestionWalk
 from clew.query.scope import Scope
-from clew.ranking import top_order
 from clew.retrievers.evidence import PassageRetriever, make_evidence
 from clew.retrievers.walk_paths import walk_path
 from clew.text.bm25 import BM25Index

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from clew.answering.graph_readers.protocols import check_counts
+from clew.arrays import top_order
 from clew.errors import InputError
 from clew.graph.paths.relation_paths import first_level, next_level
 from clew.graph.subgraphs.fact_graph import symmetric_rows
 from clew.graph.subgraphs.induced import LocalGraph
 from clew.graph.subgraphs.textual_graph import GraphContext
-from clew.ranking import top_order
 from clew.text.normalization import name_key
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.csr import Adjacency, build_adjacency
-from clew.ranking import top_order
 
 _SCORING_BATCH = 65_536  # extensions of one path scored at once: a hub may have a million
 

@@ -17,11 +17,10 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray
+from clew.arrays import DoubleArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.csr import build_adjacency
 from clew.graph.subgraphs.pcst import prize_collecting_tree
 from clew.graph.subgraphs.textual_graph import Subgraph
-from clew.ranking import top_order
 
 EDGE_COST = 0.5
 _MIN_DECREASE = 0.01  # c: minimum relative decrease from the prize of one value to the next

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays import FloatArray, IntArray, LongArray, top_order
 from clew.graph.paths.relation_paths import RelationPathLevel, first_level, next_level, trace_back
 from clew.graph.paths.shortest_paths import shortest_paths
 from clew.graph.paths.simple_paths import PathSet, simple_paths
 from clew.graph.subgraphs.induced import LocalGraph
 from clew.query.relation_matching import PathScorer, RelationPath
-from clew.ranking import top_order
 
 SEARCHES = ("bfs", "shortest", "cheapest", "chains")
 

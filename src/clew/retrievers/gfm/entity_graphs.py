@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray
+from clew.arrays import BoolArray, FloatArray, IntArray, top_order
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
 from clew.graph.snapshot.relational_edges import RelationalEdges
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.linking import LinkedQuestion, describe_links
-from clew.ranking import top_order
 from clew.retrievers.gfm.passage_graphs import (
     FALLBACK_NOTE,
     FALLBACK_SEED_COUNT,

@@ -13,12 +13,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays import BoolArray, FloatArray, IntArray, LongArray, top_order
 from clew.graph.snapshot.relational_edges import RelationalEdges, induced_edges, stated_edge_mask
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import GraphWalk
 from clew.query.linking import LinkedQuestion
-from clew.ranking import top_order
 
 FEATURES = ("matching", "remaining", "value", "similarity", "passage", "degree", "named")
 """Features of a node, in order; all between about -1 and 1."""

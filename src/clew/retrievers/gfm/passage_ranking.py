@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from clew.arrays import BoolArray, FloatArray
+from clew.arrays import BoolArray, FloatArray, top_order
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.ranking import top_order
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 
 PUBLISHED_ENTITIES = 20

@@ -14,11 +14,10 @@ from itertools import combinations
 
 import numpy as np
 
-from clew.arrays import DoubleArray, FloatArray
+from clew.arrays import DoubleArray, FloatArray, top_order
 from clew.graph.snapshot.snapshot import Snapshot
 from clew.query.graph_walk import QuestionWalk
 from clew.query.linking import LinkedQuestion
-from clew.ranking import top_order
 from clew.text.bm25 import STOP_WORDS
 from clew.text.normalization import token_keys
 

@@ -8,11 +8,10 @@ from typing import ClassVar, Protocol, final
 
 import numpy as np
 
-from clew.arrays import FloatArray, IntArray
+from clew.arrays import FloatArray, IntArray, top_order
 from clew.errors import InputError
 from clew.graph.subgraphs.prizes import EDGE_COST, edge_prizes, grow_to_budget, node_prizes, prize_tree, prune_to_budget
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, full_subgraph, induced_subgraph
-from clew.ranking import top_order
 
 TOP_NODES, TOP_EDGES = 3, 5
 """Values of G-Retriever for a knowledge graph (WebQSP in its code)."""

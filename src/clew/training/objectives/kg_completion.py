@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from clew.arrays import top_order
 from clew.errors import InputError
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import push_pagerank
 from clew.graph.ppr.power_iteration import power_iteration
 from clew.graph.snapshot.relational_edges import induced_edges
 from clew.nn.query_gnn import QueryGNN
-from clew.ranking import top_order
 from clew.retrievers.gfm.batch import collate
 from clew.retrievers.gfm.passage_graphs import QuestionGraph
 from clew.training.data.gfm_examples import GraphView

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.arrays import Ranks, ranking, top_order
 from clew.errors import InputError
-from clew.ranking import Ranks, ranking, top_order
 
 # Few different values, so that ties are everywhere, at the k-th score too.
 tied_scores = st.lists(st.sampled_from([0.0, -0.0, 0.5, 1.0, -2.0, float("inf"), float("-inf")]), max_size=30)
