@@ -58,10 +58,10 @@ $(VENV)/pyvenv.cfg:
 
 $(VENV)/installed: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[bundled,files]'
+	@$(PIP) install -c constraints.txt -e '.[files]'
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/pyvenv.cfg pyproject.toml constraints.txt
 	@echo "installing into $(VENV); the first time takes some minutes"
-	@$(PIP) install -c constraints.txt -e '.[bundled,files,graphs,llm,local-llm,dev]'
+	@$(PIP) install -c constraints.txt -e '.[encoders,files,graphs,llm,local-llm,train,dev]'
 	@touch $@ $(VENV)/installed

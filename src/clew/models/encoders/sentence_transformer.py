@@ -15,6 +15,7 @@ from clew.models.hub import check_model
 from clew.models.library_errors import map_load_errors
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import hash_weights
+from clew.plugins.extras import import_extra
 
 if TYPE_CHECKING:
     from clew.types import BoolArray, FloatArray, IntArray, LongArray
@@ -122,18 +123,14 @@ class SentenceTransformerEncoder:
 
 
 def _open_model(name: str, revision: str | None, config: "EmbeddingConfig | None") -> _LoadedModel:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise ProviderError(
-            f"the encoder {name!r} needs sentence-transformers, which cannot be imported ({error}); "
-            "run pip install sentence-transformers, or use --encoder hashing"
-        ) from error
-    check_model(name, revision, "encoder", "use --encoder all-MiniLM-L6-v2, hashing or none", "sentence-transformers")
+    SentenceTransformer = import_extra("sentence_transformers", "encoders", f"the encoder {name!r}").SentenceTransformer  # noqa: N806
+    check_model(
+        name, revision, "encoder", "use --encoder all-MiniLM-L6-v2-int8, hashing or none", "sentence-transformers"
+    )
     with map_load_errors(
         lambda reason: (
             f"cannot open the encoder {name!r}: {reason}; wanted a folder or a name on the Hugging Face hub; "
-            "check the name and the network, or use --encoder all-MiniLM-L6-v2"
+            "check the name and the network, or use --encoder all-MiniLM-L6-v2-int8"
         )
     ):
         model = SentenceTransformer(name, revision=revision, device="cpu", trust_remote_code=False)

@@ -15,7 +15,9 @@ from clew.graph.subgraphs.fact_graph import FactGraph
 from clew.graph.subgraphs.induced import explored_graph
 from clew.graph.subgraphs.k_hop import neighbourhood
 from clew.index import Index
-from clew.models.encoders.registry import DEFAULT_ENCODER, default_weights, open_encoder
+from clew.models.encoders.int8_minilm import BUNDLED_FOLDER
+from clew.models.encoders.minilm import FP32_MINILM
+from clew.models.encoders.registry import DEFAULT_ENCODER, open_encoder
 from clew.query.linking import TopicEntities, find_topic_entities
 from clew.query.masking import mask_names
 from clew.query.relation_matching import RelationPath, RelationTexts, match_relations
@@ -235,9 +237,9 @@ def _word_encoder(
 
 def encoder_vocabulary(encoder: str) -> list[str]:
     """Return a fixed sample of ordinary words from the default encoder's vocabulary; none for another encoder."""
-    if encoder != DEFAULT_ENCODER:
+    if encoder not in (DEFAULT_ENCODER, FP32_MINILM):
         return []
-    vocabulary = json.loads((default_weights() / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    vocabulary = json.loads((BUNDLED_FOLDER / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
     words = sorted(w for w in vocabulary if w.isalpha() and w.isascii() and w.islower() and 3 <= len(w) <= 10)
     chosen = np.random.default_rng(1).permutation(len(words))[:_VOCABULARY_SIZE]
     return [words[int(i)] for i in np.sort(chosen)]

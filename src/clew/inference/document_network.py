@@ -1,0 +1,191 @@
+"""Forward pass of the networks over document graphs that need no package of graph layers, without torch.
+
+Equal to `clew.nn.document_gnn.DocumentGNN` for the networks in `NUMPY_NETWORKS`, on one question.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.inference.layers import add_normalised, linear, relu
+
+if TYPE_CHECKING:
+    from clew.types import BoolArray, FloatArray
+
+NETWORKS = ("relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp")
+"""Layer types: ours, the source's, four of PyTorch Geometric's, and one without messages."""
+NUMPY_NETWORKS = ("relational", "g-rag", "mlp")
+"""Layer types that run without torch."""
+GAT_HEADS = 8  # as in the source's table 5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DocumentGNNSettings:
+    """Shape of a network.
+
+    Attributes:
+        text: Width of the embeddings of passages and questions; 0 where only numbers are read.
+        numbers: Number of numeric features of a passage; 0 where only its embedding is read, as in the source.
+        edges: Number of features of an edge.
+        network: One of `NETWORKS`.
+        width: Width of a passage's state.
+        layers: Number of layers.
+        dropout: Dropout rate of states in training.
+        edge_update: Whether edge features are updated between the layers; `g-rag` only.
+
+    Raises:
+        InputError: A value is invalid.
+    """
+
+    text: int
+    numbers: int = 0
+    edges: int = 2
+    network: str = "relational"
+    width: int = 64
+    layers: int = 2
+    dropout: float = 0.1
+    edge_update: bool = True
+
+    def __post_init__(self) -> None:
+        if self.network not in NETWORKS:
+            raise InputError(f"the network is {self.network!r}; wanted one of {', '.join(NETWORKS)}")
+        if min(self.text, self.numbers) < 0 or self.text + self.numbers < 1:
+            raise InputError(
+                f"a passage has {self.text} wide vectors and {self.numbers} numbers; wanted at least one of the two"
+            )
+        for name, value in (("features of edges", self.edges), ("width", self.width), ("layers", self.layers)):
+            if value < 1:
+                raise InputError(f"{name}: {value}; wanted at least 1")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout: {self.dropout}; wanted at least 0 and below 1")
+        if self.network == "gat" and self.width % GAT_HEADS:
+            raise InputError(f"the width is {self.width}; gat has {GAT_HEADS} heads, so give a multiple of {GAT_HEADS}")
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of a network's arrays by name, for `NUMPY_NETWORKS`."""
+        width, edges = self.width, self.edges
+        shapes: dict[str, tuple[int, ...]] = {}
+
+        def add(name: str, rows: int, columns: int, *, bias: bool = True) -> None:
+            shapes[f"{name}.weight"] = (rows, columns)
+            if bias:
+                shapes[f"{name}.bias"] = (rows,)
+
+        if self.text:
+            add("text_projection", width, self.text)
+            add("question_projection", width, self.text)
+        if self.numbers:
+            add("number_projection", width, self.numbers)
+            add("number_score", 1, self.numbers, bias=False)
+            add("state_score", 1, width)
+        for number in range(self.layers):
+            layer = f"layers.{number}"
+            if self.network == "g-rag":
+                add(f"{layer}.update", width, 2 * width)
+                if self.edge_update and number + 1 < self.layers:
+                    add(f"{layer}.edge_update", edges, 2 * edges)
+                continue
+            add(f"{layer}.own", width, width)
+            shapes |= {f"{layer}.layer_norm.weight": (width,), f"{layer}.layer_norm.bias": (width,)}
+            if self.network == "relational":
+                add(f"{layer}.heard", width * edges, width, bias=False)
+        return shapes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DocumentInput:
+    """A question with its n passages.
+
+    Attributes:
+        vectors: (n, text) embeddings of passages.
+        numbers: (n, numbers) numeric features of passages.
+        edges: (n, n, l) features of the edge from the second passage to the first; 0 where there is none.
+        question: (text,) embedding of the question.
+    """
+
+    vectors: "FloatArray"
+    numbers: "FloatArray"
+    edges: "FloatArray"
+    question: "FloatArray"
+
+
+@final
+class DocumentNetwork:
+    """A trained network of `NUMPY_NETWORKS`.
+
+    Args:
+        settings: Shape of the network.
+        arrays: Float32 arrays by name, of `settings.shapes()`.
+    """
+
+    def __init__(self, settings: DocumentGNNSettings, arrays: "Mapping[str, FloatArray]") -> None:
+        self.settings = settings
+        self.arrays = arrays
+
+    def scores(self, documents: DocumentInput) -> "FloatArray":
+        """Return a score for each passage, (n,)."""
+        settings, arrays = self.settings, self.arrays
+        # Unit vectors are scaled to entries of about 1 where they are the only input.
+        scale = np.float32(1.0 if settings.numbers else math.sqrt(settings.text))
+        states = np.zeros((len(documents.edges), settings.width), dtype=np.float32)
+        if settings.text:
+            states += linear(arrays, "text_projection", documents.vectors * scale)
+        if settings.numbers:
+            states += relu(linear(arrays, "number_projection", documents.numbers))
+        states = self._run_layers(states, documents.edges)
+        scores = np.zeros(len(states), dtype=np.float32)
+        if settings.text:
+            scores += states @ linear(arrays, "question_projection", documents.question * scale)
+        if settings.numbers:
+            scores += linear(arrays, "state_score", states)[:, 0]
+            scores += linear(arrays, "number_score", documents.numbers)[:, 0]
+        return scores
+
+    def _run_layers(self, states: "FloatArray", edges: "FloatArray") -> "FloatArray":
+        names = [f"layers.{number}" for number in range(self.settings.layers)]
+        if self.settings.network == "g-rag":
+            edges = normalise_edges(edges)
+            for name in names:
+                states, edges = self._g_rag_layer(name, states, edges)
+            return states
+        shares = edges / np.maximum(np.abs(edges).sum(1, keepdims=True), np.float32(1e-6))
+        by_feature = np.ascontiguousarray(shares.transpose(0, 2, 1))  # (n, l, n)
+        for name in names:
+            mixed = linear(self.arrays, f"{name}.own", states)
+            if self.settings.network == "relational":
+                mixed += self._relational_messages(name, states, by_feature)
+            states = add_normalised(states, mixed, self.arrays, f"{name}.layer_norm")
+        return states
+
+    def _relational_messages(self, name: str, states: "FloatArray", shares: "FloatArray") -> "FloatArray":
+        """Return for each passage the sum over features and neighbours of share times the feature's matrix, (n, d)."""
+        count, width = states.shape
+        # First the neighbours' mean states for each feature, then one product with all matrices side by side.
+        means = (shares.reshape(-1, count) @ states).reshape(count, -1)
+        matrices = self.arrays[f"{name}.heard.weight"].reshape(-1, width, width)
+        messages: FloatArray = means @ matrices.transpose(0, 2, 1).reshape(-1, width)
+        return messages
+
+    def _g_rag_layer(self, name: str, states: "FloatArray", edges: "FloatArray") -> "tuple[FloatArray, FloatArray]":
+        adjacent: BoolArray = (edges > 0).any(-1)
+        degree = np.maximum(adjacent.sum(-1, keepdims=True), 1).astype(np.float32)
+        messages = (edges.sum(-1) * adjacent) @ states / degree
+        updated = relu(linear(self.arrays, f"{name}.update", np.hstack([states, messages])))
+        if f"{name}.edge_update.weight" not in self.arrays:
+            return updated, edges
+        # The features of all edges of a passage as one row, (n, n * l).
+        neighbours = ((adjacent / degree) @ edges.reshape(len(edges), -1)).reshape(edges.shape)
+        changed = relu(linear(self.arrays, f"{name}.edge_update", np.concatenate([edges, neighbours], axis=-1)))
+        return updated, changed * adjacent[..., None]
+
+
+def normalise_edges(edges: "FloatArray") -> "FloatArray":
+    """Divide edge features (n, n, l) by the square roots of their sums over each of the two passage dimensions."""
+    least = np.float32(1e-9)
+    sums = np.maximum(edges.sum(0, keepdims=True), least) * np.maximum(edges.sum(1, keepdims=True), least)
+    return edges / np.sqrt(sums)

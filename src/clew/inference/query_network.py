@@ -1,0 +1,248 @@
+"""Forward pass of the question-conditioned graph network, and the gradient that explains its scores, without torch.
+
+Equal to `clew.nn.query_gnn.QueryGNN`, where the network is described and trained.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.inference.layers import add_normalised, linear, normalised_gradient, relu
+from clew.inference.relational_sums import FIRST, PRODUCT, SUM, SortedEdges, edge_inner_products, sum_messages
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray, LongArray
+
+_CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class QueryGNNSettings:
+    """Shape of a model.
+
+    Attributes:
+        width: Width of a node's state.
+        text_width: Width of question and relation embeddings.
+        layers: Number of layers.
+        features: Number of node features beside the seed weight; 0 for the published model.
+        prior: Whether the scores start from given ones.
+        learned_inverse: Whether the inverse of a relation is computed from the relation by a learned scale and shift;
+            else it has an embedding of its own.
+        message: "distmult" or "transe".
+        aggregate: "sum" or "mean".
+    """
+
+    width: int = 512
+    text_width: int = 768
+    layers: int = 6
+    features: int = 0
+    prior: bool = False
+    learned_inverse: bool = False
+    message: str = "distmult"
+    aggregate: str = "sum"
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of a model's arrays by their names in published checkpoints."""
+        width = self.width
+        linears = {
+            "rel_mlp": (width, self.text_width),
+            "question_mlp": (width, self.text_width),
+            "entity_model.mlp.0": (2 * width, 2 * width),
+            "entity_model.mlp.2": (1, 2 * width),
+        }
+        shapes: dict[str, tuple[int, ...]] = {}
+        for layer in (f"entity_model.layers.{number}" for number in range(self.layers)):
+            shapes |= {f"{layer}.layer_norm.weight": (width,), f"{layer}.layer_norm.bias": (width,)}
+            linears |= {f"{layer}.linear": (width, 2 * width)}
+            linears |= {f"{layer}.relation_projection.{place}": (width, width) for place in (0, 2)}
+        if self.features:
+            linears["feature_mlp"] = (2 * width, self.features)
+        for name, (rows, columns) in linears.items():
+            shapes |= {f"{name}.weight": (rows, columns), f"{name}.bias": (rows,)}
+        if self.learned_inverse:
+            shapes |= dict.fromkeys(("inverse_scale", "inverse_shift"), (self.layers, width))
+        if self.prior:
+            shapes["prior_scale"] = ()
+        return shapes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryBatch:
+    """Graphs of b questions, without edges between them: n nodes in all.
+
+    Attributes:
+        edges: The edges.
+        questions: (b, t) text embeddings.
+        owners: (n,) index of the question of each node.
+        seeds: (n,) weight of a node that the question names, 0 for the others.
+        features: (n, f); read if the model has features.
+        prior: (n,); read if the model has a prior.
+    """
+
+    edges: SortedEdges
+    questions: "FloatArray"
+    owners: "LongArray"
+    seeds: "FloatArray"
+    features: "FloatArray"
+    prior: "FloatArray"
+
+
+@final
+class QueryNetwork:
+    """A trained model.
+
+    Args:
+        settings: Shape of the model.
+        arrays: Float32 arrays by name, of `settings.shapes()`.
+    """
+
+    def __init__(self, settings: QueryGNNSettings, arrays: "Mapping[str, FloatArray]") -> None:
+        self.settings = settings
+        self.arrays = dict(arrays)
+        # The two halves of a layer's matrix act on states and messages; a product wants each in one piece.
+        for layer in self._layer_names():
+            weight = self.arrays[f"{layer}.linear.weight"]
+            halves = weight[:, : settings.width], weight[:, settings.width :]
+            for part, half in zip(("states", "messages"), halves, strict=True):
+                self.arrays[f"{layer}.{part}.weight"] = np.ascontiguousarray(half)
+
+    def project_relations(self, vectors: "FloatArray") -> "FloatArray":
+        """Return the vector of each relation at each layer, (R, layers, width), from text embeddings (R, t).
+
+        It depends on neither question nor graph, so callers compute it once.
+        """
+        start = linear(self.arrays, "rel_mlp", vectors)
+        rows = np.empty((len(vectors), self.settings.layers, self.settings.width), dtype=np.float32)
+        for number, layer in enumerate(self._layer_names()):
+            hidden = relu(linear(self.arrays, f"{layer}.relation_projection.0", start))
+            rows[:, number] = linear(self.arrays, f"{layer}.relation_projection.2", hidden)
+        return rows
+
+    def project_inverses(self, projected: "FloatArray") -> "FloatArray":
+        """Return the projections (R, layers, width) of the inverses of relations, with `learned_inverse`.
+
+        Raises:
+            InputError: The model has no learned inverse.
+        """
+        if not self.settings.learned_inverse:
+            raise InputError("this model has no learned inverse: give it embeddings of the inverse relations' texts")
+        return projected * self.arrays["inverse_scale"] + self.arrays["inverse_shift"]
+
+    def logits(self, batch: QueryBatch, relations: "FloatArray", workers: int = 1) -> "FloatArray":
+        """Return a logit for each node, (n,).
+
+        Args:
+            batch: Graphs of questions.
+            relations: (R, layers, width) projections of the batch's relations.
+            workers: Number of threads, for large graphs; the result does not depend on it.
+        """
+        question, boundary = self._boundary(batch)
+        states = boundary
+        for number, layer in enumerate(self._layer_names()):
+            messages = self._messages(batch, states, relations, number)
+            states = self._update(layer, states, np.add(messages, boundary, out=messages), workers)
+        return self._score(batch, states, question)
+
+    def edge_importances(
+        self, batch: QueryBatch, relations: "FloatArray", targets: Sequence[int]
+    ) -> "list[FloatArray]":
+        """Return for each target node the gradient (layers, m) of its logit in the weights, all 1, of the edges.
+
+        Args:
+            batch: Graphs of questions.
+            relations: (R, layers, width) projections of the batch's relations.
+            targets: Nodes.
+        """
+        question, boundary = self._boundary(batch)
+        states, mixed = [boundary], []
+        for number, layer in enumerate(self._layer_names()):
+            messages = self._messages(batch, states[-1], relations, number) + boundary
+            mixed.append(self._mix(layer, states[-1], messages))
+            states.append(add_normalised(states[-1], mixed[-1], self.arrays, f"{layer}.layer_norm"))
+        return [self._importance(batch, relations, states, mixed, question, target) for target in targets]
+
+    def _layer_names(self) -> list[str]:
+        return [f"entity_model.layers.{number}" for number in range(self.settings.layers)]
+
+    def _boundary(self, batch: QueryBatch) -> "tuple[FloatArray, FloatArray]":
+        """Return the projected question (n, width) of each node, and the states that the nodes start from."""
+        question = linear(self.arrays, "question_mlp", batch.questions)[batch.owners]
+        boundary = question * batch.seeds[:, None]
+        if self.settings.features:
+            gate, shift = np.split(linear(self.arrays, "feature_mlp", batch.features), 2, axis=1)
+            boundary += gate * question + shift
+        return question, boundary
+
+    def _messages(self, batch: QueryBatch, states: "FloatArray", relations: "FloatArray", number: int) -> "FloatArray":
+        kind = PRODUCT if self.settings.message == "distmult" else SUM
+        weights = batch.edges.inverse_degrees if self.settings.aggregate == "mean" else None
+        return sum_messages(batch.edges.by_receiver, weights, states, np.ascontiguousarray(relations[:, number]), kind)
+
+    def _mix(self, layer: str, states: "FloatArray", messages: "FloatArray") -> "FloatArray":
+        mixed: FloatArray = states @ self.arrays[f"{layer}.states.weight"].T
+        mixed += messages @ self.arrays[f"{layer}.messages.weight"].T
+        mixed += self.arrays[f"{layer}.linear.bias"]
+        return mixed
+
+    def _update(self, layer: str, states: "FloatArray", messages: "FloatArray", workers: int) -> "FloatArray":
+        """Return new states; overwrites the messages."""
+
+        def update(start: int) -> None:
+            rows = slice(start, start + _CHUNK_ROWS)
+            mixed = self._mix(layer, states[rows], messages[rows])
+            messages[rows] = add_normalised(states[rows], mixed, self.arrays, f"{layer}.layer_norm")
+
+        starts = range(0, len(states), _CHUNK_ROWS)
+        if workers == 1 or len(starts) < 2:
+            for start in starts:
+                update(start)
+        else:
+            with ThreadPoolExecutor(workers) as threads:
+                list(threads.map(update, starts))
+        return messages
+
+    def _score(self, batch: QueryBatch, states: "FloatArray", question: "FloatArray") -> "FloatArray":
+        logits = np.empty(len(states), dtype=np.float32)
+        for start in range(0, len(states), _CHUNK_ROWS):
+            rows = slice(start, start + _CHUNK_ROWS)
+            hidden = relu(linear(self.arrays, "entity_model.mlp.0", np.hstack([states[rows], question[rows]])))
+            logits[rows] = linear(self.arrays, "entity_model.mlp.2", hidden)[:, 0]
+        if self.settings.prior:
+            logits += self.arrays["prior_scale"] * batch.prior
+        return logits
+
+    def _importance(
+        self,
+        batch: QueryBatch,
+        relations: "FloatArray",
+        states: "list[FloatArray]",
+        mixed: "list[FloatArray]",
+        question: "FloatArray",
+        target: int,
+    ) -> "FloatArray":
+        """Return the gradient (layers, m) of one logit, from the states before and after each layer."""
+        arrays, edges, width = self.arrays, batch.edges, self.settings.width
+        hidden = linear(arrays, "entity_model.mlp.0", np.concatenate([states[-1][target], question[target]])[None])
+        passed = np.where(hidden > 0, arrays["entity_model.mlp.2.weight"], np.float32(0.0))
+        gradient = np.zeros_like(states[-1])
+        gradient[target] = (passed @ arrays["entity_model.mlp.0.weight"])[0, :width]
+        is_product = self.settings.message == "distmult"
+        scale = edges.inverse_degrees if self.settings.aggregate == "mean" else None
+        importance = np.empty((self.settings.layers, edges.edge_count), dtype=np.float32)
+        for number, layer in reversed(list(enumerate(self._layer_names()))):
+            vectors = np.ascontiguousarray(relations[:, number])
+            to_mixed = normalised_gradient(gradient, mixed[number], arrays, f"{layer}.layer_norm")
+            to_messages = to_mixed @ arrays[f"{layer}.messages.weight"]
+            ends = edges.receivers, edges.senders, edges.relations
+            products = edge_inner_products(ends, to_messages, states[number], vectors, is_product)
+            importance[number] = products if scale is None else products * scale
+            if number:
+                kind = PRODUCT if is_product else FIRST
+                gradient = gradient + to_mixed @ arrays[f"{layer}.states.weight"]
+                gradient += sum_messages(edges.by_sender, scale, to_messages, vectors, kind)
+        return importance

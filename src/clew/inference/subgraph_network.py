@@ -1,0 +1,99 @@
+"""Forward pass of the network that scores the nodes of a question's graph, without torch.
+
+Equal to `clew.nn.subgraph_policy.SubgraphScorer`, where the network is described, on one graph.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+from scipy import sparse
+
+from clew.inference.layers import relu
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray, LongArray
+
+PRODUCT: Final = "product"
+SUM: Final = "sum"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeInput:
+    """b question graphs, concatenated to n nodes and m edges.
+
+    Attributes:
+        inputs: (n, f) features of the nodes.
+        edges: (m, 2) indices of nodes.
+        cosines: (n,) cosines with the question of the node's graph.
+        prior: (n,) log share of a random walk from the question at the node.
+        graph_of: (n,) index of the node's graph, ascending.
+        graph_count: b.
+    """
+
+    inputs: "FloatArray"
+    edges: "LongArray"
+    cosines: "FloatArray"
+    prior: "FloatArray"
+    graph_of: "LongArray"
+    graph_count: int
+
+
+@final
+class SubgraphNetwork:
+    """A trained network.
+
+    Args:
+        arrays: Float32 arrays by their names in `SubgraphScorer`.
+        layers: Number of layers of the graph convolution.
+        combination: `PRODUCT` of cosine and importance, or `SUM` of importance, cosine and prior.
+        stops: Whether a selection may end before the budget is spent.
+    """
+
+    def __init__(self, arrays: "Mapping[str, FloatArray]", layers: int, combination: str, *, stops: bool) -> None:
+        self.arrays = arrays
+        self._layers = layers
+        self._combination = combination
+        self._stops = stops
+
+    def scores(self, nodes: NodeInput) -> "tuple[FloatArray, float]":
+        """Return logits of the nodes (n,), and of ending a selection, minus infinity where it may not end."""
+        importance = self._importance(nodes)
+        end = float(self.arrays["end"][0]) if self._stops else -np.inf
+        if self._combination == PRODUCT:
+            return nodes.cosines * importance, end
+        weights = self.arrays["weights"]
+        return importance + weights[0] * nodes.prior + weights[1] * nodes.cosines, end
+
+    def _importance(self, nodes: NodeInput) -> "FloatArray":
+        adjacency = normalised_adjacency(nodes.edges, len(nodes.inputs))
+        hidden = nodes.inputs
+        for number in range(self._layers):
+            name = f"gcn.layers.{number}"
+            hidden = adjacency @ ((hidden if number == 0 else relu(hidden)) @ self.arrays[f"{name}.lin.weight"].T)
+            if (bias := self.arrays.get(f"{name}.bias")) is not None:
+                hidden = hidden + bias
+        return hidden[:, 0]
+
+
+def normalised_adjacency(edges: "LongArray", count: int) -> sparse.csr_array:
+    """Return the adjacency (n, n) of both directions with self-loops, over the roots of both ends' degrees."""
+    proper = edges[edges[:, 0] != edges[:, 1]]
+    own = np.arange(count)
+    rows = np.concatenate([proper[:, 0], proper[:, 1], own])
+    columns = np.concatenate([proper[:, 1], proper[:, 0], own])
+    roots = np.sqrt(np.bincount(columns, minlength=count).astype(np.float32))
+    return sparse.csr_array((1 / (roots[rows] * roots[columns]), (columns, rows)), shape=(count, count))
+
+
+def likeliest_nodes(scores: "FloatArray", end: float, budget: int) -> "LongArray":
+    """Return the indices (k,) of the selected nodes, likeliest first, ties by position; at least one.
+
+    Args:
+        scores: Logits (n,) of the nodes.
+        end: Logit of ending the selection.
+        budget: Maximum number of nodes.
+    """
+    order = np.argsort(-scores, kind="stable")[:budget]
+    return order[: max(1, int((scores[order] > end).sum()))]

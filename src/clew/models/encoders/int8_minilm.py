@@ -1,0 +1,122 @@
+"""The default encoder: all-MiniLM-L6-v2 in 8-bit integers, run by ONNX Runtime.
+
+The file is made by tools/quantise_encoder.py. Each text is one run of the model in one thread, so a vector depends on
+its own text only, whatever the batch and the number of threads; several texts run side by side in several threads.
+"""
+
+import json
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from clew.errors import ProviderError
+from clew.models.threads import worker_count
+from clew.models.validation import require_unicode
+from clew.models.weights_checksum import check_weights
+
+if TYPE_CHECKING:
+    from clew.types import FloatArray
+
+SHA256 = "40ab27dc4504c54f63bc2e3fc7e8c60845f75c937ed981e52f8729d365d9a54b"
+"""SHA-256 of model.onnx."""
+MAX_TOKENS = 256
+"""Tokens read of a text, its two special tokens included; the model was trained with no more."""
+
+BUNDLED_FOLDER = Path(__file__).parents[2] / "weights" / "encoder"
+"""Folder of the files in the package."""
+
+_TOKENIZER_BATCH = 2048  # texts; the tokenizer keeps offsets and strings of each, 15 kB a text
+_TEXTS_PER_TASK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _LoadedModel:
+    tokenizer: Any  # tokenizers.Tokenizer has no complete types
+    session: Any  # onnxruntime.InferenceSession
+
+
+@final
+class Int8MiniLM:
+    """all-MiniLM-L6-v2 in 8-bit integers: unit rows of width 384; loads its weights on first use.
+
+    Args:
+        folder: Folder with model.onnx and tokenizer.json; None for the package's own.
+    """
+
+    name = "all-MiniLM-L6-v2-int8"
+    dimension = 384
+    fingerprint = f"int8-mean-{MAX_TOKENS}-{SHA256[:32]}"
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or BUNDLED_FOLDER
+        self._model: _LoadedModel | None = None
+        self._lock = threading.Lock()
+
+    def encode(self, texts: Sequence[str]) -> "FloatArray":
+        """Return unit rows (len(texts), 384) of texts, of which the first 256 tokens are read.
+
+        Raises:
+            InputError: A text holds a lone surrogate.
+            ProviderError: The model's files are missing or damaged.
+        """
+        require_unicode(texts)
+        model = self._load()
+        rows = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for start in range(0, len(texts), _TOKENIZER_BATCH):
+            encodings = model.tokenizer.encode_batch(list(texts[start : start + _TOKENIZER_BATCH]))
+            _run_all(model.session, [encoding.ids for encoding in encodings], rows[start : start + _TOKENIZER_BATCH])
+        return rows
+
+    def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
+        """Return the rows of `encode`."""
+        return self.encode(texts)
+
+    def _load(self) -> _LoadedModel:
+        with self._lock:
+            if self._model is None:
+                self._model = _open_model(self._folder)
+            return self._model
+
+
+def _open_model(folder: Path) -> _LoadedModel:
+    check_weights(folder / "model.onnx", SHA256)
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    try:
+        rules = (folder / "tokenizer.json").read_text(encoding="utf-8")
+        json.loads(rules)["model"]  # the tokenizer raises a bare Exception for a damaged file
+        tokenizer = Tokenizer.from_str(rules)
+    except (OSError, KeyError, ValueError) as error:
+        raise ProviderError(f"cannot read {folder / 'tokenizer.json'}: {error!r}; install Clew again") from error
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # it would keep a plan for every length of a text
+    # The file is written in the operators that run: rewriting it would cost time and tie the bits to a version.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    return _LoadedModel(tokenizer, session)
+
+
+def _run_all(session: Any, tokens: "Sequence[list[int]]", rows: "FloatArray") -> None:
+    """Fill rows (n, 384) from the token ids of n texts."""
+
+    def run(start: int) -> None:
+        for row in range(start, min(start + _TEXTS_PER_TASK, len(tokens))):
+            rows[row] = session.run(None, {"ids": np.asarray([tokens[row]], dtype=np.int64)})[0][0]
+
+    tasks = range(0, len(tokens), _TEXTS_PER_TASK)
+    if len(tasks) < 2 or worker_count() == 1:
+        for task in tasks:
+            run(task)
+        return
+    with ThreadPoolExecutor(min(worker_count(), len(tasks)), thread_name_prefix="clew-encode") as threads:
+        for _ in threads.map(run, tasks):
+            pass  # each writes its own rows; iterating raises the errors of the threads

@@ -1,0 +1,100 @@
+"""The graph network without torch: equal to torch's forward pass, and its explanation to autograd."""
+
+import numpy as np
+import pytest
+import torch
+
+from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork
+from clew.inference.relational_sums import SortedEdges
+from clew.nn.query_gnn import QueryGNN
+from clew.nn.relational.graph import RelationalGraph
+
+SHAPES = {
+    "published": QueryGNNSettings(width=16, text_width=12, layers=3),
+    "ours": QueryGNNSettings(16, 12, 3, features=4, prior=True, learned_inverse=True),
+    "transe, mean": QueryGNNSettings(8, 12, 2, message="transe", aggregate="mean"),
+    "one layer": QueryGNNSettings(8, 12, 1, features=2, prior=True),
+}
+
+
+def make_case(settings: QueryGNNSettings, seed: int, nodes: int = 40, edges: int = 150):  # type: ignore[no-untyped-def]
+    generator = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    model = QueryGNN(settings).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.randn_like(parameter) * 0.3)
+    ends = [generator.integers(0, limit, edges).astype(np.int64) for limit in (nodes, 5, nodes)]
+    batch = QueryBatch(
+        SortedEdges(*ends, nodes, 5),
+        generator.normal(size=(2, settings.text_width)).astype(np.float32),
+        np.repeat([0, 1], nodes // 2),
+        (generator.random(nodes) < 0.2).astype(np.float32),
+        generator.normal(size=(nodes, settings.features)).astype(np.float32),
+        generator.normal(size=nodes).astype(np.float32),
+    )
+    relations = generator.normal(size=(5, settings.layers, settings.width)).astype(np.float32)
+    arrays = {name: value.numpy() for name, value in model.state_dict().items()}
+    return model, QueryNetwork(settings, arrays), batch, relations
+
+
+def torch_logits(model, batch, relations, weights=None):  # type: ignore[no-untyped-def]
+    ends = tuple(torch.from_numpy(e) for e in (batch.edges.senders, batch.edges.relations, batch.edges.receivers))
+    graph = RelationalGraph(ends, batch.edges.node_count, batch.edges.relation_count)
+    assert (graph.order == torch.arange(graph.edge_count)).all()
+    inputs = (batch.questions, batch.owners, batch.seeds, batch.features, batch.prior)
+    return model(graph, torch.from_numpy(relations), *(torch.from_numpy(part) for part in inputs), weights)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_logits_are_those_of_torch(shape: str, seed: int) -> None:
+    model, network, batch, relations = make_case(SHAPES[shape], seed)
+    with torch.inference_mode():
+        wanted = torch_logits(model, batch, relations).numpy()
+    np.testing.assert_allclose(network.logits(batch, relations), wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_importances_are_the_gradients_of_autograd(shape: str) -> None:
+    model, network, batch, relations = make_case(SHAPES[shape], 7)
+    targets = [3, 0, 39]
+    weights = [torch.ones(batch.edges.edge_count, requires_grad=True) for _ in range(SHAPES[shape].layers)]
+    logits = torch_logits(model, batch, relations, weights)
+    for target, importance in zip(targets, network.edge_importances(batch, relations, targets), strict=True):
+        gradients = torch.autograd.grad(logits[target], weights, retain_graph=True, allow_unused=True)
+        wanted = np.stack([np.zeros(len(weights[0])) if g is None else g.numpy() for g in gradients])
+        np.testing.assert_allclose(importance, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", ["published", "ours"])
+def test_projections_are_those_of_torch(shape: str) -> None:
+    model, network, _, _ = make_case(SHAPES[shape], 1)
+    vectors = np.random.default_rng(0).normal(size=(9, 12)).astype(np.float32)
+    with torch.inference_mode():
+        wanted = model.project_relations(torch.from_numpy(vectors))
+        np.testing.assert_allclose(network.project_relations(vectors), wanted.numpy(), rtol=1e-5, atol=1e-5)
+        if SHAPES[shape].learned_inverse:
+            inverse = model.project_inverses(wanted).numpy()
+            np.testing.assert_allclose(network.project_inverses(wanted.numpy()), inverse, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_shapes_of_the_arrays_are_those_of_the_torch_model(shape: str) -> None:
+    settings = SHAPES[shape]
+    wanted = {name: tuple(value.shape) for name, value in QueryGNN(settings).state_dict().items()}
+    assert settings.shapes() == wanted
+
+
+def test_a_graph_of_several_chunks_has_the_same_bits_for_any_number_of_workers() -> None:
+    _, network, batch, relations = make_case(SHAPES["ours"], 2, nodes=10_000, edges=30_000)
+    one, many = (network.logits(batch, relations, workers) for workers in (1, 3))
+    assert one.tobytes() == many.tobytes()
+
+
+def test_a_graph_without_edges_is_scored() -> None:
+    model, network, batch, relations = make_case(SHAPES["ours"], 3, edges=0)
+    with torch.inference_mode():
+        wanted = torch_logits(model, batch, relations).numpy()
+    np.testing.assert_allclose(network.logits(batch, relations), wanted, rtol=1e-5, atol=1e-5)
+    assert network.edge_importances(batch, relations, [0])[0].shape == (3, 0)

