@@ -10,8 +10,9 @@ import time
 
 import torch
 
+from clew.inference.query_network import QueryGNNSettings
 from clew.nn import query_gnn
-from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.nn.query_gnn import QueryGNN
 from clew.nn.relational.conv import relational_conv
 from clew.nn.relational.graph import RelationalGraph
 from workbench import ROOT, describe_machine, print_table

@@ -82,6 +82,6 @@ def import_weights(
     trained = load_published_checkpoint(checkpoint)
     save_weights(out, trained, {"imported from": checkpoint.name}, half=False)
     shape = trained.model.settings
-    count = sum(parameter.numel() for parameter in trained.model.parameters())
+    count = sum(array.size for array in trained.model.arrays.values())
     print(f"{count:,} parameters, {shape.layers} layers of width {shape.width}, encoder {trained.encoder.name}")
     print(f"use it: clew search QUESTION --index INDEX --retriever gfm:weights={out}")

@@ -12,6 +12,7 @@ from clew.errors import InputError
 from clew.evaluation.evaluate_subgraphs import BATCH_SIZE, MEASURES, count_truncated, evaluate_selector
 from clew.evaluation.reports import SelectionReport, SelectionSummary
 from clew.evaluation.significance import compare_means, mean_interval
+from clew.nn.arrays import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph import selectors
 from clew.retrievers.subgraph.gcn import GCNSelector
@@ -133,8 +134,8 @@ def _prepare_selector(
     network, encoder, identity = recipe.network, config.encoder, name
     selector: SubgraphSelector
     if name == GCN_UNTRAINED:
-        model = network.build_network(encoder.dimension, recipe.loop.seed).eval()
-        selector = GCNSelector(TrainedScorer(model, network, encoder.fingerprint, encoder.dimension))
+        arrays = export_arrays(network.build_network(encoder.dimension, recipe.loop.seed))
+        selector = GCNSelector(TrainedScorer(network.network(arrays), network, encoder.fingerprint, encoder.dimension))
         identity = f"{name} {network}"
     else:
         selector = (UNTRAINED_SELECTIONS | OWN_READER_SELECTIONS)[name](recipe.loop.seed)

@@ -6,15 +6,13 @@ Equal to `clew.nn.document_gnn.DocumentGNN` for the networks in `NUMPY_NETWORKS`
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import BoolArray, FloatArray
 from clew.errors import InputError
 from clew.inference.layers import add_normalised, linear, relu
-
-if TYPE_CHECKING:
-    from clew.types import BoolArray, FloatArray
 
 NETWORKS = ("relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp")
 """Layer types: ours, the source's, four of PyTorch Geometric's, and one without messages."""
@@ -108,10 +106,10 @@ class DocumentInput:
         question: (text,) embedding of the question.
     """
 
-    vectors: "FloatArray"
-    numbers: "FloatArray"
-    edges: "FloatArray"
-    question: "FloatArray"
+    vectors: FloatArray
+    numbers: FloatArray
+    edges: FloatArray
+    question: FloatArray
 
 
 @final
@@ -123,11 +121,11 @@ class DocumentNetwork:
         arrays: Float32 arrays by name, of `settings.shapes()`.
     """
 
-    def __init__(self, settings: DocumentGNNSettings, arrays: "Mapping[str, FloatArray]") -> None:
+    def __init__(self, settings: DocumentGNNSettings, arrays: Mapping[str, FloatArray]) -> None:
         self.settings = settings
         self.arrays = arrays
 
-    def scores(self, documents: DocumentInput) -> "FloatArray":
+    def scores(self, documents: DocumentInput) -> FloatArray:
         """Return a score for each passage, (n,)."""
         settings, arrays = self.settings, self.arrays
         # Unit vectors are scaled to entries of about 1 where they are the only input.
@@ -146,7 +144,7 @@ class DocumentNetwork:
             scores += linear(arrays, "number_score", documents.numbers)[:, 0]
         return scores
 
-    def _run_layers(self, states: "FloatArray", edges: "FloatArray") -> "FloatArray":
+    def _run_layers(self, states: FloatArray, edges: FloatArray) -> FloatArray:
         names = [f"layers.{number}" for number in range(self.settings.layers)]
         if self.settings.network == "g-rag":
             edges = normalise_edges(edges)
@@ -162,7 +160,7 @@ class DocumentNetwork:
             states = add_normalised(states, mixed, self.arrays, f"{name}.layer_norm")
         return states
 
-    def _relational_messages(self, name: str, states: "FloatArray", shares: "FloatArray") -> "FloatArray":
+    def _relational_messages(self, name: str, states: FloatArray, shares: FloatArray) -> FloatArray:
         """Return for each passage the sum over features and neighbours of share times the feature's matrix, (n, d)."""
         count, width = states.shape
         # First the neighbours' mean states for each feature, then one product with all matrices side by side.
@@ -171,8 +169,8 @@ class DocumentNetwork:
         messages: FloatArray = means @ matrices.transpose(0, 2, 1).reshape(-1, width)
         return messages
 
-    def _g_rag_layer(self, name: str, states: "FloatArray", edges: "FloatArray") -> "tuple[FloatArray, FloatArray]":
-        adjacent: BoolArray = (edges > 0).any(-1)
+    def _g_rag_layer(self, name: str, states: FloatArray, edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+        adjacent: BoolArray = np.any(edges > 0, axis=-1)
         degree = np.maximum(adjacent.sum(-1, keepdims=True), 1).astype(np.float32)
         messages = (edges.sum(-1) * adjacent) @ states / degree
         updated = relu(linear(self.arrays, f"{name}.update", np.hstack([states, messages])))
@@ -184,8 +182,9 @@ class DocumentNetwork:
         return updated, changed * adjacent[..., None]
 
 
-def normalise_edges(edges: "FloatArray") -> "FloatArray":
+def normalise_edges(edges: FloatArray) -> FloatArray:
     """Divide edge features (n, n, l) by the square roots of their sums over each of the two passage dimensions."""
     least = np.float32(1e-9)
     sums = np.maximum(edges.sum(0, keepdims=True), least) * np.maximum(edges.sum(1, keepdims=True), least)
-    return edges / np.sqrt(sums)
+    scaled: FloatArray = edges / np.sqrt(sums)
+    return scaled

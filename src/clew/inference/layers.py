@@ -1,43 +1,36 @@
 """Layers that the networks share, on float32 arrays."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from clew.types import FloatArray
+from clew.arrays import FloatArray
 
 LAYER_NORM_EPSILON = np.float32(1e-5)
 """Added to the variance in layer normalisation, as in PyTorch."""
 
 
-def linear(arrays: "Mapping[str, FloatArray]", name: str, x: "FloatArray") -> "FloatArray":
+def linear(arrays: Mapping[str, FloatArray], name: str, x: FloatArray) -> FloatArray:
     """Return x (.., in) times the transpose of `name.weight` (out, in), plus `name.bias` (out,) where there is one."""
     product: FloatArray = x @ arrays[f"{name}.weight"].T
     bias = arrays.get(f"{name}.bias")
     return product if bias is None else np.add(product, bias, out=product)
 
 
-def relu(x: "FloatArray") -> "FloatArray":
+def relu(x: FloatArray) -> FloatArray:
     """Replace the negative numbers of x by 0, in place; return x."""
     return np.maximum(x, np.float32(0.0), out=x)
 
 
-def add_normalised(
-    states: "FloatArray", x: "FloatArray", arrays: "Mapping[str, FloatArray]", name: str
-) -> "FloatArray":
+def add_normalised(states: FloatArray, x: FloatArray, arrays: Mapping[str, FloatArray], name: str) -> FloatArray:
     """Return states (n, d) plus the positive part of the layer normalisation of x (n, d)."""
     out = np.empty_like(states)
     _add_normalised(states, x, arrays[f"{name}.weight"], arrays[f"{name}.bias"], LAYER_NORM_EPSILON, out)
     return out
 
 
-def normalised_gradient(
-    gradient: "FloatArray", x: "FloatArray", arrays: "Mapping[str, FloatArray]", name: str
-) -> "FloatArray":
+def normalised_gradient(gradient: FloatArray, x: FloatArray, arrays: Mapping[str, FloatArray], name: str) -> FloatArray:
     """Return the gradient for x (n, d) of the positive part of its layer normalisation, given the result's (n, d)."""
     out = np.zeros_like(x)
     _normalised_gradient(gradient, x, arrays[f"{name}.weight"], arrays[f"{name}.bias"], LAYER_NORM_EPSILON, out)

@@ -6,16 +6,14 @@ Equal to `clew.nn.query_gnn.QueryGNN`, where the network is described and traine
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 
+from clew.arrays import FloatArray, LongArray
 from clew.errors import InputError
 from clew.inference.layers import add_normalised, linear, normalised_gradient, relu
 from clew.inference.relational_sums import FIRST, PRODUCT, SUM, SortedEdges, edge_inner_products, sum_messages
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, LongArray
 
 _CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
 
@@ -85,11 +83,11 @@ class QueryBatch:
     """
 
     edges: SortedEdges
-    questions: "FloatArray"
-    owners: "LongArray"
-    seeds: "FloatArray"
-    features: "FloatArray"
-    prior: "FloatArray"
+    questions: FloatArray
+    owners: LongArray
+    seeds: FloatArray
+    features: FloatArray
+    prior: FloatArray
 
 
 @final
@@ -101,17 +99,16 @@ class QueryNetwork:
         arrays: Float32 arrays by name, of `settings.shapes()`.
     """
 
-    def __init__(self, settings: QueryGNNSettings, arrays: "Mapping[str, FloatArray]") -> None:
+    def __init__(self, settings: QueryGNNSettings, arrays: Mapping[str, FloatArray]) -> None:
         self.settings = settings
-        self.arrays = dict(arrays)
+        self.arrays = arrays
         # The two halves of a layer's matrix act on states and messages; a product wants each in one piece.
-        for layer in self._layer_names():
-            weight = self.arrays[f"{layer}.linear.weight"]
-            halves = weight[:, : settings.width], weight[:, settings.width :]
-            for part, half in zip(("states", "messages"), halves, strict=True):
-                self.arrays[f"{layer}.{part}.weight"] = np.ascontiguousarray(half)
+        self._halves = {
+            layer: [np.ascontiguousarray(half) for half in np.split(arrays[f"{layer}.linear.weight"], 2, axis=1)]
+            for layer in self._layer_names()
+        }
 
-    def project_relations(self, vectors: "FloatArray") -> "FloatArray":
+    def project_relations(self, vectors: FloatArray) -> FloatArray:
         """Return the vector of each relation at each layer, (R, layers, width), from text embeddings (R, t).
 
         It depends on neither question nor graph, so callers compute it once.
@@ -123,7 +120,7 @@ class QueryNetwork:
             rows[:, number] = linear(self.arrays, f"{layer}.relation_projection.2", hidden)
         return rows
 
-    def project_inverses(self, projected: "FloatArray") -> "FloatArray":
+    def project_inverses(self, projected: FloatArray) -> FloatArray:
         """Return the projections (R, layers, width) of the inverses of relations, with `learned_inverse`.
 
         Raises:
@@ -133,7 +130,12 @@ class QueryNetwork:
             raise InputError("this model has no learned inverse: give it embeddings of the inverse relations' texts")
         return projected * self.arrays["inverse_scale"] + self.arrays["inverse_shift"]
 
-    def logits(self, batch: QueryBatch, relations: "FloatArray", workers: int = 1) -> "FloatArray":
+    def with_inverses(self, projected: FloatArray) -> FloatArray:
+        """Return projections followed by those of the inverses where the model learns inverses; else as they are."""
+        learned = self.settings.learned_inverse
+        return np.concatenate([projected, self.project_inverses(projected)]) if learned else projected
+
+    def logits(self, batch: QueryBatch, relations: FloatArray, workers: int = 1) -> FloatArray:
         """Return a logit for each node, (n,).
 
         Args:
@@ -148,9 +150,7 @@ class QueryNetwork:
             states = self._update(layer, states, np.add(messages, boundary, out=messages), workers)
         return self._score(batch, states, question)
 
-    def edge_importances(
-        self, batch: QueryBatch, relations: "FloatArray", targets: Sequence[int]
-    ) -> "list[FloatArray]":
+    def edge_importances(self, batch: QueryBatch, relations: FloatArray, targets: Sequence[int]) -> list[FloatArray]:
         """Return for each target node the gradient (layers, m) of its logit in the weights, all 1, of the edges.
 
         Args:
@@ -169,7 +169,7 @@ class QueryNetwork:
     def _layer_names(self) -> list[str]:
         return [f"entity_model.layers.{number}" for number in range(self.settings.layers)]
 
-    def _boundary(self, batch: QueryBatch) -> "tuple[FloatArray, FloatArray]":
+    def _boundary(self, batch: QueryBatch) -> tuple[FloatArray, FloatArray]:
         """Return the projected question (n, width) of each node, and the states that the nodes start from."""
         question = linear(self.arrays, "question_mlp", batch.questions)[batch.owners]
         boundary = question * batch.seeds[:, None]
@@ -178,18 +178,19 @@ class QueryNetwork:
             boundary += gate * question + shift
         return question, boundary
 
-    def _messages(self, batch: QueryBatch, states: "FloatArray", relations: "FloatArray", number: int) -> "FloatArray":
+    def _messages(self, batch: QueryBatch, states: FloatArray, relations: FloatArray, number: int) -> FloatArray:
         kind = PRODUCT if self.settings.message == "distmult" else SUM
         weights = batch.edges.inverse_degrees if self.settings.aggregate == "mean" else None
         return sum_messages(batch.edges.by_receiver, weights, states, np.ascontiguousarray(relations[:, number]), kind)
 
-    def _mix(self, layer: str, states: "FloatArray", messages: "FloatArray") -> "FloatArray":
-        mixed: FloatArray = states @ self.arrays[f"{layer}.states.weight"].T
-        mixed += messages @ self.arrays[f"{layer}.messages.weight"].T
+    def _mix(self, layer: str, states: FloatArray, messages: FloatArray) -> FloatArray:
+        of_states, of_messages = self._halves[layer]
+        mixed: FloatArray = states @ of_states.T
+        mixed += messages @ of_messages.T
         mixed += self.arrays[f"{layer}.linear.bias"]
         return mixed
 
-    def _update(self, layer: str, states: "FloatArray", messages: "FloatArray", workers: int) -> "FloatArray":
+    def _update(self, layer: str, states: FloatArray, messages: FloatArray, workers: int) -> FloatArray:
         """Return new states; overwrites the messages."""
 
         def update(start: int) -> None:
@@ -206,7 +207,7 @@ class QueryNetwork:
                 list(threads.map(update, starts))
         return messages
 
-    def _score(self, batch: QueryBatch, states: "FloatArray", question: "FloatArray") -> "FloatArray":
+    def _score(self, batch: QueryBatch, states: FloatArray, question: FloatArray) -> FloatArray:
         logits = np.empty(len(states), dtype=np.float32)
         for start in range(0, len(states), _CHUNK_ROWS):
             rows = slice(start, start + _CHUNK_ROWS)
@@ -219,12 +220,12 @@ class QueryNetwork:
     def _importance(
         self,
         batch: QueryBatch,
-        relations: "FloatArray",
-        states: "list[FloatArray]",
-        mixed: "list[FloatArray]",
-        question: "FloatArray",
+        relations: FloatArray,
+        states: list[FloatArray],
+        mixed: list[FloatArray],
+        question: FloatArray,
         target: int,
-    ) -> "FloatArray":
+    ) -> FloatArray:
         """Return the gradient (layers, m) of one logit, from the states before and after each layer."""
         arrays, edges, width = self.arrays, batch.edges, self.settings.width
         hidden = linear(arrays, "entity_model.mlp.0", np.concatenate([states[-1][target], question[target]])[None])
@@ -237,12 +238,13 @@ class QueryNetwork:
         for number, layer in reversed(list(enumerate(self._layer_names()))):
             vectors = np.ascontiguousarray(relations[:, number])
             to_mixed = normalised_gradient(gradient, mixed[number], arrays, f"{layer}.layer_norm")
-            to_messages = to_mixed @ arrays[f"{layer}.messages.weight"]
+            of_states, of_messages = self._halves[layer]
+            to_messages = to_mixed @ of_messages
             ends = edges.receivers, edges.senders, edges.relations
             products = edge_inner_products(ends, to_messages, states[number], vectors, is_product)
             importance[number] = products if scale is None else products * scale
             if number:
                 kind = PRODUCT if is_product else FIRST
-                gradient = gradient + to_mixed @ arrays[f"{layer}.states.weight"]
+                gradient = gradient + to_mixed @ of_states
                 gradient += sum_messages(edges.by_sender, scale, to_messages, vectors, kind)
         return importance

@@ -7,15 +7,13 @@ are given as the upper halves of float32 numbers, uint16; sums are float32.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numba import get_num_threads, njit, prange
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from clew.types import FloatArray, LongArray
+from clew.arrays import FloatArray, LongArray
 
 PRODUCT, SUM, FIRST = 0, 1, 2
 """Terms that are summed: the product of two rows, their sum, or the first row alone."""
@@ -36,10 +34,10 @@ class EdgeGroups:
         second: (m,) likewise for the right operand.
     """
 
-    indptr: "LongArray"
-    order: "LongArray"
-    first: "LongArray"
-    second: "LongArray"
+    indptr: LongArray
+    order: LongArray
+    first: LongArray
+    second: LongArray
 
 
 @final
@@ -59,9 +57,9 @@ class SortedEdges:
 
     def __init__(
         self,
-        senders: "LongArray",
-        relations: "LongArray",
-        receivers: "LongArray",
+        senders: LongArray,
+        relations: LongArray,
+        receivers: LongArray,
         node_count: int,
         relation_count: int,
     ) -> None:
@@ -88,15 +86,15 @@ class SortedEdges:
         return EdgeGroups(_indptr(self.senders, self.node_count), order, self.receivers, self.relations)
 
     @cached_property
-    def inverse_degrees(self) -> "FloatArray":
+    def inverse_degrees(self) -> FloatArray:
         """For each edge, 1 / the number of edges of its receiver, (m,)."""
         degrees = np.maximum(np.diff(self.by_receiver.indptr), 1)
         return (np.float32(1.0) / degrees.astype(np.float32))[self.receivers]
 
 
 def sum_messages(
-    groups: EdgeGroups, weights: "FloatArray | None", left: "NDArray[Any]", right: "NDArray[Any]", kind: int
-) -> "FloatArray":
+    groups: EdgeGroups, weights: FloatArray | None, left: NDArray[Any], right: NDArray[Any], kind: int
+) -> FloatArray:
     """Return for each group of edges the weighted sum of their terms, (groups, d).
 
     Args:
@@ -122,12 +120,12 @@ def sum_messages(
 
 
 def edge_inner_products(
-    ends: "tuple[LongArray, LongArray, LongArray]",
-    gradients: "NDArray[Any]",
-    nodes: "NDArray[Any]",
-    relations: "NDArray[Any]",
+    ends: tuple[LongArray, LongArray, LongArray],
+    gradients: NDArray[Any],
+    nodes: NDArray[Any],
+    relations: NDArray[Any],
     product: bool,
-) -> "FloatArray":
+) -> FloatArray:
     """Return for each edge the inner product of its message with the gradient of its receiver, (m,).
 
     Args:
@@ -143,11 +141,11 @@ def edge_inner_products(
     return out
 
 
-def _indptr(ends: "LongArray", count: int) -> "LongArray":
+def _indptr(ends: LongArray, count: int) -> LongArray:
     return np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=count))]).astype(np.int64)
 
 
-def _chunk_bounds(indptr: "NDArray[np.int64]", parts: int) -> "NDArray[np.int64]":
+def _chunk_bounds(indptr: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
     """Return the rows at which to cut, so that the parts have about equally many edges."""
     targets = np.linspace(0, indptr[-1], parts + 1)
     bounds = np.searchsorted(indptr, targets[1:-1])

@@ -5,15 +5,13 @@ Equal to `clew.nn.subgraph_policy.SubgraphScorer`, where the network is describe
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 import numpy as np
 from scipy import sparse
 
+from clew.arrays import FloatArray, LongArray
 from clew.inference.layers import relu
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray, LongArray
 
 PRODUCT: Final = "product"
 SUM: Final = "sum"
@@ -32,11 +30,11 @@ class NodeInput:
         graph_count: b.
     """
 
-    inputs: "FloatArray"
-    edges: "LongArray"
-    cosines: "FloatArray"
-    prior: "FloatArray"
-    graph_of: "LongArray"
+    inputs: FloatArray
+    edges: LongArray
+    cosines: FloatArray
+    prior: FloatArray
+    graph_of: LongArray
     graph_count: int
 
 
@@ -51,13 +49,13 @@ class SubgraphNetwork:
         stops: Whether a selection may end before the budget is spent.
     """
 
-    def __init__(self, arrays: "Mapping[str, FloatArray]", layers: int, combination: str, *, stops: bool) -> None:
+    def __init__(self, arrays: Mapping[str, FloatArray], layers: int, combination: str, *, stops: bool) -> None:
         self.arrays = arrays
         self._layers = layers
         self._combination = combination
         self._stops = stops
 
-    def scores(self, nodes: NodeInput) -> "tuple[FloatArray, float]":
+    def scores(self, nodes: NodeInput) -> tuple[FloatArray, float]:
         """Return logits of the nodes (n,), and of ending a selection, minus infinity where it may not end."""
         importance = self._importance(nodes)
         end = float(self.arrays["end"][0]) if self._stops else -np.inf
@@ -66,7 +64,7 @@ class SubgraphNetwork:
         weights = self.arrays["weights"]
         return importance + weights[0] * nodes.prior + weights[1] * nodes.cosines, end
 
-    def _importance(self, nodes: NodeInput) -> "FloatArray":
+    def _importance(self, nodes: NodeInput) -> FloatArray:
         adjacency = normalised_adjacency(nodes.edges, len(nodes.inputs))
         hidden = nodes.inputs
         for number in range(self._layers):
@@ -77,7 +75,7 @@ class SubgraphNetwork:
         return hidden[:, 0]
 
 
-def normalised_adjacency(edges: "LongArray", count: int) -> sparse.csr_array:
+def normalised_adjacency(edges: LongArray, count: int) -> sparse.csr_array:
     """Return the adjacency (n, n) of both directions with self-loops, over the roots of both ends' degrees."""
     proper = edges[edges[:, 0] != edges[:, 1]]
     own = np.arange(count)
@@ -87,7 +85,7 @@ def normalised_adjacency(edges: "LongArray", count: int) -> sparse.csr_array:
     return sparse.csr_array((1 / (roots[rows] * roots[columns]), (columns, rows)), shape=(count, count))
 
 
-def likeliest_nodes(scores: "FloatArray", end: float, budget: int) -> "LongArray":
+def likeliest_nodes(scores: FloatArray, end: float, budget: int) -> LongArray:
     """Return the indices (k,) of the selected nodes, likeliest first, ties by position; at least one.
 
     Args:

@@ -18,6 +18,7 @@ samples an order, and stops at a passage's last neighbour, where PyTorch Geometr
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -25,47 +26,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from clew.errors import InputError
-
-NETWORKS = ("relational", "g-rag", "gcn", "gat", "sage", "gin", "mlp")
-"""Layer types: ours, the source's, four of PyTorch Geometric's, and one without messages."""
+from clew.arrays import FloatArray
+from clew.inference.document_network import GAT_HEADS, DocumentGNNSettings, DocumentInput, DocumentNetwork
+from clew.nn.arrays import export_arrays, load_arrays
 
 ARCHITECTURE_VERSION = 2
 """Version of the computation and of the initial weights; training runs of another version start again."""
-
-_GAT_HEADS = 8  # as in the source's table 5
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class DocumentGNNSettings:
-    """Shape of a network; invalid values are an InputError."""
-
-    text: int  # width of the embeddings of passages and questions; 0 where only numbers are read
-    numbers: int = 0  # number of numeric features of a passage; 0 where only its embedding is read, as in the source
-    edges: int = 2  # number of features of an edge
-    network: str = "relational"  # one of `NETWORKS`
-    width: int = 64  # width of a passage's state
-    layers: int = 2  # number of layers
-    dropout: float = 0.1  # dropout rate of states in training
-    edge_update: bool = True  # whether edge features are updated between the layers; `g-rag` only
-
-    def __post_init__(self) -> None:
-        if self.network not in NETWORKS:
-            raise InputError(f"the network is {self.network!r}; wanted one of {', '.join(NETWORKS)}")
-        if min(self.text, self.numbers) < 0 or self.text + self.numbers < 1:
-            raise InputError(
-                f"a passage has {self.text} wide vectors and {self.numbers} numbers; wanted at least one of the two"
-            )
-        for name, value in (("features of edges", self.edges), ("width", self.width), ("layers", self.layers)):
-            if value < 1:
-                raise InputError(f"{name}: {value}; wanted at least 1")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout: {self.dropout}; wanted at least 0 and below 1")
-        if self.network == "gat" and self.width % _GAT_HEADS:
-            raise InputError(
-                f"the width is {self.width}; gat has {_GAT_HEADS} heads, so give a multiple of {_GAT_HEADS}"
-            )
 
 
 @final
@@ -78,6 +44,20 @@ class DocumentBatch:
     edges: Tensor  # (b, n, n, l) features of the edge from the second passage to the first; 0 where there is none
     questions: Tensor  # (b, text) embeddings of questions
     present: Tensor  # (b, n) bool, False for padding
+
+    @classmethod
+    def from_inputs(cls, inputs: Sequence[DocumentInput]) -> "DocumentBatch":
+        """Pad the inputs of at least one question, one of them with a passage, to one batch."""
+        most = max(len(each.edges) for each in inputs)
+        rows: list[list[Tensor]] = []
+        for each in inputs:
+            gap = most - len(each.edges)
+            vectors, numbers, edges = (torch.from_numpy(part) for part in (each.vectors, each.numbers, each.edges))
+            present = torch.arange(most) < len(each.edges)
+            question = torch.from_numpy(each.question)
+            padded = functional.pad(vectors, (0, 0, 0, gap)), functional.pad(numbers, (0, 0, 0, gap))
+            rows.append([*padded, functional.pad(edges, (0, 0, 0, gap, 0, gap)), question, present])
+        return cls(*(torch.stack(parts) for parts in zip(*rows, strict=True)))
 
     def to(self, device: torch.device) -> "DocumentBatch":
         """Return the batch on a device."""
@@ -104,6 +84,24 @@ class DocumentGNN(nn.Module):
         layer_class = _LAYER_CLASSES.get(settings.network, _GeometricLayer)
         last = replace(settings, edge_update=False)  # no layer follows that would read the updated edges
         self.layers = nn.ModuleList(layer_class(each) for each in [settings] * (settings.layers - 1) + [last])
+
+    @classmethod
+    def from_network(cls, network: DocumentNetwork) -> "DocumentGNN":
+        """Return the model of a trained network, in evaluation mode."""
+        with torch.random.fork_rng(devices=[]):
+            model = cls(network.settings)
+        load_arrays(model, network.arrays)
+        return model.eval()
+
+    def network(self) -> DocumentNetwork:
+        """Return the model as it stands."""
+        return DocumentNetwork(self.settings, export_arrays(self))
+
+    def scores(self, documents: DocumentInput) -> FloatArray:
+        """Return the scores (n,) of one question's passages."""
+        with torch.inference_mode():
+            scores: FloatArray = self(DocumentBatch.from_inputs([documents]))[0].numpy()
+        return scores
 
     def forward(self, batch: DocumentBatch) -> Tensor:
         """Return scores (b, n); those of padding are undefined.
@@ -259,7 +257,7 @@ def _build_convolution(network: str, width: int) -> Any:
         layer = geometric.SAGEConv(width, width, aggr=_lstm_aggregation(width))
         weights = [layer.lin_r.weight]
     else:
-        heads = _GAT_HEADS
+        heads = GAT_HEADS
         gcn = network == "gcn"
         layer = geometric.GCNConv(width, width) if gcn else geometric.GATConv(width, width // heads, heads=heads)
         weights = [layer.lin.weight]

@@ -9,33 +9,18 @@ Differs from the source: the four options; `forward` returns logits, without the
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from clew.errors import InputError
+from clew.inference.query_network import QueryBatch, QueryGNNSettings, QueryNetwork
+from clew.nn.arrays import export_arrays, load_arrays
 from clew.nn.relational.conv import relational_conv
 from clew.nn.relational.graph import RelationalGraph
 
 _CHUNK_ROWS = 4096  # intermediate results fit the processor's cache, and large graphs the memory
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class QueryGNNSettings:
-    """Shape of a model."""
-
-    width: int = 512  # of a node's state
-    text_width: int = 768  # of question and relation embeddings
-    layers: int = 6
-    features: int = 0  # number of node features beside the seed weight; 0 for the published model
-    prior: bool = False  # whether the scores start from given ones
-    learned_inverse: bool = False  # an inverse is its relation, scaled and shifted; else it has its own embedding
-    message: str = "distmult"  # or "transe"
-    aggregate: str = "sum"  # or "mean"
 
 
 class _Layer(nn.Module):
@@ -105,6 +90,17 @@ class QueryGNN(nn.Module):
             for parameter in last.parameters():
                 nn.init.zeros_(parameter)
 
+    @classmethod
+    def from_network(cls, network: QueryNetwork) -> "QueryGNN":
+        """Return the model of a trained network, in evaluation mode."""
+        model = cls(network.settings)
+        load_arrays(model, network.arrays)
+        return model.eval()
+
+    def network(self) -> QueryNetwork:
+        """Return the model as it stands, to run without torch."""
+        return QueryNetwork(self.settings, export_arrays(self))
+
     def project_relations(self, vectors: Tensor) -> Tensor:
         """Return the vector of each relation at each layer, (R, layers, width), from text embeddings (R, t).
 
@@ -162,4 +158,17 @@ class QueryGNN(nn.Module):
         logits = self.entity_model.score(states, question)
         if prior is not None and self.settings.prior:
             logits = logits + self.prior_scale * prior
+        return logits
+
+    def run_batch(self, batch: QueryBatch, relations: Tensor) -> Tensor:
+        """Return a logit for each node of a batch, (n,), on the model's device.
+
+        `relations` are the projections (.., layers, width) of the batch's relations, on that device; without those of
+        the inverses, which are their second half, where the model learns inverses.
+        """
+        if self.settings.learned_inverse:
+            relations = torch.cat([relations, self.project_inverses(relations)])
+        graph = RelationalGraph.from_sorted(batch.edges, relations.device)
+        parts = (batch.questions, batch.owners, batch.seeds, batch.features, batch.prior)
+        logits: Tensor = self(graph, relations, *(torch.from_numpy(part).to(relations.device) for part in parts))
         return logits

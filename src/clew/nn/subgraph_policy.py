@@ -11,15 +11,13 @@ that the first samples are informed; a selection may end before the budget is sp
 """
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 import torch
 from torch import Tensor, nn
 
+from clew.inference.subgraph_network import PRODUCT, SUM, NodeInput
 from clew.nn.node_gcn import NodeGCN
-
-PRODUCT: Final = "product"
-SUM: Final = "sum"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +30,13 @@ class NodeBatch:
     prior: Tensor  # (n,) log share of a random walk from the question at the node
     graph_of: Tensor  # (n,) int64 index of the node's graph, ascending
     graph_count: int  # b
+
+    @classmethod
+    def from_input(cls, nodes: NodeInput) -> "NodeBatch":
+        """Return the graphs as tensors."""
+        inputs, cosines, prior = (torch.from_numpy(part) for part in (nodes.inputs, nodes.cosines, nodes.prior))
+        edges, graph_of = (torch.from_numpy(part) for part in (nodes.edges, nodes.graph_of))
+        return cls(inputs, edges, cosines, prior, graph_of, nodes.graph_count)
 
 
 @final

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.nn.relational import cpu_kernels
+from clew.inference import relational_sums
 from clew.nn.relational.conv import AGGREGATES, MESSAGES, relational_conv
 from clew.nn.relational.graph import RelationalGraph
 from tests.nn.relational.plain_conv import plain_relational_conv
@@ -101,7 +101,7 @@ def test_many_threads_give_the_bits_of_one(message: str, kind: torch.dtype, monk
     graph = RelationalGraph(ends, 500, 9)
     tensors = inputs(Case(graph, 33, weighted=True, seed=1), kind)
     single = with_gradients(relational_conv, graph, tensors, message=message)
-    monkeypatch.setattr(cpu_kernels, "_MIN_PARALLEL_PRODUCTS", 0)
+    monkeypatch.setattr(relational_sums, "_MIN_PARALLEL_PRODUCTS", 0)
     for _ in range(2):
         parallel = with_gradients(relational_conv, graph, tensors, message=message)
         for one, other in zip(single, parallel, strict=True):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from clew.graph.subgraphs.textual_graph import GraphQuery
-from clew.nn.subgraph_policy import PRODUCT
+from clew.nn.subgraph_policy import PRODUCT, NodeBatch
 from clew.retrievers.subgraph.gcn import GCNSelector
 from clew.retrievers.subgraph.gcn_features import TEXT, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
@@ -43,7 +43,7 @@ def best_nodes(asked: GraphQuery, importance: np.ndarray, settings: ScorerSettin
 @pytest.mark.parametrize("budget", [1, 4, 30])
 def test_the_nodes_of_the_best_scores_are_selected(settings: ScorerSettings, gain: float, budget: int) -> None:
     question, network = make_question_graph(12, RING, [2]), trained(settings, gain)
-    batch = make_node_batch([question], settings)
+    batch = NodeBatch.from_input(make_node_batch([question], settings))
     with torch.no_grad():
         importance = network.model.gcn(batch.inputs, batch.edges).numpy()
     (part,) = GCNSelector(network).select([question], budget)
@@ -62,7 +62,7 @@ def test_an_untrained_network_follows_the_walk_from_the_topics() -> None:
 def test_a_selection_ends_early_where_the_end_is_likelier() -> None:
     network = trained(ScorerSettings(stops=True), 0.0)
     question = ODD_GRAPHS["a chain"]
-    batch = make_node_batch([question], network.settings)
+    batch = NodeBatch.from_input(make_node_batch([question], network.settings))
     with torch.no_grad():
         scores = network.model(batch)[0].sort(descending=True).values
         network.model.end.fill_(float(scores[2] + scores[3]) / 2)

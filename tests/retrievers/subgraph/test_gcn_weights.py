@@ -12,7 +12,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from clew.errors import InputError, ProviderError
-from clew.nn.subgraph_policy import PRODUCT, SUM
+from clew.nn.subgraph_policy import PRODUCT, SUM, NodeBatch
 from clew.retrievers.subgraph.gcn_features import (
     QUESTION,
     TEXT,
@@ -59,7 +59,7 @@ def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path, shape: str) -> None
     )
     for name, tensor in kept_config.model.state_dict().items():
         assert torch.equal(actual.model.state_dict()[name], tensor)
-    batch = make_node_batch([ODD_GRAPHS["a chain"]], kept_config.settings)
+    batch = NodeBatch.from_input(make_node_batch([ODD_GRAPHS["a chain"]], kept_config.settings))
     with torch.no_grad():
         for one, other in zip(kept_config.model(batch), actual.model(batch), strict=True):
             assert torch.equal(one, other)
@@ -161,7 +161,7 @@ def test_networks_depend_on_the_seed_and_leave_the_global_generator_alone() -> N
 @pytest.mark.parametrize("inputs", [TEXT, QUESTION])
 def test_a_batch_equals_its_graphs(inputs: Inputs) -> None:
     question = list(ODD_GRAPHS.values())
-    batch = make_node_batch(question, ScorerSettings(inputs))
+    batch = NodeBatch.from_input(make_node_batch(question, ScorerSettings(inputs)))
     begin = 0
     values = 0
     for number, one in enumerate(question):

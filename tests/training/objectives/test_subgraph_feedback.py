@@ -24,7 +24,7 @@ from clew.graph.subgraphs.textual_graph import (
 )
 from clew.models.causal_lm.model import CausalModel
 from clew.models.llm.prompts.graph_answer import build_prompt
-from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
+from clew.nn.subgraph_policy import NodeBatch, sample_without_replacement, selection_log_probability
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import make_node_batch
 from clew.training.data.graph_questions import EncodedQuestion
@@ -100,7 +100,7 @@ def make_objective(reader: EdgeReader, objective: FeedbackObjective = POLICY, bu
 def selection_probability(model: torch.nn.Module, nodes: Sequence[int], budget: int = 2) -> float:
     """Return the probability of sampling some nodes, in any order."""
     with torch.no_grad():
-        scores, ends = model(make_node_batch([EXAMPLE.question_graph], SETTINGS))
+        scores, ends = model(NodeBatch.from_input(make_node_batch([EXAMPLE.question_graph], SETTINGS)))
         some = [
             selection_log_probability(scores, ends[0], torch.tensor(order), budget).exp()
             for order in permutations(nodes)
@@ -149,7 +149,7 @@ def test_paper_raises_the_probability_of_an_unhelpful_selection(tmp_path: Path) 
     reader = EdgeReader((1, 4))
     model = SETTINGS.build_network(WIDTH, 0)
     with torch.no_grad():
-        scores, ends = model(make_node_batch([EXAMPLE.question_graph], SETTINGS))
+        scores, ends = model(NodeBatch.from_input(make_node_batch([EXAMPLE.question_graph], SETTINGS)))
     selected = sample_without_replacement(scores, ends[0], 2, None).tolist()
     assert set(selected) != set(reader.wanted)
     before, helping = selection_probability(model, selected), selection_probability(model, reader.wanted)
@@ -396,7 +396,7 @@ def test_a_trainable_reader_adds_its_mean_loss_without_a_gradient_to_the_network
             torch.testing.assert_close(one, other)
     # The gradient of the reader is that of its mean loss on the sampled selections.
     generator = torch.Generator().manual_seed(batch[0])
-    scores, ends = scorer(make_node_batch([EXAMPLE.question_graph], SETTINGS))
+    scores, ends = scorer(NodeBatch.from_input(make_node_batch([EXAMPLE.question_graph], SETTINGS)))
     contexts = [
         build_context(
             EXAMPLE.question_graph,

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 
+from clew.arrays import FloatArray
 from clew.errors import ProviderError
 from clew.models.threads import worker_count
 from clew.models.validation import require_unicode
 from clew.models.weights_checksum import check_weights
-
-if TYPE_CHECKING:
-    from clew.types import FloatArray
 
 SHA256 = "40ab27dc4504c54f63bc2e3fc7e8c60845f75c937ed981e52f8729d365d9a54b"
 """SHA-256 of model.onnx."""
@@ -57,7 +55,7 @@ class Int8MiniLM:
         self._model: _LoadedModel | None = None
         self._lock = threading.Lock()
 
-    def encode(self, texts: Sequence[str]) -> "FloatArray":
+    def encode(self, texts: Sequence[str]) -> FloatArray:
         """Return unit rows (len(texts), 384) of texts, of which the first 256 tokens are read.
 
         Raises:
@@ -72,7 +70,7 @@ class Int8MiniLM:
             _run_all(model.session, [encoding.ids for encoding in encodings], rows[start : start + _TOKENIZER_BATCH])
         return rows
 
-    def encode_queries(self, texts: Sequence[str]) -> "FloatArray":
+    def encode_queries(self, texts: Sequence[str]) -> FloatArray:
         """Return the rows of `encode`."""
         return self.encode(texts)
 
@@ -105,7 +103,7 @@ def _open_model(folder: Path) -> _LoadedModel:
     return _LoadedModel(tokenizer, session)
 
 
-def _run_all(session: Any, tokens: "Sequence[list[int]]", rows: "FloatArray") -> None:
+def _run_all(session: Any, tokens: Sequence[list[int]], rows: FloatArray) -> None:
     """Fill rows (n, 384) from the token ids of n texts."""
 
     def run(start: int) -> None:

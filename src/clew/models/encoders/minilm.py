@@ -33,6 +33,11 @@ MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors")
 _TOKENIZER_BATCH = 2048  # texts; the tokenizer keeps offsets and strings of each, 15 kB a text
 
 
+def bert_fingerprint(sha256: str) -> str:
+    """Return the fingerprint of an encoder by the SHA-256 of its weights."""
+    return f"bert-mean-{MAX_TOKENS}-{sha256[:32]}"
+
+
 @dataclass(frozen=True, slots=True)
 class _LoadedModel:
     tokenizer: Any  # tokenizers.Tokenizer has no complete types
@@ -77,7 +82,7 @@ class MiniLM:
     @property
     def fingerprint(self) -> str:
         """The weights, the length read of a text and the pooling; loads nothing."""
-        return f"bert-mean-{MAX_TOKENS}-{self._sha256[:32]}"
+        return bert_fingerprint(self._sha256)
 
     def encode(self, texts: Sequence[str]) -> "FloatArray":
         """Return unit rows (len(texts), dimension) of texts, of which the first 256 tokens are read.

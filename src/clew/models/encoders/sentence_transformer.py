@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from clew.errors import ProviderError
 from clew.models.encoders.deterministic_batches import BATCH_LENGTHS, encode_rows
 from clew.models.hub import check_model
 from clew.models.library_errors import map_load_errors

@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from clew.errors import InputError
-from clew.nn.relational.graph import FIRST, PRODUCT, SUM, RelationalGraph
+from clew.inference.relational_sums import FIRST, PRODUCT, SUM
+from clew.nn.relational.graph import RelationalGraph
 
 MESSAGES = ("distmult", "transe")
 AGGREGATES = ("sum", "mean")

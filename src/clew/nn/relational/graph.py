@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 
 from clew.errors import InputError
-
-PRODUCT, SUM, FIRST = 0, 1, 2
-"""Terms that a kernel sums: the product of two rows, their sum, or the first row alone."""
+from clew.inference.relational_sums import SortedEdges
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +41,21 @@ class RelationalGraph:
         self.node_count = node_count
         self.relation_count = relation_count
 
+    @classmethod
+    def from_sorted(cls, edges: SortedEdges, device: torch.device | str = "cpu") -> "RelationalGraph":
+        """Return the graph of edges that are sorted, on a device."""
+        arrays = edges.order, edges.senders, edges.relations, edges.receivers
+        return cls._from_tensors(
+            [torch.from_numpy(a).to(device) for a in arrays], edges.node_count, edges.relation_count
+        )
+
+    @classmethod
+    def _from_tensors(cls, tensors: list[Tensor], node_count: int, relation_count: int) -> "RelationalGraph":
+        graph = cls.__new__(cls)
+        graph.order, graph.senders, graph.relations, graph.receivers = tensors
+        graph.node_count, graph.relation_count = node_count, relation_count
+        return graph
+
     @property
     def edge_count(self) -> int:
         """Number of edges, m."""
@@ -52,8 +65,8 @@ class RelationalGraph:
         """Return the graph on another device."""
         if self.order.device == torch.device(device):
             return self
-        edges = self.senders.to(device), self.relations.to(device), self.receivers.to(device)
-        return RelationalGraph(edges, self.node_count, self.relation_count)
+        tensors = [each.to(device) for each in (self.order, self.senders, self.relations, self.receivers)]
+        return self._from_tensors(tensors, self.node_count, self.relation_count)
 
     @cached_property
     def by_receiver(self) -> GroupedEdges:

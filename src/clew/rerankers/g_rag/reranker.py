@@ -8,16 +8,15 @@ Differs from the source: see `document_graph`, `amr_document_graph` and `clew.nn
 is ranked with the others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import final
 
-import torch
-
 from clew.arrays import FloatArray
+from clew.inference.document_network import NUMPY_NETWORKS, DocumentInput, DocumentNetwork
 from clew.protocols import check_lengths, fingerprint_of
-from clew.rerankers.g_rag.document_graph import DocumentGraph, DocumentGraphBuilder
-from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN, collate_graphs
+from clew.rerankers.g_rag.document_graph import DocumentGraphBuilder
+from clew.rerankers.g_rag.weights import FeatureColumns, TrainedDocumentGNN
 from clew.rerankers.ordering import sort_by_score
 from clew.types import Evidence
 
@@ -29,6 +28,7 @@ class DocumentGraphReranker:
     def __init__(self, graphs: DocumentGraphBuilder, trained: TrainedDocumentGNN) -> None:
         self._graphs = graphs
         self._trained = trained
+        self._scores = _open_scorer(trained.model)
         self._columns = FeatureColumns.locate(
             (trained.node_features, trained.edge_features), (graphs.node_features, graphs.edge_features)
         )
@@ -46,14 +46,18 @@ class DocumentGraphReranker:
         if not places:
             return ranked
         graphs = self._graphs.build([questions[i] for i in places], [evidence[i].passages for i in places])
+        text = self._trained.model.settings.text > 0
         for place, graph in zip(places, graphs, strict=True):
-            item = sort_by_score(evidence[place], self._scores(graph).tolist())
+            # One question at a time, so that scores do not depend on the batch.
+            scores = self._scores(self._columns.select(graph, text=text))
+            item = sort_by_score(evidence[place], scores.tolist())
             ranked[place] = replace(item, notes=(*item.notes, *graph.notes))
         return ranked
 
-    def _scores(self, graph: DocumentGraph) -> FloatArray:
-        """Return the passages' scores (n,); one question at a time, so that scores do not depend on the batch."""
-        model = self._trained.model
-        with torch.inference_mode():
-            scores: FloatArray = model(collate_graphs([graph], self._columns, text=model.settings.text > 0))[0].numpy()
-        return scores
+
+def _open_scorer(network: DocumentNetwork) -> Callable[[DocumentInput], FloatArray]:
+    if network.settings.network in NUMPY_NETWORKS:
+        return network.scores
+    from clew.nn.document_gnn import DocumentGNN
+
+    return DocumentGNN.from_network(network).scores

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
-from clew.nn.document_gnn import DocumentBatch, DocumentGNN, DocumentGNNSettings
+from clew.inference.document_network import NUMPY_NETWORKS, DocumentGNNSettings, DocumentInput, DocumentNetwork
+from clew.plugins.extras import import_extra
 from clew.rerankers.g_rag.document_graph import DocumentGraph
 from clew.store.weights_io import read_weights, write_weights
 
@@ -23,7 +23,7 @@ GRAPH_KINDS = ("index", "amr")
 class TrainedDocumentGNN:
     """A trained network and its inputs."""
 
-    model: DocumentGNN  # the network in evaluation mode
+    model: DocumentNetwork
     kind: str  # kind of its document graphs, of `GRAPH_KINDS`
     node_features: tuple[str, ...]  # names of the node features it reads, in order
     edge_features: tuple[str, ...]  # names of the edge features it reads, in order
@@ -35,8 +35,8 @@ class TrainedDocumentGNN:
         """Changes whenever a score would."""
         inputs = (asdict(self.model.settings), self.kind, self.node_features, self.edge_features, self.encoder)
         digest = blake2b(repr(inputs).encode(), digest_size=8)
-        for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(name.encode() + tensor.numpy().tobytes())
+        for name, array in sorted(self.model.arrays.items()):
+            digest.update(name.encode() + array.tobytes())
         return f"g-rag-{digest.hexdigest()}"
 
 
@@ -62,25 +62,13 @@ class FeatureColumns:
             columns.append(tuple(present.index(name) for name in names))
         return cls(*columns)
 
-
-def collate_graphs(graphs: Sequence[DocumentGraph], columns: FeatureColumns, *, text: bool) -> DocumentBatch:
-    """Pad graphs, at least one with a passage, to one batch; `text` adds the text vectors."""
-    most = max(len(graph.node_features) for graph in graphs)
-    width = graphs[0].vectors.shape[1] if text else 0
-    count = len(graphs)
-    vectors = np.zeros((count, most, width), dtype=np.float32)
-    questions = np.zeros((count, width), dtype=np.float32)
-    nodes = np.zeros((count, most, len(columns.node_features)), dtype=np.float32)
-    edges = np.zeros((count, most, most, len(columns.edge_features)), dtype=np.float32)
-    present = np.zeros((count, most), dtype=bool)
-    for place, graph in enumerate(graphs):
-        size = len(graph.node_features)
-        present[place, :size] = True
-        nodes[place, :size] = graph.node_features[:, columns.node_features]
-        edges[place, :size, :size] = graph.edge_features[:, :, columns.edge_features]
+    def select(self, graph: DocumentGraph, *, text: bool) -> DocumentInput:
+        """Return a network's input of a graph; `text` adds the text vectors."""
+        nodes = np.asarray(graph.node_features[:, self.node_features], dtype=np.float32)
+        edges = np.asarray(graph.edge_features[:, :, self.edge_features], dtype=np.float32)
         if text:
-            vectors[place, :size], questions[place] = graph.vectors, graph.question
-    return DocumentBatch(*(torch.from_numpy(array) for array in (vectors, nodes, edges, questions, present)))
+            return DocumentInput(graph.vectors, nodes, edges, graph.question)
+        return DocumentInput(np.zeros((len(nodes), 0), np.float32), nodes, edges, np.zeros(0, np.float32))
 
 
 def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
@@ -93,7 +81,7 @@ def save_reranker(folder: Path, trained: TrainedDocumentGNN) -> None:
         "encoder": {"fingerprint": trained.encoder},
         "about": dict(trained.about),
     }
-    write_weights(folder, config, {name: t.numpy() for name, t in sorted(trained.model.state_dict().items())})
+    write_weights(folder, config, dict(sorted(trained.model.arrays.items())))
 
 
 def load_reranker(folder: Path) -> TrainedDocumentGNN:
@@ -110,12 +98,17 @@ def _build_model(config: dict[str, Any], arrays: dict[str, FloatArray]) -> Train
         raise ValueError(str(error)) from error
     if kind not in GRAPH_KINDS or settings.edges != len(edges) or settings.numbers != len(nodes):
         raise ValueError(f"its graphs are {kind!r} with {len(nodes)} node features and {len(edges)} edge features")
-    model = DocumentGNN(settings)
-    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    shapes = settings.shapes() if settings.network in NUMPY_NETWORKS else _torch_shapes(settings)
     for name in sorted(arrays.keys() | shapes.keys()):
         shape = arrays[name].shape if name in arrays else None
         if shape != shapes.get(name):
             raise ValueError(f"the array {name!r} has the shape {shape}, wanted {shapes.get(name)}")
-    model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
-    model.eval()
+    model = DocumentNetwork(settings, arrays)
     return TrainedDocumentGNN(model, kind, nodes, edges, str(config["encoder"]["fingerprint"]), dict(config["about"]))
+
+
+def _torch_shapes(settings: DocumentGNNSettings) -> dict[str, tuple[int, ...]]:
+    import_extra("torch_geometric", "train", f"a reranking network of the kind {settings.network!r}")
+    from clew.nn.document_gnn import DocumentGNN
+
+    return {name: tuple(tensor.shape) for name, tensor in DocumentGNN(settings).state_dict().items()}

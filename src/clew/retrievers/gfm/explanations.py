@@ -10,8 +10,6 @@ Differs from the source: the function explained is the one that ranked.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from clew.arrays import BoolArray, FloatArray
 from clew.graph.paths.layered_walks import best_walks
@@ -26,28 +24,12 @@ ImportantWalk = tuple[float, tuple[int, ...]]
 """Importance, and positions of the edges in a question's graph, in order."""
 
 
-def edge_importances(
-    logits: Callable[[GraphBatch, Sequence[Tensor]], Tensor], batch: GraphBatch, targets: Sequence[int], layers: int
-) -> list[FloatArray]:
-    """Return for each target node the importance (layers, m) of each edge at each layer for its logit."""
-    weights = [torch.ones(batch.graph.edge_count, requires_grad=True) for _ in range(layers)]
-    scores = logits(batch, weights)
-    importances = []
-    for i, target in enumerate(targets):
-        retain = i + 1 < len(targets)
-        gradients = torch.autograd.grad(scores[target], weights, retain_graph=retain, allow_unused=True)
-        rows = [torch.zeros(batch.graph.edge_count) if g is None else g for g in gradients]
-        importances.append(torch.stack(rows).numpy())
-    return importances
-
-
 def most_important_walks(
-    logits: Callable[[GraphBatch, Sequence[Tensor]], Tensor],
+    edge_importances: Callable[[GraphBatch, Sequence[int]], list[FloatArray]],
     batch: GraphBatch,
     graph: QuestionGraph,
     targets: Sequence[int],
     count: int,
-    layers: int,
 ) -> list[ImportantWalk]:
     """Return the `count` most important walks from the named nodes to each target that is not named itself.
 
@@ -59,8 +41,8 @@ def most_important_walks(
     walks: list[ImportantWalk] = []
     if not len(starts) or not len(graph.edges) or not len(targets):
         return walks
-    order = batch.graph.order.numpy()
-    for target, importance in zip(targets, edge_importances(logits, batch, targets, layers), strict=True):
+    order = batch.query.edges.order
+    for target, importance in zip(targets, edge_importances(batch, targets), strict=True):
         by_edge = np.empty_like(importance)
         by_edge[:, order] = importance
         candidates = best_walks(graph.senders, graph.receivers, by_edge, starts, target, _OVERSAMPLING * count)

@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.snapshot.relational_edges import entity_graph, passage_graph, relation_texts
+from clew.inference.query_network import QueryNetwork
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.models.encoders.registry import open_encoder
 from clew.models.encoders.sentence_transformer import EmbeddingConfig
 from clew.models.validation import replace_surrogates
-from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.context import IndexContext
 from clew.query.graph_walk import GraphWalk
@@ -69,7 +69,7 @@ def _make_graphs_and_ranker(
         weighted=settings.ranker == "weighted",
         entities=_count_or_none(settings.entities),
         rarity=settings.rarity,
-        same_encoder=encoder is not None and encoder.fingerprint == trained.encoder.fingerprint,
+        same_encoder=encoder is not None and reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint),
     )
     return EntityGraphBuilder(entity_graph(snapshot), snapshot, nodes, similarity), ranker
 
@@ -77,7 +77,7 @@ def _make_graphs_and_ranker(
 def _choose_encoder(context: IndexContext, trained: TrainedGNN, folder: Path) -> Encoder:
     """Return the encoder that the weights read: the index's where they are the same, else the weights' own."""
     encoder, wanted = context.index_encoder, trained.encoder
-    if encoder is None or encoder.fingerprint != wanted.fingerprint:
+    if encoder is None or not reads_vectors_of(wanted.fingerprint, encoder.fingerprint):
         if trained.targets == "passages":
             _check_encoder(trained, encoder)
         config = EmbeddingConfig(wanted.normalize, wanted.query, wanted.text)
@@ -105,17 +105,16 @@ def make_passage_similarity(graph_walk: GraphWalk, encoder: Encoder) -> Callable
     return similarity
 
 
-def project_all_relations(model: QueryGNN, vectors: FloatArray) -> NDArray[Any]:
+def project_all_relations(model: QueryNetwork, vectors: FloatArray) -> NDArray[Any]:
     """Return what each relation (R, t) multiplies messages by at each layer, (R, layers, width).
 
     In half precision, unless the model is the published one, whose scores are kept to single precision.
     """
     shape = len(vectors), model.settings.layers, model.settings.width
     rows = np.empty(shape, dtype=np.float16 if model.settings.learned_inverse else np.float32)
-    with torch.inference_mode():
-        for start in range(0, len(vectors), _PROJECTION_BATCH):
-            part = torch.from_numpy(vectors[start : start + _PROJECTION_BATCH])
-            rows[start : start + len(part)] = model.project_relations(part).numpy()
+    for start in range(0, len(vectors), _PROJECTION_BATCH):
+        part = vectors[start : start + _PROJECTION_BATCH]
+        rows[start : start + len(part)] = model.project_relations(part)
     return rows
 
 
@@ -125,7 +124,7 @@ def _check_encoder(trained: TrainedGNN, encoder: Encoder | None) -> None:
             "this index was made with --encoder none, so it has no vectors, which gfm needs; use the retriever "
             "bm25, pagerank or entity-graph, or make a new index with an encoder"
         )
-    if trained.encoder.fingerprint != encoder.fingerprint:
+    if not reads_vectors_of(trained.encoder.fingerprint, encoder.fingerprint):
         raise InputError(
             f"the weights of gfm read vectors of the encoder {trained.encoder.name} ({trained.encoder.fingerprint}), "
             f"and the index was made with {encoder.name} ({encoder.fingerprint}): use another retriever, train weights "

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from clew.errors import InputError
-from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.inference.query_network import QueryGNNSettings, QueryNetwork
 from clew.retrievers.gfm.weights import TextEncoder, TrainedGNN
 
 CONFIG, TENSORS = "config.json", "model.pth"
@@ -35,11 +35,8 @@ def load_published_checkpoint(folder: Path) -> TrainedGNN:
     model_config = _read_section(config, "model_config", folder)
     settings = _parse_settings(model_config, folder)
     tensors = _read_tensors(folder)
-    with torch.device("meta"):
-        _check_tensors(tensors, QueryGNN(settings), folder)  # before memory of the claimed size is allocated
-    model = QueryGNN(settings)
-    model.load_state_dict({name: value.float() for name, value in tensors.items()})
-    model.eval()
+    _check_tensors(tensors, settings.shapes(), folder)
+    model = QueryNetwork(settings, {name: value.float().numpy() for name, value in tensors.items()})
     return TrainedGNN(model, "entities", _parse_encoder(config, folder), None, "")
 
 
@@ -118,10 +115,9 @@ def _read_tensors(folder: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _check_tensors(tensors: dict[str, torch.Tensor], model: QueryGNN, folder: Path) -> None:
+def _check_tensors(tensors: dict[str, torch.Tensor], expected: dict[str, tuple[int, ...]], folder: Path) -> None:
     if unexpected := [name for name, value in tensors.items() if value.layout != torch.strided or value.is_complex()]:
         raise InputError(f"{folder / TENSORS}: {unexpected[0]} is no plain tensor of real numbers: it is another model")
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     actual = {name: tuple(value.shape) for name, value in tensors.items()}
     if missing := sorted(expected.keys() - actual.keys()):
         raise InputError(

@@ -12,20 +12,17 @@ passages are nodes, are scored directly, and nodes have features and a prior; no
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from clew.arrays import BoolArray, FloatArray
-from clew.models.torch_threads import one_thread, worker_count
+from clew.inference.query_network import QueryNetwork
+from clew.models.threads import worker_count
 from clew.models.validation import replace_surrogates
-from clew.nn.query_gnn import QueryGNN
 from clew.protocols import Encoder
 from clew.query.graph_walk import NO_MATCH
 from clew.query.linking import link_question
@@ -37,7 +34,7 @@ from clew.retrievers.gfm.passage_graphs import QuestionGraph, QuestionGraphBuild
 from clew.retrievers.gfm.passage_ranking import Ranker
 from clew.types import Evidence, Filter, Path, Scored
 
-_ONE_THREAD_NODES = 5_000  # beyond this two cores are faster than one
+_ONE_THREAD_NODES = 5_000  # beyond this several cores are faster than one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +44,7 @@ class GFMRetriever:
     scope: Scope
     encoder: Encoder  # the encoder that the network was trained with
     graphs: QuestionGraphBuilder  # builds the graphs of questions
-    model: QueryGNN
+    model: QueryNetwork
     # projections (.., layers, width) of the index's relations, followed by those of their inverses where the model does
     # not learn inverses; float16 or float32
     relation_projections: NDArray[Any]
@@ -72,13 +69,18 @@ class GFMRetriever:
         with ThreadPoolExecutor(worker_count()) as pool:
             return list(pool.map(lambda question: self._retrieve_one(question, k, allowed, None), questions))
 
-    def logits(self, batch: GraphBatch, edge_weights: Sequence[Tensor] | None = None) -> Tensor:
-        """Return a logit (n,) for each node of a batch, differentiable in the edge weights when given."""
-        relations = batch.needed_relations(self.model)
-        rows = torch.from_numpy(np.asarray(self.relation_projections[relations], dtype=np.float32))
-        small = len(batch.seeds) < _ONE_THREAD_NODES
-        with torch.set_grad_enabled(edge_weights is not None), one_thread() if small else nullcontext():
-            return batch.logits(self.model, rows, edge_weights)
+    def logits(self, batch: GraphBatch) -> FloatArray:
+        """Return a logit (n,) for each node of a batch."""
+        workers = 1 if len(batch.targets) < _ONE_THREAD_NODES else worker_count()
+        return self.model.logits(batch.query, self._projections(batch), workers)
+
+    def edge_importances(self, batch: GraphBatch, targets: Sequence[int]) -> list[FloatArray]:
+        """Return for each target node the importance (layers, m) of each edge at each layer for its logit."""
+        return self.model.edge_importances(batch.query, self._projections(batch), targets)
+
+    def _projections(self, batch: GraphBatch) -> FloatArray:
+        rows = self.relation_projections[batch.needed_relations(self.model.settings)]
+        return self.model.with_inverses(np.asarray(rows, dtype=np.float32))
 
     def _retrieve_one(
         self, question: str, k: int, allowed: BoolArray, encoder_thread: ThreadPoolExecutor | None
@@ -96,7 +98,7 @@ class GFMRetriever:
         if not graph.targets.any():
             return make_evidence((), (), (*graph.notes, NO_MATCH), started)
         batch = collate([graph], [vector], self.graphs.edges)
-        ranked = self.ranker.rank(graph, self.logits(batch).numpy(), vector, k, allowed)
+        ranked = self.ranker.rank(graph, self.logits(batch), vector, k, allowed)
         targets = list(dict.fromkeys(node for node in ranked.nodes if node >= 0))
         paths = self._explain(batch, graph, targets, allowed) if self.paths_per_passage else ()
         return make_evidence(self.scope.scored_passages(ranked.passages), paths, graph.notes, started)
@@ -109,8 +111,6 @@ class GFMRetriever:
     def _explain(
         self, batch: GraphBatch, graph: QuestionGraph, targets: Sequence[int], allowed: BoolArray
     ) -> tuple[Scored[Path], ...]:
-        walks = most_important_walks(
-            self.logits, batch, graph, targets, self.paths_per_passage, self.model.settings.layers
-        )
+        walks = most_important_walks(self.edge_importances, batch, graph, targets, self.paths_per_passage)
         paths = [Scored(self.path_builder.build_path(graph, edges, allowed), score) for score, edges in walks]
         return tuple(sorted((path for path in paths if path.item), key=lambda path: -path.score))

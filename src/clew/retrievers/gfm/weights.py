@@ -12,12 +12,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
+import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import load_file, save_file
 
 from clew.errors import InputError, ProviderError
-from clew.nn.query_gnn import QueryGNN, QueryGNNSettings
+from clew.inference.query_network import QueryGNNSettings, QueryNetwork
 from clew.store.pretrained import CONFIG_FILE, adapted_weights_folder
 
 Targets = Literal["passages", "entities"]
@@ -41,7 +42,7 @@ class TextEncoder:
 class TrainedGNN:
     """A trained network."""
 
-    model: QueryGNN  # the network in evaluation mode, float32
+    model: QueryNetwork
     targets: Targets  # "passages" or "entities", the nodes that it scores
     encoder: TextEncoder  # the encoder whose vectors it reads
     nodes: int | None  # number of nodes of the question graphs in training; None for the whole graph
@@ -66,19 +67,16 @@ def load_weights(folder: Path) -> TrainedGNN:
         )
     tensors = _read_file(folder / file, load_file)
     settings = _parse_settings(config, folder)
-    model = QueryGNN(settings)
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    actual = {name: tuple(value.shape) for name, value in tensors.items()}
+    expected, actual = settings.shapes(), {name: value.shape for name, value in tensors.items()}
     if wrong := sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name)):
         shape, expected_shape = actual.get(wrong[0], "none"), expected.get(wrong[0], "none")
         raise InputError(
             f"the tensor {wrong[0]} in {folder / TENSORS} has shape {shape}, wanted is {expected_shape} "
             f"({len(wrong)} do not fit): these are the weights of another model"
         )
-    if broken := [name for name, value in tensors.items() if not torch.isfinite(value).all()]:
+    if broken := [name for name, value in tensors.items() if not np.isfinite(value).all()]:
         raise InputError(f"the tensor {broken[0]} in {folder / TENSORS} holds NaN or infinite numbers: train again")
-    model.load_state_dict({name: value.float() for name, value in tensors.items()})
-    model.eval()
+    model = QueryNetwork(settings, {name: value.astype(np.float32) for name, value in tensors.items()})
     return TrainedGNN(
         model, config["targets"], TextEncoder(**config["encoder"]), config["nodes"], _weights_key(tensors, config)
     )
@@ -113,8 +111,8 @@ def save_weights(folder: Path, trained: TrainedGNN, about: dict[str, Any], *, ha
     `about` describes the training. Half precision costs no accuracy of rankings. Raises ProviderError where the files
     cannot be written.
     """
-    kind = torch.float16 if half else torch.float32
-    tensors = {name: v.detach().to("cpu", kind).contiguous() for name, v in trained.model.state_dict().items()}
+    kind = np.float16 if half else np.float32
+    tensors = {name: np.ascontiguousarray(array, dtype=kind) for name, array in trained.model.arrays.items()}
     config: dict[str, Any] = {"format": WEIGHTS_FORMAT, **asdict(trained.model.settings), "targets": trained.targets}
     config |= {"encoder": asdict(trained.encoder), "nodes": trained.nodes, "about": about}
     # New weights get a file of another name: the old file stays until the configuration names the new one.
@@ -159,10 +157,10 @@ def _is_encoder(value: Any) -> bool:
     return value.keys() == kinds.keys() and all(type(value[name]) is kind for name, kind in kinds.items())
 
 
-def _weights_key(tensors: "dict[str, torch.Tensor]", config: dict[str, Any]) -> str:
+def _weights_key(tensors: dict[str, NDArray[Any]], config: dict[str, Any]) -> str:
     hashed = {name: value for name, value in config.items() if name not in ("about", "tensors")}
     digest = blake2b(json.dumps(hashed, sort_keys=True).encode(), digest_size=8)
     for name in sorted(tensors):
         digest.update(name.encode())
-        digest.update(tensors[name].contiguous().numpy().tobytes())
+        digest.update(tensors[name].tobytes())
     return digest.hexdigest()

@@ -9,11 +9,10 @@ Differs from the source: on an index it runs near the named entities, pruned by 
 from functools import lru_cache
 from typing import final
 
-import torch
-
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery, Subgraph, induced_subgraph
-from clew.nn.subgraph_policy import sample_without_replacement
+from clew.inference.subgraph_network import likeliest_nodes
+from clew.models.encoders.compatibility import reads_vectors_of
 from clew.query.context import IndexContext
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer, load_scorer, make_node_batch
 from clew.retrievers.subgraph.retriever import SubgraphRetriever
@@ -41,10 +40,8 @@ class GCNSelector(PerGraphSelector):
         """Return the likeliest nodes, ties by position."""
         if not len(query.graph.node_vectors):
             return induced_subgraph(query.graph.graph, [])
-        with torch.inference_mode():
-            scores, end = self._trained.model(make_node_batch([query], self._trained.settings))
-            nodes = sample_without_replacement(scores, end[0], budget, None)
-        return induced_subgraph(query.graph.graph, nodes.tolist())
+        scores, end = self._trained.model.scores(make_node_batch([query], self._trained.settings))
+        return induced_subgraph(query.graph.graph, likeliest_nodes(scores, end, budget).tolist())
 
 
 def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> SubgraphRetriever:
@@ -55,13 +52,15 @@ def build_gcn_subgraph(context: IndexContext, settings: GCNSubgraph) -> Subgraph
     """
     trained = load_scorer(context.weights_folder(WEIGHTS_NAME, settings.weights))
     method, encoder = "the likeliest by a network that feedback trained", context.index_encoder
-    if encoder is not None and encoder.fingerprint != trained.encoder:  # without one the search raises an error
+    if encoder is not None and not reads_vectors_of(
+        trained.encoder, encoder.fingerprint
+    ):  # without one the search raises an error
         if settings.weights is not None:
             raise InputError(
                 f"gcn-subgraph: this index has the encoder {encoder.name}, and the network was trained on another's "
                 "vectors; leave weights out, or train one for it (clew train subgraph)"
             )
-        model = trained.settings.build_network(encoder.dimension, 0).eval()
+        model = trained.settings.walk_network(encoder.dimension)
         trained = TrainedScorer(model, trained.settings, encoder.fingerprint, encoder.dimension)
         method = "the likeliest by a walk alone: the trained network reads another encoder than the index's"
     graph = lru_cache(maxsize=1)(context.load_fact_graph)

@@ -1,11 +1,18 @@
 """The shape of a network that selects subgraphs; loads no torch before a network is built."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
+import numpy as np
 from pydantic import Field
 
+from clew.arrays import FloatArray
 from clew.errors import InputError
+from clew.inference.subgraph_network import SUM, SubgraphNetwork
+from clew.plugins.extras import import_extra
+from clew.retrievers.subgraph.gcn_features import feature_width
 
 if TYPE_CHECKING:
     from clew.nn.subgraph_policy import SubgraphScorer
@@ -36,15 +43,44 @@ class ScorerSettings:
             if value not in choices:
                 raise InputError(f"{name} is {value!r}: wanted {' or '.join(choices)}")
 
+    def shapes(self, dimension: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the network's arrays by name, for vectors of some dimension.
+
+        Raises InputError where there are fewer than 2 layers, or a width below 1.
+        """
+        if self.layers < 2 or min(dimension, self.width) < 1:
+            raise InputError(
+                f"{self.layers} layers of widths {dimension} and {self.width}; wanted 2 layers or more, of width 1 or "
+                "more"
+            )
+        widths = [feature_width(self.inputs, dimension), *[self.width] * (self.layers - 1), 1]
+        shapes: dict[str, tuple[int, ...]] = {"weights": (2,), "end": (1,)}
+        for number, (columns, rows) in enumerate(pairwise(widths)):
+            shapes[f"gcn.layers.{number}.lin.weight"] = (rows, columns)
+            if self.combination == SUM:
+                shapes[f"gcn.layers.{number}.bias"] = (rows,)
+        return shapes
+
+    def network(self, arrays: Mapping[str, FloatArray]) -> SubgraphNetwork:
+        """Return the network of trained arrays."""
+        return SubgraphNetwork(arrays, self.layers, self.combination, stops=self.stops)
+
+    def walk_network(self, dimension: int) -> SubgraphNetwork:
+        """Return a network that scores nodes by the walk and the cosine alone, as training starts from with `sum`."""
+        arrays = {name: np.zeros(shape, dtype=np.float32) for name, shape in self.shapes(dimension).items()}
+        arrays["weights"] += 1
+        arrays["end"] -= 4
+        return self.network(arrays)
+
     def build_network(self, dimension: int, seed: int) -> "SubgraphScorer":
         """Return an untrained network for vectors of some dimension; equal seeds give equal ones.
 
         Raises InputError where there are fewer than 2 layers, or a width below 1.
         """
+        import_extra("torch_geometric", "train", "training a network that selects subgraphs")
         import torch
 
         from clew.nn.subgraph_policy import SubgraphScorer
-        from clew.retrievers.subgraph.gcn_features import feature_width
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from clew.arrays import FloatArray
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphQuery
-from clew.nn.subgraph_policy import NodeBatch, SubgraphScorer
+from clew.inference.subgraph_network import NodeInput, SubgraphNetwork
 from clew.retrievers.subgraph.gcn_features import node_features, node_offsets, walk_prior, walk_shares
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.selectors import node_similarity
@@ -23,7 +22,7 @@ from clew.store.weights_io import read_weights, write_weights
 class TrainedScorer:
     """A trained network."""
 
-    model: SubgraphScorer  # the network in evaluation mode
+    model: SubgraphNetwork
     settings: ScorerSettings  # its architecture
     encoder: str  # fingerprint of the encoder whose vectors it reads
     dimension: int  # dimension of those vectors
@@ -33,12 +32,12 @@ class TrainedScorer:
     def fingerprint(self) -> str:
         """Identifier that changes whenever some score would."""
         digest = blake2b(repr((self.settings, self.encoder)).encode(), digest_size=8)
-        for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(name.encode() + tensor.numpy().tobytes())
+        for name, array in sorted(self.model.arrays.items()):
+            digest.update(name.encode() + array.tobytes())
         return f"subgraph-{digest.hexdigest()}"
 
 
-def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> NodeBatch:
+def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> NodeInput:
     """Collate at least one question graph to a batch."""
     offsets = node_offsets([len(query.graph.node_vectors) for query in queries])
     walks = [walk_shares(query) for query in queries]
@@ -46,12 +45,12 @@ def make_node_batch(queries: Sequence[GraphQuery], settings: ScorerSettings) -> 
     edges = [
         query.graph.graph.edges.reshape(-1, 2) + offset for query, offset in zip(queries, offsets[:-1], strict=True)
     ]
-    return NodeBatch(
-        torch.from_numpy(np.concatenate(inputs)),
-        torch.from_numpy(np.concatenate(edges).astype(np.int64)),
-        torch.from_numpy(np.concatenate([node_similarity(query) for query in queries])),
-        torch.from_numpy(np.concatenate([walk_prior(shares) for shares in walks])),
-        torch.from_numpy(np.repeat(np.arange(len(queries)), np.diff(offsets))),
+    return NodeInput(
+        np.concatenate(inputs),
+        np.concatenate(edges).astype(np.int64),
+        np.concatenate([node_similarity(query) for query in queries]),
+        np.concatenate([walk_prior(shares) for shares in walks]),
+        np.repeat(np.arange(len(queries)), np.diff(offsets)),
         len(queries),
     )
 
@@ -64,7 +63,7 @@ def save_scorer(folder: Path, trained: TrainedScorer) -> None:
         "encoder": {"fingerprint": trained.encoder},
         "about": dict(trained.about),
     }
-    write_weights(folder, config, {name: t.numpy() for name, t in sorted(trained.model.state_dict().items())})
+    write_weights(folder, config, dict(sorted(trained.model.arrays.items())))
 
 
 def load_scorer(folder: Path) -> TrainedScorer:
@@ -74,14 +73,12 @@ def load_scorer(folder: Path) -> TrainedScorer:
         dimension = int(config["dimension"])
         try:
             settings = ScorerSettings(**config["settings"])
-            model = settings.build_network(dimension, 0)
+            shapes = settings.shapes(dimension)
         except InputError as error:
             raise ValueError(str(error)) from error
-        shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
         if (seen := {name: array.shape for name, array in arrays.items()}) != shapes:
             raise ValueError(f"arrays {seen}, wanted {shapes}")
-        model.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
-        model.eval()
+        model = settings.network(arrays)
         return TrainedScorer(model, settings, str(config["encoder"]["fingerprint"]), dimension, dict(config["about"]))
 
     return read_weights(folder, "the network that selects subgraphs", build)

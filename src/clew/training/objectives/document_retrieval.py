@@ -92,7 +92,7 @@ class DocumentRetrieval:
         losses: list[Tensor] = []
         start = 0
         for item, form, size in zip(batch.items, batch.forms, sizes, strict=True):
-            targets = graphs.targets[start : start + size].to(logits.device)
+            targets = torch.from_numpy(graphs.targets[start : start + size]).to(logits.device)
             relevant = torch.from_numpy(item.relevant[form]).to(targets.device)[targets]
             if relevant.any() and not relevant.all():
                 losses.append(retrieval_loss(self._loss, logits[start : start + size][targets], relevant))
@@ -122,8 +122,8 @@ def score_questions(
 def compute_logits(model: QueryGNN, batch: GraphBatch, relations: "FloatArray") -> "Tensor":
     """Return node logits (n,) on the model's device, from the text vectors (R or 2 R, t) of the relations."""
     device = next(model.parameters()).device
-    texts = torch.from_numpy(relations[batch.needed_relations(model)].astype(np.float32)).to(device)
-    return batch.to(device).logits(model, model.project_relations(texts))
+    texts = torch.from_numpy(relations[batch.needed_relations(model.settings)].astype(np.float32)).to(device)
+    return model.run_batch(batch.query, model.project_relations(texts))
 
 
 def mean_recall(

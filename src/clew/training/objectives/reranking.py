@@ -23,9 +23,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from clew.nn.document_gnn import DocumentGNN
+from clew.nn.document_gnn import DocumentBatch, DocumentGNN
 from clew.nn.ranking_losses import listwise_loss
-from clew.rerankers.g_rag.weights import FeatureColumns, collate_graphs
+from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.training.data.reranking_pools import PoolExample
 from clew.training.hyperparameters import RerankLoss
 
@@ -119,7 +119,8 @@ class Reranking:
 def score_pools(model: DocumentGNN, examples: Sequence[PoolExample], columns: FeatureColumns) -> "Tensor":
     """Return passage scores (b, n), on the model's device; n is the size of the largest pool."""
     device = next(model.parameters()).device
-    batch = collate_graphs([one.graph for one in examples], columns, text=model.settings.text > 0)
+    text = model.settings.text > 0
+    batch = DocumentBatch.from_inputs([columns.select(one.graph, text=text) for one in examples])
     scores: Tensor = model(batch.to(device))
     return scores
 

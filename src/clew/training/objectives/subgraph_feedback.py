@@ -27,7 +27,7 @@ from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import GraphContext, Subgraph, TextualGraph, build_context, induced_subgraph
 from clew.nn.node_gcn import edge_log_probabilities
-from clew.nn.subgraph_policy import sample_without_replacement, selection_log_probability
+from clew.nn.subgraph_policy import NodeBatch, sample_without_replacement, selection_log_probability
 from clew.retrievers.subgraph.gcn_settings import ScorerSettings
 from clew.retrievers.subgraph.gcn_weights import make_node_batch
 from clew.training.data.graph_questions import EncodedQuestion, lowest_losses, reader_inputs
@@ -103,7 +103,7 @@ class SubgraphFeedback:
         """Return a surrogate loss: its gradient is meaningful, its value is not. None if all costs are equal."""
         seed, questions = batch
         recipe, paper = self._recipe, self._recipe.objective == PAPER
-        nodes = make_node_batch([one.question_graph for one in questions], self._settings)
+        nodes = NodeBatch.from_input(make_node_batch([one.question_graph for one in questions], self._settings))
         scores, ends = model(nodes)
         by_question = scores.split(torch.bincount(nodes.graph_of, minlength=nodes.graph_count).tolist())
         generator = torch.Generator().manual_seed(seed)
@@ -136,7 +136,7 @@ class SubgraphFeedback:
         contexts: list[GraphContext] = []
         with torch.no_grad():
             for one in self._validation:
-                scores, ends = model(make_node_batch([one.question_graph], self._settings))
+                scores, ends = model(NodeBatch.from_input(make_node_batch([one.question_graph], self._settings)))
                 nodes = sample_without_replacement(scores, ends[0], self._recipe.budget, None)
                 contexts.append(_selected_context(one, nodes))
         with self._averaged_reader(model):

@@ -88,7 +88,7 @@ def train_gfm(
     }
     with group.rank_zero_first():
         if not group.rank:
-            save_weights(out, TrainedGNN(model, recipe.targets, encoder, recipe.nodes, ""), about)
+            save_weights(out, TrainedGNN(model.network(), recipe.targets, encoder, recipe.nodes, ""), about)
     return replace(result, questions=size)
 
 
@@ -109,11 +109,13 @@ def adapt_gfm(index: Index, start: Path, out: Path, recipe: GFMRecipe, progress:
     )
     version = f"{index.table.version}-{trained.key}-{_run_key(recipe, loop=True)}"
     state = index.table.location.derived / "adapting" / version
-    result = train(trained.model, objective, recipe.loop, state, progress)
+    model = QueryGNN.from_network(trained.model)
+    result = train(model, objective, recipe.loop, state, progress)
     discard(state)
     if result.best_epoch >= 0:
         about = {"adapted from": trained.key, "questions": len(training), **_describe_recipe(recipe)}
-        save_weights(out, trained, {**about, "figures": result.figures})
+        adapted = replace(trained, model=model.network())
+        save_weights(out, adapted, {**about, "figures": result.figures})
     return replace(result, questions=len(training), held_out=len(held_out))
 
 
@@ -200,7 +202,7 @@ def _initial_network(recipe: GFMRecipe, view: GraphView) -> tuple[QueryGNN, Text
     wanted = {**asdict(shape), "targets": recipe.targets}
     if other := [f"{name} {seen[name]}, not {wanted[name]}" for name in wanted if seen[name] != wanted[name]]:
         raise InputError(f"the weights in {recipe.start} have {'; '.join(other)}: give weights of the same shape")
-    return trained.model, encoder
+    return QueryGNN.from_network(trained.model), encoder
 
 
 def _check_encoder(trained: TrainedGNN, encoder: Encoder) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from clew.nn.document_gnn import DocumentGNN, DocumentGNNSettings
-from clew.nn.query_gnn import QueryGNNSettings
+from clew.inference.document_network import DocumentGNNSettings
+from clew.inference.query_network import QueryGNNSettings
+from clew.nn.document_gnn import DocumentGNN
 from clew.rerankers.g_rag import amr_document_graph, document_graph
 from clew.rerankers.g_rag.weights import FeatureColumns
 from clew.retrievers.gfm.passage_graphs import FEATURES

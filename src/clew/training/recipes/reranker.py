@@ -91,7 +91,7 @@ def train_reranker(
         "best epoch": result.best_epoch,
         "figures": {name: round(value, 4) for name, value in result.figures.items()},
     }
-    save_reranker(out, TrainedDocumentGNN(model, recipe.kind, *read, source.fingerprint, about))
+    save_reranker(out, TrainedDocumentGNN(model.network(), recipe.kind, *read, source.fingerprint, about))
     return replace(
         result,
         initial_figures=figures_by_set(held_out, lambda examples: [one.relevant for one in examples]),

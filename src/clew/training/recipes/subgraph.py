@@ -10,6 +10,7 @@ from clew.answering.graph_readers.protocols import GraphReader
 from clew.errors import InputError
 from clew.graph.subgraphs.textual_graph import build_context
 from clew.models.encoders.memory import VectorMemory
+from clew.nn.arrays import export_arrays
 from clew.protocols import Encoder
 from clew.retrievers.subgraph.gcn_weights import TrainedScorer
 from clew.retrievers.subgraph.selectors import SubgraphSelector
@@ -76,7 +77,9 @@ def train_selection(
         "figures": result.figures,
         "started_at": result.initial_figures,
     }
-    scorer = TrainedScorer(model, network, encoder.fingerprint, encoder.dimension, about)
+    scorer = TrainedScorer(
+        network.network(export_arrays(model)), network, encoder.fingerprint, encoder.dimension, about
+    )
     return scorer, replace(result, questions=len(training), held_out=len(validation))
 
 

@@ -1,0 +1,18 @@
+"""Parameters of networks as numpy arrays, as they are stored and as the forward passes without torch read them."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import nn
+
+from clew.arrays import FloatArray
+
+
+def export_arrays(module: nn.Module) -> dict[str, FloatArray]:
+    """Return copies of the parameters by name, in float32."""
+    return {name: value.detach().cpu().float().numpy().copy() for name, value in sorted(module.state_dict().items())}
+
+
+def load_arrays(module: nn.Module, arrays: Mapping[str, FloatArray]) -> None:
+    """Set the parameters of a module to the arrays of their names; other arrays are ignored."""
+    module.load_state_dict({name: torch.tensor(arrays[name]) for name in module.state_dict()})
