@@ -13,10 +13,10 @@ from clew.datasets.loaders import load_questions
 from clew.evaluation.runs import execute
 from clew.evaluation.scoring import score
 from clew.graph.csr import build_adjacency
-from clew.indexing.snapshot_builder import snapshot_folder
 from clew.query.graph_walk import GraphWalkConfig
 from clew.query.scope import Scope
 from clew.retrievers.pagerank import PageRankRetriever
+from clew.store.snapshot_files import snapshot_folder
 from clew.text.bm25 import BM25Index
 from workbench import BENCHMARKS, DATA, build_index, describe_machine, print_table
 

@@ -5,19 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from clew.answering.selection import select_answerer
 from clew.errors import IndexFormatError, InputError
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.indexing.chunking import Chunker
-from clew.indexing.extraction.llm import LanguageModelExtractor
-from clew.indexing.extraction.registry import open_extractor
-from clew.indexing.index_stats import IndexStats, collect_stats
-from clew.indexing.kg_formats.files import GraphFile, graph_file
-from clew.indexing.kg_import import GraphImporter, GraphReport, clean_graph_name
-from clew.indexing.pipeline import EXTRACTION_CALLS, IndexingReport, IndexWriter, choose_extractor
-from clew.indexing.snapshot_builder import check_snapshot, ensure_snapshot, snapshot_folder
-from clew.indexing.sources.reader import read_documents
 from clew.models.encoders.registry import open_encoder
 from clew.models.llm.access import LLMClientFactory
 from clew.plugins.records import SettingsRecord, record_label
@@ -28,8 +19,17 @@ from clew.settings import Settings, load_settings
 from clew.store.kg_shards import is_shard, shards_by_graph
 from clew.store.location import locate, reply_cache_path
 from clew.store.passage_table import PassageTable, restore_version
+from clew.store.snapshot_files import check_snapshot, snapshot_folder
 from clew.store.writer_lock import writer_lock
 from clew.types import Answer, Document, Evidence, Failure, Filter, Progress, count_progress, ignore_progress
+
+if TYPE_CHECKING:
+    from clew.indexing.index_stats import IndexStats
+    from clew.indexing.kg_formats.files import GraphFile
+    from clew.indexing.kg_import import GraphReport
+    from clew.indexing.pipeline import IndexingReport
+
+# A search loads nothing of `clew.indexing`: what adds documents is imported by the methods that do.
 
 AUTO = "auto"
 
@@ -71,7 +71,7 @@ class Index:
         vectors = self.table.location.derived / "vectors.lance"
         while True:
             if not folder.is_dir():
-                ensure_snapshot(self.table, self._encoder, self._progress)
+                self._build_snapshot()
             try:
                 check_snapshot(folder)
                 return IndexContext(
@@ -96,7 +96,7 @@ class Index:
         extractor: str | None = None,
         *,
         retry_failed: bool = False,
-    ) -> IndexingReport:
+    ) -> "IndexingReport":
         """Add documents, replace those that have changed, and leave the others alone.
 
         Args:
@@ -110,6 +110,12 @@ class Index:
                 kind than the index's.
             IndexLockedError: Another process is writing.
         """
+        from clew.indexing.chunking import Chunker
+        from clew.indexing.extraction.llm import LanguageModelExtractor
+        from clew.indexing.extraction.registry import open_extractor
+        from clew.indexing.pipeline import EXTRACTION_CALLS, IndexWriter, choose_extractor
+        from clew.indexing.sources.reader import read_documents
+
         listed = list(documents) if not isinstance(documents, str | Path) else [documents]
         paths = [item for item in listed if isinstance(item, str | Path)]
         given = [item for item in listed if isinstance(item, Document | Failure)]
@@ -132,8 +138,8 @@ class Index:
         return report
 
     def import_graph(
-        self, source: str | Path | GraphFile, name: str | None = None, *, strict: bool = False
-    ) -> GraphReport:
+        self, source: "str | Path | GraphFile", name: str | None = None, *, strict: bool = False
+    ) -> "GraphReport":
         """Import a graph, in the place of what was imported by the same name.
 
         Args:
@@ -147,6 +153,9 @@ class Index:
                 changed.
             IndexLockedError: Another process is writing.
         """
+        from clew.indexing.kg_formats.files import GraphFile, graph_file
+        from clew.indexing.kg_import import GraphImporter, clean_graph_name
+
         file = source if isinstance(source, GraphFile) else graph_file(source)
         called = clean_graph_name(file.path.name if name is None else name)
         if strict:
@@ -166,8 +175,10 @@ class Index:
         report.seconds = time.perf_counter() - started
         return report
 
-    def remove(self, ids: Sequence[str]) -> IndexingReport:
+    def remove(self, ids: Sequence[str]) -> "IndexingReport":
         """Remove documents, and imported graphs by name; an absent id is an InputError, and nothing was removed."""
+        from clew.indexing.pipeline import IndexingReport
+
         with self._writing():
             known = self.table.document_hashes()
             documents = {id_ for id_, hash_ in known.items() if not is_shard(hash_)}
@@ -189,7 +200,12 @@ class Index:
                 yield
             finally:
                 self._move_to_version(self.table)
-            ensure_snapshot(self.table, self._encoder, self._progress)
+            self._build_snapshot()
+
+    def _build_snapshot(self) -> None:
+        from clew.indexing.snapshot_builder import ensure_snapshot
+
+        ensure_snapshot(self.table, self._encoder, self._progress)
 
     def _move_to_version(self, table: PassageTable) -> None:
         self.table = table
@@ -269,6 +285,8 @@ class Index:
         A model is `provider:model`, or "" for sentences quoted without a language model; an unknown provider, a missing
         package or key is an InputError.
         """
+        from clew.answering.selection import select_answerer
+
         if isinstance(retriever, str | SettingsRecord):
             from_paths = is_path_retriever(self.resolve_retriever(retriever))
         else:
@@ -289,8 +307,10 @@ class Index:
         with self._writing():
             return self.table.compact()
 
-    def stats(self) -> IndexStats:
+    def stats(self) -> "IndexStats":
         """Return counts, settings and the manifest of this version."""
+        from clew.indexing.index_stats import collect_stats
+
         return collect_stats(self.table, self.snapshot)
 
 
@@ -322,6 +342,10 @@ def create(
     Raises:
         InputError: There is an index already, or the encoder, extractor or its language model cannot be used.
     """
+    from clew.indexing.chunking import Chunker
+    from clew.indexing.extraction.registry import open_extractor
+    from clew.indexing.pipeline import EXTRACTION_CALLS
+
     chosen = load_settings() if settings is None else settings
     encoder = open_encoder(chosen.encoder)
     asked = llm_factory or LLMClientFactory()

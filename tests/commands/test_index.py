@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import clew as package
-from clew.indexing.snapshot_builder import snapshot_folder
 from clew.models.llm.reply_cache import ReplyCache
+from clew.store.snapshot_files import snapshot_folder
 from tests.faults.commands import Outcome, run_clew, start_process, write_lines
 from tests.faults.model_server import Request, RunningServer, ServerReply, model_server
 from tests.indexing.extraction.scripted_model import answer_request, find_passage, parse_request

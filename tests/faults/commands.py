@@ -19,8 +19,8 @@ import typer
 from clew.commands import app
 from clew.errors import IndexFormatError
 from clew.indexing import kg_import, pipeline
-from clew.indexing.snapshot_builder import snapshot_folder
 from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import snapshot_folder
 
 SERVER = multiprocessing.get_context("forkserver")
 # Imported once, so that a process costs a fork and not a second of imports. None of these opens a table, so the server

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.indexing.snapshot_builder import snapshot_folder
 from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import snapshot_folder
 from tests.faults.commands import Outcome, folder_hash, make_voyage, run_clew, run_process, snapshot_hash, write_lines
 
 QUESTION = "Which captain took Voyage 12 to Hobart?"

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
 from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.verify import verify
 from tests.faults.commands import make_voyage, run_process, snapshot_hash, start_process, stored_documents, write_lines
 

@@ -15,11 +15,11 @@ from clew.graph.snapshot.diff import diff_snapshots
 from clew.index import Index
 from clew.indexing import kg_import
 from clew.indexing.kg_formats.files import graph_file
-from clew.indexing.snapshot_builder import MANIFEST_FILE, read_manifest, snapshot_folder
 from clew.retrievers.empty_index import ONLY_GRAPH
 from clew.retrievers.registry import RETRIEVERS
 from clew.settings import Settings
 from clew.store.kg_shards import StoredGraph
+from clew.store.snapshot_files import MANIFEST_FILE, read_manifest, snapshot_folder
 from clew.store.verify import repair, verify
 from clew.types import Document, Triple
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, without_timing

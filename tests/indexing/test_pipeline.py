@@ -16,8 +16,8 @@ from clew.indexing import pipeline
 from clew.indexing.chunking import Chunker
 from clew.indexing.extraction.rule_based import RuleExtractor
 from clew.indexing.pipeline import IndexWriter
-from clew.indexing.snapshot_builder import MANIFEST_FILE, snapshot_folder
 from clew.settings import Settings
+from clew.store.snapshot_files import MANIFEST_FILE, snapshot_folder
 from clew.types import Document, Extraction, Failure, Passage, ignore_progress
 
 NAMES = ("Fram", "Fridtjof Nansen", "Colin Archer", "Larvik", "Fram (ship)", "Norway", "Ship")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import clew
 from clew.index import Index
 from clew.indexing import pipeline
-from clew.indexing.snapshot_builder import snapshot_folder
 from clew.settings import Settings
+from clew.store.snapshot_files import snapshot_folder
 from clew.types import Document, ignore_progress
 
 

@@ -10,19 +10,11 @@ import clew
 from clew.errors import IndexFormatError
 from clew.index import Index
 from clew.indexing import snapshot_builder
-from clew.indexing.snapshot_builder import (
-    MANIFEST_FILE,
-    are_distinguishable,
-    check_snapshot,
-    ensure_snapshot,
-    is_comparable,
-    read_manifest,
-    snapshot_folder,
-    snapshot_problems,
-)
+from clew.indexing.snapshot_builder import are_distinguishable, ensure_snapshot, is_comparable
 from clew.models.encoders.hashing import HashingEncoder
 from clew.settings import Settings
 from clew.store.atomic import discard
+from clew.store.snapshot_files import MANIFEST_FILE, check_snapshot, read_manifest, snapshot_folder, snapshot_problems
 from clew.text import bm25
 from clew.types import Document, Passage, ignore_progress
 from tests.small_index import DOCUMENTS, QUESTIONS, make_index, result_ids, without_timing

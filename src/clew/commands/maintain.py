@@ -10,8 +10,8 @@ from clew.commands.output import print_json
 from clew.commands.reports import print_difference, print_stats
 from clew.graph.snapshot.diff import diff_snapshots
 from clew.index import open as open_index
-from clew.indexing.snapshot_builder import snapshot_folder, snapshot_problems
 from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import snapshot_folder, snapshot_problems
 from clew.store.verify import repair as repair_index
 from clew.store.verify import verify as find_problems
 

@@ -12,9 +12,9 @@ from clew.evaluation.reports import EvaluationReport
 from clew.evaluation.runs import RUN_FORMAT, Run, execute
 from clew.evaluation.scoring import build_report, compare, score
 from clew.index import Index, RetrieverSpec
-from clew.indexing.snapshot_builder import read_manifest, snapshot_folder
 from clew.protocols import Answerer, Retriever, fingerprint_of
 from clew.store.error_mapping import map_errors
+from clew.store.snapshot_files import read_manifest, snapshot_folder
 from clew.types import Answer, Filter, Progress, Question, Usage
 
 RUN_DEPTH = 10

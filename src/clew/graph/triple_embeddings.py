@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import BoolArray, FloatArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.graph.csr import Adjacency
 from clew.graph.paths.beam_search import PathScorer
 
@@ -64,7 +64,7 @@ class TripleEmbeddings:
         return score_paths
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _nearest_triples(triples, names, relations, norms, allowed):  # type: ignore[no-untyped-def]
     nearest = np.full(len(names), -1, dtype=np.int32)
     for i in range(len(names)):
@@ -78,7 +78,7 @@ def _nearest_triples(triples, names, relations, norms, allowed):  # type: ignore
     return nearest
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _triple_norms(triples, names, relations):  # type: ignore[no-untyped-def]
     norms = np.empty(len(triples), dtype=np.float32)
     for t in range(len(triples)):
@@ -91,7 +91,7 @@ def _triple_norms(triples, names, relations):  # type: ignore[no-untyped-def]
     return norms
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(fastmath=True)
 def _score_extensions(  # type: ignore[no-untyped-def]
     path, extensions, question, context_weight, triples, names, relations, indptr, indices, passages, allowed
 ):
@@ -125,7 +125,7 @@ def _score_extensions(  # type: ignore[no-untyped-def]
     return scores
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(fastmath=True)
 def _unit_triple_vector(triple, triples, names, relations, unit):  # type: ignore[no-untyped-def]
     head, relation, tail = triples[triple]
     total = 0.0
@@ -139,7 +139,7 @@ def _unit_triple_vector(triple, triples, names, relations, unit):  # type: ignor
     return unit
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(fastmath=True)
 def _dot_product(left, right):  # type: ignore[no-untyped-def]
     total = 0.0
     for i in range(len(left)):

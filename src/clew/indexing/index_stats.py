@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.graph.snapshot.snapshot import Snapshot
-from clew.indexing.snapshot_builder import read_manifest, snapshot_folder
 from clew.store.kg_shards import StoredGraph, is_shard, stored_graphs
 from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import read_manifest, snapshot_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ Its manifest states all inputs and the hash of each file. Equal contents give eq
 """
 
 import gc
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.errors import IndexFormatError
 from clew.graph.snapshot.builder import PassageColumns, build_snapshot, with_equivalences
 from clew.graph.snapshot.imported_graph import ImportedGraph
 from clew.graph.snapshot.snapshot import Snapshot, save_snapshot
@@ -26,9 +24,17 @@ from clew.indexing.resolution.pair_cache import load_pairs, save_pairs
 from clew.indexing.resolution.synonyms import find_synonyms
 from clew.indexing.resolution.title_linking import NamedText
 from clew.protocols import Encoder
-from clew.store.atomic import atomic_folder, discard_older, file_hash, remove_leftovers
+from clew.store.atomic import atomic_folder, discard_older, remove_leftovers
 from clew.store.kg_shards import NAME_SHARD, TRIPLE_SHARD, is_shard, shard_triples, stored_graphs
 from clew.store.passage_table import PassageTable
+from clew.store.snapshot_files import (
+    MANIFEST_FILE,
+    SNAPSHOT_FORMAT,
+    hash_files,
+    snapshot_folder,
+    snapshot_problems,
+    write_manifest,
+)
 from clew.store.vector_cache import VectorCache
 from clew.text.bm25 import LEXICAL, BM25Index
 from clew.text.normalization import tokens
@@ -39,18 +45,7 @@ if TYPE_CHECKING:
 
     from clew.types import FloatArray
 
-SNAPSHOT_FORMAT = "snapshot-5"
-MANIFEST_FILE = "manifest.json"
-CHECKSUM_KEY = "seal"
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
-
-
-def snapshot_folder(table: PassageTable) -> Path:
-    """Return the folder of the snapshot of the table's version, which may not exist."""
-    # The number alone would match the snapshot of another table, if the table was restored or created again.
-    source = f"{SNAPSHOT_FORMAT} {BM25Index.fingerprint()} {table.files_hash}"
-    key = blake2b(source.encode(), digest_size=8).hexdigest()
-    return table.location.derived / "snapshots" / f"{table.version:08d}-{key}"
 
 
 def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -> Path:
@@ -66,23 +61,11 @@ def ensure_snapshot(table: PassageTable, encoder: Encoder, progress: Progress) -
             save_snapshot(snapshot, temporary)
             texts = (f"{title}\n{text}" for title, text in zip(snapshot.titles, snapshot.texts, strict=True))
             BM25Index.build(texts).save(temporary / LEXICAL)
-            _write_manifest(_make_manifest(rows, table, temporary), temporary)
+            write_manifest(_make_manifest(rows, table, temporary), temporary)
         discard_older(folder, "[0-9]*")  # a process that has one open keeps it, since its files stay mapped
     remove_leftovers(folder.parent)  # also those of a writer that was killed after completing its snapshot
     remove_leftovers(table.location.derived)
     return folder
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return a snapshot's inputs and the hashes of its files; a missing or damaged manifest is an IndexFormatError."""
-    try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        message = f"the manifest of a snapshot is missing or damaged ({error})"
-        raise IndexFormatError(f"{message}: run `clew repair`") from error
-    if not isinstance(manifest, dict) or manifest.pop(CHECKSUM_KEY, None) != _manifest_checksum(manifest):
-        raise IndexFormatError(f"the manifest of {folder.name} is not as it was written: run `clew repair`")
-    return manifest
 
 
 def read_named_texts(rows: "pa.Table") -> list[NamedText]:
@@ -162,7 +145,7 @@ def _add_synonyms(snapshot: Snapshot, table: PassageTable, encoder: Encoder, pro
     pairs = find_synonyms(names, vectors, *_synonym_settings(table.settings), cache)
     with atomic_folder(folder) as temporary:
         save_pairs(pairs.cache, temporary)
-        _write_manifest({"files": _file_hashes(temporary)}, temporary)
+        write_manifest({"files": hash_files(temporary)}, temporary)
     is_title = np.zeros(len(snapshot.entities), dtype=bool)
     is_title[snapshot.title_entities[snapshot.title_entities >= 0]] = True
     left, right = entities[pairs.left], entities[pairs.right]
@@ -209,41 +192,5 @@ def _make_manifest(rows: "pa.Table", table: PassageTable, folder: Path) -> dict[
         "graphs": [asdict(graph) for graph in stored_graphs(table.iter_shards(["metadata"]))],
         "extractors": dict(sorted(Counter(rows.column("extractor").to_pylist()).items())),
         "failures": rows.num_rows - rows.column("failure").null_count,
-        "files": _file_hashes(folder),
+        "files": hash_files(folder),
     }
-
-
-def _write_manifest(manifest: dict[str, Any], folder: Path) -> None:
-    content = {**manifest, CHECKSUM_KEY: _manifest_checksum(manifest)}
-    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
-    (folder / MANIFEST_FILE).write_text(text + "\n", encoding="utf-8")
-
-
-def _manifest_checksum(manifest: dict[str, Any]) -> str:
-    return blake2b(json.dumps(manifest, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
-def snapshot_problems(folder: Path) -> list[str]:
-    """Return a line for each missing, unexpected or changed file of a snapshot; [] if intact or not yet built."""
-    if not folder.is_dir():
-        return []
-    try:
-        expected = read_manifest(folder)["files"]
-        actual = _file_hashes(folder)
-    except IndexFormatError as error:
-        return [str(error)]
-    except OSError as error:
-        return [f"{folder.name} cannot be read ({error}): run `clew repair`"]
-    names = sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name))
-    return [f"{folder.name}/{name} is not as it was written: run `clew repair`" for name in names]
-
-
-def check_snapshot(folder: Path) -> None:
-    """Raise an IndexFormatError where a file is not as the manifest says: a flipped bit would give wrong results."""
-    if problems := snapshot_problems(folder):
-        raise IndexFormatError(problems[0])
-
-
-def _file_hashes(folder: Path) -> dict[str, str]:
-    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: file_hash(path) for name, path in files.items() if name != MANIFEST_FILE}

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import FloatArray
+from clew.arrays.compiled import njit
 
 LAYER_NORM_EPSILON = np.float32(1e-5)
 """Added to the variance in layer normalisation, as in PyTorch."""
@@ -37,7 +37,7 @@ def normalised_gradient(gradient: FloatArray, x: FloatArray, arrays: Mapping[str
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _mean_and_scale(row, epsilon):  # type: ignore[no-untyped-def]
     total = np.float64(0.0)
     for value in row:
@@ -49,7 +49,7 @@ def _mean_and_scale(row, epsilon):  # type: ignore[no-untyped-def]
     return np.float32(mean), np.float32(1.0 / np.sqrt(squares / len(row) + epsilon))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _add_normalised(states, x, gain, shift, epsilon, out):  # type: ignore[no-untyped-def]
     for row in range(len(x)):
         mean, scale = _mean_and_scale(x[row], epsilon)
@@ -58,7 +58,7 @@ def _add_normalised(states, x, gain, shift, epsilon, out):  # type: ignore[no-un
             out[row, i] = states[row, i] + max(value, np.float32(0.0))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _normalised_gradient(gradient, x, gain, shift, epsilon, out):  # type: ignore[no-untyped-def]
     width = x.shape[1]
     unit = np.empty(width, dtype=np.float32)

@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from numba import get_num_threads, njit, prange
 from numpy.typing import NDArray
 
 from clew.arrays import FloatArray, LongArray
+from clew.arrays.compiled import njit, prange
 
 PRODUCT, SUM, FIRST = 0, 1, 2
 """Terms that are summed: the product of two rows, their sum, or the first row alone."""
@@ -113,6 +113,8 @@ def sum_messages(
         sum_rows = _sum_rows_bfloat16 if halves else _sum_rows
         sum_rows(*edges, *rows, out, 0, count, kind == PRODUCT, kind == FIRST)
     else:
+        from numba import get_num_threads
+
         bounds = _chunk_bounds(groups.indptr, _CHUNKS_PER_THREAD * get_num_threads())
         sum_chunks = _sum_chunks_bfloat16 if halves else _sum_chunks
         sum_chunks(*edges, *rows, out, bounds, kind == PRODUCT, kind == FIRST)
@@ -152,7 +154,7 @@ def _chunk_bounds(indptr: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([[0], bounds, [len(indptr) - 1]]))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(inline="always")
 def _add_term(total, weight, left, right, product, first_only):  # type: ignore[no-untyped-def]
     if product:
         for i in range(len(total)):
@@ -165,7 +167,7 @@ def _add_term(total, weight, left, right, product, first_only):  # type: ignore[
             total[i] += weight * (left[i] + right[i])
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _sum_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         total = out[row]
@@ -175,7 +177,7 @@ def _sum_rows(indptr, order, first, second, weights, left, right, out, start, st
             _add_term(total, weight, left[first[edge]], right[second[edge]], product, first_only)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only):  # type: ignore[no-untyped-def]
     width = out.shape[1]
     bits = np.empty((2, width), dtype=np.uint32)
@@ -191,21 +193,21 @@ def _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, 
             _add_term(total, weight, one, other, product, first_only)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(parallel=True)
 def _sum_chunks(indptr, order, first, second, weights, left, right, out, bounds, product, first_only):  # type: ignore[no-untyped-def]
     for part in prange(len(bounds) - 1):
         start, stop = bounds[part], bounds[part + 1]
         _sum_rows(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only)
 
 
-@njit(cache=True, nogil=True, parallel=True)
+@njit(parallel=True)
 def _sum_chunks_bfloat16(indptr, order, first, second, weights, left, right, out, bounds, product, first_only):  # type: ignore[no-untyped-def]
     for part in prange(len(bounds) - 1):
         start, stop = bounds[part], bounds[part + 1]
         _sum_rows_bfloat16(indptr, order, first, second, weights, left, right, out, start, stop, product, first_only)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _dot_edges(receivers, senders, relations, gradients, nodes, vectors, out, product):  # type: ignore[no-untyped-def]
     for edge in range(len(out)):
         gradient, left, right = gradients[receivers[edge]], nodes[senders[edge]], vectors[relations[edge]]
@@ -215,7 +217,7 @@ def _dot_edges(receivers, senders, relations, gradients, nodes, vectors, out, pr
         out[edge] = total
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _dot_edges_bfloat16(receivers, senders, relations, gradients, nodes, vectors, out, product):  # type: ignore[no-untyped-def]
     width = gradients.shape[1]
     bits = np.empty((3, width), dtype=np.uint32)

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import BoolArray, FloatArray, IntArray, top_order
+from clew.arrays.compiled import njit
 from clew.graph.ppr.forward_push import PushResult, push_pagerank
 from clew.query.linking import LinkedQuestion, describe_links, link_question
 from clew.query.scope import Scope
@@ -128,7 +128,7 @@ def mix_restart(
     return nodes, np.array([restart[int(node)] for node in nodes], dtype=np.float32)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _scale_to_best(scores, allowed):  # type: ignore[no-untyped-def]
     best = np.float32(0.0)
     for passage in range(len(scores)):
@@ -142,7 +142,7 @@ def _scale_to_best(scores, allowed):  # type: ignore[no-untyped-def]
     return shares
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _node_attraction(hub_penalty, full, remainder, full_weight, remainder_weight):  # type: ignore[no-untyped-def]
     """Return the attraction (n,) of each node; the first P are passages, attracting by their match to the question."""
     attraction = hub_penalty.copy()

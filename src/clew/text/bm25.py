@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numba import njit
 from Stemmer import Stemmer
 from Stemmer import version as stemmer_version
 
@@ -96,7 +95,9 @@ class BM25Index:
         for column in columns[self.terms[columns] == hashes].tolist():
             start, end = self.offsets[column], self.offsets[column + 1]
             count = np.float32(counts[int(self.terms[column])])
-            _add_postings(scores, self.passages, self.weights, start, end, count)
+            scores[self.passages[start:end]] += (
+                count * self.weights[start:end]
+            )  # a passage is in a term's postings once
         return scores
 
     def save(self, folder: Path) -> None:
@@ -123,12 +124,6 @@ class BM25Index:
         if fault := _find_fault(settings, arrays):
             raise _unusable_error(folder, fault)
         return cls(**arrays, size=settings["passages"])
-
-
-@njit(cache=True, nogil=True)
-def _add_postings(scores, passages, weights, start, end, count):  # type: ignore[no-untyped-def]
-    for posting in range(start, end):
-        scores[passages[posting]] += count * weights[posting]
 
 
 class _Analyzer:

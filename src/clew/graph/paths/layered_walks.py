@@ -8,9 +8,9 @@ Differs from the source: a walk may be shorter than the number of layers; the se
 """
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import FloatArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 
 
 def best_walks(
@@ -46,7 +46,7 @@ def _trace_edges(edges: LongArray, slots: LongArray, senders: IntArray, node: in
     return tuple(reversed(walk))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _best_prefixes(senders, receivers, importance, starts, size, width):  # type: ignore[no-untyped-def]
     layers = len(importance)
     scores = np.full((layers + 1, size, width), -np.inf, dtype=np.float32)
@@ -71,7 +71,7 @@ def _best_prefixes(senders, receivers, importance, starts, size, width):  # type
     return scores, edges, slots
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _insert(scores, edges, slots, score, edge, slot):  # type: ignore[no-untyped-def]
     position = len(scores) - 1
     if score <= scores[position]:

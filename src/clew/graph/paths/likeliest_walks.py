@@ -11,9 +11,9 @@ import heapq
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import FloatArray, IntArray
+from clew.arrays.compiled import njit
 from clew.graph.csr import Adjacency
 from clew.graph.ppr.forward_push import PushResult
 
@@ -59,7 +59,7 @@ def _trace_back(position: int, previous: IntArray) -> list[int]:
 
 
 # `probability`, `best`, `previous` and `wanted` are indexed by positions in `nodes`, which are `slots` minus one.
-@njit(cache=True, nogil=True)
+@njit
 def _dijkstra(  # type: ignore[no-untyped-def]
     indptr, indices, weights, nodes, slots, open_weights, starts, start_weights, attraction, damping, targets
 ):

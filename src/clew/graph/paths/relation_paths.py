@@ -13,9 +13,9 @@ is missed.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.graph.csr import run_starts
 from clew.graph.subgraphs.induced import LocalGraph
 
@@ -114,7 +114,7 @@ def _ancestors(levels: list[RelationPathLevel]) -> IntArray:
 
 
 # The first path found represents all of its relation path and end; a simple path replaces one that is not.
-@njit(cache=True, nogil=True)
+@njit
 def _extend_paths(  # type: ignore[no-untyped-def]
     indptr,
     neighbours,

@@ -11,10 +11,10 @@ broken by fewer edges, then by smaller edges from the start on.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from clew.arrays import DoubleArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.errors import InputError
 from clew.graph.paths.simple_paths import PathSet, entities_at
 from clew.graph.subgraphs.induced import LocalGraph
@@ -51,7 +51,7 @@ def shortest_paths(
 
 # Of two paths to a node with equal length and cost the one with the smaller edges wins: `ranks` orders the paths of the
 # last layer by their edges, so that a path is compared by its parent's rank and its last edge.
-@njit(cache=True, nogil=True)
+@njit
 def _search_layers(indptr, neighbours, edges, costs, starts, hops):  # type: ignore[no-untyped-def]
     size = len(indptr) - 1
     best, lengths = np.full(size, np.inf), np.full(size, -1, dtype=np.int32)
@@ -86,7 +86,7 @@ def _search_layers(indptr, neighbours, edges, costs, starts, hops):  # type: ign
     return best, lengths, parents, codes
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _trace_paths(ends, lengths, parents, codes):  # type: ignore[no-untyped-def]
     hops = len(codes)
     positions = np.full((len(ends), hops + 1), -1, dtype=np.int32)

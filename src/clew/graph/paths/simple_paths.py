@@ -10,9 +10,9 @@ prefix of the result of a larger one.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
 
@@ -73,7 +73,7 @@ def entities_at(local: LocalGraph, positions: IntArray) -> IntArray:
 
 
 # Each path has a cursor into the edges of its end and stays in the rounds until they are exhausted.
-@njit(cache=True, nogil=True)
+@njit
 def _extend_paths(indptr, neighbours, paths, length, max_paths):  # type: ignore[no-untyped-def]
     count = len(paths)
     cursors, ends = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
@@ -105,7 +105,7 @@ def _extend_paths(indptr, neighbours, paths, length, max_paths):  # type: ignore
     return parents[:found], entries[:found], truncated
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _skip_visited(neighbours, entry, end, path, length):  # type: ignore[no-untyped-def]
     """Return the first entry that leads off the path; a million edges to one neighbour are skipped in one search."""
     while entry < end and _is_visited(path, length, neighbours[entry]):
@@ -113,7 +113,7 @@ def _skip_visited(neighbours, entry, end, path, length):  # type: ignore[no-unty
     return entry
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _is_visited(path, length, node):  # type: ignore[no-untyped-def]
     for step in range(length + 1):  # noqa: SIM110 - compiled, a loop is faster
         if path[step] == node:

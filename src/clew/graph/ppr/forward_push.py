@@ -13,9 +13,9 @@ never entered; a walk at a node without open (unblocked) neighbours ends there.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import BoolArray, DoubleArray, FloatArray, IntArray
+from clew.arrays.compiled import njit
 from clew.graph.csr import Adjacency
 
 
@@ -60,7 +60,7 @@ def push_pagerank(
     return PushResult(nodes, values[order].astype(np.float32), open_weights[order], slots, float(residual.sum()))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _open_weight(node, indptr, indices, weights, attraction, blocked):  # type: ignore[no-untyped-def]
     total = 0.0
     for edge in range(indptr[node], indptr[node + 1]):
@@ -71,7 +71,7 @@ def _open_weight(node, indptr, indices, weights, attraction, blocked):  # type: 
 
 # Only `slots` has an entry for every node of the graph; all other buffers grow with the walk, so that a large graph
 # does not cost more than a small one.
-@njit(cache=True, nogil=True)
+@njit
 def _push_mass(indptr, indices, weights, starts, start_weights, attraction, blocked, damping, epsilon):  # type: ignore[no-untyped-def]
     slots = np.zeros(len(indptr) - 1, dtype=np.int32)
     count = len(starts)
@@ -120,7 +120,7 @@ def _push_mass(indptr, indices, weights, starts, start_weights, attraction, bloc
     return nodes[:count], value[:count], residual[:count], np.maximum(open_weights[:count], 0.0), slots
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _grow_buffers(nodes, value, residual, open_weights, queued):  # type: ignore[no-untyped-def]
     size = len(nodes)
     return (

@@ -12,10 +12,10 @@ its node, 1 - d, is added to its score.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from clew.arrays import DoubleArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.induced import LocalGraph
 
@@ -106,7 +106,7 @@ def _restart_vector(
 # A node is queued at most once, so the queue is a ring buffer of n entries; the residual of a queued node only grows,
 # so it is compared with epsilon when it is queued. The final residual is at most epsilon per degree; of it, 1 - damping
 # is sure to stay and is added to the node's value.
-@njit(cache=True, nogil=True)
+@njit
 def _push_mass(indptr, neighbours, values, residual, starts, damping, epsilon):  # type: ignore[no-untyped-def]
     size = len(values)
     queue, queued = np.empty(size, dtype=np.int32), np.zeros(size, dtype=np.bool_)
@@ -140,7 +140,7 @@ def _push_mass(indptr, neighbours, values, residual, starts, damping, epsilon): 
         values[node] += (1.0 - damping) * residual[node]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _iterate(indptr, neighbours, restart, damping, iterations, tolerance):  # type: ignore[no-untyped-def]
     size = len(restart)
     values, shares = restart.copy(), np.zeros(size)

@@ -11,9 +11,9 @@ Differs from the source: passages may be nodes; an entity that is a passage's ti
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.graph.csr import row_pointers, run_starts
 from clew.graph.snapshot.snapshot import Snapshot
 
@@ -128,7 +128,7 @@ def induced_edges(edges: RelationalEdges, nodes: IntArray) -> tuple[IntArray, In
     return induced
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _select_induced(indptr, senders, nodes):  # type: ignore[no-untyped-def]
     slots = np.zeros(len(indptr) - 1, dtype=np.int32)  # position in `nodes` plus one
     capacity = 0

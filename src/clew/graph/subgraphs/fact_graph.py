@@ -8,9 +8,9 @@ not merged.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.errors import InputError
 
 MAX_TRIPLES = 1 << 30  # an edge's code takes 31 bits
@@ -80,7 +80,7 @@ def symmetric_rows(
     return indptr, neighbours, edges
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _count_rows(sources, targets, indptr):  # type: ignore[no-untyped-def]
     for i in range(len(sources)):
         indptr[sources[i] + 1] += 1
@@ -92,7 +92,7 @@ def _count_rows(sources, targets, indptr):  # type: ignore[no-untyped-def]
 
 # A node has as many incoming as outgoing edges, so one `indptr` serves for both. Owner and code are packed into one
 # number, since memory access dominates on a large graph.
-@njit(cache=True, nogil=True)
+@njit
 def _sort_by_neighbour(sources, targets, codes, cursors, packed):  # type: ignore[no-untyped-def]
     for i in range(len(sources)):
         source, target = sources[i], targets[i]
@@ -103,7 +103,7 @@ def _sort_by_neighbour(sources, targets, codes, cursors, packed):  # type: ignor
             cursors[source] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _sort_by_owner(indptr, packed, cursors, neighbours, edges):  # type: ignore[no-untyped-def]
     for node in range(len(indptr) - 1):
         for i in range(indptr[node], indptr[node + 1]):

@@ -6,9 +6,9 @@ If the best entities are given first, every search in the local graph visits the
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range, symmetric_rows
 from clew.graph.subgraphs.k_hop import Neighbourhood
@@ -93,7 +93,7 @@ def filter_edges(local: LocalGraph, mask: BoolArray) -> LocalGraph:
 
 
 # Entities are marked by descending degree, so that the marked ones are those of at least the same degree.
-@njit(cache=True, nogil=True)
+@njit
 def _induced_edges(indptr, neighbours, edges, blocked, nodes, by_degree, marked):  # type: ignore[no-untyped-def]
     slots, positions = _build_hash_table(nodes)
     out, count = np.empty((1024, 3), dtype=np.int32), 0
@@ -110,7 +110,7 @@ def _induced_edges(indptr, neighbours, edges, blocked, nodes, by_degree, marked)
     return out[:count, 0].copy(), out[:count, 1].copy(), out[:count, 2].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _look_up_edges(others, codes, blocked, nodes, ranked, out, count):  # type: ignore[no-untyped-def]
     for target in ranked:
         entry = np.searchsorted(others, nodes[target])
@@ -123,7 +123,7 @@ def _look_up_edges(others, codes, blocked, nodes, ranked, out, count):  # type: 
     return out, count
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _scan_edges(others, codes, blocked, position, marked, slots, positions, out, count):  # type: ignore[no-untyped-def]
     out = _ensure_capacity(out, count, len(others))
     for entry in range(len(others)):
@@ -135,7 +135,7 @@ def _scan_edges(others, codes, blocked, position, marked, slots, positions, out,
     return out, count
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _ensure_capacity(out, count, extra):  # type: ignore[no-untyped-def]
     while len(out) < count + extra:
         out = np.concatenate((out, np.empty_like(out)))
@@ -143,7 +143,7 @@ def _ensure_capacity(out, count, extra):  # type: ignore[no-untyped-def]
 
 
 # `positions` is not initialised, to spend no time on distant entities: an entry is valid if the node there matches.
-@njit(cache=True, nogil=True)
+@njit
 def _explored_edges(indptr, neighbours, edges, blocked, nodes, edges_read, positions):  # type: ignore[no-untyped-def]
     for position in range(len(nodes)):
         positions[nodes[position]] = position
@@ -171,7 +171,7 @@ def _explored_edges(indptr, neighbours, edges, blocked, nodes, edges_read, posit
     return sources[:count], targets[:count], codes[:count]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _bit_length(number):  # type: ignore[no-untyped-def]
     bits = 0
     while number > 0:
@@ -180,7 +180,7 @@ def _bit_length(number):  # type: ignore[no-untyped-def]
     return bits
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _build_hash_table(nodes):  # type: ignore[no-untyped-def]
     size = 1 << _bit_length(2 * len(nodes))
     slots, positions = np.full(size, -1, dtype=np.int32), np.empty(size, dtype=np.int32)
@@ -190,7 +190,7 @@ def _build_hash_table(nodes):  # type: ignore[no-untyped-def]
     return slots, positions
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _find_slot(slots, node):  # type: ignore[no-untyped-def]
     mask = len(slots) - 1
     slot = ((np.int64(node) * 2654435761) >> 12) & mask

@@ -9,10 +9,10 @@ since their neighbours have little in common.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from clew.arrays import BoolArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.errors import InputError
 from clew.graph.subgraphs.fact_graph import FactGraph, blocked_mask, check_range
 
@@ -73,7 +73,7 @@ def _edge_quotas(degrees: LongArray, budget: int) -> LongArray:
 
 
 # One bit per entity: with a byte, a graph of millions would not fit into the processor's cache.
-@njit(cache=True, nogil=True)
+@njit
 def _expand_level(indptr, neighbours, edges, blocked, level, quotas, bits):  # type: ignore[no-untyped-def]
     reached = np.empty(quotas.sum(), dtype=np.int32)
     count = 0

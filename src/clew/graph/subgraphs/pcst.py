@@ -14,9 +14,9 @@ per component; each event visits all nodes, which is cheap for graphs of some th
 from heapq import heappop, heappush
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import DoubleArray, IntArray, LongArray
+from clew.arrays.compiled import njit
 from clew.graph.csr import row_pointers
 
 _TIME_TOLERANCE = 1e-9  # times that differ by less are equal
@@ -48,7 +48,7 @@ def prize_collecting_tree(
 # was inactive then, -1 if none. `moat` of a node is the total width of the moats around it. `queue` holds edges by the
 # time when they become tight, or earlier if a component at their ends was deactivated since, never later: the edges
 # around a reactivated component are scheduled again.
-@njit(cache=True, nogil=True)
+@njit
 def _grow_moats(ends, indptr, incident, prizes, costs):  # type: ignore[no-untyped-def]
     n, now = len(prizes), 0.0
     component, moat = np.arange(n), np.zeros(n)
@@ -100,7 +100,7 @@ def _grow_moats(ends, indptr, incident, prizes, costs):  # type: ignore[no-untyp
     return merges[:steps], inactive[:steps], parents, active_components[0]
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _next_deactivation(active_components, surplus):  # type: ignore[no-untyped-def]
     first, least = -1, np.inf
     for component in active_components:
@@ -110,7 +110,7 @@ def _next_deactivation(active_components, surplus):  # type: ignore[no-untyped-d
     return first, least
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _schedule_edges(queue, node, now, ends, indptr, incident, costs, component, moat, active):  # type: ignore[no-untyped-def]
     for edge in incident[indptr[node] : indptr[node + 1]]:
         until = _time_to_tight(edge, ends, costs, component, moat, active)
@@ -118,7 +118,7 @@ def _schedule_edges(queue, node, now, ends, indptr, incident, costs, component, 
             heappush(queue, (_tick(now + until), int(edge)))
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _next_edge(queue, now, ends, costs, component, moat, active):  # type: ignore[no-untyped-def]
     while len(queue) > 0:
         tick, edge = queue[0]
@@ -131,7 +131,7 @@ def _next_edge(queue, now, ends, costs, component, moat, active):  # type: ignor
     return -1, np.inf
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _time_to_tight(edge, ends, costs, component, moat, active):  # type: ignore[no-untyped-def]
     u, v = ends[edge, 0], ends[edge, 1]
     rate = int(active[component[u]]) + int(active[component[v]])
@@ -140,13 +140,13 @@ def _time_to_tight(edge, ends, costs, component, moat, active):  # type: ignore[
     return max((costs[edge] - moat[u] - moat[v]) / rate, 0.0)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _tick(time):  # type: ignore[no-untyped-def]
     return round(time / _TIME_TOLERANCE)  # so that times that differ only by rounding are equal
 
 
 # From the last merger back: a component that was inactive is needed only if a kept edge ends in it.
-@njit(cache=True, nogil=True)
+@njit
 def _prune_forest(ends, n, merges, inactive, parents, last):  # type: ignore[no-untyped-def]
     components = n + len(merges)
     pruned, needed = np.zeros(components, dtype=np.bool_), np.zeros(components, dtype=np.bool_)

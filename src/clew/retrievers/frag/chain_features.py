@@ -10,9 +10,9 @@ Source: none. Differs from the source: nothing.
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 
 from clew.arrays import FloatArray
+from clew.arrays.compiled import njit
 from clew.query.relation_matching import RelationMatch, RelationPath
 
 FEATURES = ("explained", "in_order", "explained_by_ends", "mean_likeness", "back_and_forth", "against", "kind_of_end")
@@ -44,7 +44,7 @@ def relation_path_features(match: RelationMatch, paths: Sequence[RelationPath]) 
     return np.asarray(features, dtype=np.float32)
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _path_features(codes, names, steps, name_weights, step_weights, reverse_order, ends, question, relations, paths):  # type: ignore[no-untyped-def]
     features = np.zeros((len(paths), 7), dtype=np.float32)
     columns = np.empty(paths.shape[1], dtype=np.int64)
@@ -77,7 +77,7 @@ def _path_features(codes, names, steps, name_weights, step_weights, reverse_orde
 
 
 # The cosine to a sum of unit vectors: no path is encoded as a text, since a graph of 300 relations has millions.
-@njit(cache=True, nogil=True)
+@njit
 def _mean_similarity(question, relations, columns):  # type: ignore[no-untyped-def]
     total, square = 0.0, 0.0
     for one in columns:
@@ -87,7 +87,7 @@ def _mean_similarity(question, relations, columns):  # type: ignore[no-untyped-d
     return total / np.sqrt(square) if square > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit
 def _explained_share(similarity, weights, columns):  # type: ignore[no-untyped-def]
     total, explained = 0.0, 0.0
     for word in range(len(weights)):
@@ -100,7 +100,7 @@ def _explained_share(similarity, weights, columns):  # type: ignore[no-untyped-d
 
 
 # The best sum over words in ascending order, one word for each relation; a question with too few words loses 0.2.
-@njit(cache=True, nogil=True)
+@njit
 def _ordered_match(similarity, order, columns):  # type: ignore[no-untyped-def]
     words, count = similarity.shape[0], len(columns)
     if words == 0:

@@ -1,0 +1,66 @@
+"""Functions that numba compiles on their first call, so that a process that calls none does not load numba.
+
+`njit` is numba's decorator of that name, with the machine code cached on disk and the interpreter's lock released.
+Functions compiled this way may call each other, also across modules, and may use `prange`.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from functools import update_wrapper
+from threading import RLock
+from types import FunctionType
+from typing import Any
+
+_logger = logging.getLogger(__name__)
+_lock = RLock()
+_NOTICE_SECONDS = 2.0
+
+prange = range  # replaced by numba's when a function is compiled
+
+
+def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Return a function that is compiled on its first call; options are those of numba's `njit`."""
+    if function is None:
+        return lambda decorated: CompiledFunction(decorated, options)
+    return CompiledFunction(function, options)
+
+
+class CompiledFunction:
+    """A function that numba compiles on its first call, or loads from its cache on disk."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        assert isinstance(function, FunctionType)
+        update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        self._dispatcher: Any = None
+        self._is_first_call = True
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the compiled function."""
+        if not self._is_first_call:
+            return self._dispatcher(*arguments)
+        started = time.perf_counter()
+        result = self.dispatcher()(*arguments)
+        seconds = time.perf_counter() - started
+        if seconds > _NOTICE_SECONDS and self._dispatcher.stats.cache_misses:
+            _logger.warning("compiled %s in %.0f s; later runs load it from the cache", self.__name__, seconds)
+        self._is_first_call = False
+        return result
+
+    def dispatcher(self) -> Any:
+        """Return numba's object for this function, with those of the functions that it calls in place."""
+        with _lock:
+            if self._dispatcher is None:
+                import numba
+
+                self._dispatcher = numba.njit(cache=True, nogil=True, **self._options)(self.py_func)
+                # numba finds the functions that this one calls by their names, when it compiles.
+                names = self.py_func.__globals__
+                for name in self.py_func.__code__.co_names:
+                    if isinstance(names.get(name), CompiledFunction):
+                        names[name] = names[name].dispatcher()
+                if names.get("prange") is range:
+                    names["prange"] = numba.prange
+            return self._dispatcher
